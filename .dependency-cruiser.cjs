@@ -1,0 +1,60 @@
+/** The import law (docs/how-it-works.md): what each folder of src may know. */
+const only = (folder, allowed, comment) => ({
+  name: `${folder}-knows-only`,
+  comment,
+  severity: 'error',
+  from: { path: `^src/${folder}/` },
+  to: { path: '^src/', pathNot: [folder, ...allowed].map((name) => `^src/${name}/`) },
+})
+
+module.exports = {
+  forbidden: [
+    { name: 'no-circles', severity: 'error', from: { path: '^src/' }, to: { circular: true } },
+    {
+      name: 'core-is-pure',
+      comment: 'no npm package, nothing of Node, no other folder',
+      severity: 'error',
+      from: { path: '^src/core/' },
+      to: { pathNot: '^src/core/' },
+    },
+    only('document', [], 'files that operators write'),
+    only('config', ['core', 'document'], 'what is configured, not who uses it'),
+    only('policy', ['core', 'document'], 'rules, not credentials or storage'),
+    only('auth', ['core', 'config'], 'credentials, not rules or storage'),
+    only('store', ['core'], 'storage, not rules or credentials'),
+    only('observe', ['core'], 'what happened'),
+    only('http', ['core', 'auth', 'store', 'observe'], 'the way of a request; it gets everything concrete from src/gateway.ts'),
+    {
+      name: 'http-sees-the-port-of-the-store',
+      severity: 'error',
+      from: { path: '^src/http/' },
+      to: { path: '^src/store/', pathNot: '^src/store/port.ts$' },
+    },
+    {
+      name: 'only-http-knows-fastify',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/http/' },
+      to: { path: 'node_modules/(@fastify|fastify)' },
+    },
+    {
+      name: 'nobody-imports-the-program',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(cli/|cli.ts$)' },
+      to: { path: '^src/cli' },
+    },
+    { name: 'src-knows-no-tests', severity: 'error', from: { path: '^src/' }, to: { path: '^(test|examples|scripts)/' } },
+    {
+      name: 'declared-dependencies',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'] },
+    },
+    { name: 'no-orphans', severity: 'error', from: { orphan: true, path: '^src/', pathNot: '^src/cli.ts$' }, to: {} },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'] },
+  },
+}

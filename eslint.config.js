@@ -1,0 +1,33 @@
+import tseslint from 'typescript-eslint'
+
+export default tseslint.config(
+  { ignores: ['dist/', '**/node_modules/', '.tap/', '.dependency-cruiser.cjs'] },
+  ...tseslint.configs.strictTypeChecked,
+  {
+    languageOptions: {
+      parserOptions: { projectService: { allowDefaultProject: ['eslint.config.js'] }, tsconfigRootDir: import.meta.dirname },
+    },
+    rules: {
+      // A promise that nobody waits for before a decision is a way round it.
+      '@typescript-eslint/no-floating-promises': ['error', { ignoreVoid: true }],
+      '@typescript-eslint/no-misused-promises': 'error',
+      '@typescript-eslint/return-await': ['error', 'in-try-catch'],
+      '@typescript-eslint/promise-function-async': 'off',
+      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
+      '@typescript-eslint/consistent-type-imports': 'error',
+      // Index signatures are read with brackets (tsconfig noPropertyAccessFromIndexSignature).
+      '@typescript-eslint/dot-notation': 'off',
+      // Promises of an interface may be kept without waiting for anything.
+      '@typescript-eslint/require-await': 'off',
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true, ignoreVoidOperator: true }],
+      'no-restricted-imports': ['error', { patterns: [{ group: ['**/dist/**'], message: 'import the source' }] }],
+      eqeqeq: 'error',
+    },
+  },
+  {
+    files: ['test/**', 'examples/**', 'scripts/**'],
+    rules: { '@typescript-eslint/no-non-null-assertion': 'off', '@typescript-eslint/no-confusing-void-expression': 'off' },
+  },
+  { files: ['**/*.js'], ...tseslint.configs.disableTypeChecked },
+)

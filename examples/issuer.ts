@@ -1,0 +1,137 @@
+/**
+ * An OpenID provider for the demo and the tests: the real `oidc-provider`, three people, RS256 access tokens.
+ * Anybody who reaches it may sign in as any of them: keep it on loopback.
+ */
+/// <reference path="./libraries.d.ts" />
+import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
+import { createServer, type ServerResponse } from 'node:http'
+import Provider from 'oidc-provider'
+import { ACCOUNTS } from './accounts.ts'
+import { command, noWords, portOf, required, untilStopped, type Values } from './command.ts'
+import { listen, stop } from './http.ts'
+import { escape, INTERACTION_PATH, sendPage, serveInteraction } from './issuer-pages.ts'
+import { memoryStore } from './issuer-store.ts'
+import { CLIENT, signIn } from './sign-in.ts'
+
+export { signIn }
+
+const HOUR = 3600
+
+/** The resource that access tokens are for; resource indicators have to be URIs, the audience in the token needn't. */
+const RESOURCE = 'urn:threadwarden:demo:chat'
+
+/** The part used here of the context that oidc-provider hands to its settings; `respond: false` says: answered already. */
+interface Context {
+  readonly res: ServerResponse
+  readonly status: number
+  respond: boolean
+}
+
+export interface IssuerOptions {
+  /** 0, the default: any free port. */
+  readonly port?: number
+  readonly host?: string
+  /** The `aud` of the access tokens. */
+  readonly audience?: string
+}
+
+export interface Issuer {
+  /** The `iss` of the tokens, and where discovery starts. */
+  readonly issuer: string
+  readonly audience: string
+  /** Walks the whole sign-in of `alice`, `bob` or `olga`; gives the access token. */
+  signIn(user: string): Promise<string>
+  close(): Promise<void>
+}
+
+/** Starts an issuer with fresh keys. */
+export async function startIssuer({
+  port = 0,
+  host = '127.0.0.1',
+  audience = 'agent-chat',
+}: IssuerOptions = {}): Promise<Issuer> {
+  const server = createServer()
+  const { origin } = await listen(server, port, host)
+  // Only now: the issuer's name holds the port, which the system may have chosen.
+  const provider = new Provider(origin, configuration(audience))
+  const standard = provider.callback()
+  server.on('request', (request, response) => {
+    if (INTERACTION_PATH.test(request.url ?? '')) void serveInteraction(provider, request, response)
+    else standard(request, response)
+  })
+  return { issuer: origin, audience, signIn: (user) => signIn(origin, user), close: () => stop(server) }
+}
+
+function configuration(audience: string): object {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  return {
+    adapter: memoryStore(),
+    jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), kid: randomUUID(), use: 'sig', alg: 'RS256' }] },
+    cookies: { keys: [randomBytes(32).toString('base64url')] },
+    clients: [
+      {
+        client_id: CLIENT.id,
+        application_type: 'native',
+        token_endpoint_auth_method: 'none',
+        redirect_uris: [CLIENT.redirectUri],
+        grant_types: ['authorization_code'],
+        response_types: ['code'],
+      },
+    ],
+    responseTypes: ['code'],
+    clientBasedCORS: () => false,
+    features: {
+      devInteractions: { enabled: false },
+      rpInitiatedLogout: { enabled: false },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => RESOURCE,
+        useGrantedResource: () => true,
+        getResourceServerInfo: () => ({
+          scope: 'chat',
+          audience,
+          accessTokenFormat: 'jwt',
+          accessTokenTTL: HOUR,
+          jwt: { sign: { alg: 'RS256' } },
+        }),
+      },
+    },
+    interactions: { url: (_context: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
+    findAccount: (_context: unknown, subject: string) =>
+      ACCOUNTS.has(subject) ? { accountId: subject, claims: () => ({ sub: subject }) } : undefined,
+    extraTokenClaims: (_context: unknown, { accountId }: { accountId: string }) => ({ ...ACCOUNTS.get(accountId) }),
+    renderError: (context: Context, out: { error: string; error_description?: string }) => {
+      context.respond = false
+      sendPage(context.res, context.status, `<p>${escape(out.error_description ?? out.error)}</p>`)
+    },
+    ttl: { AccessToken: HOUR, AuthorizationCode: 60, Grant: HOUR, IdToken: HOUR, Interaction: HOUR, Session: HOUR },
+  }
+}
+
+const USAGE = `An OpenID provider with three people: alice, bob, and olga the operator.
+
+  node issuer.ts [--port N] [--host H] [--audience A]   start it; prints its URL
+  node issuer.ts token --issuer URL --user NAME         sign NAME in; prints the access token
+
+  --port      the port (default: any free one)
+  --host      the address to listen on (default: 127.0.0.1)
+  --audience  the audience of the tokens (default: agent-chat)
+`
+
+async function main(words: readonly string[], values: Values): Promise<void> {
+  if (words[0] === 'token' && words.length === 1) {
+    process.stdout.write(`${await signIn(required(values, 'issuer'), required(values, 'user'))}\n`)
+    return
+  }
+  noWords(words)
+  const { host, audience } = values
+  const issuer = await startIssuer({
+    port: portOf(values),
+    ...(host !== undefined && { host }),
+    ...(audience !== undefined && { audience }),
+  })
+  process.stdout.write(`${issuer.issuer}\n`)
+  await untilStopped(issuer)
+}
+
+if (import.meta.main) await command(USAGE, ['port', 'host', 'audience', 'issuer', 'user'], main)

@@ -1,0 +1,49 @@
+/** The parts used here of libraries that ship no types. */
+
+declare module 'express' {
+  import type { IncomingMessage, ServerResponse } from 'node:http'
+
+  interface Application {
+    (request: IncomingMessage, response: ServerResponse): void
+    use(handler: (request: never, response: never, next: (error?: unknown) => void) => void): void
+  }
+  export default function express(): Application
+}
+
+declare module 'oidc-provider' {
+  import type { IncomingMessage, ServerResponse } from 'node:http'
+
+  /** What a page has to settle with the user before the provider goes on. */
+  export interface Interaction {
+    uid: string
+    prompt: {
+      name: string
+      details: { missingOIDCScope?: string[]; missingResourceScopes?: Record<string, string[]> }
+    }
+    params: { client_id: string }
+    session?: { accountId: string }
+    grantId?: string
+  }
+
+  export interface Grant {
+    addOIDCScope(scope: string): void
+    addResourceScope(resource: string, scope: string): void
+    save(): Promise<string>
+  }
+
+  export default class Provider {
+    constructor(issuer: string, configuration: object)
+    readonly Grant: {
+      new (properties: { accountId: string; clientId: string }): Grant
+      find(id: string): Promise<Grant | undefined>
+    }
+    callback(): (request: IncomingMessage, response: ServerResponse) => void
+    interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Interaction>
+    interactionFinished(
+      request: IncomingMessage,
+      response: ServerResponse,
+      result: object,
+      options: { mergeWithLastSubmission: boolean },
+    ): Promise<void>
+  }
+}

@@ -1,0 +1,147 @@
+/**
+ * The real CopilotKit runtime with two agents: `default`, in its own process, and `remote`, a self-hosted one.
+ * It asks nobody who they are, which is the gateway's task.
+ */
+/// <reference path="./libraries.d.ts" />
+import './no-telemetry.ts'
+import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http'
+import { type AbstractAgent, HttpAgent } from '@ag-ui/client'
+import { CopilotRuntime, InMemoryAgentRunner, TranscriptionService, type TranscribeFileOptions } from '@copilotkit/runtime/v2'
+import { createCopilotExpressHandler } from '@copilotkit/runtime/v2/express'
+import { createCopilotNodeListener } from '@copilotkit/runtime/v2/node'
+import express from 'express'
+import { command, noWords, portOf, untilStopped, UsageError } from './command.ts'
+import { EchoAgent } from './echo-agent.ts'
+import { listen, remember, stop } from './http.ts'
+
+const ADAPTERS = ['node', 'express'] as const
+
+export type Adapter = (typeof ADAPTERS)[number]
+
+export interface RuntimeOptions {
+  /** 0, the default: any free port. */
+  readonly port?: number
+  readonly host?: string
+  /** `/api/copilotkit` by default; `''` for none: the runtime then takes the end of any path for a route. */
+  readonly basePath?: string
+  /** How the runtime is mounted: on node:http (the default) or in an Express application. */
+  readonly adapter?: Adapter
+  /** Where the agent `remote` is; without it there's no such agent. */
+  readonly agentUrl?: string
+  /** Headers that the runtime sends to `remote`; they win over those of the caller. */
+  readonly agentHeaders?: Readonly<Record<string, string>>
+  /** The runtime's own `debug` setting: opens its stream of all threads' events, and logs. */
+  readonly debug?: boolean
+  /** The adapter's own `cors` setting; by default off with `node` and open to everybody with `express`. */
+  readonly cors?: boolean
+  /** Whether `transcribe` is served. */
+  readonly transcription?: boolean
+  /** The runtime's own `exposeMemoryRoutes` setting. */
+  readonly exposeMemoryRoutes?: boolean
+  /** Called for each request, before the runtime sees it. */
+  readonly onRequest?: (request: RuntimeRequest) => void
+}
+
+/** A request as it arrived at the runtime; for tests. It holds the caller's token: don't print it. */
+export interface RuntimeRequest {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+  /** Names and values in turn, as they stood on the wire. */
+  readonly rawHeaders: readonly string[]
+}
+
+export interface Runtime {
+  /** The origin, such as `http://127.0.0.1:4000`; routes are below `basePath`. */
+  readonly url: string
+  readonly port: number
+  readonly basePath: string
+  readonly runtime: CopilotRuntime
+  /** The last requests, oldest first. Set its length to 0 to forget them. */
+  readonly requests: RuntimeRequest[]
+  /** Stops the server, every stream and every run of `default`. Threads stay: they belong to the process. */
+  close(): Promise<void>
+}
+
+/** Starts a runtime. */
+export async function startRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
+  const { port = 0, host = '127.0.0.1', basePath = '/api/copilotkit', onRequest } = options
+  const closing = new AbortController()
+  const runtime = makeRuntime(options, closing.signal)
+  const listener = mount(runtime, basePath, options)
+  const requests: RuntimeRequest[] = []
+  const server = createServer((request, response) => {
+    const { method = '', url = '', headers, rawHeaders } = request
+    const record = { method, url, headers, rawHeaders }
+    remember(requests, record)
+    onRequest?.(record)
+    listener(request, response)
+  })
+  const bound = await listen(server, port, host)
+  const close = async () => {
+    closing.abort()
+    await stop(server)
+  }
+  return { url: bound.origin, port: bound.port, basePath, runtime, requests, close }
+}
+
+/** Empties the runtime's thread store, of which there is one in a process, whatever the number of runtimes. */
+export function clearThreads(): void {
+  new InMemoryAgentRunner().clearThreads()
+}
+
+function makeRuntime(options: RuntimeOptions, closing: AbortSignal): CopilotRuntime {
+  const { agentUrl, agentHeaders = {}, debug, transcription, exposeMemoryRoutes } = options
+  const agents: Record<string, AbstractAgent> = { default: new EchoAgent(closing) }
+  if (agentUrl !== undefined) agents['remote'] = new HttpAgent({ url: agentUrl, headers: { ...agentHeaders } })
+  return new CopilotRuntime({
+    agents,
+    ...(debug !== undefined && { debug }),
+    ...(transcription === true && { transcriptionService: new TranscriptionStub() }),
+    ...(exposeMemoryRoutes !== undefined && { exposeMemoryRoutes }),
+  })
+}
+
+function mount(runtime: CopilotRuntime, basePath: string, { adapter = 'node', cors }: RuntimeOptions): RequestListener {
+  const settings = { runtime, ...(cors !== undefined && { cors }) }
+  if (adapter === 'node') return createCopilotNodeListener({ ...settings, ...(basePath !== '' && { basePath }) })
+  const application = express()
+  application.use(createCopilotExpressHandler({ ...settings, basePath: basePath === '' ? '/' : basePath }))
+  return application
+}
+
+/** Hears how much there is to hear. */
+class TranscriptionStub extends TranscriptionService {
+  override transcribeFile({ audioFile }: TranscribeFileOptions): Promise<string> {
+    return Promise.resolve(`heard ${audioFile.size} bytes`)
+  }
+}
+
+const USAGE = `The CopilotKit runtime, with nothing in front of it.
+
+  node runtime.ts [--port N] [--host H] [--base-path P] [--adapter A] [--agent-url URL]   start it; prints its URL
+
+  --port       the port (default: any free one)
+  --host       the address to listen on (default: 127.0.0.1)
+  --base-path  below which path the routes are (default: /api/copilotkit)
+  --adapter    ${ADAPTERS.join(' or ')} (default: node)
+  --agent-url  where the agent "remote" is (default: there is none)
+`
+
+if (import.meta.main) {
+  await command(USAGE, ['port', 'host', 'base-path', 'adapter', 'agent-url'], async (words, values) => {
+    noWords(words)
+    const { host, 'base-path': basePath, 'agent-url': agentUrl } = values
+    const adapter = ADAPTERS.find((known) => known === (values['adapter'] ?? 'node'))
+    if (adapter === undefined) throw new UsageError(`--adapter is ${ADAPTERS.join(' or ')}`)
+    const runtime = await startRuntime({
+      port: portOf(values),
+      adapter,
+      ...(host !== undefined && { host }),
+      ...(basePath !== undefined && { basePath }),
+      ...(agentUrl !== undefined && { agentUrl }),
+    })
+    process.stdout.write(`${runtime.url}${runtime.basePath}\n`)
+    await untilStopped(runtime)
+  })
+}

@@ -1,0 +1,35 @@
+/**
+ * Installs what `npm test` and `npm run demo` need, in a fresh clone with nothing but Node and npm. It runs on the
+ * system's own Node, whatever that is, and does nothing when the lockfiles are as they were at the last run.
+ */
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/**
+ * @param {string} folder a package with a lockfile
+ * @param {string[]} options for `npm ci`
+ */
+function install(folder, options) {
+  const lock = readFileSync(`${folder}/package-lock.json`)
+  const state = createHash('sha256').update(lock).digest('hex')
+  const stamp = `${folder}/node_modules/.threadwarden-setup`
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === state) return
+  process.stdout.write(`installing the packages of ${folder === root ? 'the gateway' : folder.slice(root.length)} …\n`)
+  const result = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error', ...options], {
+    cwd: folder,
+    stdio: 'inherit',
+  })
+  if (result.status !== 0) {
+    process.stderr.write(`npm ci failed in ${folder}: see above; is the npm registry reachable?\n`)
+    process.exit(1)
+  }
+  writeFileSync(stamp, state)
+}
+
+install(root, [])
+// The runtime's peer dependencies contradict each other: without the flag npm does not come to an end.
+install(`${root}examples`, ['--legacy-peer-deps', '--ignore-scripts'])

@@ -1,0 +1,21 @@
+/** Reads the one bearer token of a request (RFC 6750 §2.1; spec "Credential"). */
+import { refuse, type Refusal } from '../core/reasons.ts'
+
+/** Longest token that is looked at, in characters: beyond it nothing is decoded. */
+const MAX_TOKEN_LENGTH = 8192
+
+// RFC 6750 §2.1: b64token. The scheme is exactly `Bearer`, as the reference gates compare it.
+const CREDENTIALS = /^Bearer ([A-Za-z0-9\-._~+/]+=*)$/
+
+/**
+ * Takes the token from an Authorization header.
+ * @param authorization the header's value, undefined if there was none
+ * @returns the token, or a refusal whose code is `credential-missing` or `credential-invalid`
+ */
+export function bearerToken(authorization: string | undefined): { readonly token: string } | Refusal {
+  if (authorization === undefined) return refuse('credential-missing')
+  if (!authorization.startsWith('Bearer ')) return refuse('scheme-not-bearer')
+  if (authorization.length > MAX_TOKEN_LENGTH) return refuse('token-too-long')
+  const token = CREDENTIALS.exec(authorization)?.[1]
+  return token === undefined ? refuse('token-malformed') : { token }
+}

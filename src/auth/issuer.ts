@@ -1,0 +1,83 @@
+/** The issuers of a configuration, with their keys. */
+import { readFileSync } from 'node:fs'
+import type { Config, IssuerConfig } from '../config/schema.ts'
+import { keyFromJwk, keyFromPem, keyFromSecret, type VerifierRules } from './key.ts'
+import { fixedKeys, remoteKeys, type KeySource } from './key-source.ts'
+
+/** An issuer that tokens can be verified for. */
+export interface Issuer {
+  /** Its key in the configuration: part of every user id. */
+  readonly key: string
+  readonly config: IssuerConfig
+  readonly keys: KeySource
+}
+
+/** An issuer that can't be used as configured. */
+export class IssuerFault extends Error {
+  override readonly name = 'IssuerFault'
+  /** Path of the key in the configuration. */
+  readonly path: readonly string[]
+  constructor(path: readonly string[], message: string) {
+    super(message)
+    this.path = path
+  }
+}
+
+/** What issuers need from outside. */
+export interface IssuerSurroundings {
+  readonly clock: () => number
+  readonly onFetchFailure: (issuer: string, message: string) => void
+}
+
+/**
+ * Sets the issuers up. Key files are read now, key sets when they are first needed.
+ * @throws IssuerFault for a key file that can't be used
+ */
+export function makeIssuers(authentication: Config['authentication'], surroundings: IssuerSurroundings): readonly Issuer[] {
+  return Object.entries(authentication.issuers).map(([key, config]) => ({
+    key,
+    config,
+    keys: keySource(key, config, { issuer: config.issuer, clockTolerance: authentication.clockTolerance }, surroundings),
+  }))
+}
+
+function keySource(key: string, config: IssuerConfig, rules: VerifierRules, surroundings: IssuerSurroundings): KeySource {
+  const { publicKeyFile, secretFile, algorithms } = config
+  if (publicKeyFile !== undefined) {
+    return fixedKeys([
+      fromFile(key, 'publicKeyFile', publicKeyFile, (bytes) => keyFromPem(bytes.toString('utf8'), algorithms, rules)),
+    ])
+  }
+  if (secretFile !== undefined) {
+    return fixedKeys([
+      fromFile(key, 'secretFile', secretFile, (bytes) => keyFromSecret(withoutNewline(bytes), algorithms, rules)),
+    ])
+  }
+  return remoteKeys({
+    at: config.jwksUri === undefined ? { issuer: config.issuer } : { jwksUri: config.jwksUri },
+    read: (jwk) => keyFromJwk(jwk, algorithms, rules),
+    clock: surroundings.clock,
+    onFailure: (message) => surroundings.onFetchFailure(key, message),
+  })
+}
+
+function fromFile<T>(issuer: string, name: string, file: string, read: (bytes: Buffer) => T): T {
+  const path = ['authentication', 'issuers', issuer, name]
+  let bytes: Buffer
+  try {
+    bytes = readFileSync(file)
+  } catch {
+    throw new IssuerFault(path, `${file} cannot be read`)
+  }
+  try {
+    return read(bytes)
+  } catch (error) {
+    throw new IssuerFault(path, `${file} ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+/** A secret as editors write it ends with a newline that is not part of it. */
+function withoutNewline(bytes: Buffer): Buffer {
+  const end = bytes.at(-1) === 0x0a ? (bytes.at(-2) === 0x0d ? -2 : -1) : undefined
+  return bytes.subarray(0, end)
+}

@@ -1,0 +1,134 @@
+/** One verification key and what it may verify. What a token says of itself never widens that (RFC 8725 §3.1). */
+import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { createVerifier } from 'fast-jwt'
+
+/** The signature algorithms that a configuration may name. */
+// prettier-ignore
+export type Algorithm = 'RS256' | 'RS384' | 'RS512' | 'PS256' | 'PS384' | 'PS512' | 'ES256' | 'ES384' | 'ES512' | 'EdDSA' | 'HS256' | 'HS384' | 'HS512'
+
+/** What a verifier has to hold a token against besides the signature. */
+export interface VerifierRules {
+  readonly issuer: string
+  /** In milliseconds. */
+  readonly clockTolerance: number
+}
+
+/** Verifies a token and gives its claims, or throws fast-jwt's TokenError. */
+export type Verifier = (token: string) => Readonly<Record<string, unknown>>
+
+/** A key that tokens can be verified with. */
+export interface VerificationKey {
+  readonly kid: string | undefined
+  /** True if this key may verify that algorithm. */
+  fits(algorithm: Algorithm): boolean
+  /** The verifier for one algorithm; with `ignoreExpiration`, one that doesn't look at `exp`. */
+  verifier(algorithm: Algorithm, ignoreExpiration: boolean): Verifier
+}
+
+/** RSA keys below this many bits are refused (RFC 7518 §3.3). */
+const MIN_RSA_BITS = 2048
+const CURVES: Readonly<Record<string, Algorithm>> = { prime256v1: 'ES256', secp384r1: 'ES384', secp521r1: 'ES512' }
+
+/** The algorithms that a public key can serve, by its type, curve and size: none if it is too weak. */
+function algorithmsOf(key: KeyObject): readonly Algorithm[] {
+  switch (key.asymmetricKeyType) {
+    case 'rsa':
+      return (key.asymmetricKeyDetails?.modulusLength ?? 0) >= MIN_RSA_BITS
+        ? ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
+        : []
+    case 'ec': {
+      const algorithm = CURVES[key.asymmetricKeyDetails?.namedCurve ?? '']
+      return algorithm === undefined ? [] : [algorithm]
+    }
+    case 'ed25519':
+      return ['EdDSA']
+    default:
+      return []
+  }
+}
+
+function makeKey(
+  kid: string | undefined,
+  algorithms: readonly Algorithm[],
+  material: string | Buffer,
+  rules: VerifierRules,
+): VerificationKey {
+  const verifiers = new Map<string, Verifier>()
+  return {
+    kid,
+    fits: (algorithm) => algorithms.includes(algorithm),
+    verifier(algorithm, ignoreExpiration) {
+      const name = `${algorithm} ${ignoreExpiration}`
+      let verifier = verifiers.get(name)
+      if (verifier === undefined) {
+        verifier = createVerifier({
+          key: material,
+          algorithms: [algorithm],
+          allowedIss: rules.issuer,
+          // The audience is our own check, because it may be in another claim; a missing one fails there.
+          requiredClaims: ['iss', 'exp'],
+          clockTolerance: rules.clockTolerance,
+          ignoreExpiration,
+          cache: false,
+        }) as Verifier
+        verifiers.set(name, verifier)
+      }
+      return verifier
+    },
+  }
+}
+
+/**
+ * A key from a PEM file with one public key.
+ * @throws Error with what is wrong with it
+ */
+export function keyFromPem(pem: string, algorithms: readonly Algorithm[], rules: VerifierRules): VerificationKey {
+  if (pem.includes('PRIVATE KEY')) throw new Error('holds a private key: give the gateway the public one only')
+  if (pem.split('-----BEGIN ').length !== 2) throw new Error('must hold exactly one PEM block')
+  let key: KeyObject
+  try {
+    key = createPublicKey(pem)
+  } catch {
+    throw new Error('holds no public key in PEM form')
+  }
+  const fitting = algorithmsOf(key)
+  const misfits = algorithms.filter((algorithm) => !fitting.includes(algorithm))
+  if (misfits.length > 0) throw new Error(`holds a key that cannot serve ${misfits.join(', ')}`)
+  return makeKey(undefined, algorithms, spki(key), rules)
+}
+
+/**
+ * A key from a shared secret.
+ * @throws Error if it is shorter than the hash of an algorithm (RFC 7518 §3.2)
+ */
+export function keyFromSecret(secret: Buffer, algorithms: readonly Algorithm[], rules: VerifierRules): VerificationKey {
+  const bits = Math.max(...algorithms.map((algorithm) => Number(algorithm.slice(2))))
+  if (secret.length * 8 < bits) throw new Error(`holds ${secret.length} bytes: HS${bits} needs ${bits / 8} at least`)
+  return makeKey(undefined, algorithms, secret, rules)
+}
+
+/**
+ * A key from a JWK (RFC 7517), or null if it can serve none of the algorithms.
+ * @param jwk a member of a key set, of unknown shape
+ */
+export function keyFromJwk(jwk: unknown, algorithms: readonly Algorithm[], rules: VerifierRules): VerificationKey | null {
+  if (typeof jwk !== 'object' || jwk === null) return null
+  const { kid, kty, use, alg, key_ops: operations } = jwk as Readonly<Record<string, unknown>>
+  if (kty === 'oct' || (use !== undefined && use !== 'sig')) return null
+  if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) return null
+  if (kid !== undefined && typeof kid !== 'string') return null
+  let key: KeyObject
+  try {
+    key = createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' })
+  } catch {
+    return null
+  }
+  const fitting = algorithmsOf(key).filter(
+    (algorithm) => algorithms.includes(algorithm) && (alg === undefined || alg === algorithm),
+  )
+  return fitting.length === 0 ? null : makeKey(kid, fitting, spki(key), rules)
+}
+
+function spki(key: KeyObject): string {
+  return key.export({ type: 'spki', format: 'pem' }) as string
+}

@@ -1,0 +1,42 @@
+/** What a command of the program is. Exit codes: 0 fine, 1 findings or failure, 2 wrong usage. */
+import { parseArgs, type ParseArgsConfig } from 'node:util'
+
+/** The exit codes of every command. */
+export const EXIT = { fine: 0, failure: 1, usage: 2 } as const
+
+/** A command. */
+export interface Command {
+  /** One line for the list of commands. */
+  readonly summary: string
+  /** The whole text of `--help`. */
+  readonly help: string
+  /** Runs it with what stood after its name; resolves with the exit code. */
+  run(args: readonly string[]): Promise<number>
+}
+
+/** Wrong usage: the message is for the person at the terminal. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+/**
+ * Reads the options of a command.
+ * @throws UsageError for options that it doesn't have
+ */
+export function readOptions<T extends NonNullable<ParseArgsConfig['options']>>(args: readonly string[], options: T) {
+  try {
+    return parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error))
+  }
+}
+
+/** Prints to stdout. */
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+/** Prints to stderr. */
+export function complain(text: string): void {
+  process.stderr.write(`${text}\n`)
+}

@@ -1,0 +1,68 @@
+/** `threadwarden serve`: runs the gateway until it is told to stop. */
+import { faultLine } from '../document/fault.ts'
+import { startGateway, type Gateway } from '../gateway.ts'
+import { makeLog, type Logger } from '../observe/log.ts'
+import { prepare } from '../prepare.ts'
+import { complain, EXIT, readOptions, UsageError, type Command } from './command.ts'
+
+/** Kubernetes' own default, in seconds. */
+const DEFAULT_GRACE_S = 30
+/** Left of the grace period for closing up after the streams were ended, in seconds. */
+const MARGIN_S = 5
+
+/** The command. */
+export const serve: Command = {
+  summary: 'runs the gateway',
+  help: `threadwarden serve --config FILE
+
+Runs the gateway. Log lines go to stdout as JSON; the line "listening" names the bound addresses.
+SIGTERM and SIGINT drain: /readyz fails, no new request is taken, what is running may end. Streams that are still open
+${MARGIN_S} s before TERMINATION_GRACE_PERIOD_SECONDS (default ${DEFAULT_GRACE_S}) are ended with a RUN_ERROR event. A second signal ends at once.
+
+  --config FILE  the configuration (YAML or JSON)
+
+Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 wrong usage.`,
+
+  async run(args) {
+    const options = readOptions(args, { config: { type: 'string' } })
+    if (options.config === undefined) throw new UsageError('--config FILE is missing')
+    const prepared = prepare(options.config, process.env)
+    if (!prepared.ok) {
+      for (const fault of prepared.faults) complain(`error: ${faultLine(fault)}`)
+      return EXIT.failure
+    }
+    const { config, policy, warnings } = prepared.value
+    const log = makeLog(config.log.level)
+    for (const warning of warnings) log.warn(warning, 'configuration')
+    let gateway: Gateway
+    try {
+      gateway = await startGateway(config, policy, log)
+    } catch (error) {
+      complain(`error: ${error instanceof Error ? error.message : String(error)}`)
+      return EXIT.failure
+    }
+    log.info(
+      {
+        url: gateway.url,
+        health: gateway.healthUrl,
+        mode: config.authentication.mode,
+        unknownThread: config.ownership.unknownThread,
+      },
+      'listening',
+    )
+    await untilToldToStop(gateway, log)
+    return EXIT.fine
+  },
+}
+
+async function untilToldToStop(gateway: Gateway, log: Logger): Promise<void> {
+  const signal = await new Promise<string>((resolve) => {
+    for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, resolve)
+  })
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => process.exit(EXIT.failure))
+  const grace = Number(process.env['TERMINATION_GRACE_PERIOD_SECONDS'] ?? DEFAULT_GRACE_S)
+  const deadline = Math.max(0, (Number.isFinite(grace) ? grace : DEFAULT_GRACE_S) - MARGIN_S) * 1000
+  log.info({ signal, deadlineMs: deadline }, 'draining')
+  await gateway.stop(deadline)
+  log.info('stopped')
+}

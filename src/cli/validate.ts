@@ -1,0 +1,35 @@
+/** `threadwarden validate`: says whether a configuration would be served, before it is. */
+import { faultLine } from '../document/fault.ts'
+import { prepare } from '../prepare.ts'
+import { complain, EXIT, print, readOptions, UsageError, type Command } from './command.ts'
+
+/** The command. */
+export const validate: Command = {
+  summary: 'checks a configuration and its policy',
+  help: `threadwarden validate --config FILE [--strict] [--json]
+
+Checks a configuration, its policy and its key files, and reports every fault with its place and what to do.
+Nothing is started and nothing is fetched.
+
+  --config FILE  the configuration (YAML or JSON)
+  --strict       warnings count as faults
+  --json         prints {"valid", "faults", "warnings"} on stdout
+
+Exit codes: 0 valid (warnings alone too), 1 invalid, 2 wrong usage.`,
+
+  run(args) {
+    const options = readOptions(args, { config: { type: 'string' }, strict: { type: 'boolean' }, json: { type: 'boolean' } })
+    if (options.config === undefined) throw new UsageError('--config FILE is missing')
+    const prepared = prepare(options.config, process.env)
+    const faults = prepared.ok ? [] : prepared.faults
+    const warnings = prepared.ok ? prepared.value.warnings : []
+    const valid = faults.length === 0 && (options.strict !== true || warnings.length === 0)
+    if (options.json === true) print(JSON.stringify({ valid, faults, warnings }, null, 2))
+    else {
+      for (const fault of faults) complain(`error: ${faultLine(fault)}`)
+      for (const warning of warnings) complain(`warning: ${faultLine(warning)}`)
+      if (valid) print(`${options.config} is valid`)
+    }
+    return Promise.resolve(valid ? EXIT.fine : EXIT.failure)
+  },
+}

@@ -1,0 +1,102 @@
+/** Loads a configuration: read, fill the secrets in, check, resolve the paths. Every fault is reported at once. */
+import { dirname, resolve } from 'node:path'
+import { forwardingFault, passesAnyway } from '../core/headers.ts'
+import { faultAt, parseDocumentAs, readDocument, type Outcome, type SourceDocument } from '../document/document.ts'
+import type { Fault } from '../document/fault.ts'
+import { configSchema, type Config } from './schema.ts'
+import { fillReferences } from './secrets.ts'
+
+/** A configuration that may be served, and what an operator should know of it all the same. */
+export interface LoadedConfig {
+  readonly config: Config
+  readonly warnings: readonly Fault[]
+}
+
+/**
+ * Loads a configuration file.
+ * @param file its path
+ * @param environment where `${env:NAME}` looks
+ */
+export function loadConfig(file: string, environment: NodeJS.ProcessEnv): Outcome<LoadedConfig> {
+  const read = readDocument(file)
+  if (!read.ok) return read
+  const document = read.value
+  const folder = dirname(resolve(file))
+  const filled = fillReferences(document, folder, environment)
+  const parsed = parseDocumentAs(document, configSchema, filled.value)
+  if (!parsed.ok) return { ok: false, faults: [...filled.faults, ...parsed.faults] }
+  const faults = [...filled.faults, ...headerFaults(document, parsed.value)]
+  if (faults.length > 0) return { ok: false, faults }
+  return {
+    ok: true,
+    value: { config: resolvePaths(parsed.value, folder), warnings: warningsOf(document, parsed.value, filled.referenced) },
+  }
+}
+
+function headerFaults(document: SourceDocument, config: Config): readonly Fault[] {
+  const server = Object.keys(config.upstream.headers)
+  const twice = server.filter((name, at) => server.findIndex((other) => other.toLowerCase() === name.toLowerCase()) < at)
+  return [
+    ...twice.map((name) => faultAt(document, ['upstream', 'headers', name], 'is set twice', 'header names know no case')),
+    ...server
+      .filter((name) =>
+        ['host', 'content-length', 'content-type', 'transfer-encoding', 'connection'].includes(name.toLowerCase()),
+      )
+      .map((name) => faultAt(document, ['upstream', 'headers', name], 'is set by the gateway itself')),
+    ...config.forwardHeaders.flatMap((name, at) => {
+      const fault = forwardingFault(name, server)
+      return fault === null ? [] : [faultAt(document, ['forwardHeaders', at], `${name} ${fault}`, 'take it out')]
+    }),
+  ]
+}
+
+function resolvePaths(config: Config, folder: string): Config {
+  const path = (relative: string): string => resolve(folder, relative)
+  const issuers = Object.entries(config.authentication.issuers).map(([key, issuer]) => [
+    key,
+    {
+      ...issuer,
+      ...(issuer.publicKeyFile === undefined ? {} : { publicKeyFile: path(issuer.publicKeyFile) }),
+      ...(issuer.secretFile === undefined ? {} : { secretFile: path(issuer.secretFile) }),
+    },
+  ])
+  const { ca } = config.upstream
+  const store = config.ownership.store.slice('sqlite:'.length)
+  return {
+    ...config,
+    upstream: { ...config.upstream, ...(ca === undefined ? {} : { ca: path(ca) }) },
+    authentication: { ...config.authentication, issuers: Object.fromEntries(issuers) as Config['authentication']['issuers'] },
+    ownership: { ...config.ownership, store: `sqlite:${path(store)}` },
+    ...(config.policy === undefined ? {} : { policy: path(config.policy) }),
+  }
+}
+
+const SECRET_NAME = /auth|token|secret|key|password|credential/i
+
+function warningsOf(document: SourceDocument, config: Config, referenced: ReadonlySet<string>): readonly Fault[] {
+  const warnings: Fault[] = []
+  for (const name of Object.keys(config.upstream.headers)) {
+    if (SECRET_NAME.test(name) && !referenced.has(`upstream.headers.${name}`)) {
+      warnings.push(
+        faultAt(
+          document,
+          ['upstream', 'headers', name],
+          'looks like a secret in plain',
+          'write "${file:/run/secrets/…}" or "${env:…}"',
+        ),
+      )
+    }
+  }
+  for (const [at, name] of config.forwardHeaders.entries()) {
+    if (passesAnyway(name)) warnings.push(faultAt(document, ['forwardHeaders', at], `${name} passes without being named`))
+    else if (/^x-/i.test(name)) {
+      warnings.push(
+        faultAt(document, ['forwardHeaders', at], `agents may read ${name} as identity, and callers choose its value`),
+      )
+    }
+  }
+  if (config.authentication.mode === 'off') {
+    warnings.push(faultAt(document, ['authentication', 'mode'], 'off: nobody is asked who they are, all callers are one user'))
+  }
+  return warnings
+}

@@ -1,0 +1,26 @@
+/** Durations and sizes as operators write them. */
+import { z } from 'zod'
+
+const DURATION_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+const SIZE_UNITS: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 }
+
+/** Node's timers hold 31 bits: a longer delay would fire at once. */
+const MAX_DELAY = 2 ** 31 - 1
+
+/** A duration such as `500ms`, `30s`, `10m`, `2h`; the value is in milliseconds. */
+export const duration = z
+  .string()
+  .regex(/^\d+(?:ms|s|m|h)$/, 'is not a duration | write 500ms, 30s, 10m or 2h')
+  .transform((text) => quantity(text, DURATION_UNITS))
+  .refine((value) => value <= MAX_DELAY, 'is too long | at most 596h')
+
+/** A size such as `64KiB` or `64MiB`; the value is in bytes. */
+export const size = z
+  .string()
+  .regex(/^\d+(?:B|KiB|MiB|GiB)$/, 'is not a size | write 64KiB, 64MiB or 1GiB')
+  .transform((text) => quantity(text, SIZE_UNITS))
+
+function quantity(text: string, units: Readonly<Record<string, number>>): number {
+  const unit = text.replace(/^\d+/, '')
+  return Number.parseInt(text, 10) * (units[unit] ?? Number.NaN)
+}

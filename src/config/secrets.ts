@@ -1,0 +1,61 @@
+/** `${env:NAME}` and `${file:/path}` inside the strings of a configuration. */
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { faultAt, type SourceDocument } from '../document/document.ts'
+import type { Fault } from '../document/fault.ts'
+
+const REFERENCE = /\$\{([^}]*)\}/g
+
+/** A tree of values with its references filled in, the faults, and which paths had a reference. */
+export interface Filled {
+  readonly value: unknown
+  readonly faults: readonly Fault[]
+  readonly referenced: ReadonlySet<string>
+}
+
+/**
+ * Fills the references of a document in.
+ * @param document the configuration as written
+ * @param folder where relative paths start
+ * @param environment the process's environment
+ */
+export function fillReferences(document: SourceDocument, folder: string, environment: NodeJS.ProcessEnv): Filled {
+  const faults: Fault[] = []
+  const referenced = new Set<string>()
+  const fill = (value: unknown, path: readonly PropertyKey[]): unknown => {
+    if (typeof value === 'string') {
+      return value.replace(REFERENCE, (_whole, reference: string) => {
+        referenced.add(path.map(String).join('.'))
+        const found = lookUp(reference, folder, environment)
+        if ('fault' in found) faults.push(faultAt(document, path, found.fault, found.hint))
+        return 'text' in found ? found.text : ''
+      })
+    }
+    if (Array.isArray(value)) return value.map((item, at) => fill(item, [...path, at]))
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, fill(inner, [...path, key])]))
+  }
+  return { value: fill(document.value, []), faults, referenced }
+}
+
+function lookUp(
+  reference: string,
+  folder: string,
+  environment: NodeJS.ProcessEnv,
+): { readonly text: string } | { readonly fault: string; readonly hint: string } {
+  const colon = reference.indexOf(':')
+  const kind = reference.slice(0, colon)
+  const name = reference.slice(colon + 1)
+  if (kind === 'env') {
+    const text = environment[name]
+    return text === undefined ? { fault: `the environment has no ${name}`, hint: 'set it, or leave the reference out' } : { text }
+  }
+  if (kind === 'file') {
+    try {
+      return { text: readFileSync(resolve(folder, name), 'utf8').replace(/\r?\n$/, '') }
+    } catch {
+      return { fault: `the file ${name} cannot be read`, hint: 'check the path and its permissions' }
+    }
+  }
+  return { fault: `\${${reference}} is not a reference`, hint: 'write ${env:NAME} or ${file:/path}' }
+}

@@ -1,0 +1,55 @@
+/**
+ * What of a JSON body passes, and the ids that it names. Whatever is not in the route's closed set of keys is
+ * dropped, as the runtime drops it too; `method` and `params` are in no set, so nothing that leaves here can be read
+ * as a single-route envelope (contract §1.3).
+ */
+import { filterForwardedProps } from './forwarded-props.ts'
+import { isAgentId, isThreadId } from './ids.ts'
+import type { Json, JsonObject } from './json.ts'
+import { refuse, type Refusal } from './reasons.ts'
+import type { Route } from './routes.ts'
+
+/** What the policy says of bodies. */
+export interface BodyPolicy {
+  /** `forwardedProps` names that pass besides the built-in ones. */
+  readonly forwardedProps: ReadonlySet<string>
+  /** Whether the caller's `state` reaches the agent. */
+  readonly state: 'pass' | 'drop'
+}
+
+/** A body that was read and checked. */
+export interface CheckedBody {
+  readonly outcome: 'checked'
+  /** The thread that the body names, on routes whose thread is there. */
+  readonly threadId: string | undefined
+  /** What goes upstream. */
+  readonly body: JsonObject
+  /** Names of top-level keys and of forwarded properties that were dropped. */
+  readonly dropped: readonly string[]
+}
+
+/**
+ * Checks a JSON body against its route.
+ * @param route the route, of a JSON body
+ * @param value the body as the strict reader gave it
+ * @param policy what the policy lets through
+ * @returns what passes, or a refusal: 400 for an id that is missing or outside its grammar
+ */
+export function checkBody(route: Route, value: JsonObject, policy: BodyPolicy): CheckedBody | Refusal {
+  const keys = route.body.kind === 'none' ? [] : route.body.keys
+  const body: Record<string, Json> = {}
+  const dropped: string[] = []
+  for (const [key, part] of Object.entries(value)) {
+    if (!keys.includes(key) || (key === 'state' && policy.state === 'drop')) dropped.push(key)
+    else if (key === 'forwardedProps') {
+      const props = filterForwardedProps(part, policy.forwardedProps)
+      body[key] = props.kept
+      dropped.push(...props.dropped.map((name) => `forwardedProps.${name}`))
+    } else body[key] = part
+  }
+  if (body['agentId'] !== undefined && !isAgentId(body['agentId'])) return refuse('agent-id-invalid')
+  if (route.thread !== 'body') return { outcome: 'checked', threadId: undefined, body, dropped }
+  const threadId = body['threadId']
+  if (!isThreadId(threadId)) return refuse('thread-id-invalid')
+  return { outcome: 'checked', threadId, body, dropped }
+}

@@ -1,0 +1,83 @@
+/**
+ * Which route a canonical target names. Paths match whole, segment by segment; a fixed path wins over one with an id
+ * for every method, as in the runtime's own table (`/threads/clear` is never a thread called "clear").
+ */
+import { isAgentId, isMemoryId, isThreadId } from './ids.ts'
+import { refuse, type Reason, type Refusal } from './reasons.ts'
+import { ROUTES, type Route } from './routes.ts'
+
+/** What a request is about, with nothing left of how it was spelled. */
+export interface RouteDescriptor {
+  readonly outcome: 'classified'
+  readonly route: Route
+  /** Ids that stood in the path. */
+  readonly ids: { readonly agentId?: string; readonly threadId?: string; readonly memoryId?: string }
+  /** Known query names and values of this route. */
+  readonly query: readonly (readonly [string, string])[]
+}
+
+const ID_GRAMMARS: Readonly<
+  Record<
+    string,
+    { readonly name: 'agentId' | 'threadId' | 'memoryId'; readonly fits: (id: string) => boolean; readonly reason: Reason }
+  >
+> = {
+  ':agentId': { name: 'agentId', fits: isAgentId, reason: 'agent-id-invalid' },
+  ':threadId': { name: 'threadId', fits: isThreadId, reason: 'thread-id-invalid' },
+  ':memoryId': { name: 'memoryId', fits: isMemoryId, reason: 'memory-id-invalid' },
+}
+
+/**
+ * Finds the route of a request.
+ * @param method the request's method, as sent
+ * @param segments the decoded segments below the base path, or `null` outside it
+ * @param query the known query names of the request
+ * @returns the descriptor, or a refusal: 404, 405 with `Allow`, or 400 for an id outside its grammar
+ */
+export function classify(
+  method: string,
+  segments: readonly string[] | null,
+  query: ReadonlyMap<string, string>,
+): RouteDescriptor | Refusal {
+  const rows = segments === null ? [] : rowsAt(segments)
+  if (segments === null || rows.length === 0) return refuse('route-unknown')
+  const route = rows.find((row) => row.method === method)
+  if (route === undefined) return refuse('method-not-allowed', { allow: rows.map((row) => row.method) })
+  const ids: { agentId?: string; threadId?: string; memoryId?: string } = {}
+  for (const [at, word] of route.path.entries()) {
+    const grammar = ID_GRAMMARS[word]
+    const id = segments[at]
+    if (grammar === undefined || id === undefined) continue
+    if (!grammar.fits(id)) return refuse(grammar.reason)
+    ids[grammar.name] = id
+  }
+  const agentId = route.query.includes('agentId') ? query.get('agentId') : undefined
+  if (agentId !== undefined && !isAgentId(agentId)) return refuse('agent-id-invalid')
+  return { outcome: 'classified', route, ids, query: [...query].filter(([name]) => route.query.includes(name)) }
+}
+
+function rowsAt(segments: readonly string[]): readonly Route[] {
+  const fitting = ROUTES.filter(
+    (row) => row.path.length === segments.length && row.path.every((word, at) => word.startsWith(':') || word === segments[at]),
+  )
+  const fixed = fitting.filter((row) => !row.path.some((word) => word.startsWith(':')))
+  return fixed.length > 0 ? fixed : fitting
+}
+
+/**
+ * The target to send upstream, written from the descriptor alone.
+ * @param base the upstream's base path: `''` or `/a/b`
+ * @param descriptor a classified request
+ * @param query the query to send; by default the descriptor's
+ */
+export function upstreamTarget(
+  base: string,
+  descriptor: RouteDescriptor,
+  query: readonly (readonly [string, string])[] = descriptor.query,
+): string {
+  const { agentId, threadId, memoryId } = descriptor.ids
+  const ids: Readonly<Record<string, string | undefined>> = { ':agentId': agentId, ':threadId': threadId, ':memoryId': memoryId }
+  const path = descriptor.route.path.map((word) => encodeURIComponent(ids[word] ?? word)).join('/')
+  const search = query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&')
+  return `${base}/${path}${search === '' ? '' : `?${search}`}`
+}

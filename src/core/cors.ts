@@ -1,0 +1,59 @@
+/**
+ * Cross-origin answers (Fetch standard, "CORS protocol"). The gateway answers preflights itself, without a token,
+ * because a browser never sends one there; the upstream's own CORS headers are dropped (contract §1.2).
+ */
+import type { HeaderLines } from './headers.ts'
+
+/** Who may call from another origin. */
+export interface CorsRules {
+  /** Exact origins, or `['*']`. */
+  readonly origins: readonly string[]
+  readonly credentials: boolean
+}
+
+const EXPOSED = 'x-request-id, retry-after, www-authenticate'
+const METHODS = 'GET, POST, PATCH, DELETE'
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/
+
+/** True for a CORS preflight: OPTIONS with Origin and Access-Control-Request-Method. */
+export function isPreflight(method: string, lines: HeaderLines): boolean {
+  return method === 'OPTIONS' && lines.has('origin') && lines.has('access-control-request-method')
+}
+
+/**
+ * The CORS headers of every answer to this request, refusals and streams included.
+ * @returns no headers at all where no origin is configured
+ */
+export function corsHeaders(lines: HeaderLines, rules: CorsRules): Record<string, string> {
+  if (rules.origins.length === 0) return {}
+  const any = rules.origins.includes('*')
+  // Caches must keep answers to different origins apart, the refused ones too.
+  const vary: Record<string, string> = any ? {} : { vary: 'Origin' }
+  const origin = lines.get('origin')?.[0]
+  if (origin === undefined || !(any || rules.origins.includes(origin))) return vary
+  return {
+    ...vary,
+    'access-control-allow-origin': any ? '*' : origin,
+    ...(rules.credentials ? { 'access-control-allow-credentials': 'true' } : {}),
+    'access-control-expose-headers': EXPOSED,
+  }
+}
+
+/**
+ * The headers of the answer to a preflight, or null if its origin may not call.
+ * The requested header names are echoed one by one: `*` does not cover Authorization (Fetch, "CORS-preflight fetch").
+ */
+export function preflightHeaders(lines: HeaderLines, rules: CorsRules): Record<string, string> | null {
+  const cors = corsHeaders(lines, rules)
+  if (cors['access-control-allow-origin'] === undefined) return null
+  const requested = (lines.get('access-control-request-headers') ?? []).join(',').split(',')
+  const names = requested.map((name) => name.trim()).filter((name) => HEADER_NAME.test(name))
+  const vary = [cors['vary'], 'Access-Control-Request-Method', 'Access-Control-Request-Headers']
+  return {
+    ...cors,
+    vary: vary.filter((name) => name !== undefined).join(', '),
+    'access-control-allow-methods': METHODS,
+    ...(names.length > 0 ? { 'access-control-allow-headers': names.join(', ') } : {}),
+    'access-control-max-age': '600',
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * Header rules. Few headers pass in either direction; what the operator configured wins over what the caller sent,
+ * whatever the case, and arrives once (spec "Authentication" 8; design "Headers").
+ */
+import { refuse, type Refusal } from './reasons.ts'
+
+/** Request headers by lower-case name, every line's value in order. */
+export type HeaderLines = ReadonlyMap<string, readonly string[]>
+
+/** Caller headers that pass without being configured; `content-type` and `authorization` have rules of their own. */
+const BUILT_IN = ['accept', 'accept-language', 'user-agent', 'traceparent', 'tracestate']
+
+// Fields that are not lists (RFC 9110 §5.3): two lines of one would be read differently by different readers.
+// prettier-ignore
+const SINGULAR = [
+  'content-type', 'content-length', 'content-encoding', 'transfer-encoding', 'host', 'origin', 'user-agent',
+  'traceparent', 'access-control-request-method',
+]
+
+/** Hop-by-hop fields (RFC 9110 §7.6.1 and what RFC 2616 §13.5.1 named). */
+// prettier-ignore
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  'connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer',
+  'transfer-encoding', 'upgrade', 'http2-settings',
+])
+
+/** Why `forwardHeaders` may not name a header, or null if it may. */
+export function forwardingFault(name: string, serverHeaders: readonly string[]): string | null {
+  const lower = name.toLowerCase()
+  if (!/^[!#$%&'*+\-.^`|~0-9a-z]+$/.test(lower)) return 'is not a header name, or has a "_"'
+  if (HOP_BY_HOP.has(lower)) return 'ends at every hop'
+  if (['host', 'content-length', 'cookie', 'forwarded', 'x-real-ip'].includes(lower)) return 'is never taken from a caller'
+  if (/^x-(?:forwarded|original|rewrite|http-method|cpki|threadwarden)(?:-|$)/.test(lower) || lower.startsWith('x-http-method'))
+    return 'is reserved'
+  if (serverHeaders.some((server) => server.toLowerCase() === lower)) return 'is set by upstream.headers'
+  return null
+}
+
+/** True for names that pass on their own: naming them in `forwardHeaders` changes nothing. */
+export function passesAnyway(name: string): boolean {
+  return [...BUILT_IN, 'authorization', 'content-type'].includes(name.toLowerCase())
+}
+
+/**
+ * Reads the header lines of a request as they came, before anything merged or dropped one of them.
+ * @param raw names and values in turn, as node:http's `rawHeaders`
+ */
+export function headerLines(raw: readonly string[]): HeaderLines {
+  const lines = new Map<string, string[]>()
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const name = (raw[at] as string).toLowerCase()
+    const value = raw[at + 1] as string
+    const known = lines.get(name)
+    if (known === undefined) lines.set(name, [value])
+    else known.push(value)
+  }
+  return lines
+}
+
+/** Finds header lines that two readers could read differently: a refusal whose code is `header-malformed`, or null. */
+export function headerFault(lines: HeaderLines): Refusal | null {
+  const authorization = lines.get('authorization')
+  if (authorization !== undefined && (authorization.length > 1 || authorization[0]?.includes(',')))
+    return refuse('authorization-repeated')
+  if (SINGULAR.some((name) => (lines.get(name)?.length ?? 0) > 1)) return refuse('header-repeated')
+  // RFC 9112 §6.1 lets a server refuse codings that it doesn't know; "gzip, chunked" has two readings.
+  const coding = lines.get('transfer-encoding')?.[0]
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') return refuse('transfer-coding-unsupported')
+  return null
+}
+
+/** How the headers of upstream requests are made. */
+export interface UpstreamHeaderRules {
+  /** Names in lower case and values that the operator configured. */
+  readonly server: Readonly<Record<string, string>>
+  /** Caller headers that pass besides the built-in ones, in lower case. */
+  readonly forward: readonly string[]
+  readonly forwardAuthorization: boolean
+}
+
+/**
+ * The headers of a request to the upstream.
+ * @param lines the caller's headers
+ * @param rules the configuration
+ * @param own what the gateway itself sets (content type, request id); below the server's, above the caller's
+ */
+export function upstreamHeaders(
+  lines: HeaderLines,
+  rules: UpstreamHeaderRules,
+  own: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const name of [...BUILT_IN, ...rules.forward]) {
+    const values = lines.get(name)
+    if (values !== undefined) headers[name] = values.join(', ')
+  }
+  const authorization = lines.get('authorization')?.[0]
+  if (rules.forwardAuthorization && authorization !== undefined) headers['authorization'] = authorization
+  // Nothing that the gateway reads or rewrites may come compressed.
+  return { ...headers, 'accept-encoding': 'identity', ...own, ...rules.server }
+}
+
+/** What kind of answer the upstream gave, as far as headers go. */
+export type AnswerKind = 'stream' | 'plain' | 'redirect' | 'html'
+
+/** Names in lower case, values as undici gives them. */
+export type UpstreamAnswerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** Tells streams, redirects and pages from plain answers. A 304 is a redirect here: no condition was sent. */
+export function answerKind(status: number, headers: UpstreamAnswerHeaders): AnswerKind {
+  if (status >= 300 && status < 400) return 'redirect'
+  const type = String(headers['content-type'] ?? '')
+    .trim()
+    .toLowerCase()
+  if (/^(?:text\/html|application\/xhtml\+xml)\b/.test(type)) return 'html'
+  return /^(?:text\/event-stream|application\/vnd\.ag-ui\.event\+proto)\b/.test(type) ? 'stream' : 'plain'
+}
+
+const DROPPED_FROM_ANSWERS = new Set(['location', 'refresh', 'x-request-id', 'cache-control', 'x-accel-buffering'])
+const CACHE_VALIDATORS = new Set(['etag', 'age', 'expires', 'last-modified'])
+
+/**
+ * The headers of a forwarded answer: without hop-by-hop, CORS and redirecting ones, and never for a shared cache.
+ * @param headers the upstream's
+ * @param kind what kind of answer it is
+ */
+export function forwardedAnswerHeaders(headers: UpstreamAnswerHeaders, kind: AnswerKind): Record<string, string | string[]> {
+  const kept: Record<string, string | string[]> = {}
+  const named = new Set(
+    String(headers['connection'] ?? '')
+      .split(',')
+      .map((name) => name.trim().toLowerCase()),
+  )
+  for (const [name, value] of Object.entries(headers)) {
+    if (value === undefined || HOP_BY_HOP.has(name) || named.has(name) || DROPPED_FROM_ANSWERS.has(name)) continue
+    if (name.startsWith('access-control-') || CACHE_VALIDATORS.has(name)) continue
+    // Keep-alive comments make a stream longer than the upstream said.
+    if (kind === 'stream' && name === 'content-length') continue
+    kept[name] = typeof value === 'string' ? value : [...value]
+  }
+  if (kind !== 'stream') return { ...kept, 'cache-control': 'private, no-store' }
+  return { ...kept, 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' }
+}
+
+/** `multipart/form-data` with a boundary of RFC 2046 §5.1.1 without `/`, so that it can't carry another media type. */
+export function multipartType(contentType: string): string | null {
+  const match =
+    /^multipart\/form-data *; *boundary=(?:"([0-9A-Za-z'()+_,\-.:=? ]{0,69}[0-9A-Za-z'()+_,\-.:=?])"|([0-9A-Za-z'+_\-.]{1,70}))$/i.exec(
+      contentType.trim(),
+    )
+  if (match === null) return null
+  return `multipart/form-data; boundary=${match[2] ?? `"${match[1]}"`}`
+}
+
+/** True for `application/json` with no parameter but `charset=utf-8`. */
+export function isJsonType(contentType: string): boolean {
+  return /^application\/json *(?:; *charset=(?:"utf-8"|utf-8) *)?$/i.test(contentType.trim())
+}

@@ -1,0 +1,63 @@
+/**
+ * The grammars of ids. An id that passes here means the same to the gateway, to the store and to the upstream,
+ * whichever of them reads it (design "Ids"; runtime contract §2 and §3.1 #2, #3, #23, #24).
+ */
+
+/**
+ * Words that the runtime's router gives a meaning at the end of a path. It matches from the last segment backwards
+ * (contract §2), so an id of one of these names could turn one route into another.
+ */
+// prettier-ignore
+export const ROUTE_WORDS: ReadonlySet<string> = new Set([
+  'agent', 'annotate', 'archive', 'clear', 'connect', 'cpk-debug-events', 'events', 'info', 'inspector-learning',
+  'inspector-metadata', 'memories', 'messages', 'recall', 'run', 'state', 'stop', 'subscribe', 'suggest', 'threads',
+  'transcribe',
+])
+
+const OPAQUE_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._:-]{0,126}[A-Za-z0-9_:-])?$/
+const AGENT_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?$/
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+const HEX_32 = /^[0-9a-f]{32}$/
+
+/** Names that every object has: `agents[agentId]` in the runtime finds them (contract §1.1). */
+const OBJECT_NAMES: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype))
+
+/** True if some UUID parser (PostgreSQL's is the most lenient) would take `id` for a UUID. */
+function readsAsUuid(id: string): boolean {
+  const bare = id
+    .toLowerCase()
+    .replace(/^urn:uuid:/, '')
+    .replace(/[{}-]/g, '')
+  return HEX_32.test(bare)
+}
+
+/**
+ * True if `value` is a thread id: 1–128 of `A–Z a–z 0–9 . _ : -`, first a letter or digit, last not `.`, no route
+ * word in any case, and a UUID only in its canonical spelling, or two spellings would be one thread to a database
+ * with a uuid column and two to the ownership table (contract §3.1 #3).
+ */
+export function isThreadId(value: unknown): value is string {
+  if (typeof value !== 'string' || !OPAQUE_ID.test(value)) return false
+  if (ROUTE_WORDS.has(value.toLowerCase())) return false
+  return !readsAsUuid(value) || UUID.test(value)
+}
+
+/** True if `value` is an agent id: as a thread id without `:`; of the route words only `agent`; no name of Object's. */
+export function isAgentId(value: unknown): value is string {
+  if (typeof value !== 'string' || !AGENT_ID.test(value)) return false
+  if (OBJECT_NAMES.has(value)) return false
+  return value === 'agent' || !ROUTE_WORDS.has(value.toLowerCase())
+}
+
+/** True if `value` is a memory id: the characters of a thread id and no route word. */
+export function isMemoryId(value: unknown): value is string {
+  return typeof value === 'string' && OPAQUE_ID.test(value) && !ROUTE_WORDS.has(value.toLowerCase())
+}
+
+// Code points, without the controls of ASCII and Latin-1: an id with one could forge a log line or cut a header.
+const USER_ID = /^[^\u0000-\u001f\u007f-\u009f]{1,255}$/u
+
+/** True if `value` is a user id as an issuer gives it: a string of 1–255 characters, no controls, no lone surrogates. */
+export function isUserId(value: unknown): value is string {
+  return typeof value === 'string' && value.isWellFormed() && USER_ID.test(value)
+}

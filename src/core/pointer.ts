@@ -1,0 +1,23 @@
+/** JSON pointers (RFC 6901) over the claims of a token. */
+
+/** True for a JSON pointer: `''`, or `/` and reference tokens in which `~` stands only as `~0` or `~1` (RFC 6901 §3). */
+export function isPointer(text: string): boolean {
+  return /^(?:\/(?:[^~/]|~[01])*)*$/.test(text)
+}
+
+/**
+ * Evaluates a JSON pointer (RFC 6901 §4). Own properties only: a claim is never found on a prototype.
+ * @param document a parsed JSON document
+ * @param pointer a pointer for which isPointer holds
+ * @returns the value there, or undefined
+ */
+export function valueAt(document: unknown, pointer: string): unknown {
+  if (pointer === '') return document
+  let value = document
+  for (const raw of pointer.slice(1).split('/')) {
+    const token = raw.replaceAll('~1', '/').replaceAll('~0', '~')
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, token)) return undefined
+    value = (value as Readonly<Record<string, unknown>>)[token]
+  }
+  return value
+}

@@ -1,0 +1,138 @@
+/**
+ * Every answer that the gateway makes itself, in two closed lists. A *code* is what a caller may know and scripts
+ * may rely on; a *reason* is what the log, the metrics and the decision record say. Many reasons share one code, so
+ * that an answer tells a caller no more than design "Answers made by the gateway" allows.
+ */
+
+/** Code → HTTP status and the text that callers (and the chat's users) read. */
+export const CODES = {
+  'target-malformed': { status: 400, text: 'The request target is not in canonical form.' },
+  'header-malformed': { status: 400, text: 'A request header is malformed or repeated.' },
+  'body-malformed': { status: 400, text: 'The request body is not acceptable.' },
+  'thread-id-invalid': { status: 400, text: 'The thread id is missing or not acceptable.' },
+  'agent-id-invalid': { status: 400, text: 'The agent id is missing or not acceptable.' },
+  'user-id-invalid': { status: 400, text: 'The user id in the credential is missing or malformed.' },
+  'credential-missing': { status: 401, text: 'Sign in: no credential was sent.' },
+  'credential-invalid': { status: 401, text: 'Sign in again: the credential is not valid.' },
+  'credential-expired': { status: 401, text: 'Sign in again: the credential has expired.' },
+  'not-owner': { status: 403, text: 'This conversation is not yours.' },
+  'not-allowed': { status: 403, text: 'You are not allowed to do this.' },
+  'not-found': { status: 404, text: 'Not found.' },
+  'method-not-allowed': { status: 405, text: 'This method is not allowed here.' },
+  'body-too-large': { status: 413, text: 'The request body is too large.' },
+  'media-type-unsupported': { status: 415, text: 'The content type or content encoding is not supported here.' },
+  'rate-limited': { status: 429, text: 'Too many requests: try again later.' },
+  'headers-too-large': { status: 431, text: 'The request headers are too large.' },
+  'identity-failed': { status: 500, text: 'The identity source gave an unusable answer.' },
+  internal: { status: 500, text: 'The gateway failed.' },
+  'upstream-unreachable': { status: 502, text: 'The agent runtime cannot be reached.' },
+  'upstream-unusable': { status: 502, text: 'The agent runtime gave an unusable answer.' },
+  'store-unavailable': { status: 503, text: 'The ownership store is unavailable: try again later.' },
+  'keys-unavailable': { status: 503, text: 'The keys of the identity provider are unavailable: try again later.' },
+  'not-ready': { status: 503, text: 'The gateway is not ready: try again later.' },
+  'shutting-down': { status: 503, text: 'The gateway is shutting down.' },
+  'upstream-timeout': { status: 504, text: 'The agent runtime did not answer in time.' },
+} as const
+
+/** What a caller may know of an answer. */
+export type Code = keyof typeof CODES
+
+/** Reason → code. The reason goes to the log and the metrics, only the code goes to the caller. */
+export const REASONS = {
+  'http-unreadable': 'header-malformed',
+  'http-headers-too-large': 'headers-too-large',
+  'target-not-origin-form': 'target-malformed',
+  'target-character': 'target-malformed',
+  'target-encoding': 'target-malformed',
+  'target-separator': 'target-malformed',
+  'target-dot-segment': 'target-malformed',
+  'target-empty-segment': 'target-malformed',
+  'query-encoding': 'target-malformed',
+  'query-name-repeated': 'target-malformed',
+  'query-limit-invalid': 'target-malformed',
+  'query-cursor-invalid': 'target-malformed',
+  'memory-id-invalid': 'target-malformed',
+  'authorization-repeated': 'header-malformed',
+  'header-repeated': 'header-malformed',
+  'transfer-coding-unsupported': 'header-malformed',
+  'thread-id-invalid': 'thread-id-invalid',
+  'agent-id-invalid': 'agent-id-invalid',
+  'credential-missing': 'credential-missing',
+  'scheme-not-bearer': 'credential-invalid',
+  'token-malformed': 'credential-invalid',
+  'token-too-long': 'credential-invalid',
+  'token-critical-extension': 'credential-invalid',
+  'issuer-unknown': 'credential-invalid',
+  'algorithm-not-allowed': 'credential-invalid',
+  'key-unknown': 'credential-invalid',
+  'signature-invalid': 'credential-invalid',
+  'audience-mismatch': 'credential-invalid',
+  'claim-missing': 'credential-invalid',
+  'token-not-yet-valid': 'credential-invalid',
+  'token-expired': 'credential-expired',
+  'user-id-invalid': 'user-id-invalid',
+  'keys-unavailable': 'keys-unavailable',
+  'identity-failed': 'identity-failed',
+  'upstream-transport-pending': 'not-ready',
+  'bodies-budget-exhausted': 'not-ready',
+  'route-unknown': 'not-found',
+  'method-not-allowed': 'method-not-allowed',
+  'no-rule-allows': 'not-allowed',
+  'anonymous-not-allowed': 'not-allowed',
+  'operator-only': 'not-allowed',
+  'upstream-not-user-scoped': 'not-allowed',
+  'origin-not-listed': 'not-allowed',
+  'thread-foreign': 'not-owner',
+  'thread-unknown': 'not-owner',
+  'thread-has-history': 'not-owner',
+  'body-unexpected': 'body-malformed',
+  'body-not-utf8': 'body-malformed',
+  'body-not-json': 'body-malformed',
+  'body-not-object': 'body-malformed',
+  'body-too-deep': 'body-malformed',
+  'body-key-repeated': 'body-malformed',
+  'body-key-forbidden': 'body-malformed',
+  'body-number-out-of-range': 'body-malformed',
+  'body-aborted': 'body-malformed',
+  'body-too-large': 'body-too-large',
+  'media-type-unsupported': 'media-type-unsupported',
+  'content-encoding-unsupported': 'media-type-unsupported',
+  'upstream-unreachable': 'upstream-unreachable',
+  'upstream-broke-off': 'upstream-unreachable',
+  'upstream-redirect': 'upstream-unusable',
+  'upstream-html': 'upstream-unusable',
+  'upstream-list-unreadable': 'upstream-unusable',
+  'upstream-answer-unreadable': 'upstream-unusable',
+  'upstream-timeout': 'upstream-timeout',
+  'store-unavailable': 'store-unavailable',
+  'shutting-down': 'shutting-down',
+  internal: 'internal',
+} as const satisfies Record<string, Code>
+
+/** Why the gateway answered itself: one closed list, the same word in log, metric and explanation. */
+export type Reason = keyof typeof REASONS
+
+/** A refusal: the reason, and what else its answer needs. */
+export interface Refusal {
+  readonly outcome: 'refused'
+  readonly reason: Reason
+  /** What the caller is told; other than the reason's own code only where the policy hides a thread. */
+  readonly code: Code
+  /** For 405: the methods of `Allow` (RFC 9110 §15.5.6). */
+  readonly allow?: readonly string[]
+}
+
+/**
+ * Makes a refusal.
+ * @param reason why
+ * @param more the code where it is not the reason's own, the allowed methods of a 405
+ */
+export function refuse(reason: Reason, more: { readonly code?: Code; readonly allow?: readonly string[] } = {}): Refusal {
+  const refusal = { outcome: 'refused', reason, code: more.code ?? REASONS[reason] } as const
+  return more.allow === undefined ? refusal : { ...refusal, allow: more.allow }
+}
+
+/** True for a refusal, whatever else the value might be. */
+export function isRefusal(value: unknown): value is Refusal {
+  return typeof value === 'object' && value !== null && 'outcome' in value && value.outcome === 'refused'
+}

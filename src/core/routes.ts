@@ -1,0 +1,111 @@
+/**
+ * The routes of the real runtime 1.75 as data (contract §1): method, exact path, where ids live, and which query and
+ * body keys pass. What is not in this table does not exist, whatever is configured.
+ */
+
+/** The operation that a request names, as the runtime's own hooks call it (spec "Routes"). */
+// prettier-ignore
+export type RouteId =
+  | 'info' | 'agent/run' | 'agent/connect' | 'agent/suggest' | 'agent/stop' | 'transcribe'
+  | 'threads/list' | 'threads/subscribe' | 'threads/clear' | 'threads/update' | 'threads/archive'
+  | 'threads/messages' | 'threads/events' | 'threads/state' | 'annotate'
+  | 'memories/list' | 'memories/recall' | 'memories/subscribe' | 'memories/mutate'
+  | 'inspector/metadata' | 'inspector/learning' | 'cpk-debug-events'
+
+/** The HTTP methods that routes have. */
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+/** What may stand in a request body. */
+export type BodyRule =
+  /** No body: one that is there is refused. */
+  | { readonly kind: 'none' }
+  /** A JSON object of which these top-level keys pass. */
+  | { readonly kind: 'json'; readonly keys: readonly string[]; readonly optional?: true }
+  /** A multipart recording, streamed, or a JSON object of which these keys pass. */
+  | { readonly kind: 'recording'; readonly keys: readonly string[] }
+
+/** One row of the table. */
+export interface Route {
+  readonly id: RouteId
+  readonly method: Method
+  /** Segments below the base path; `:agentId`, `:threadId` and `:memoryId` stand for ids. */
+  readonly path: readonly string[]
+  readonly query: readonly string[]
+  readonly body: BodyRule
+  /** Where the thread id is, if the route is about a thread. */
+  readonly thread?: 'path' | 'body'
+  /** True where `limits.runBody` bounds the body instead of `limits.body`. */
+  readonly largeBody?: true
+}
+
+// RunAgentInput (contract §1.1); `lastSeenEventId` is read on connect by runtimes of the managed platform.
+// prettier-ignore
+const RUN_KEYS = ['threadId', 'runId', 'parentRunId', 'messages', 'tools', 'context', 'state', 'forwardedProps', 'resume']
+
+function route(id: RouteId, method: Method, path: string, more: Partial<Route> = {}): Route {
+  const segments = path.split('/')
+  return {
+    id,
+    method,
+    path: segments,
+    query: [],
+    body: { kind: 'none' },
+    ...(segments.includes(':threadId') ? { thread: 'path' } : {}),
+    ...more,
+  }
+}
+
+function json(...keys: string[]): { readonly body: BodyRule } {
+  return { body: { kind: 'json', keys } }
+}
+
+function optionalJson(...keys: string[]): { readonly body: BodyRule } {
+  return { body: { kind: 'json', keys, optional: true } }
+}
+
+/** Every route that exists. */
+export const ROUTES: readonly Route[] = [
+  route('info', 'GET', 'info'),
+  route('agent/run', 'POST', 'agent/:agentId/run', { ...json(...RUN_KEYS), thread: 'body', largeBody: true }),
+  route('agent/connect', 'POST', 'agent/:agentId/connect', {
+    ...json(...RUN_KEYS, 'lastSeenEventId'),
+    thread: 'body',
+    largeBody: true,
+  }),
+  route('agent/suggest', 'POST', 'agent/:agentId/suggest', { ...json(...RUN_KEYS), thread: 'body', largeBody: true }),
+  // The client sends a JSON content type and often no body at all (contract §4).
+  route('agent/stop', 'POST', 'agent/:agentId/stop/:threadId', optionalJson('runId')),
+  route('transcribe', 'POST', 'transcribe', {
+    body: { kind: 'recording', keys: ['audio', 'mimeType', 'filename'] },
+    largeBody: true,
+  }),
+  route('threads/list', 'GET', 'threads', { query: ['agentId', 'includeArchived', 'limit', 'cursor'] }),
+  route('threads/subscribe', 'POST', 'threads/subscribe', optionalJson()),
+  route('threads/clear', 'POST', 'threads/clear', optionalJson()),
+  route('threads/update', 'PATCH', 'threads/:threadId', json('agentId', 'name', 'archived')),
+  route('threads/update', 'DELETE', 'threads/:threadId', optionalJson('agentId')),
+  route('threads/archive', 'POST', 'threads/:threadId/archive', optionalJson('agentId')),
+  route('threads/messages', 'GET', 'threads/:threadId/messages'),
+  route('threads/events', 'GET', 'threads/:threadId/events'),
+  route('threads/state', 'GET', 'threads/:threadId/state'),
+  route('annotate', 'POST', 'annotate', {
+    ...json('threadId', 'type', 'payload', 'clientEventId', 'occurredAt'),
+    thread: 'body',
+  }),
+  route('memories/list', 'GET', 'memories', { query: ['includeInvalidated'] }),
+  // `sourceThreadIds` does not pass: the platform takes anybody's thread ids there (contract §3.1 #16).
+  route('memories/list', 'POST', 'memories', json('content', 'kind', 'scope')),
+  route('memories/recall', 'POST', 'memories/recall', json('query', 'limit', 'scope')),
+  route('memories/subscribe', 'POST', 'memories/subscribe', optionalJson()),
+  route('memories/mutate', 'PATCH', 'memories/:memoryId', json('content', 'kind', 'scope')),
+  route('memories/mutate', 'DELETE', 'memories/:memoryId', optionalJson()),
+  route('inspector/metadata', 'GET', 'inspector-metadata'),
+  route('inspector/learning', 'GET', 'inspector-learning', { query: ['agentId', 'skillsPage', 'insightsPage'] }),
+  route('cpk-debug-events', 'GET', 'cpk-debug-events'),
+]
+
+/** All route ids, each once, in the order of the table. */
+export const ROUTE_IDS: readonly RouteId[] = [...new Set(ROUTES.map((row) => row.id))]
+
+/** The query names that some route knows: any of them twice is refused. */
+export const QUERY_NAMES: ReadonlySet<string> = new Set(ROUTES.flatMap((row) => row.query))

@@ -1,0 +1,128 @@
+/** Reads the YAML or JSON files that operators write, and says of each fault where in the file it is. */
+import { readFileSync } from 'node:fs'
+import { closest, distance } from 'fastest-levenshtein'
+import { LineCounter, parseDocument, type Document } from 'yaml'
+import type { z } from 'zod'
+import type { Fault } from './fault.ts'
+
+/** A file that was read: its tree of plain values, and a way to find the line of a path in it. */
+export interface SourceDocument {
+  readonly file: string
+  readonly value: unknown
+  readonly lineOf: (path: readonly PropertyKey[]) => number | undefined
+}
+
+/** Either what was asked for, or every fault that stands in its way. */
+export type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly faults: readonly Fault[] }
+
+/**
+ * Reads a file as YAML 1.2 (JSON is YAML).
+ * @param file the path; it stands in every fault as given
+ */
+export function readDocument(file: string): Outcome<SourceDocument> {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    const message = error instanceof Error && 'code' in error ? `cannot be read (${String(error.code)})` : 'cannot be read'
+    return { ok: false, faults: [{ file, path: '', message, hint: 'check the path and its permissions' }] }
+  }
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true })
+  if (document.errors.length > 0) {
+    return {
+      ok: false,
+      faults: document.errors.map((error) => ({
+        file,
+        line: lines.linePos(error.pos[0]).line,
+        path: '',
+        message: `is not valid YAML: ${error.message.split('\n')[0]?.replace(/ at line.*$/, '') ?? ''}`,
+      })),
+    }
+  }
+  return { ok: true, value: { file, value: document.toJS() as unknown, lineOf: (path) => lineOf(document, lines, path) } }
+}
+
+function lineOf(document: Document, lines: LineCounter, path: readonly PropertyKey[]): number | undefined {
+  for (let length = path.length; length > 0; length -= 1) {
+    const node = document.getIn(path.slice(0, length), true)
+    if (typeof node === 'object' && node !== null && 'range' in node && Array.isArray(node.range)) {
+      return lines.linePos(node.range[0] as number).line
+    }
+  }
+  return undefined
+}
+
+/**
+ * Holds a document against a schema.
+ * @param document where the value came from, for the places of the faults
+ * @param schema what it has to be
+ * @param value what to check instead of the document's own value (with its secrets filled in)
+ */
+export function parseDocumentAs<S extends z.ZodType>(
+  document: SourceDocument,
+  schema: S,
+  value: unknown = document.value,
+): Outcome<z.output<S>> {
+  const result = schema.safeParse(value, { reportInput: false })
+  if (result.success) return { ok: true, value: result.data }
+  return { ok: false, faults: result.error.issues.flatMap((issue) => faultsOf(document, schema, issue)) }
+}
+
+/** A fault at a path of a document. */
+export function faultAt(document: SourceDocument, path: readonly PropertyKey[], message: string, hint?: string): Fault {
+  const line = document.lineOf(path)
+  return {
+    file: document.file,
+    ...(line === undefined ? {} : { line }),
+    path: path.map(String).join('.'),
+    message,
+    ...(hint === undefined ? {} : { hint }),
+  }
+}
+
+function faultsOf(document: SourceDocument, schema: z.ZodType, issue: z.core.$ZodIssue): readonly Fault[] {
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => {
+      const names = keysAt(schema, issue.path)
+      const near = names.length === 0 ? undefined : closest(key, names)
+      const hint = near !== undefined && distance(key, near) <= 3 ? `did you mean "${near}"?` : `known here: ${names.join(', ')}`
+      return faultAt(document, [...issue.path, key], 'is not a known key', hint)
+    })
+  }
+  if (issue.code === 'invalid_type' && valueIn(document.value, issue.path) === undefined) {
+    return [faultAt(document, issue.path, 'is required')]
+  }
+  const [message = '', hint] = issue.message.split(' | ')
+  return [faultAt(document, issue.path, message, hint)]
+}
+
+/** The keys that a schema knows at a path, through whatever wraps the objects on the way. */
+function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
+  let at: z.core.$ZodType | undefined = schema
+  for (const step of [...path, undefined]) {
+    at = unwrap(at)
+    const def = at?._zod.def as
+      { shape?: Record<string, z.core.$ZodType>; valueType?: z.core.$ZodType; element?: z.core.$ZodType } | undefined
+    if (step === undefined) return Object.keys(def?.shape ?? {})
+    at = def?.shape?.[String(step)] ?? def?.valueType ?? def?.element
+  }
+  return []
+}
+
+function unwrap(schema: z.core.$ZodType | undefined): z.core.$ZodType | undefined {
+  let at = schema
+  for (;;) {
+    const def = at?._zod.def as { innerType?: z.core.$ZodType; in?: z.core.$ZodType } | undefined
+    const inner = def?.innerType ?? def?.in
+    if (inner === undefined) return at
+    at = inner
+  }
+}
+
+function valueIn(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (inner, key) => (typeof inner === 'object' && inner !== null ? (inner as Record<PropertyKey, unknown>)[key] : undefined),
+    value,
+  )
+}

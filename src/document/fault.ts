@@ -1,0 +1,17 @@
+/** What is wrong with a file that an operator wrote: where, what, and what to do about it. */
+export interface Fault {
+  readonly file: string
+  /** 1-based line, where it is known. */
+  readonly line?: number
+  /** Dotted path of the key, `''` for the file as a whole. */
+  readonly path: string
+  readonly message: string
+  readonly hint?: string
+}
+
+/** One line for one fault. */
+export function faultLine(fault: Fault): string {
+  const place = fault.line === undefined ? fault.file : `${fault.file}:${fault.line}`
+  const path = fault.path === '' ? '' : ` ${fault.path}:`
+  return `${place}:${path} ${fault.message}${fault.hint === undefined ? '' : ` (${fault.hint})`}`
+}

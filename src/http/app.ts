@@ -1,0 +1,142 @@
+/**
+ * The public listener: the gate as a Fastify application. @fastify/http-proxy owns the one route, and its `handler`
+ * is ours. Fastify's router never sees what a caller wrote: every target is routed as `/`, and the gate reads the
+ * original (library defaults that bite: design, last section).
+ */
+import type { Socket } from 'node:net'
+import proxy from '@fastify/http-proxy'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { refuse, type Refusal } from '../core/reasons.ts'
+import type { Logger } from '../observe/log.ts'
+import { refusalAnswer, type Answer } from './answer.ts'
+import type { Exchange } from './exchange.ts'
+import type { Arrived, Gate } from './gate.ts'
+import type { Upstream } from './upstream.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    exchange: Exchange | null
+    arrived: Arrived | null
+  }
+}
+
+/** What the public listener is made of. */
+export interface AppParts {
+  readonly gate: Gate
+  readonly upstream: Upstream
+  readonly upstreamUrl: string
+  readonly log: Logger
+  /** Bytes of a request's head. */
+  readonly maxHeaderSize: number
+  /** CIDRs of proxies whose X-Forwarded-For names the caller in the log. */
+  readonly trustedProxies: readonly string[]
+  readonly requestId: () => string
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number
+}
+
+/** A whole request must have come in within this time, or a caller could hold a connection for nothing. */
+const REQUEST_TIMEOUT_MS = 300_000
+
+/** Makes the application; it is not listening yet. */
+export function makeApp(parts: AppParts): FastifyInstance {
+  const { gate, log } = parts
+  const app = fastify({
+    // One line a request, written below from what the gate learnt.
+    logger: false,
+    rewriteUrl: () => '/',
+    genReqId: parts.requestId,
+    requestIdHeader: false,
+    trustProxy: parts.trustedProxies.length === 0 ? false : [...parts.trustedProxies],
+    // The gate bounds bodies by route and answers while closing in its own words.
+    bodyLimit: Number.MAX_SAFE_INTEGER,
+    return503OnClosing: false,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    http: { maxHeaderSize: parts.maxHeaderSize },
+    clientErrorHandler: (error, socket) => answerUnreadable(error, socket),
+  })
+  app.decorateRequest('exchange', null)
+  app.decorateRequest('arrived', null)
+  // Bodies stay streams: the gate reads them, or lets them through.
+  app.removeAllContentTypeParsers()
+
+  app.addHook('onRequest', async (request, reply) => {
+    const exchange = gate.open(request.raw, request.id, parts.now())
+    request.exchange = exchange
+    const result = await gate.arrive(request.raw, request.originalUrl, exchange)
+    if ('outcome' in result) request.arrived = result
+    else return send(reply, exchange, result)
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    logRequest(parts, request, reply)
+    done()
+  })
+
+  void app.register(proxy, {
+    upstream: parts.upstreamUrl,
+    // reply-from would otherwise open a pool of its own, which verifies no certificate.
+    undici: parts.upstream.pool as never,
+    handler: async (request: FastifyRequest, reply: FastifyReply) => {
+      const { exchange, arrived } = request
+      if (exchange === null || arrived === null) throw new Error('a request reached the proxy without passing the gate')
+      const result = await gate.proceed(arrived, request.raw, reply.raw, exchange)
+      if (result !== 'passed') return send(reply, exchange, result)
+      reply.hijack()
+      return reply
+    },
+  } as never)
+
+  // Methods that no route has: the gate has answered in onRequest, unless somebody took it out.
+  app.setNotFoundHandler((request, reply) => sendRefusal(request, reply, refuse('internal')))
+  app.setErrorHandler((error: Error & { readonly code?: string }, request, reply) => {
+    if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return sendRefusal(request, reply, refuse('media-type-unsupported'))
+    log.error({ err: error, requestId: request.id }, 'the gateway failed')
+    return sendRefusal(request, reply, refuse('internal'))
+  })
+  return app
+}
+
+async function sendRefusal(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): Promise<FastifyReply> {
+  if (request.exchange !== null) request.exchange.reason = refusal.reason
+  return send(reply, request.exchange, refusalAnswer(refusal))
+}
+
+async function send(reply: FastifyReply, exchange: Exchange | null, answer: Answer): Promise<FastifyReply> {
+  void reply.code(answer.status).headers({ ...exchange?.answerHeaders, ...answer.headers })
+  // A buffer, because Fastify gives a string a content type of its own choosing.
+  return answer.status === 204 ? reply.send() : reply.send(Buffer.from(answer.body))
+}
+
+/** Whatever the HTTP parser could not read gets an answer in our form and a closed connection (RFC 9112 §9.6). */
+function answerUnreadable(error: Error & { readonly code?: string }, socket: Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy()
+    return
+  }
+  const { status, headers, body } = refusalAnswer(
+    refuse(error.code === 'HPE_HEADER_OVERFLOW' ? 'http-headers-too-large' : 'http-unreadable'),
+  )
+  const lines = Object.entries({ ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' })
+  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  socket.end(`HTTP/1.1 ${status} ${status === 431 ? 'Request Header Fields Too Large' : 'Bad Request'}\r\n${head}\r\n${body}`)
+}
+
+function logRequest(parts: AppParts, request: FastifyRequest, reply: FastifyReply): void {
+  const { exchange } = request
+  if (exchange === null) return
+  parts.log.info(
+    {
+      requestId: exchange.id,
+      client: request.ip,
+      method: request.method,
+      route: exchange.route,
+      thread: exchange.threadId,
+      principal: exchange.principal?.id,
+      status: reply.raw.statusCode,
+      reason: exchange.reason,
+      complete: reply.raw.writableFinished,
+      ms: Math.round(parts.now() - exchange.startedAt),
+    },
+    'request',
+  )
+}

@@ -1,0 +1,63 @@
+/** Keeps the ownership table true to what became of a request (design "Claims"). */
+import type { Permit } from '../core/decide.ts'
+import type { Logger } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import type { OwnershipStore, ThreadKey } from '../store/port.ts'
+import type { Payload } from './payload.ts'
+import type { UpstreamAnswer, UpstreamFailure } from './upstream.ts'
+
+/** Notes what the upstream's answer means for the thread. */
+export interface Claims {
+  settle(permit: Permit, payload: Payload, result: UpstreamAnswer | UpstreamFailure): Promise<void>
+}
+
+/** Statuses of a 4xx after which the run may have started all the same: the server, or one before it, gave up waiting. */
+const UNCERTAIN = new Set([408, 499])
+
+/** The key of the thread that a permit is about. */
+export function threadKey(permit: Permit, scope: string): ThreadKey | null {
+  const { threadId } = permit.descriptor.ids
+  return threadId === undefined ? null : { scope, threadId }
+}
+
+/**
+ * Makes the keeper of claims.
+ * @param scope the upstream's scope in the table
+ * @param clock milliseconds since the epoch
+ */
+export function makeClaims(store: OwnershipStore, scope: string, clock: () => number, metrics: Metrics, log: Logger): Claims {
+  const note = async (permit: Permit, payload: Payload, result: UpstreamAnswer | UpstreamFailure): Promise<void> => {
+    const key = threadKey(permit, scope)
+    if (key === null) return
+    const user = permit.principal.id
+    if (permit.claim) {
+      const outcome = certainlyNotStarted(result) ? 'not-started' : 'stays'
+      await store.settle(key, user, outcome)
+      if (outcome === 'not-started') metrics.claimed('released')
+      return
+    }
+    const confirmed = result.outcome === 'answered' && result.status >= 200 && result.status < 300
+    if (!confirmed || permit.descriptor.route.id !== 'threads/update') return
+    if (permit.descriptor.route.method === 'DELETE') await store.bury(key, user, clock())
+    else if (payload.kind === 'json' && 'name' in payload.value) {
+      const { name } = payload.value
+      await store.rename(key, user, typeof name === 'string' ? name : null)
+    }
+  }
+  return {
+    async settle(permit, payload, result) {
+      try {
+        await note(permit, payload, result)
+      } catch (error) {
+        // The row stays as it was before: with its owner, which is the safe side. The upstream has answered already.
+        log.error({ err: error }, 'the ownership table could not be brought up to date')
+      }
+    },
+  }
+}
+
+/** Nothing was sent, or the upstream refused: only then can a claim be taken back. */
+function certainlyNotStarted(result: UpstreamAnswer | UpstreamFailure): boolean {
+  if (result.outcome === 'failed') return !result.maybeSent
+  return result.status >= 400 && result.status < 500 && !UNCERTAIN.has(result.status)
+}

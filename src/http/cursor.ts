@@ -1,0 +1,47 @@
+/**
+ * The list cursor of the gateway: AES-256-GCM over a place in the upstream's pages, bound to the user and the query.
+ * A caller can neither read the upstream's cursor in it, nor forge one, nor use another's.
+ */
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import type { Place } from '../core/thread-page.ts'
+
+const IV_BYTES = 12
+const TAG_BYTES = 16
+
+/** Seals and opens cursors. */
+export interface CursorSeal {
+  /** @param bound what the cursor is good for: user and query */
+  seal(place: Place, bound: readonly unknown[]): string
+  /** The place, or null for a cursor that was not sealed here for the same user and query. */
+  open(cursor: string, bound: readonly unknown[]): Place | null
+}
+
+/** Makes a seal of a secret that all processes on one store share. */
+export function makeCursorSeal(secret: Uint8Array): CursorSeal {
+  const key = createHash('sha256').update('threadwarden list cursor\0').update(secret).digest()
+  return {
+    seal(place, bound) {
+      const iv = randomBytes(IV_BYTES)
+      const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(associated(bound))
+      const sealed = Buffer.concat([cipher.update(JSON.stringify([place.page, place.offset]), 'utf8'), cipher.final()])
+      return Buffer.concat([iv, sealed, cipher.getAuthTag()]).toString('base64url')
+    },
+    open(cursor, bound) {
+      const bytes = Buffer.from(cursor, 'base64url')
+      if (bytes.length <= IV_BYTES + TAG_BYTES || bytes.toString('base64url') !== cursor) return null
+      try {
+        const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES)).setAAD(associated(bound))
+        decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
+        const text = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()]).toString('utf8')
+        const [page, offset] = JSON.parse(text) as [string | null, number]
+        return { page, offset }
+      } catch {
+        return null
+      }
+    },
+  }
+}
+
+function associated(bound: readonly unknown[]): Buffer {
+  return Buffer.from(JSON.stringify(bound), 'utf8')
+}

@@ -1,0 +1,19 @@
+/** One request on its way through the gateway, as far as it is known. */
+import type { Principal } from '../core/principal.ts'
+import type { HeaderLines } from '../core/headers.ts'
+import type { Reason } from '../core/reasons.ts'
+import type { RouteLabel } from '../observe/metrics.ts'
+
+/** What the log line of a request is made of; the gate fills it in as it learns. */
+export interface Exchange {
+  readonly id: string
+  /** Milliseconds of a monotonic clock. */
+  readonly startedAt: number
+  readonly lines: HeaderLines
+  /** Headers of every answer to this request: CORS and the request id. */
+  readonly answerHeaders: Readonly<Record<string, string>>
+  principal: Principal | undefined
+  route: RouteLabel
+  threadId: string | undefined
+  reason: Reason | 'permitted' | undefined
+}

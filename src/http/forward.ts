@@ -1,0 +1,128 @@
+/**
+ * Sends a permitted request upstream and its answer back. It takes only a permit that decide made, writes the target
+ * from the descriptor and the body from what was checked, and keeps the ownership table true to what became of it.
+ */
+import type { ServerResponse } from 'node:http'
+import { upstreamTarget } from '../core/classify.ts'
+import { isPermit, type Permit } from '../core/decide.ts'
+import { answerKind, forwardedAnswerHeaders, upstreamHeaders, type UpstreamHeaderRules } from '../core/headers.ts'
+import { refuse, type Refusal } from '../core/reasons.ts'
+import type { Logger } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import { refusalAnswer, type Answer } from './answer.ts'
+import type { Claims } from './claims.ts'
+import type { Exchange } from './exchange.ts'
+import type { OpenStreams } from './open-streams.ts'
+import type { Payload } from './payload.ts'
+import type { Upstream, UpstreamAnswer, UpstreamFailure } from './upstream.ts'
+
+/** What the forwarder works with. */
+export interface ForwardParts {
+  readonly upstream: Upstream
+  readonly basePath: string
+  readonly headerRules: UpstreamHeaderRules
+  readonly claims: Claims
+  readonly streams: OpenStreams
+  readonly metrics: Metrics
+  readonly log: Logger
+}
+
+/** Sends what a permit allows. */
+export interface Forwarder {
+  /** Sends a permitted request and gives the answer, or the failure; for answers that the gateway reads itself. */
+  ask(permit: Permit, exchange: Exchange, signal: AbortSignal, options?: AskOptions): Promise<UpstreamAnswer | UpstreamFailure>
+  /** Sends a permitted request and passes the answer on. Gives an answer of the gateway's own if it can't. */
+  pass(
+    permit: Permit,
+    exchange: Exchange,
+    payload: Payload,
+    response: ServerResponse,
+    signal: AbortSignal,
+  ): Promise<Answer | 'passed'>
+  /** Passes an answer on that `ask` gave. */
+  deliver(answer: UpstreamAnswer, exchange: Exchange, response: ServerResponse): Answer | 'passed'
+  /** The answer to a failure, counted and logged. */
+  failed(failure: UpstreamFailure, exchange: Exchange): Answer
+}
+
+/** Variations of a request. */
+export interface AskOptions {
+  readonly payload?: Payload
+  /** Another query than the descriptor's. */
+  readonly query?: readonly (readonly [string, string])[]
+}
+
+/** Makes the forwarder. */
+export function makeForwarder(parts: ForwardParts): Forwarder {
+  const { upstream, claims, streams, metrics, log } = parts
+
+  const ask: Forwarder['ask'] = async (permit, exchange, signal, options = {}) => {
+    if (!isPermit(permit)) throw new Error('nothing is forwarded without a permit')
+    const { route } = permit.descriptor
+    const payload = options.payload ?? { kind: 'none' }
+    const own: Record<string, string> = { 'x-request-id': exchange.id }
+    if (payload.kind === 'json') own['content-type'] = 'application/json'
+    if (payload.kind === 'stream') {
+      own['content-type'] = payload.type
+      if (payload.length !== undefined) own['content-length'] = payload.length
+    }
+    const body = payload.kind === 'none' ? undefined : payload.kind === 'json' ? payload.bytes : payload.body
+    return upstream.send(
+      {
+        method: route.method,
+        target: upstreamTarget(parts.basePath, permit.descriptor, options.query),
+        headers: upstreamHeaders(exchange.lines, parts.headerRules, own),
+        ...(body === undefined ? {} : { body }),
+      },
+      signal,
+    )
+  }
+
+  const refused = (refusal: Refusal, exchange: Exchange, status?: number): Answer => {
+    exchange.reason = refusal.reason
+    metrics.upstreamFailed(refusal.reason)
+    return refusalAnswer(refusal, status)
+  }
+
+  const failed: Forwarder['failed'] = (failure, exchange) => {
+    log.warn({ requestId: exchange.id, reason: failure.refusal.reason, detail: failure.detail }, 'the upstream gave no answer')
+    return refused(failure.refusal, exchange)
+  }
+
+  const deliver: Forwarder['deliver'] = (answer, exchange, response) => {
+    const kind = answerKind(answer.status, answer.headers)
+    if (kind === 'redirect' || kind === 'html') {
+      answer.body.destroy()
+      // An error keeps its status; a page or redirect in place of an answer is none (contract §4: clients show nothing).
+      const status = kind === 'html' && answer.status >= 400 ? answer.status : undefined
+      return refused(refuse(kind === 'redirect' ? 'upstream-redirect' : 'upstream-html'), exchange, status)
+    }
+    const headers = { ...forwardedAnswerHeaders(answer.headers, kind), ...merged(answer, exchange) }
+    response.writeHead(answer.status, headers)
+    if (kind === 'stream') {
+      response.flushHeaders()
+      streams.pass(answer.body, response, String(answer.headers['content-type']).startsWith('text/'))
+    } else {
+      answer.body.on('error', () => response.destroy())
+      response.on('close', () => answer.body.destroy())
+      answer.body.pipe(response)
+    }
+    return 'passed'
+  }
+
+  const pass: Forwarder['pass'] = async (permit, exchange, payload, response, signal) => {
+    const result = await ask(permit, exchange, signal, { payload })
+    await claims.settle(permit, payload, result)
+    return result.outcome === 'failed' ? failed(result, exchange) : deliver(result, exchange, response)
+  }
+
+  return { ask, pass, deliver, failed }
+}
+
+/** The gateway's own answer headers; `Vary` is joined, not replaced. */
+function merged(answer: UpstreamAnswer, exchange: Exchange): Record<string, string> {
+  const theirs = answer.headers['vary']
+  const ours = exchange.answerHeaders['vary']
+  const vary = theirs !== undefined && ours !== undefined ? { vary: `${String(theirs)}, ${ours}` } : {}
+  return { ...exchange.answerHeaders, ...vary }
+}

@@ -1,0 +1,228 @@
+/**
+ * The way of a request: read the target, authenticate, classify, gather facts, decide, transform, forward. What
+ * `arrive` does needs no body; `proceed` does the rest. Each gives the answer to send, or passes the request on.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Authenticate } from '../auth/authenticate.ts'
+import { classify, type RouteDescriptor } from '../core/classify.ts'
+import { corsHeaders, isPreflight, preflightHeaders, type CorsRules } from '../core/cors.ts'
+import { decide, type Facts, type Permit, type Rules } from '../core/decide.ts'
+import { headerFault, headerLines, upstreamHeaders, type UpstreamHeaderRules } from '../core/headers.ts'
+import type { Principal } from '../core/principal.ts'
+import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
+import { QUERY_NAMES } from '../core/routes.ts'
+import { readTarget } from '../core/target.ts'
+import { StoreUnavailable, type OwnershipStore } from '../store/port.ts'
+import { refusalAnswer, type Answer } from './answer.ts'
+import { threadKey } from './claims.ts'
+import type { Exchange } from './exchange.ts'
+import type { Forwarder } from './forward.ts'
+import type { AskHistory } from './history.ts'
+import { readPayload, type Payload, type PayloadParts } from './payload.ts'
+import type { ThreadList } from './thread-list.ts'
+import type { TransportState } from './transport-probe.ts'
+
+/** What the gate works with. */
+export interface GateParts extends PayloadParts {
+  readonly publicPath: string
+  readonly cors: CorsRules
+  readonly authenticate: Authenticate
+  readonly rules: Rules
+  readonly facts: Pick<Facts, 'userScoped' | 'unknownThread'>
+  readonly scope: string
+  readonly store: OwnershipStore
+  readonly transport: TransportState
+  readonly headerRules: UpstreamHeaderRules
+  readonly forwarder: Forwarder
+  readonly list: ThreadList
+  readonly askHistory: AskHistory
+  /** Told that `verify` met an upstream that does not serve thread histories. */
+  readonly onHistoryUntold: () => void
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+  readonly isShuttingDown: () => boolean
+}
+
+/** A request that may go on to its body. */
+export interface Arrived {
+  readonly outcome: 'arrived'
+  readonly principal: Principal
+  /** What it is about; null for the handshake on the base path, which only its body tells. */
+  readonly descriptor: RouteDescriptor | null
+}
+
+/** The gate. */
+export interface Gate {
+  /** Starts the record of a request. */
+  open(message: IncomingMessage, id: string, now: number): Exchange
+  /** Everything that needs no body. */
+  arrive(message: IncomingMessage, target: string, exchange: Exchange): Promise<Arrived | Answer>
+  /** The rest; answers itself, or passes the request on. */
+  proceed(arrived: Arrived, message: IncomingMessage, response: ServerResponse, exchange: Exchange): Promise<Answer | 'passed'>
+}
+
+const INFO = classify('GET', ['info'], new Map()) as RouteDescriptor
+
+/** Makes the gate. */
+export function makeGate(parts: GateParts): Gate {
+  const { metrics } = parts
+
+  const refused = (refusal: Refusal, exchange: Exchange): Answer => {
+    exchange.reason = refusal.reason
+    metrics.decided(exchange.route, refusal.reason)
+    return refusalAnswer(refusal)
+  }
+
+  const arrive: Gate['arrive'] = async (message, rawTarget, exchange) => {
+    const { lines } = exchange
+    const method = message.method ?? ''
+    const target = readTarget(rawTarget, parts.publicPath, QUERY_NAMES)
+    if (target.outcome === 'refused') return refused(target, exchange)
+    const fault = headerFault(lines)
+    if (fault !== null) return refused(fault, exchange)
+    if (isPreflight(method, lines)) {
+      const headers = preflightHeaders(lines, parts.cors)
+      if (headers === null) return refused(refuse('origin-not-listed'), exchange)
+      exchange.reason = 'permitted'
+      return { status: 204, headers, body: '' }
+    }
+    const principal = await parts.authenticate(lines.get('authorization')?.[0])
+    if (isRefusal(principal)) return refused(principal, exchange)
+    exchange.principal = principal
+    if (parts.isShuttingDown()) return refused(refuse('shutting-down'), exchange)
+    if (!parts.transport.known()) return refused(refuse('upstream-transport-pending'), exchange)
+    metrics.dropped('query-name', target.droppedQueryNames)
+
+    // The client's way of asking for /info where GET was refused (contract §1.3); its body decides whether it is that.
+    if (target.segments?.length === 0) {
+      return method === 'POST' ? { outcome: 'arrived', principal, descriptor: null } : refused(refuse('route-unknown'), exchange)
+    }
+    const descriptor = classify(method, target.segments, target.query)
+    if (descriptor.outcome === 'refused') return refused(descriptor, exchange)
+    exchange.route = descriptor.route.id
+    const early = decide(descriptor, principal, parts.rules, parts.facts)
+    if (early.outcome === 'refused') return refused(early, exchange)
+    return { outcome: 'arrived', principal, descriptor }
+  }
+
+  const proceed: Gate['proceed'] = async (arrived, message, response, exchange) => {
+    const left = new AbortController()
+    response.once('close', () => {
+      if (!response.writableFinished) left.abort()
+    })
+    const descriptor = arrived.descriptor ?? INFO
+    const body = await readPayload(parts, descriptor, arrived.descriptor === null, message, exchange.lines)
+    if (body.outcome === 'refused') return refused(body, exchange)
+    try {
+      exchange.route = descriptor.route.id
+      const permit = await permitFor(parts, body.descriptor, arrived.principal, exchange, left.signal)
+      if (permit.outcome === 'refused') return refused(permit, exchange)
+      exchange.reason = 'permitted'
+      metrics.decided(exchange.route, 'permitted')
+      return await act(permit, body.payload, response, exchange, left.signal)
+    } catch (error) {
+      if (error instanceof StoreUnavailable) return refused(refuse('store-unavailable'), exchange)
+      throw error
+    } finally {
+      body.release()
+    }
+  }
+
+  const act = async (
+    permit: Permit,
+    payload: Payload,
+    response: ServerResponse,
+    exchange: Exchange,
+    signal: AbortSignal,
+  ): Promise<Answer | 'passed'> => {
+    if (permit.answerEmpty) return emptyThread(parts.transport)
+    if (permit.descriptor.route.id !== 'threads/list') return parts.forwarder.pass(permit, exchange, payload, response, signal)
+    const list = await parts.list(permit, exchange, signal)
+    switch (list.outcome) {
+      case 'listed':
+        return {
+          status: 200,
+          headers: { 'content-type': 'application/json', 'cache-control': 'private, no-store' },
+          body: list.body,
+        }
+      case 'elsewise':
+        return parts.forwarder.deliver(list.answer, exchange, response)
+      case 'failed':
+        return parts.forwarder.failed(list, exchange)
+      case 'refused':
+        return refused(list, exchange)
+    }
+  }
+
+  return {
+    open: (message, id, now) => {
+      const lines = headerLines(message.rawHeaders)
+      const answerHeaders = { ...corsHeaders(lines, parts.cors), 'x-request-id': id }
+      return {
+        id,
+        startedAt: now,
+        lines,
+        answerHeaders,
+        principal: undefined,
+        route: 'none',
+        threadId: undefined,
+        reason: undefined,
+      }
+    },
+    arrive,
+    proceed,
+  }
+}
+
+/** Gathers the facts that the decision asks for, and claims the thread where the permit says so. */
+async function permitFor(
+  parts: GateParts,
+  descriptor: RouteDescriptor,
+  principal: Principal,
+  exchange: Exchange,
+  signal: AbortSignal,
+): Promise<Permit | Refusal> {
+  const { threadId } = descriptor.ids
+  exchange.threadId = threadId
+  let facts: Facts = parts.facts
+  for (;;) {
+    const decision = decide(descriptor, principal, parts.rules, facts)
+    if (decision.outcome === 'refused') return decision
+    if (decision.outcome === 'needs') {
+      if (threadId === undefined) throw new Error('a decision about a thread without its id')
+      if (decision.fact === 'record') {
+        facts = { ...facts, record: (await parts.store.owners(parts.scope, [threadId])).get(threadId) ?? null }
+      } else {
+        const history = await parts.askHistory(
+          threadId,
+          upstreamHeaders(exchange.lines, parts.headerRules, { 'x-request-id': exchange.id }),
+          signal,
+        )
+        if (isRefusal(history)) return history
+        if (history === 'cannot-tell') parts.onHistoryUntold()
+        facts = { ...facts, upstreamHistory: history === 'none' ? 'none' : 'some' }
+      }
+      continue
+    }
+    const key = decision.claim ? threadKey(decision, parts.scope) : null
+    if (key === null) return decision
+    const claim = await parts.store.claim(key, principal.id, descriptor.ids.agentId ?? '', parts.clock())
+    if (claim.outcome !== 'foreign') {
+      if (claim.outcome === 'new') parts.metrics.claimed('new')
+      return decision
+    }
+    // Somebody was faster: decide again with what the store says now.
+    parts.metrics.claimed('lost-race')
+    facts = { ...facts, record: claim.record }
+  }
+}
+
+/** What the runtime answers to a connect with a thread that it never heard of (contract §1). */
+function emptyThread(transport: TransportState): Answer {
+  if (transport.mode() === 'managed') return { status: 204, headers: { 'cache-control': 'no-store' }, body: '' }
+  return {
+    status: 200,
+    headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' },
+    body: '',
+  }
+}

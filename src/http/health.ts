@@ -1,0 +1,48 @@
+/** The health listener: nothing secret, nothing to change. Each probe has a path of its own (docs/operations.md). */
+import fastify, { type FastifyInstance } from 'fastify'
+import type { Metrics } from '../observe/metrics.ts'
+import type { OwnershipStore } from '../store/port.ts'
+import type { Readiness } from './readiness.ts'
+
+/** What the probes look at. */
+export interface HealthParts {
+  readonly readiness: Readiness
+  readonly store: OwnershipStore
+  readonly metrics: Metrics
+  /** True once the configuration was loaded and the listeners are open. */
+  readonly isStarted: () => boolean
+}
+
+/** Makes the listener's application; it is not listening yet. */
+export function makeHealthApp(parts: HealthParts): FastifyInstance {
+  const app = fastify({ logger: false, forceCloseConnections: true })
+  app.get('/livez', () => ({ status: 'alive' }))
+  app.get('/startupz', (_request, reply) => {
+    const started = parts.isStarted()
+    void reply.code(started ? 200 : 503)
+    return { status: started ? 'started' : 'starting' }
+  })
+  app.get('/readyz', async (_request, reply) => {
+    const pending = { ...Object.fromEntries(parts.readiness.pending()), ...(await storeFault(parts.store)) }
+    const ready = Object.keys(pending).length === 0
+    void reply.code(ready ? 200 : 503).header('cache-control', 'no-store')
+    return { status: ready ? 'ready' : 'pending', pending }
+  })
+  app.get('/metrics', async (_request, reply) => {
+    const { type, text } = await parts.metrics.expose()
+    return reply.type(type).send(text)
+  })
+  app.setNotFoundHandler((_request, reply) =>
+    reply.code(404).send({ error: 'Not found.', message: 'Not found.', code: 'not-found' }),
+  )
+  return app
+}
+
+async function storeFault(store: OwnershipStore): Promise<Readonly<Record<string, string>>> {
+  try {
+    await store.isEmpty()
+    return {}
+  } catch (error) {
+    return { store: error instanceof Error ? error.message : 'the ownership store failed' }
+  }
+}

@@ -1,0 +1,108 @@
+/** Reads what goes along with a request and checks it against its route: JSON into one reading, recordings as they come. */
+import type { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
+import { checkBody, type BodyPolicy } from '../core/bodies.ts'
+import type { RouteDescriptor } from '../core/classify.ts'
+import type { HeaderLines } from '../core/headers.ts'
+import { readJsonObject, type JsonObject } from '../core/json.ts'
+import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import { bodyForm, boundedBody, hasBody, holdBody, type BodyBudget } from './request-body.ts'
+
+/** What goes along with a permit: a JSON body that was checked, or a recording that streams through. */
+export type Payload =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'json'; readonly bytes: Buffer; readonly value: JsonObject }
+  | { readonly kind: 'stream'; readonly type: string; readonly length: string | undefined; readonly body: Readable }
+
+/** What reading a body needs. */
+export interface PayloadParts {
+  readonly bodies: BodyPolicy
+  readonly limits: { readonly body: number; readonly runBody: number }
+  readonly budget: BodyBudget
+  /** Told each name that did not pass. */
+  readonly onDropped: (name: string) => void
+  readonly metrics: Metrics
+}
+
+/** A request's body, read. */
+export interface ReadBody {
+  readonly outcome: 'read'
+  /** The descriptor, with the thread that the body names. */
+  readonly descriptor: RouteDescriptor
+  readonly payload: Payload
+  readonly release: () => void
+}
+
+const NOTHING: Payload = { kind: 'none' }
+
+/**
+ * Reads what a request brings along, as its route allows.
+ * @param handshake true for the base path, where the body alone tells whether it is a question for /info
+ * @returns the payload to forward, or a refusal: 415, 413, 400, 503, or 404 for a handshake that is none
+ */
+export async function readPayload(
+  parts: PayloadParts,
+  descriptor: RouteDescriptor,
+  handshake: boolean,
+  message: IncomingMessage,
+  lines: HeaderLines,
+): Promise<ReadBody | Refusal> {
+  const { route } = descriptor
+  if (!hasBody(lines) && !handshake) {
+    if (route.body.kind === 'json' && route.body.optional !== true) return refuse('body-not-json')
+    if (route.body.kind === 'recording') return refuse('media-type-unsupported')
+    return { outcome: 'read', descriptor, payload: NOTHING, release: () => {} }
+  }
+  if (route.body.kind === 'none' && !handshake) return refuse('body-unexpected')
+  const form = bodyForm(lines)
+  if (isRefusal(form)) return handshake ? refuse('route-unknown') : form
+  const most = route.largeBody === true ? parts.limits.runBody : parts.limits.body
+  if (form.form === 'multipart') {
+    if (route.body.kind !== 'recording') return refuse(handshake ? 'route-unknown' : 'media-type-unsupported')
+    const length = lines.get('content-length')?.[0]
+    if (Number(length ?? 0) > most) return refuse('body-too-large')
+    return {
+      outcome: 'read',
+      descriptor,
+      payload: { kind: 'stream', type: form.type, length, body: boundedBody(message, most) },
+      release: () => {},
+    }
+  }
+  const held = await holdBody(message, lines, most, parts.budget)
+  if (isRefusal(held)) return held
+  const read = readJson(parts, descriptor, held.bytes, handshake)
+  if (read.outcome === 'refused') {
+    held.release()
+    return read
+  }
+  return { ...read, release: held.release }
+}
+
+function readJson(
+  parts: PayloadParts,
+  descriptor: RouteDescriptor,
+  bytes: Buffer,
+  handshake: boolean,
+): Omit<ReadBody, 'release'> | Refusal {
+  // A chunked body may turn out to be empty.
+  const optional = descriptor.route.body.kind === 'json' && descriptor.route.body.optional === true
+  if (optional && bytes.length === 0) return { outcome: 'read', descriptor, payload: NOTHING }
+  const json = readJsonObject(bytes)
+  if (handshake) return isInfoEnvelope(json) ? { outcome: 'read', descriptor, payload: NOTHING } : refuse('route-unknown')
+  if (json.outcome === 'refused') return json
+  const checked = checkBody(descriptor.route, json.value, parts.bodies)
+  if (checked.outcome === 'refused') return checked
+  parts.metrics.dropped('body-key', checked.dropped.length)
+  checked.dropped.forEach(parts.onDropped)
+  const { threadId, body } = checked
+  return {
+    outcome: 'read',
+    descriptor: threadId === undefined ? descriptor : { ...descriptor, ids: { ...descriptor.ids, threadId } },
+    payload: { kind: 'json', bytes: Buffer.from(JSON.stringify(body)), value: body },
+  }
+}
+
+function isInfoEnvelope(json: { readonly outcome: 'read'; readonly value: JsonObject } | Refusal): boolean {
+  return json.outcome === 'read' && json.value['method'] === 'info'
+}

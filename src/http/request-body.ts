@@ -1,0 +1,111 @@
+/** Reads request bodies within their bounds: each its own, and one for all that are held in memory at once. */
+import type { IncomingMessage } from 'node:http'
+import { Transform, type Readable } from 'node:stream'
+import { isJsonType, multipartType, type HeaderLines } from '../core/headers.ts'
+import { refuse, type Refusal } from '../core/reasons.ts'
+import { BodyTooLarge } from './upstream.ts'
+
+/** The memory that all bodies together may take. */
+export interface BodyBudget {
+  /** Takes so many bytes, or says that they aren't there. */
+  take(bytes: number): boolean
+  give(bytes: number): void
+}
+
+/** Makes a budget of so many bytes. */
+export function makeBudget(most: number): BodyBudget {
+  let left = most
+  return {
+    take(bytes) {
+      if (bytes > left) return false
+      left -= bytes
+      return true
+    },
+    give(bytes) {
+      left += bytes
+    },
+  }
+}
+
+/** True if a request has a body (RFC 9112 §6.3). */
+export function hasBody(lines: HeaderLines): boolean {
+  if (lines.has('transfer-encoding')) return true
+  return Number(lines.get('content-length')?.[0] ?? 0) > 0
+}
+
+/** How the headers say that the body is written, or a refusal: 415. */
+export function bodyForm(
+  lines: HeaderLines,
+): { readonly form: 'json' } | { readonly form: 'multipart'; readonly type: string } | Refusal {
+  const encoding = lines.get('content-encoding')?.[0]
+  if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity') return refuse('content-encoding-unsupported')
+  const type = lines.get('content-type')?.[0] ?? ''
+  if (isJsonType(type)) return { form: 'json' }
+  const multipart = multipartType(type)
+  return multipart === null ? refuse('media-type-unsupported') : { form: 'multipart', type: multipart }
+}
+
+/** A body in memory; `release` gives its bytes back to the budget, once. */
+export interface HeldBody {
+  readonly bytes: Buffer
+  readonly release: () => void
+}
+
+/**
+ * Reads a body into memory.
+ * @param message the request
+ * @param lines its headers
+ * @param most the bound of this body in bytes: 413 beyond it
+ * @param budget the bound of all bodies: 503 beyond it
+ */
+export async function holdBody(
+  message: IncomingMessage,
+  lines: HeaderLines,
+  most: number,
+  budget: BodyBudget,
+): Promise<HeldBody | Refusal> {
+  if (Number(lines.get('content-length')?.[0] ?? 0) > most) return refuse('body-too-large')
+  const chunks: Buffer[] = []
+  let held = 0
+  const release = (): void => {
+    budget.give(held)
+    held = 0
+  }
+  try {
+    for await (const chunk of message.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      const fault =
+        held + chunk.length > most
+          ? refuse('body-too-large')
+          : budget.take(chunk.length)
+            ? null
+            : refuse('bodies-budget-exhausted')
+      if (fault !== null) {
+        release()
+        return fault
+      }
+      held += chunk.length
+      chunks.push(chunk)
+    }
+  } catch {
+    release()
+    return refuse('body-aborted')
+  }
+  return { bytes: chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks), release }
+}
+
+/** A body that goes through without being held; it breaks off with BodyTooLarge beyond its bound. */
+export function boundedBody(message: IncomingMessage, most: number): Readable {
+  let bytes = 0
+  const bounded = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length
+      if (bytes > most) done(new BodyTooLarge())
+      else done(null, chunk)
+    },
+  })
+  message.on('error', (error) => bounded.destroy(error))
+  message.on('close', () => {
+    if (!message.readableEnded) bounded.destroy(new Error('the caller left'))
+  })
+  return message.pipe(bounded)
+}

@@ -1,0 +1,85 @@
+/**
+ * What can be wrong with `unknownThread` for the upstream at hand, said at start: `claim` before an upstream that has
+ * threads already, `verify` before one that can't be asked (design "Unknown threads").
+ */
+import { randomUUID } from 'node:crypto'
+import { isObject, type Json } from '../core/json.ts'
+import { isRefusal } from '../core/reasons.ts'
+import type { UnknownThread } from '../core/decide.ts'
+import type { Logger } from '../observe/log.ts'
+import type { OwnershipStore } from '../store/port.ts'
+import { makeAskHistory } from './history.ts'
+import type { Readiness } from './readiness.ts'
+import { collect, type Upstream } from './upstream.ts'
+
+/** Watches how the gateway fits its upstream. */
+export interface Rollout {
+  /** Looks once, when the upstream first answers. */
+  look(): void
+  /** Told that a request met an upstream that does not serve histories. */
+  historyUntold(): void
+}
+
+/** What it looks at. */
+export interface RolloutParts {
+  readonly upstream: Upstream
+  readonly basePath: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly store: OwnershipStore
+  readonly unknownThread: UnknownThread
+  readonly readiness: Readiness
+  readonly log: Logger
+}
+
+const MAX_LIST_BYTES = 32 * 1024 * 1024
+
+/** Makes the watch. */
+export function watchRollout(parts: RolloutParts): Rollout {
+  const never = new AbortController().signal
+  const headers = { ...parts.headers, accept: 'application/json', 'accept-encoding': 'identity' }
+
+  const historyUntold = (): void => {
+    const why =
+      'the upstream does not serve thread histories (422), so verify refuses every new thread: set ownership.unknownThread to claim or deny'
+    if (!parts.readiness.pending().has('unknownThread')) parts.log.error(why)
+    parts.readiness.set('unknownThread', why)
+  }
+
+  const warnOfOldThreads = async (): Promise<void> => {
+    if (!(await parts.store.isEmpty())) return
+    const answer = await parts.upstream.send({ method: 'GET', target: `${parts.basePath}/threads`, headers }, never)
+    if (answer.outcome === 'failed') return
+    const bytes = await collect(answer.body, MAX_LIST_BYTES)
+    const threads = answer.status === 200 && bytes !== null ? countThreads(bytes) : 0
+    if (threads === 0) return
+    parts.log.warn(
+      { threads, unknownThread: 'claim' },
+      'the ownership table is empty and the upstream has threads: WHOEVER RUNS FIRST ON ONE OF THEM OWNS IT. Use unknownThread: verify or deny, or import owners first',
+    )
+  }
+
+  const tryToVerify = async (): Promise<void> => {
+    const history = await makeAskHistory(parts.upstream, parts.basePath)(randomUUID(), headers, never)
+    if (!isRefusal(history) && history === 'cannot-tell') historyUntold()
+  }
+
+  return {
+    historyUntold,
+    look() {
+      const looks = { claim: warnOfOldThreads, verify: tryToVerify, deny: () => Promise.resolve() }
+      looks[parts.unknownThread]().catch((error: unknown) =>
+        parts.log.error({ err: error }, 'the upstream could not be looked at'),
+      )
+    },
+  }
+}
+
+function countThreads(bytes: Buffer): number {
+  try {
+    const value = JSON.parse(bytes.toString('utf8')) as Json
+    const threads = isObject(value) ? value['threads'] : undefined
+    return Array.isArray(threads) ? threads.length : 0
+  } catch {
+    return 0
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * The thread list: walks the upstream's pages and keeps exactly the threads whose messages the caller may read, by the
+ * same decision as that route (design "Lists"; invariant 3).
+ */
+import { decide, type Facts, type Permit, type Rules } from '../core/decide.ts'
+import { isThreadId } from '../core/ids.ts'
+import type { Json } from '../core/json.ts'
+import { refuse, type Refusal } from '../core/reasons.ts'
+import { ROUTES, type Route } from '../core/routes.ts'
+import { gather, readThreadPage, type Gathering, type Place, type ThreadPage } from '../core/thread-page.ts'
+import type { OwnershipStore } from '../store/port.ts'
+import type { CursorSeal } from './cursor.ts'
+import type { Exchange } from './exchange.ts'
+import type { Forwarder } from './forward.ts'
+import { collect, type UpstreamAnswer, type UpstreamFailure } from './upstream.ts'
+
+/** What the list works with. */
+export interface ThreadListParts {
+  readonly store: OwnershipStore
+  readonly scope: string
+  readonly rules: Rules
+  readonly facts: Pick<Facts, 'userScoped' | 'unknownThread'>
+  readonly forwarder: Forwarder
+  readonly seal: CursorSeal
+}
+
+/** What became of a list: a body to send, an answer of the upstream's to pass on, a failure, or a refusal. */
+export type ListResult =
+  | { readonly outcome: 'listed'; readonly body: string }
+  | { readonly outcome: 'elsewise'; readonly answer: UpstreamAnswer }
+  | UpstreamFailure
+  | Refusal
+
+/** Gives the caller's list. */
+export type ThreadList = (permit: Permit, exchange: Exchange, signal: AbortSignal) => Promise<ListResult>
+
+/** Bounds of one walk: a page in bytes, and pages for one request. */
+const MAX_PAGE_BYTES = 32 * 1024 * 1024
+const MAX_PAGES = 20
+/** Items of a page where the caller names no limit, and the most that one may name. */
+const MAX_LIMIT = 1000
+
+const MESSAGES = ROUTES.find((route) => route.id === 'threads/messages') as Route
+
+/** Makes the list. */
+export function makeThreadList(parts: ThreadListParts): ThreadList {
+  /** What of one upstream page the caller may read; one store query for the page. */
+  const reader = async (page: ThreadPage, permit: Permit): Promise<(id: string) => boolean> => {
+    const owners = await parts.store.owners(parts.scope, page.threads.map((thread) => thread.id).filter(isThreadId))
+    return (threadId) => {
+      if (!isThreadId(threadId)) return false
+      const descriptor = { outcome: 'classified', route: MESSAGES, ids: { threadId }, query: [] } as const
+      const facts = { ...parts.facts, record: owners.get(threadId) ?? null }
+      return decide(descriptor, permit.principal, parts.rules, facts).outcome === 'permitted'
+    }
+  }
+
+  return async (permit, exchange, signal) => {
+    const query = permit.descriptor.query.filter(([name]) => name !== 'limit' && name !== 'cursor')
+    const bound = [permit.principal.id, query]
+    const limit = readLimit(permit)
+    if (limit === null) return refuse('query-limit-invalid')
+    const start = readStart(permit, parts.seal, bound)
+    if (start === null) return refuse('query-cursor-invalid')
+
+    const gathering: Gathering = { items: [], limit }
+    let joinCodes: ThreadPage['joinCodes'] = {}
+    let place: Place | null = start
+    for (let pages = 0; place !== null && pages < MAX_PAGES; pages += 1) {
+      const page: ThreadPage | Exclude<ListResult, { outcome: 'listed' }> = await fetchPage(
+        parts.forwarder,
+        permit,
+        exchange,
+        signal,
+        query,
+        place.page,
+      )
+      if ('outcome' in page) return page
+      if (pages === 0 && parts.facts.userScoped) joinCodes = page.joinCodes
+      const rest = gather(page, place, await reader(page, permit), gathering)
+      if (rest !== null) {
+        place = rest
+        break
+      }
+      place = page.next === null ? null : { page: page.next, offset: 0 }
+    }
+    // Nothing of the caller's is left as far as was walked: no cursor, which would only tell that others' threads follow.
+    const nextCursor = place === null ? {} : { nextCursor: parts.seal.seal(place, bound) }
+    return { outcome: 'listed', body: JSON.stringify({ threads: gathering.items, ...nextCursor, ...joinCodes }) }
+  }
+}
+
+async function fetchPage(
+  forwarder: Forwarder,
+  permit: Permit,
+  exchange: Exchange,
+  signal: AbortSignal,
+  query: readonly (readonly [string, string])[],
+  cursor: string | null,
+): Promise<ThreadPage | Exclude<ListResult, { outcome: 'listed' }>> {
+  const withCursor = cursor === null ? query : [...query, ['cursor', cursor] as const]
+  const answer = await forwarder.ask(permit, exchange, signal, { query: withCursor })
+  if (answer.outcome === 'failed') return answer
+  // Only 200 can be a list; an error of the upstream's is passed on, anything else is not understood.
+  if (answer.status !== 200) {
+    if (answer.status >= 300) return { outcome: 'elsewise', answer }
+    answer.body.destroy()
+    return refuse('upstream-list-unreadable')
+  }
+  const type = String(answer.headers['content-type'] ?? '').toLowerCase()
+  const encoding = String(answer.headers['content-encoding'] ?? 'identity').toLowerCase()
+  const readable = /^application\/json\s*(?:;\s*charset=utf-8\s*)?$/.test(type) && encoding === 'identity'
+  if (!readable) answer.body.destroy()
+  const bytes = readable ? await collect(answer.body, MAX_PAGE_BYTES) : null
+  return (bytes === null ? null : parsePage(bytes)) ?? refuse('upstream-list-unreadable')
+}
+
+function parsePage(bytes: Buffer): ThreadPage | null {
+  try {
+    return readThreadPage(JSON.parse(bytes.toString('utf8')) as Json)
+  } catch {
+    return null
+  }
+}
+
+function readLimit(permit: Permit): number | null {
+  const text = new Map(permit.descriptor.query).get('limit')
+  if (text === undefined) return MAX_LIMIT
+  return /^[1-9]\d{0,5}$/.test(text) ? Math.min(Number(text), MAX_LIMIT) : null
+}
+
+function readStart(permit: Permit, seal: CursorSeal, bound: readonly unknown[]): Place | null {
+  const cursor = new Map(permit.descriptor.query).get('cursor')
+  return cursor === undefined ? { page: null, offset: 0 } : seal.open(cursor, bound)
+}

@@ -1,0 +1,177 @@
+/**
+ * The connection to the upstream. One attempt for each request: what may have been read is never sent again, and a
+ * failure says whether anything was sent at all.
+ */
+import { Readable } from 'node:stream'
+import { Pool, type Dispatcher } from 'undici'
+import { refuse, type Refusal } from '../core/reasons.ts'
+import type { UpstreamAnswerHeaders } from '../core/headers.ts'
+
+/** A request to the upstream, written by the gateway from what it checked. */
+export interface UpstreamRequest {
+  readonly method: string
+  /** Path and query. */
+  readonly target: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: Uint8Array | Readable
+}
+
+/** The head of an answer, with its body to come. */
+export interface UpstreamAnswer {
+  readonly outcome: 'answered'
+  readonly status: number
+  readonly headers: UpstreamAnswerHeaders
+  /** Destroying it closes the upstream request. */
+  readonly body: Readable
+}
+
+/** No answer. */
+export interface UpstreamFailure {
+  readonly outcome: 'failed'
+  readonly refusal: Refusal
+  /** False if certainly nothing of the request was sent. */
+  readonly maybeSent: boolean
+  /** For the log: an error code, never an address or a header. */
+  readonly detail: string
+}
+
+/** How the upstream is reached. Durations in milliseconds, 0 for none. */
+export interface UpstreamOptions {
+  readonly url: string
+  /** PEM of a private certificate authority. */
+  readonly ca?: string
+  readonly timeouts: { readonly connect: number; readonly headers: number; readonly body: number }
+}
+
+/** The upstream. */
+export interface Upstream {
+  /**
+   * Sends a request, once.
+   * @param request what to send
+   * @param signal aborted when the caller has left
+   */
+  send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer | UpstreamFailure>
+  /** The pool itself, for a library that wants a dispatcher. */
+  readonly pool: Pool
+  close(): Promise<void>
+}
+
+/** The error that a body stream is destroyed with when it exceeds its limit. */
+export class BodyTooLarge extends Error {
+  override readonly name = 'BodyTooLarge'
+}
+
+/** Opens the pool of connections. `connections: null` is no cap: each open stream holds one. */
+export function openUpstream(options: UpstreamOptions): Upstream {
+  const pool = new Pool(options.url, {
+    connections: null,
+    pipelining: 1,
+    connect: { timeout: options.timeouts.connect, ...(options.ca === undefined ? {} : { ca: options.ca }) },
+    headersTimeout: options.timeouts.headers,
+    bodyTimeout: options.timeouts.body,
+  })
+  return {
+    pool,
+    send: (request, signal) => new Promise((resolve) => dispatch(pool, request, signal, resolve)),
+    close: () => pool.destroy(),
+  }
+}
+
+function dispatch(
+  pool: Pool,
+  request: UpstreamRequest,
+  signal: AbortSignal,
+  resolve: (result: UpstreamAnswer | UpstreamFailure) => void,
+): void {
+  let maybeSent = false
+  let body: Readable | undefined
+  let abort: (() => void) | undefined
+  const onAbort = (): void => abort?.()
+  const handler: Dispatcher.DispatchHandler = {
+    onRequestStart(controller) {
+      abort = () => controller.abort(new Error('the caller left'))
+      if (signal.aborted) abort()
+      else {
+        maybeSent = true
+        signal.addEventListener('abort', onAbort, { once: true })
+      }
+    },
+    onResponseStart(controller, status, headers) {
+      // 1xx answers come before the one that counts (RFC 9110 §15.2).
+      if (status < 200) return
+      body = new Readable({
+        read: () => controller.resume(),
+        destroy(error, done) {
+          controller.abort(error ?? new Error('the answer is not wanted'))
+          done(error)
+        },
+      })
+      // Destroying it may make the pool report an error to a body that nobody listens to any more.
+      body.on('error', () => {})
+      resolve({ outcome: 'answered', status, headers, body })
+    },
+    onResponseData(controller, chunk) {
+      if (body?.push(chunk) === false) controller.pause()
+    },
+    onResponseEnd() {
+      signal.removeEventListener('abort', onAbort)
+      body?.push(null)
+    },
+    onResponseError(_controller, error) {
+      signal.removeEventListener('abort', onAbort)
+      if (body === undefined) resolve({ outcome: 'failed', refusal: refusalOf(error), maybeSent, detail: codeOf(error) })
+      else body.destroy(error)
+    },
+  }
+  pool.dispatch(
+    {
+      path: request.target,
+      method: request.method,
+      headers: request.headers,
+      ...(request.body === undefined ? {} : { body: request.body }),
+    },
+    handler,
+  )
+}
+
+function refusalOf(error: Error): Refusal {
+  if (error instanceof BodyTooLarge) return refuse('body-too-large')
+  switch (codeOf(error)) {
+    case 'UND_ERR_HEADERS_TIMEOUT':
+      return refuse('upstream-timeout')
+    case 'UND_ERR_SOCKET':
+    case 'ECONNRESET':
+    case 'EPIPE':
+      return refuse('upstream-broke-off')
+    case 'UND_ERR_HEADERS_OVERFLOW':
+      return refuse('upstream-answer-unreadable')
+    default:
+      return refuse(error.name === 'HTTPParserError' ? 'upstream-answer-unreadable' : 'upstream-unreachable')
+  }
+}
+
+function codeOf(error: Error): string {
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name
+}
+
+/**
+ * Reads a whole answer body.
+ * @param body the body of an answer
+ * @param most its bound in bytes
+ * @returns the bytes, or null if it is larger or broke off
+ */
+export async function collect(body: Readable, most: number): Promise<Buffer | null> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      bytes += chunk.length
+      // Leaving the loop destroys the body, which closes the upstream request.
+      if (bytes > most) return null
+      chunks.push(chunk)
+    }
+  } catch {
+    return null
+  }
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,29 @@
+/** The log: JSON lines on stdout. Tokens, cookies and secrets are never handed to it; ids of users and threads are. */
+import { pino, type DestinationStream, type Logger } from 'pino'
+
+export type { Logger } from 'pino'
+
+/**
+ * Makes the log.
+ * @param level the least level that is written
+ * @param destination where the lines go, by default stdout
+ */
+export function makeLog(level: string, destination?: DestinationStream): Logger {
+  const options = {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+  }
+  return destination === undefined ? pino(options) : pino(options, destination)
+}
+
+/** Says each of a bounded number of names once: callers choose the names, so they may not fill the log. */
+export function onceByName(say: (name: string) => void, most = 200): (name: string) => void {
+  const said = new Set<string>()
+  return (name) => {
+    if (said.size >= most || said.has(name)) return
+    said.add(name)
+    say(name.slice(0, 100))
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * The ownership port: what the gateway asks of a store. A store that fails throws StoreUnavailable, and the answer to
+ * the caller is 503, never yes.
+ */
+import type { OwnerRecord } from '../core/decide.ts'
+
+/** Which thread: ids compare byte for byte. */
+export interface ThreadKey {
+  /** The upstream that the thread lives in; `''` while a gateway has one upstream. */
+  readonly scope: string
+  readonly threadId: string
+}
+
+/** How a claim for a run went. */
+export type ClaimResult =
+  /** The thread is the user's: `new` if this claim made it so, `own` if it was before. */
+  { readonly outcome: 'new' | 'own' } | { readonly outcome: 'foreign'; readonly record: OwnerRecord }
+
+/** What became of a run that had registered. */
+export type RunOutcome =
+  /** The upstream answered 2xx, or may have started the run: the row stays. */
+  | 'stays'
+  /** The run certainly did not start: the row goes with the last such run, unless one was confirmed. */
+  | 'not-started'
+
+/** The ownership of threads. Every method is one atomic step, over all processes that share the store. */
+export interface OwnershipStore {
+  /** The owners of threads, a row each; threads without a row are not in the map. One query, however many ids. */
+  owners(scope: string, threadIds: readonly string[]): Promise<ReadonlyMap<string, NonNullable<OwnerRecord>>>
+  /**
+   * Registers a run: claims the thread if nobody owns it, revives it if the user deleted it. Notes the time of use,
+   * at most once a minute.
+   * @param now milliseconds since the epoch
+   */
+  claim(key: ThreadKey, userId: string, agentId: string, now: number): Promise<ClaimResult>
+  /** Settles a run that had registered. */
+  settle(key: ThreadKey, userId: string, outcome: RunOutcome): Promise<void>
+  /** Notes the name that the upstream confirmed. */
+  rename(key: ThreadKey, userId: string, name: string | null): Promise<void>
+  /** Leaves a tombstone: nobody else can ever claim the thread. */
+  bury(key: ThreadKey, userId: string, now: number): Promise<void>
+  /** True if no row exists. */
+  isEmpty(): Promise<boolean>
+  /** A secret that all processes on this store share, made at first use: 32 bytes. */
+  secret(): Promise<Uint8Array>
+  close(): Promise<void>
+}
+
+/** The store did not answer: nothing is known, nothing is allowed. */
+export class StoreUnavailable extends Error {
+  override readonly name = 'StoreUnavailable'
+}

@@ -1,0 +1,233 @@
+/** The ownership store on SQLite: one file, shared safely by several processes on one machine. */
+import { randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import Database from 'better-sqlite3'
+import type { OwnerRecord } from '../core/decide.ts'
+import { StoreUnavailable, type ClaimResult, type OwnershipStore, type RunOutcome, type ThreadKey } from './port.ts'
+
+/** The schema that this program reads and writes, as SQLite's user_version. */
+const SCHEMA_VERSION = 1
+
+// BINARY collation is SQLite's default and stands here as a promise: ids compare byte for byte.
+// `pending` counts the registered runs of a row that no run has confirmed yet (0 and provisional = 0 once it is settled).
+const SCHEMA = `
+  CREATE TABLE threads (
+    scope TEXT NOT NULL COLLATE BINARY,
+    thread_id TEXT NOT NULL COLLATE BINARY,
+    user_id TEXT NOT NULL COLLATE BINARY,
+    agent_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    last_used_at INTEGER NOT NULL,
+    name TEXT,
+    deleted_at INTEGER,
+    provisional INTEGER NOT NULL DEFAULT 0 CHECK (provisional IN (0, 1)),
+    pending INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (scope, thread_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX threads_by_user ON threads (user_id, scope);
+  CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT;
+`
+
+const MINUTE = 60_000
+
+interface Row {
+  readonly user_id: string
+  readonly deleted_at: number | null
+  readonly provisional: number
+  readonly last_used_at: number
+}
+
+interface ClaimValues extends ThreadKey {
+  readonly userId: string
+  readonly agentId: string
+  readonly now: number
+}
+
+/**
+ * Opens the store, making file and folder where they are missing.
+ * @param file the path of the database
+ * @throws StoreUnavailable with the path and what to do, if it can't be opened or written
+ */
+export function openSqliteStore(file: string): OwnershipStore {
+  let database: Database.Database
+  try {
+    mkdirSync(dirname(file), { recursive: true })
+    database = new Database(file, { timeout: 5000 })
+    database.pragma('journal_mode = WAL')
+    // A claim that was answered must survive a loss of power.
+    database.pragma('synchronous = FULL')
+    migrate(database)
+  } catch (error) {
+    throw new StoreUnavailable(
+      `the ownership store ${file} cannot be opened for writing: ${message(error)}; check ownership.store and the permissions of its folder`,
+    )
+  }
+  return new SqliteStore(database)
+}
+
+function migrate(database: Database.Database): void {
+  database
+    .transaction(() => {
+      const version = database.pragma('user_version', { simple: true }) as number
+      if (version > SCHEMA_VERSION) throw new Error(`its schema ${version} is newer than this program knows (${SCHEMA_VERSION})`)
+      if (version === 0) {
+        database.exec(SCHEMA)
+        database.pragma(`user_version = ${SCHEMA_VERSION}`)
+      } else {
+        // Takes the write lock, so that a store that can't be written is found at start and not at the first claim.
+        database.pragma(`user_version = ${SCHEMA_VERSION}`)
+      }
+    })
+    .immediate()
+}
+
+class SqliteStore implements OwnershipStore {
+  readonly #database: Database.Database
+  readonly #owners
+  readonly #row
+  readonly #insert
+  readonly #revive
+  readonly #register
+  readonly #confirm
+  readonly #leave
+  readonly #touch
+  readonly #rename
+  readonly #bury
+
+  constructor(database: Database.Database) {
+    this.#database = database
+    const where = 'WHERE scope = :scope AND thread_id = :threadId'
+    const mine = `${where} AND user_id = :userId`
+    this.#owners = database.prepare<[string, string], { thread_id: string; user_id: string; deleted_at: number | null }>(
+      'SELECT thread_id, user_id, deleted_at FROM threads WHERE scope = ? AND thread_id IN (SELECT value FROM json_each(?))',
+    )
+    this.#row = database.prepare<object, Row>(`SELECT user_id, deleted_at, provisional, last_used_at FROM threads ${where}`)
+    this.#insert = database.prepare<object>(
+      `INSERT INTO threads (scope, thread_id, user_id, agent_id, created_at, last_used_at, provisional, pending)
+       VALUES (:scope, :threadId, :userId, :agentId, :now, :now, 1, 1)`,
+    )
+    this.#revive = database.prepare<object>(
+      `UPDATE threads SET provisional = 1, pending = 1, agent_id = :agentId, last_used_at = :now ${mine}`,
+    )
+    this.#register = database.prepare<object>(`UPDATE threads SET pending = pending + 1 ${mine} AND provisional = 1`)
+    this.#confirm = database.prepare<object>(
+      `UPDATE threads SET provisional = 0, pending = 0, deleted_at = NULL ${mine} AND (provisional = 1 OR deleted_at IS NOT NULL)`,
+    )
+    this.#leave = database.prepare<object, { pending: number; deleted_at: number | null }>(
+      `UPDATE threads SET pending = pending - 1 ${mine} AND provisional = 1 RETURNING pending, deleted_at`,
+    )
+    this.#touch = database.prepare<object>(`UPDATE threads SET last_used_at = :now ${mine}`)
+    this.#rename = database.prepare<object>(`UPDATE threads SET name = :name ${mine}`)
+    this.#bury = database.prepare<object>(`UPDATE threads SET deleted_at = :now, provisional = 0, pending = 0 ${mine}`)
+  }
+
+  owners(scope: string, threadIds: readonly string[]): Promise<ReadonlyMap<string, NonNullable<OwnerRecord>>> {
+    return this.#guard(() => {
+      const rows = this.#owners.all(scope, JSON.stringify(threadIds))
+      return new Map(rows.map((row) => [row.thread_id, { owner: row.user_id, deleted: isGone(row) }]))
+    })
+  }
+
+  claim(key: ThreadKey, userId: string, agentId: string, now: number): Promise<ClaimResult> {
+    const values = { ...key, userId, agentId, now }
+    return this.#guard(() => this.#claimOwn(values) ?? this.#claimLocked(values))
+  }
+
+  /** The common case without the write lock: a row that is the user's and settled. Null for all others. */
+  #claimOwn(values: ClaimValues): ClaimResult | null {
+    const row = this.#row.get({ scope: values.scope, threadId: values.threadId })
+    if (row?.user_id !== values.userId || row.provisional === 1 || row.deleted_at !== null) return null
+    if (values.now - row.last_used_at >= MINUTE) this.#touch.run(values)
+    return { outcome: 'own' }
+  }
+
+  #claimLocked(values: ClaimValues): ClaimResult {
+    const { scope, threadId, userId } = values
+    const key = { scope, threadId }
+    return this.#locked((): ClaimResult => {
+      const row = this.#row.get(key)
+      if (row === undefined) {
+        this.#insert.run(values)
+        return { outcome: 'new' }
+      }
+      if (row.user_id !== userId) return { outcome: 'foreign', record: { owner: row.user_id, deleted: isGone(row) } }
+      if (row.provisional === 1) this.#register.run({ ...key, userId })
+      else if (row.deleted_at !== null) {
+        this.#revive.run(values)
+        return { outcome: 'new' }
+      }
+      return { outcome: 'own' }
+    })
+  }
+
+  settle(key: ThreadKey, userId: string, outcome: RunOutcome): Promise<void> {
+    const values = { ...key, userId }
+    return this.#guardLocked(() => {
+      if (outcome === 'stays') {
+        this.#confirm.run(values)
+        return
+      }
+      const left = this.#leave.get(values)
+      if (left === undefined || left.pending > 0) return
+      const end =
+        left.deleted_at === null
+          ? 'DELETE FROM threads WHERE scope = :scope AND thread_id = :threadId AND user_id = :userId'
+          : 'UPDATE threads SET provisional = 0 WHERE scope = :scope AND thread_id = :threadId AND user_id = :userId'
+      this.#database.prepare<object>(end).run(values)
+    })
+  }
+
+  rename(key: ThreadKey, userId: string, name: string | null): Promise<void> {
+    return this.#guard(() => void this.#rename.run({ ...key, userId, name }))
+  }
+
+  bury(key: ThreadKey, userId: string, now: number): Promise<void> {
+    return this.#guard(() => void this.#bury.run({ ...key, userId, now }))
+  }
+
+  isEmpty(): Promise<boolean> {
+    return this.#guard(() => this.#database.prepare('SELECT 1 FROM threads LIMIT 1').get() === undefined)
+  }
+
+  secret(): Promise<Uint8Array> {
+    return this.#guard(() => {
+      this.#database
+        .prepare('INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING')
+        .run('cursor', randomBytes(32))
+      const row = this.#database.prepare<[string], { value: Buffer }>('SELECT value FROM secrets WHERE name = ?').get('cursor')
+      if (row === undefined) throw new Error('the cursor secret vanished')
+      return row.value
+    })
+  }
+
+  close(): Promise<void> {
+    return this.#guard(() => void this.#database.close())
+  }
+
+  /** IMMEDIATE: the write lock comes first, so that reading and writing are one step over all processes. */
+  #locked<T>(step: () => T): T {
+    return this.#database.transaction(step).immediate()
+  }
+
+  #guardLocked<T>(step: () => T): Promise<T> {
+    return this.#guard(() => this.#locked(step))
+  }
+
+  #guard<T>(step: () => T): Promise<T> {
+    try {
+      return Promise.resolve(step())
+    } catch (error) {
+      return Promise.reject(new StoreUnavailable(`the ownership store failed: ${message(error)}`))
+    }
+  }
+}
+
+/** A tombstone that no run of its owner is reviving. */
+function isGone(row: { readonly deleted_at: number | null }): boolean {
+  return row.deleted_at !== null
+}
+
+function message(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,74 @@
+/** Starts a gateway in this process from a configuration as an operator would write it. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startGateway, type Gateway } from '../../src/gateway.ts'
+import { makeLog } from '../../src/observe/log.ts'
+import { prepare } from '../../src/prepare.ts'
+
+/** A gateway under test. */
+export interface TestGateway extends Gateway {
+  /** Its folder: configuration, store. */
+  readonly folder: string
+  /** Every log line, parsed. */
+  readonly lines: Record<string, unknown>[]
+  /** Waits until /readyz says so. */
+  ready(): Promise<void>
+  close(): Promise<void>
+}
+
+/** A configuration as it would stand in a file; what is left out gets test values (ports 0, a store in the folder). */
+export type ConfigTree = Record<string, unknown>
+
+/** An empty folder that goes when the test is over. */
+export function makeFolder(): { readonly folder: string; readonly remove: () => void } {
+  const folder = mkdtempSync(join(tmpdir(), 'threadwarden-test-'))
+  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
+}
+
+/**
+ * Starts a gateway.
+ * @param tree the configuration; `upstream.url` and the issuers must be there
+ * @param policy the text of a policy file, by default the shipped one
+ * @param shared the folder of another gateway, to share its store
+ */
+export async function startTestGateway(tree: ConfigTree, policy?: string, shared?: string): Promise<TestGateway> {
+  const { folder, remove } = shared === undefined ? makeFolder() : { folder: shared, remove: () => {} }
+  const file = join(folder, `threadwarden-${Math.random().toString(36).slice(2)}.yaml`)
+  const { ownership, upstream, ...rest } = tree as { ownership?: object; upstream: object }
+  const whole = {
+    version: 1,
+    listen: { host: '127.0.0.1', port: 0 },
+    health: { host: '127.0.0.1', port: 0 },
+    ...rest,
+    upstream: { basePath: '/api/copilotkit', ...upstream },
+    ownership: { store: 'sqlite:./ownership.db', unknownThread: 'claim', ...ownership },
+  } as Record<string, unknown>
+  if (policy !== undefined) {
+    whole['policy'] = `${file}.policy`
+    writeFileSync(`${file}.policy`, policy)
+  }
+  writeFileSync(file, JSON.stringify(whole))
+  const prepared = prepare(file, process.env)
+  if (!prepared.ok) throw new Error(JSON.stringify(prepared.faults, null, 2))
+  const lines: Record<string, unknown>[] = []
+  const log = makeLog('debug', { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) })
+  const gateway = await startGateway(prepared.value.config, prepared.value.policy, log)
+  return {
+    ...gateway,
+    folder,
+    lines,
+    async ready() {
+      for (;;) {
+        const answer = await fetch(`${gateway.healthUrl}/readyz`)
+        await answer.text()
+        if (answer.status === 200) return
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+    },
+    async close() {
+      await gateway.stop(0)
+      remove()
+    },
+  }
+}

@@ -1,0 +1,60 @@
+/** The real parts around a gateway: the real runtime, the real OpenID provider, and people who are signed in. */
+import { startIssuer } from '../../examples/issuer.ts'
+import { clearThreads, startRuntime, type Runtime, type RuntimeOptions } from '../../examples/runtime.ts'
+import { startTestGateway, type ConfigTree, type TestGateway } from './gateway.ts'
+
+/** Who is signed in. */
+export interface People {
+  readonly alice: string
+  readonly bob: string
+  readonly olga: string
+}
+
+/** Everything that is running. */
+export interface Stack {
+  readonly gateway: TestGateway
+  readonly runtime: Runtime
+  readonly issuer: string
+  /** Their access tokens. */
+  readonly tokens: People
+  /** The public base of the gateway's routes. */
+  readonly base: string
+  close(): Promise<void>
+}
+
+/** What differs from the usual. */
+export interface StackOptions {
+  readonly config?: ConfigTree
+  readonly policy?: string
+  readonly runtime?: RuntimeOptions
+}
+
+/** Starts runtime, issuer and gateway, and signs everybody in. */
+export async function startStack(options: StackOptions = {}): Promise<Stack> {
+  clearThreads()
+  const issuer = await startIssuer()
+  const runtime = await startRuntime(options.runtime)
+  const { upstream, ...config } = (options.config ?? {}) as { upstream?: object }
+  const gateway = await startTestGateway(
+    {
+      authentication: { issuers: { corp: { issuer: issuer.issuer, audiences: [issuer.audience], algorithms: ['RS256'] } } },
+      ...config,
+      upstream: { url: runtime.url, ...upstream },
+    },
+    options.policy,
+  )
+  const [alice, bob, olga] = await Promise.all([issuer.signIn('alice'), issuer.signIn('bob'), issuer.signIn('olga')])
+  await gateway.ready()
+  return {
+    gateway,
+    runtime,
+    issuer: issuer.issuer,
+    tokens: { alice, bob, olga },
+    base: `${gateway.url}/api/copilotkit`,
+    async close() {
+      await gateway.close()
+      await runtime.close()
+      await issuer.close()
+    },
+  }
+}
