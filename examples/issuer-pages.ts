@@ -56,7 +56,7 @@ async function grant(provider: Provider, { grantId, session, params, prompt }: I
   for (const [resource, scopes] of Object.entries(missingResourceScopes ?? {})) {
     granted.addResourceScope(resource, scopes.join(' '))
   }
-  return await granted.save()
+  return granted.save()
 }
 
 function loginForm(): string {

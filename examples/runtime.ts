@@ -104,7 +104,10 @@ function makeRuntime(options: RuntimeOptions, closing: AbortSignal): CopilotRunt
 
 function mount(runtime: CopilotRuntime, basePath: string, { adapter = 'node', cors }: RuntimeOptions): RequestListener {
   const settings = { runtime, ...(cors !== undefined && { cors }) }
-  if (adapter === 'node') return createCopilotNodeListener({ ...settings, ...(basePath !== '' && { basePath }) })
+  if (adapter === 'node') {
+    const listener = createCopilotNodeListener({ ...settings, ...(basePath !== '' && { basePath }) })
+    return (request, response) => void listener(request, response)
+  }
   const application = express()
   application.use(createCopilotExpressHandler({ ...settings, basePath: basePath === '' ? '/' : basePath }))
   return application

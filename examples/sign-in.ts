@@ -37,7 +37,7 @@ export async function signIn(issuer: string, user: string): Promise<string> {
   const error = answer.get('error')
   if (error !== null) throw new Error(`the issuer refused the sign-in: ${answer.get('error_description') ?? error}`)
   if (answer.get('state') !== state) throw new Error('the answer belongs to another sign-in: its state differs')
-  return await redeem(endpoints.token, answer.get('code') ?? '', verifier)
+  return redeem(endpoints.token, answer.get('code') ?? '', verifier)
 }
 
 async function discover(issuer: string): Promise<{ authorization: string; token: string }> {

@@ -3,7 +3,7 @@ import { readJsonObject } from '../../src/core/json.ts'
 
 const read = (text: string) => readJsonObject(Buffer.from(text))
 
-test('a JSON object is read', (t) => {
+void test('a JSON object is read', (t) => {
   t.same(read('{"a":[1,"x:y",{"b":null}]}'), { outcome: 'read', value: { a: [1, 'x:y', { b: null }] } })
   t.end()
 })
