@@ -1,4 +1,5 @@
 /** The real parts around a gateway: the real runtime, the real OpenID provider, and people who are signed in. */
+import { startAgent, type Agent } from '../../examples/agent.ts'
 import { startIssuer } from '../../examples/issuer.ts'
 import { clearThreads, startRuntime, type Runtime, type RuntimeOptions } from '../../examples/runtime.ts'
 import { startTestGateway, type ConfigTree, type TestGateway } from './gateway.ts'
@@ -14,6 +15,8 @@ export interface People {
 export interface Stack {
   readonly gateway: TestGateway
   readonly runtime: Runtime
+  /** The self-hosted agent behind the runtime's agent `remote`. */
+  readonly agent: Agent
   readonly issuer: string
   /** Their access tokens. */
   readonly tokens: People
@@ -33,7 +36,8 @@ export interface StackOptions {
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   clearThreads()
   const issuer = await startIssuer()
-  const runtime = await startRuntime(options.runtime)
+  const agent = await startAgent({ issuer: issuer.issuer, audience: issuer.audience })
+  const runtime = await startRuntime({ agentUrl: agent.url, ...options.runtime })
   const { upstream, ...config } = (options.config ?? {}) as { upstream?: object }
   const gateway = await startTestGateway(
     {
@@ -48,12 +52,14 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   return {
     gateway,
     runtime,
+    agent,
     issuer: issuer.issuer,
     tokens: { alice, bob, olga },
     base: `${gateway.url}/api/copilotkit`,
     async close() {
       await gateway.close()
       await runtime.close()
+      await agent.close()
       await issuer.close()
     },
   }
