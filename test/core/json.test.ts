@@ -1,9 +1,62 @@
+/** The strict reading of JSON: one reading for every body that passes, refused before it costs. */
 import { test } from 'tap'
-import { readJsonObject } from '../../src/core/json.ts'
+import { MAX_DEPTH, readJsonObject } from '../../src/core/json.ts'
 
-const read = (text: string) => readJsonObject(Buffer.from(text))
+const read = (text: string | Buffer) => readJsonObject(Buffer.from(text as string))
+const reason = (text: string | Buffer) => {
+  const result = read(text)
+  return result.outcome === 'refused' ? result.reason : 'read'
+}
 
-void test('a JSON object is read', (t) => {
-  t.same(read('{"a":[1,"x:y",{"b":null}]}'), { outcome: 'read', value: { a: [1, 'x:y', { b: null }] } })
+void test('a JSON object is read as JSON.parse reads it', (t) => {
+  const texts = [
+    '{}',
+    ' {"a":[1,"x:y",{"b":null}]}\n',
+    '{"a":"\\\\","b":"\\"c\\":1","d":":"}',
+    '{"a":{"a":{"a":1}},"b":[{"a":1},{"a":2}]}',
+    '{"\\u0061":1,"b":"\\ud800"}',
+    '{"":1,"__proto":2,"constructor":3}',
+  ]
+  for (const text of texts) t.same(read(text), { outcome: 'read', value: JSON.parse(text) as unknown }, text)
+  t.end()
+})
+
+void test('duplicate keys are refused at every level, however they are spelled', (t) => {
+  const texts = [
+    '{"a":1,"a":2}',
+    '{"a":1,"\\u0061":1}',
+    '{"threadId":"x","\\u0074hreadId":"y"}',
+    '{"x":{"a":1,"b":2,"a":3}}',
+    '{"x":[{"a":1},{"b":1,"b":1}]}',
+    '{"":1,"":2}',
+    '{"1":1,"1":2}',
+  ]
+  for (const text of texts) t.equal(reason(text), 'body-key-repeated', text)
+  t.end()
+})
+
+void test('what two readers could read differently is refused', (t) => {
+  t.equal(reason('\ufeff{}'), 'body-not-json', 'a byte order mark')
+  t.equal(reason('{} x'), 'body-not-json', 'trailing bytes')
+  t.equal(reason('{}\u0000'), 'body-not-json')
+  t.equal(reason(''), 'body-not-json')
+  t.equal(reason("{'a':1}"), 'body-not-json')
+  t.equal(reason('{"a":1,}'), 'body-not-json')
+  t.equal(reason('{"a":NaN}'), 'body-not-json')
+  t.equal(reason('{"a":1e999}'), 'body-number-out-of-range', 'would be re-serialised as null')
+  for (const text of ['[]', '"x"', '1', 'null', 'true']) t.equal(reason(text), 'body-not-object', text)
+  for (const text of ['{"__proto__":{}}', '{"a":[{"__proto__":1}]}', '{"\\u005f_proto__":1}'])
+    t.equal(reason(text), 'body-key-forbidden', text)
+  t.equal(reason(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])), 'body-not-utf8')
+  t.equal(reason(Buffer.from('{"a":1}', 'utf16le')), 'body-not-json')
+  t.end()
+})
+
+void test('nesting is bounded before anything recursive sees it', (t) => {
+  const nested = (levels: number) => `{"a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
+  t.equal(reason(nested(MAX_DEPTH)), 'read')
+  t.equal(reason(nested(MAX_DEPTH + 1)), 'body-too-deep')
+  t.equal(reason('['.repeat(1_000_000)), 'body-too-deep')
+  t.equal(reason(`{"a":"${'['.repeat(1000)}"}`), 'read', 'brackets in a string are no nesting')
   t.end()
 })

@@ -1,0 +1,65 @@
+/** A caller that writes its own bytes, and reads what comes back as it comes. */
+import { connect, type Socket } from 'node:net'
+import { until } from './until.ts'
+
+/** A connection to a gateway. */
+export interface RawConnection {
+  readonly socket: Socket
+  /** Everything that came so far. */
+  text(): string
+  write(bytes: string | Uint8Array): void
+  /** Waits until what came holds this, and gives all that came. */
+  until(part: string | RegExp): Promise<string>
+  /** Waits until the gateway has closed the connection, and gives all that came. */
+  ended(): Promise<string>
+  /** True once the connection is closed. */
+  isClosed(): boolean
+  destroy(): void
+}
+
+/** Opens a connection to a base such as `http://127.0.0.1:8080`. */
+export async function openRaw(base: string): Promise<RawConnection> {
+  const { hostname, port } = new URL(base)
+  const socket = connect(Number(port), hostname)
+  let text = ''
+  let closed = false
+  socket.on('data', (chunk) => (text += chunk.toString('latin1')))
+  socket.on('error', () => {})
+  socket.on('close', () => (closed = true))
+  await new Promise((resolve) => socket.once('connect', resolve))
+  return {
+    socket,
+    text: () => text,
+    write: (bytes) => void socket.write(bytes),
+    async until(part) {
+      await until(() => closed || (typeof part === 'string' ? text.includes(part) : part.test(text)))
+      return text
+    },
+    async ended() {
+      await until(() => closed)
+      return text
+    },
+    isClosed: () => closed,
+    destroy: () => socket.destroy(),
+  }
+}
+
+/** Sends bytes and gives everything that came until the gateway closed. */
+export async function sendRaw(base: string, bytes: string | Uint8Array): Promise<string> {
+  const connection = await openRaw(base)
+  connection.write(bytes)
+  return connection.ended()
+}
+
+/** The lines of a request's head, with the empty one. */
+export function head(...lines: string[]): string {
+  return `${lines.join('\r\n')}\r\n\r\n`
+}
+
+/** Status, headers and body of the first answer in a text. */
+export function firstAnswer(text: string): { readonly status: number; readonly headers: Headers; readonly body: string } {
+  const [top = '', ...rest] = text.split('\r\n\r\n')
+  const [status = '', ...lines] = top.split('\r\n')
+  const headers = new Headers(lines.map((line) => line.split(/: */, 2) as [string, string]))
+  return { status: Number(status.split(' ')[1]), headers, body: rest.join('\r\n\r\n') }
+}

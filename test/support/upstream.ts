@@ -1,0 +1,138 @@
+/**
+ * An upstream that records what reaches it and answers as the test says. What the gateway asks on its own account (the
+ * probe's /info, the look for old threads; neither has a request id) is kept apart and answered as a runtime does.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { until } from './until.ts'
+
+/** A request as it arrived. */
+export interface Recorded {
+  readonly method: string
+  readonly target: string
+  /** Names and values in turn, as they stood on the wire. */
+  readonly rawHeaders: readonly string[]
+  /** The values of each name, in lower case. */
+  readonly headers: ReadonlyMap<string, readonly string[]>
+  readonly body: Buffer
+  /** The body as JSON, undefined if it is none. */
+  readonly json: unknown
+  /** Becomes true when the gateway has closed this request's connection before the answer's end. */
+  readonly left: () => boolean
+}
+
+/** Answers a request. */
+export type Answering = (request: Recorded, response: ServerResponse) => void | Promise<void>
+
+/** The upstream. */
+export interface Upstream {
+  readonly url: string
+  /** The requests of callers, oldest first. */
+  readonly requests: readonly Recorded[]
+  /** What the gateway asked on its own account. */
+  readonly questions: readonly Recorded[]
+  /** How many connections were opened. */
+  readonly connections: () => number
+  /** From now on. */
+  answer(answering: Answering): void
+  /** From now on, to the gateway's own questions. */
+  answerQuestions(answering: Answering): void
+  /** Waits for so many requests of callers. */
+  arrived(count: number): Promise<void>
+  close(): Promise<void>
+}
+
+/** What a multi-route runtime says of itself. */
+export const INFO = { version: '1.75.0', agents: { default: { name: 'default' } }, mode: 'sse' }
+
+/** Answers with JSON. */
+export function json(value: unknown, status = 200, headers: Record<string, string | string[]> = {}): Answering {
+  return (_request, response) => {
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value))
+  }
+}
+
+/** Answers with a stream of these server-sent events, as a run does. */
+export function events(...data: unknown[]): Answering {
+  return (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    for (const one of data) response.write(`data: ${JSON.stringify(one)}\n\n`)
+    response.end()
+  }
+}
+
+/** Starts the upstream on a free port. */
+export async function startUpstream(first: Answering = json({})): Promise<Upstream> {
+  const requests: Recorded[] = []
+  const questions: Recorded[] = []
+  const sockets = new Set<Socket>()
+  let connections = 0
+  let answering = first
+  let answeringQuestions: Answering = (request, response) =>
+    json(request.target.endsWith('/info') ? INFO : { threads: [] })(request, response)
+  const server = createServer((message, response) => {
+    void record(message, response).then((request) => {
+      const own = isQuestion(request)
+      ;(own ? questions : requests).push(request)
+      return (own ? answeringQuestions : answering)(request, response)
+    })
+  })
+  server.on('connection', (socket) => {
+    connections += 1
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    questions,
+    connections: () => connections,
+    answer: (next) => void (answering = next),
+    answerQuestions: (next) => void (answeringQuestions = next),
+    arrived: (count) => until(() => requests.length >= count),
+    close: async () => {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+/** True for what the gateway asks without a caller: a plain GET of /info or /threads with no request id. */
+function isQuestion({ method, target, headers }: Recorded): boolean {
+  return method === 'GET' && /\/(?:info|threads(?:\/[0-9a-f-]+\/(?:messages|events))?)$/.test(target) && !headers.has('x-request-id')
+}
+
+async function record(message: IncomingMessage, response: ServerResponse): Promise<Recorded> {
+  let left = false
+  response.on('close', () => (left = !response.writableFinished))
+  const chunks: Buffer[] = []
+  try {
+    for await (const chunk of message as AsyncIterable<Buffer>) chunks.push(chunk)
+  } catch {
+    // The gateway broke off: what came is what is recorded.
+  }
+  const headers = new Map<string, string[]>()
+  for (let at = 0; at < message.rawHeaders.length; at += 2) {
+    const name = message.rawHeaders[at]!.toLowerCase()
+    headers.set(name, [...(headers.get(name) ?? []), message.rawHeaders[at + 1]!])
+  }
+  const body = Buffer.concat(chunks)
+  return {
+    method: message.method ?? '',
+    target: message.url ?? '',
+    rawHeaders: message.rawHeaders,
+    headers,
+    body,
+    json: parsed(body),
+    left: () => left,
+  }
+}
+
+function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}
