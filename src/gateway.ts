@@ -50,7 +50,7 @@ const PROBE_INTERVALS = { pending: 500, known: 15_000 }
  * Starts a gateway.
  * @param config a configuration that was loaded and checked
  * @param policy the policy in force
- * @throws StoreUnavailable, IssuerFault, or the listener's error; nothing is left open then
+ * @throws StoreUnavailable, IssuerFaults, or the listener's error; nothing is left open then
  */
 export async function startGateway(config: Config, policy: Policy, log: Logger): Promise<Gateway> {
   const clock = Date.now
@@ -118,6 +118,7 @@ export async function startGateway(config: Config, policy: Policy, log: Logger):
       seal: makeCursorSeal(await store.secret()),
     }),
     askHistory: makeAskHistory(upstream, basePath),
+    onFault: (error, requestId) => log.error({ err: error, requestId }, 'the gateway failed'),
     onHistoryUntold: () => rollout.historyUntold(),
     onDropped: onceByName((name) =>
       log.info({ name }, 'this part of a body does not pass; the policy can name forwarded properties'),

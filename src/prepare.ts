@@ -1,8 +1,8 @@
 /** Everything that has to be right before a gateway may start, checked in one place for `serve` and `validate`. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { IssuerFault, makeIssuers } from './auth/issuer.ts'
-import { loadConfig } from './config/load.ts'
+import { IssuerFaults, makeIssuers } from './auth/issuer.ts'
+import { loadConfig, policyNamedBy } from './config/load.ts'
 import type { Config } from './config/schema.ts'
 import type { Outcome } from './document/document.ts'
 import type { Fault } from './document/fault.ts'
@@ -25,11 +25,12 @@ export interface Prepared {
  */
 export function prepare(file: string, environment: NodeJS.ProcessEnv): Outcome<Prepared> {
   const loaded = loadConfig(file, environment)
-  if (!loaded.ok) return loaded
+  const named = policyNamedBy(file, environment)
+  if (named === null) return { ok: false, faults: loaded.ok ? [] : loaded.faults }
+  const policy = loadPolicy(named.path ?? SHIPPED_POLICY, named.issuers)
+  const faults = [...(loaded.ok ? fileFaults(file, loaded.value.config) : loaded.faults), ...(policy.ok ? [] : policy.faults)]
+  if (!loaded.ok || !policy.ok || faults.length > 0) return { ok: false, faults }
   const { config, warnings } = loaded.value
-  const policy = loadPolicy(config.policy ?? SHIPPED_POLICY, Object.keys(config.authentication.issuers))
-  const faults = [...fileFaults(file, config), ...(policy.ok ? [] : policy.faults)]
-  if (!policy.ok || faults.length > 0) return { ok: false, faults }
   return { ok: true, value: { config, policy: policy.value.policy, warnings: [...warnings, ...policy.value.warnings] } }
 }
 
@@ -38,8 +39,8 @@ function fileFaults(file: string, config: Config): readonly Fault[] {
   try {
     makeIssuers(config.authentication, { clock: Date.now, onFetchFailure: () => {} })
   } catch (error) {
-    if (!(error instanceof IssuerFault)) throw error
-    faults.push({ file, path: error.path.join('.'), message: error.message })
+    if (!(error instanceof IssuerFaults)) throw error
+    faults.push(...error.faults.map(({ path, message }) => ({ file, path: path.join('.'), message })))
   }
   try {
     if (config.upstream.ca !== undefined) readFileSync(config.upstream.ca)

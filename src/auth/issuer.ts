@@ -12,14 +12,13 @@ export interface Issuer {
   readonly keys: KeySource
 }
 
-/** An issuer that can't be used as configured. */
-export class IssuerFault extends Error {
-  override readonly name = 'IssuerFault'
-  /** Path of the key in the configuration. */
-  readonly path: readonly string[]
-  constructor(path: readonly string[], message: string) {
-    super(message)
-    this.path = path
+/** Issuers that can't be used as configured: every fault, with the path of its key in the configuration. */
+export class IssuerFaults extends Error {
+  override readonly name = 'IssuerFaults'
+  readonly faults: readonly { readonly path: readonly string[]; readonly message: string }[]
+  constructor(faults: IssuerFaults['faults']) {
+    super(faults.map((fault) => `${fault.path.join('.')}: ${fault.message}`).join('; '))
+    this.faults = faults
   }
 }
 
@@ -31,14 +30,22 @@ export interface IssuerSurroundings {
 
 /**
  * Sets the issuers up. Key files are read now, key sets when they are first needed.
- * @throws IssuerFault for a key file that can't be used
+ * @throws IssuerFaults for key files that can't be used
  */
 export function makeIssuers(authentication: Config['authentication'], surroundings: IssuerSurroundings): readonly Issuer[] {
-  return Object.entries(authentication.issuers).map(([key, config]) => ({
-    key,
-    config,
-    keys: keySource(key, config, { issuer: config.issuer, clockTolerance: authentication.clockTolerance }, surroundings),
-  }))
+  const issuers: Issuer[] = []
+  const faults: IssuerFaults['faults'][number][] = []
+  for (const [key, config] of Object.entries(authentication.issuers)) {
+    const rules = { issuer: config.issuer, clockTolerance: authentication.clockTolerance }
+    try {
+      issuers.push({ key, config, keys: keySource(key, config, rules, surroundings) })
+    } catch (error) {
+      if (!(error instanceof IssuerFaults)) throw error
+      faults.push(...error.faults)
+    }
+  }
+  if (faults.length > 0) throw new IssuerFaults(faults)
+  return issuers
 }
 
 function keySource(key: string, config: IssuerConfig, rules: VerifierRules, surroundings: IssuerSurroundings): KeySource {
@@ -67,12 +74,12 @@ function fromFile<T>(issuer: string, name: string, file: string, read: (bytes: B
   try {
     bytes = readFileSync(file)
   } catch {
-    throw new IssuerFault(path, `${file} cannot be read`)
+    throw new IssuerFaults([{ path, message: `${file} cannot be read` }])
   }
   try {
     return read(bytes)
   } catch (error) {
-    throw new IssuerFault(path, `${file} ${error instanceof Error ? error.message : String(error)}`)
+    throw new IssuerFaults([{ path, message: `${file} ${error instanceof Error ? error.message : String(error)}` }])
   }
 }
 

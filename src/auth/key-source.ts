@@ -20,6 +20,8 @@ const MAX_KEYS = 100
 const FETCH_TIMEOUT_MS = 5000
 /** After a fetch, successful or not, none is made for this long, whatever key ids come along. */
 const COOL_DOWN_MS = 5000
+/** Keys that could not be fetched anew for this long are no longer trusted. */
+const STALE_MS = 86_400_000
 /** Keys older than this are fetched anew in the background. */
 const FRESH_MS = 600_000
 
@@ -68,8 +70,8 @@ export function remoteKeys(options: RemoteKeys): KeySource {
 
   return {
     async find(kid) {
-      if (keys === null) await refresh()
-      if (keys === null) return 'unavailable'
+      if (keys === null || options.clock() - fetchedAt > STALE_MS) await refresh()
+      if (keys === null || options.clock() - fetchedAt > STALE_MS) return 'unavailable'
       if (candidates(kid).length === 0) await refresh()
       else if (options.clock() - fetchedAt > FRESH_MS) void refresh()
       return candidates(kid)

@@ -34,6 +34,8 @@ Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 w
     const { config, policy, warnings } = prepared.value
     const log = makeLog(config.log.level)
     for (const warning of warnings) log.warn(warning, 'configuration')
+    // Before anything is started: process 1 of a container would not even notice a signal that nobody handles.
+    const told = untilTold()
     let gateway: Gateway
     try {
       gateway = await startGateway(config, policy, log)
@@ -50,16 +52,22 @@ Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 w
       },
       'listening',
     )
-    await untilToldToStop(gateway, log)
+    await drain(gateway, await told, log)
     return EXIT.fine
   },
 }
 
-async function untilToldToStop(gateway: Gateway, log: Logger): Promise<void> {
+/** Resolves with the first signal to stop; a second one ends the process at once. */
+async function untilTold(): Promise<string> {
+  const signals = ['SIGTERM', 'SIGINT'] as const
   const signal = await new Promise<string>((resolve) => {
-    for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, resolve)
+    for (const name of signals) process.once(name, resolve)
   })
-  for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => process.exit(EXIT.failure))
+  for (const name of signals) process.once(name, () => process.exit(EXIT.failure))
+  return signal
+}
+
+async function drain(gateway: Gateway, signal: string, log: Logger): Promise<void> {
   const grace = Number(process.env['TERMINATION_GRACE_PERIOD_SECONDS'] ?? DEFAULT_GRACE_S)
   const deadline = Math.max(0, (Number.isFinite(grace) ? grace : DEFAULT_GRACE_S) - MARGIN_S) * 1000
   log.info({ signal, deadlineMs: deadline }, 'draining')

@@ -1,6 +1,7 @@
 /** Loads a configuration: read, fill the secrets in, check, resolve the paths. Every fault is reported at once. */
 import { dirname, resolve } from 'node:path'
-import { forwardingFault, passesAnyway } from '../core/headers.ts'
+import { forwardingFault, passesAnyway, settingFault } from '../core/headers.ts'
+import { valueAt } from '../core/pointer.ts'
 import { faultAt, parseDocumentAs, readDocument, type Outcome, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import { configSchema, type Config } from './schema.ts'
@@ -24,30 +25,54 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv): Outcom
   const folder = dirname(resolve(file))
   const filled = fillReferences(document, folder, environment)
   const parsed = parseDocumentAs(document, configSchema, filled.value)
-  if (!parsed.ok) return { ok: false, faults: [...filled.faults, ...parsed.faults] }
-  const faults = [...filled.faults, ...headerFaults(document, parsed.value)]
-  if (faults.length > 0) return { ok: false, faults }
+  const faults = [...filled.faults, ...(parsed.ok ? [] : parsed.faults), ...headerFaults(document, filled.value)]
+  if (!parsed.ok || faults.length > 0) return { ok: false, faults }
   return {
     ok: true,
     value: { config: resolvePaths(parsed.value, folder), warnings: warningsOf(document, parsed.value, filled.referenced) },
   }
 }
 
-function headerFaults(document: SourceDocument, config: Config): readonly Fault[] {
-  const server = Object.keys(config.upstream.headers)
+/** Faults of header names; looked for in what was written, so that faults elsewhere don't hide them. */
+function headerFaults(document: SourceDocument, written: unknown): readonly Fault[] {
+  const server = keysOf(valueAt(written, '/upstream/headers'))
+  const forward: unknown = valueAt(written, '/forwardHeaders')
   const twice = server.filter((name, at) => server.findIndex((other) => other.toLowerCase() === name.toLowerCase()) < at)
   return [
     ...twice.map((name) => faultAt(document, ['upstream', 'headers', name], 'is set twice', 'header names know no case')),
-    ...server
-      .filter((name) =>
-        ['host', 'content-length', 'content-type', 'transfer-encoding', 'connection'].includes(name.toLowerCase()),
-      )
-      .map((name) => faultAt(document, ['upstream', 'headers', name], 'is set by the gateway itself')),
-    ...config.forwardHeaders.flatMap((name, at) => {
+    ...server.flatMap((name) => {
+      const fault = settingFault(name)
+      return fault === null ? [] : [faultAt(document, ['upstream', 'headers', name], fault, 'take it out')]
+    }),
+    ...(Array.isArray(forward) ? forward : []).flatMap((name: unknown, at) => {
+      if (typeof name !== 'string') return []
       const fault = forwardingFault(name, server)
       return fault === null ? [] : [faultAt(document, ['forwardHeaders', at], `${name} ${fault}`, 'take it out')]
     }),
   ]
+}
+
+function keysOf(value: unknown): readonly string[] {
+  return typeof value === 'object' && value !== null ? Object.keys(value) : []
+}
+
+/**
+ * What a configuration file says of its policy, without asking whether the rest of it is right.
+ * @returns the policy's path, undefined for the shipped one, and the keys of the issuers; null if the file can't be read
+ */
+export function policyNamedBy(
+  file: string,
+  environment: NodeJS.ProcessEnv,
+): { readonly path: string | undefined; readonly issuers: readonly string[] } | null {
+  const read = readDocument(file)
+  if (!read.ok) return null
+  const folder = dirname(resolve(file))
+  const { value } = fillReferences(read.value, folder, environment)
+  const path = valueAt(value, '/policy')
+  return {
+    path: typeof path === 'string' && path !== '' ? resolve(folder, path) : undefined,
+    issuers: keysOf(valueAt(value, '/authentication/issuers')),
+  }
 }
 
 function resolvePaths(config: Config, folder: string): Config {

@@ -26,6 +26,9 @@ const basePath = z
   )
   .transform((path) => (path === '/' ? '' : path))
 
+/** Scheme, host and port, with nothing in them that a URL parser would fold away. */
+const AUTHORITY_URL = /^https?:\/\/(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*)|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?\/?$/
+
 /** A value that is announced and not there yet. */
 function notYet<T extends z.ZodType>(schema: T, name: string, inert: readonly unknown[]): T {
   return schema.refine((value) => inert.includes(value), `is not supported by this version yet | ${name}: ${inert.join(' or ')}`)
@@ -125,7 +128,7 @@ export const configSchema = z
       url: z
         .url('is not a URL | write http://127.0.0.1:4000')
         .refine(
-          (text) => URL.canParse(text) && /^https?:\/\/[^/@?#]+\/?$/.test(text),
+          (text) => AUTHORITY_URL.test(text) && URL.canParse(text),
           'must be http(s)://host:port alone | the path goes to upstream.basePath',
         )
         .describe('Where the runtime listens. https verifies its certificate.'),
@@ -220,8 +223,9 @@ export const configSchema = z
   })
   .meta({ title: 'Threadwarden configuration' })
 
+/** `*`, or an origin as browsers write it (RFC 6454 §6.2): no wildcard, path or default port. */
 function isOrigin(text: string): boolean {
-  return text === '*' || (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && new URL(text).origin === text)
+  return text === '*' || (AUTHORITY_URL.test(text) && URL.canParse(text) && new URL(text).origin === text)
 }
 
 /** A configuration that passed the schema: durations in milliseconds, sizes in bytes, base paths `''` or `/a/b`. */

@@ -47,7 +47,7 @@ function lookUp(
   const kind = reference.slice(0, colon)
   const name = reference.slice(colon + 1)
   if (kind === 'env') {
-    const text = environment[name]
+    const text = Object.hasOwn(environment, name) ? environment[name] : undefined
     return text === undefined ? { fault: `the environment has no ${name}`, hint: 'set it, or leave the reference out' } : { text }
   }
   if (kind === 'file') {

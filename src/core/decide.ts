@@ -70,6 +70,8 @@ export interface Permit {
   readonly outcome: 'permitted'
   readonly descriptor: RouteDescriptor
   readonly principal: Principal
+  /** Whose thread it is, where a row says so; else the principal's. */
+  readonly owner: string
   /** Register this thread for the principal before the request is sent, and settle it by what becomes of the run. */
   readonly claim: boolean
   /** Answer as the upstream answers for a new thread, without asking it. */
@@ -126,7 +128,8 @@ export function decide(descriptor: RouteDescriptor, principal: Principal, rules:
     return no(relation === 'foreign' ? 'thread-foreign' : 'thread-unknown')
   }
   if (relation === 'unknown') return decideUnknown(descriptor, principal, facts, no)
-  return permit(descriptor, principal, { claim: route.id === 'agent/run' && relation === 'own' })
+  const owner = facts.record?.owner ?? principal.id
+  return permit(descriptor, principal, { owner, claim: route.id === 'agent/run' && relation === 'own' })
 }
 
 /** A thread without an owner: design "Unknown threads". */
@@ -176,12 +179,13 @@ function whyNobody(grants: readonly Grant[], principal: Principal): Reason {
 function permit(
   descriptor: RouteDescriptor,
   principal: Principal,
-  duties: { readonly claim?: boolean; readonly answerEmpty?: boolean },
+  duties: { readonly owner?: string; readonly claim?: boolean; readonly answerEmpty?: boolean },
 ): Permit {
   const made = Object.freeze({
     outcome: 'permitted',
     descriptor,
     principal,
+    owner: duties.owner ?? principal.id,
     claim: duties.claim ?? false,
     answerEmpty: duties.answerEmpty ?? false,
   } as const)

@@ -41,7 +41,8 @@ export function filterForwardedProps(
   const kept: Record<string, Json> = {}
   const dropped: string[] = []
   for (const [name, part] of Object.entries(value)) {
-    if (passes(name)) kept[name] = part
+    // `command.resume` names a part of `command`, not a property that is spelled so.
+    if (passes(name) && !name.startsWith('command.')) kept[name] = part
     else if (name === 'command' && isObject(part)) {
       const inner = Object.entries(part)
       const passing = inner.filter(([key]) => passes(`command.${key}`))

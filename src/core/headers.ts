@@ -24,12 +24,35 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'transfer-encoding', 'upgrade', 'http2-settings',
 ])
 
+/** What a caller may not choose for the gateway's own request. */
+const NEVER_FORWARDED: ReadonlySet<string> = new Set([
+  'host',
+  'content-length',
+  'content-encoding',
+  'cookie',
+  'forwarded',
+  'x-real-ip',
+  'expect',
+  'range',
+  'accept-encoding',
+])
+
+/** Why `upstream.headers` may not set a header, or null if it may. */
+export function settingFault(name: string): string | null {
+  const lower = name.toLowerCase()
+  const own =
+    HOP_BY_HOP.has(lower) ||
+    ['host', 'content-length', 'content-type', 'content-encoding', 'accept-encoding', 'expect'].includes(lower)
+  return own ? 'is set by the gateway itself' : null
+}
+
 /** Why `forwardHeaders` may not name a header, or null if it may. */
 export function forwardingFault(name: string, serverHeaders: readonly string[]): string | null {
   const lower = name.toLowerCase()
   if (!/^[!#$%&'*+\-.^`|~0-9a-z]+$/.test(lower)) return 'is not a header name, or has a "_"'
   if (HOP_BY_HOP.has(lower)) return 'ends at every hop'
-  if (['host', 'content-length', 'cookie', 'forwarded', 'x-real-ip'].includes(lower)) return 'is never taken from a caller'
+  if (NEVER_FORWARDED.has(lower)) return 'is never taken from a caller'
+  if (lower.startsWith('if-')) return 'asks for an answer out of a cache'
   if (/^x-(?:forwarded|original|rewrite|http-method|cpki|threadwarden)(?:-|$)/.test(lower) || lower.startsWith('x-http-method'))
     return 'is reserved'
   if (serverHeaders.some((server) => server.toLowerCase() === lower)) return 'is set by upstream.headers'
@@ -57,12 +80,19 @@ export function headerLines(raw: readonly string[]): HeaderLines {
   return lines
 }
 
-/** Finds header lines that two readers could read differently: a refusal whose code is `header-malformed`, or null. */
-export function headerFault(lines: HeaderLines): Refusal | null {
+/**
+ * Finds header lines that two readers could read differently, or that this server can't honour.
+ * @param httpVersion of the request: `1.1` must name its host (RFC 9112 §3.2)
+ * @returns a refusal whose code is `header-malformed`, or null
+ */
+export function headerFault(lines: HeaderLines, httpVersion = '1.1'): Refusal | null {
   const authorization = lines.get('authorization')
   if (authorization !== undefined && (authorization.length > 1 || authorization[0]?.includes(',')))
     return refuse('authorization-repeated')
   if (SINGULAR.some((name) => (lines.get(name)?.length ?? 0) > 1)) return refuse('header-repeated')
+  if (httpVersion === '1.1' && !lines.has('host')) return refuse('host-missing')
+  const expectation = lines.get('expect')?.join(',')
+  if (expectation !== undefined && expectation.toLowerCase() !== '100-continue') return refuse('expectation-unsupported')
   // RFC 9112 §6.1 lets a server refuse codings that it doesn't know; "gzip, chunked" has two readings.
   const coding = lines.get('transfer-encoding')?.[0]
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') return refuse('transfer-coding-unsupported')
@@ -91,6 +121,8 @@ export function upstreamHeaders(
 ): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const name of [...BUILT_IN, ...rules.forward]) {
+    // These two have rules of their own, whatever else names them.
+    if (name === 'authorization' || name === 'content-type') continue
     const values = lines.get(name)
     if (values !== undefined) headers[name] = values.join(', ')
   }

@@ -40,7 +40,14 @@ export function readDocument(file: string): Outcome<SourceDocument> {
       })),
     }
   }
-  return { ok: true, value: { file, value: document.toJS() as unknown, lineOf: (path) => lineOf(document, lines, path) } }
+  try {
+    const value: unknown = document.toJS()
+    return { ok: true, value: { file, value, lineOf: (path) => lineOf(document, lines, path) } }
+  } catch (error) {
+    // Aliases are resolved only now: one without an anchor, or a few that unfold to millions of values.
+    const message = `is not valid YAML: ${error instanceof Error ? error.message : String(error)}`
+    return { ok: false, faults: [{ file, path: '', message }] }
+  }
 }
 
 function lineOf(document: Document, lines: LineCounter, path: readonly PropertyKey[]): number | undefined {
@@ -90,7 +97,7 @@ function faultsOf(document: SourceDocument, schema: z.ZodType, issue: z.core.$Zo
       return faultAt(document, [...issue.path, key], 'is not a known key', hint)
     })
   }
-  if (issue.code === 'invalid_type' && valueIn(document.value, issue.path) === undefined) {
+  if (issue.code !== 'custom' && valueIn(document.value, issue.path) === undefined) {
     return [faultAt(document, issue.path, 'is required')]
   }
   const [message = '', hint] = issue.message.split(' | ')

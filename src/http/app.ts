@@ -3,9 +3,12 @@
  * is ours. Fastify's router never sees what a caller wrote: every target is routed as `/`, and the gate reads the
  * original (library defaults that bite: design, last section).
  */
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
 import proxy from '@fastify/http-proxy'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { headerFault } from '../core/headers.ts'
 import { refuse, type Refusal } from '../core/reasons.ts'
 import type { Logger } from '../observe/log.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
@@ -41,6 +44,7 @@ const REQUEST_TIMEOUT_MS = 300_000
 /** Makes the application; it is not listening yet. */
 export function makeApp(parts: AppParts): FastifyInstance {
   const { gate, log } = parts
+  const answering = new WeakSet<Socket>()
   const app = fastify({
     // One line a request, written below from what the gate learnt.
     logger: false,
@@ -52,8 +56,9 @@ export function makeApp(parts: AppParts): FastifyInstance {
     bodyLimit: Number.MAX_SAFE_INTEGER,
     return503OnClosing: false,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    http: { maxHeaderSize: parts.maxHeaderSize },
-    clientErrorHandler: (error, socket) => answerUnreadable(error, socket),
+    // A request without a host is refused by the gate, in its own words.
+    http: { maxHeaderSize: parts.maxHeaderSize, requireHostHeader: false },
+    clientErrorHandler: (error, socket) => answerUnreadable(error, socket, answering),
   })
   app.decorateRequest('exchange', null)
   app.decorateRequest('arrived', null)
@@ -63,13 +68,15 @@ export function makeApp(parts: AppParts): FastifyInstance {
   app.addHook('onRequest', async (request, reply) => {
     const exchange = gate.open(request.raw, request.id, parts.now())
     request.exchange = exchange
+    answering.add(request.raw.socket)
+    // Not Fastify's onResponse: it says nothing of answers that were cut off, and those have to be in the log too.
+    reply.raw.once('close', () => {
+      answering.delete(request.raw.socket)
+      logRequest(parts, request, reply, exchange)
+    })
     const result = await gate.arrive(request.raw, request.originalUrl, exchange)
     if ('outcome' in result) request.arrived = result
     else return send(reply, exchange, result)
-  })
-  app.addHook('onResponse', (request, reply, done) => {
-    logRequest(parts, request, reply)
-    done()
   })
 
   void app.register(proxy, {
@@ -86,10 +93,22 @@ export function makeApp(parts: AppParts): FastifyInstance {
     },
   } as never)
 
+  // Node would answer these by itself, before anybody was asked who they are.
+  for (const event of ['checkContinue', 'checkExpectation']) {
+    app.server.on(event, (request, response) => void app.server.emit('request', request, response))
+  }
+  app.server.on('connect', (_request, socket) => endWith(socket, refuse('target-not-origin-form')))
+
   // Methods that no route has: the gate has answered in onRequest, unless somebody took it out.
   app.setNotFoundHandler((request, reply) => sendRefusal(request, reply, refuse('internal')))
   app.setErrorHandler((error: Error & { readonly code?: string }, request, reply) => {
-    if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return sendRefusal(request, reply, refuse('media-type-unsupported'))
+    if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+      return sendRefusal(
+        request,
+        reply,
+        refuse(request.arrived?.descriptor === null ? 'route-unknown' : 'media-type-unsupported'),
+      )
+    }
     log.error({ err: error, requestId: request.id }, 'the gateway failed')
     return sendRefusal(request, reply, refuse('internal'))
   })
@@ -103,27 +122,34 @@ async function sendRefusal(request: FastifyRequest, reply: FastifyReply, refusal
 
 async function send(reply: FastifyReply, exchange: Exchange | null, answer: Answer): Promise<FastifyReply> {
   void reply.code(answer.status).headers({ ...exchange?.answerHeaders, ...answer.headers })
+  const { raw: message } = reply.request
+  if (!message.complete) {
+    // What is left of a body is read and forgotten, so that a caller who is still sending sees the answer; but not where
+    // it is too large, or where its end can't be trusted.
+    if (answer.status === 413 || exchange === null || headerFault(exchange.lines, message.httpVersion) !== null) {
+      void reply.header('connection', 'close')
+    } else message.resume()
+  }
   // A buffer, because Fastify gives a string a content type of its own choosing.
   return answer.status === 204 ? reply.send() : reply.send(Buffer.from(answer.body))
 }
 
 /** Whatever the HTTP parser could not read gets an answer in our form and a closed connection (RFC 9112 §9.6). */
-function answerUnreadable(error: Error & { readonly code?: string }, socket: Socket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy()
-    return
-  }
-  const { status, headers, body } = refusalAnswer(
-    refuse(error.code === 'HPE_HEADER_OVERFLOW' ? 'http-headers-too-large' : 'http-unreadable'),
-  )
-  const lines = Object.entries({ ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' })
-  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
-  socket.end(`HTTP/1.1 ${status} ${status === 431 ? 'Request Header Fields Too Large' : 'Bad Request'}\r\n${head}\r\n${body}`)
+function answerUnreadable(error: Error & { readonly code?: string }, socket: Socket, answering: WeakSet<Socket>): void {
+  // An answer that has begun can't take another one in its middle.
+  if (!socket.writable || error.code === 'ECONNRESET' || answering.has(socket)) socket.destroy()
+  else endWith(socket, refuse(error.code === 'HPE_HEADER_OVERFLOW' ? 'http-headers-too-large' : 'http-unreadable'))
 }
 
-function logRequest(parts: AppParts, request: FastifyRequest, reply: FastifyReply): void {
-  const { exchange } = request
-  if (exchange === null) return
+/** Answers on a bare socket, and closes it. */
+function endWith(socket: Duplex, refusal: Refusal): void {
+  const { status, headers, body } = refusalAnswer(refusal)
+  const lines = Object.entries({ ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' })
+  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${head}\r\n${body}`)
+}
+
+function logRequest(parts: AppParts, request: FastifyRequest, reply: FastifyReply, exchange: Exchange): void {
   parts.log.info(
     {
       requestId: exchange.id,

@@ -29,19 +29,17 @@ export function makeClaims(store: OwnershipStore, scope: string, clock: () => nu
   const note = async (permit: Permit, payload: Payload, result: UpstreamAnswer | UpstreamFailure): Promise<void> => {
     const key = threadKey(permit, scope)
     if (key === null) return
-    const user = permit.principal.id
+    const { owner } = permit
     if (permit.claim) {
       const outcome = certainlyNotStarted(result) ? 'not-started' : 'stays'
-      await store.settle(key, user, outcome)
-      if (outcome === 'not-started') metrics.claimed('released')
+      if (await store.settle(key, owner, outcome)) metrics.claimed('released')
       return
     }
     const confirmed = result.outcome === 'answered' && result.status >= 200 && result.status < 300
     if (!confirmed || permit.descriptor.route.id !== 'threads/update') return
-    if (permit.descriptor.route.method === 'DELETE') await store.bury(key, user, clock())
-    else if (payload.kind === 'json' && 'name' in payload.value) {
-      const { name } = payload.value
-      await store.rename(key, user, typeof name === 'string' ? name : null)
+    if (permit.descriptor.route.method === 'DELETE') await store.bury(key, owner, clock())
+    else if (payload.kind === 'json' && payload.name !== undefined) {
+      await store.rename(key, owner, typeof payload.name === 'string' ? payload.name : null)
     }
   }
   return {

@@ -7,6 +7,7 @@ import type { Place } from '../core/thread-page.ts'
 
 const IV_BYTES = 12
 const TAG_BYTES = 16
+const BLOCK_BYTES = 128
 
 /** Seals and opens cursors. */
 export interface CursorSeal {
@@ -23,7 +24,7 @@ export function makeCursorSeal(secret: Uint8Array): CursorSeal {
     seal(place, bound) {
       const iv = randomBytes(IV_BYTES)
       const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(associated(bound))
-      const sealed = Buffer.concat([cipher.update(JSON.stringify([place.page, place.offset]), 'utf8'), cipher.final()])
+      const sealed = Buffer.concat([cipher.update(padded(JSON.stringify([place.page, place.offset]))), cipher.final()])
       return Buffer.concat([iv, sealed, cipher.getAuthTag()]).toString('base64url')
     },
     open(cursor, bound) {
@@ -40,6 +41,12 @@ export function makeCursorSeal(secret: Uint8Array): CursorSeal {
       }
     },
   }
+}
+
+/** To whole blocks: the length of a cursor would otherwise tell how many threads of others come before its place. */
+function padded(text: string): Buffer {
+  const bytes = Buffer.from(text, 'utf8')
+  return Buffer.concat([bytes, Buffer.alloc(BLOCK_BYTES - (bytes.length % BLOCK_BYTES), ' ')])
 }
 
 function associated(bound: readonly unknown[]): Buffer {

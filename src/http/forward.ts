@@ -41,6 +41,8 @@ export interface Forwarder {
   ): Promise<Answer | 'passed'>
   /** Passes an answer on that `ask` gave. */
   deliver(answer: UpstreamAnswer, exchange: Exchange, response: ServerResponse): Answer | 'passed'
+  /** The answer in place of one that can't be used, counted. */
+  unusable(refusal: Refusal, exchange: Exchange): Answer
   /** The answer to a failure, counted and logged. */
   failed(failure: UpstreamFailure, exchange: Exchange): Answer
 }
@@ -85,6 +87,10 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
   }
 
   const failed: Forwarder['failed'] = (failure, exchange) => {
+    if (failure.refusal.reason === 'caller-left') {
+      exchange.reason = 'caller-left'
+      return refusalAnswer(failure.refusal)
+    }
     log.warn({ requestId: exchange.id, reason: failure.refusal.reason, detail: failure.detail }, 'the upstream gave no answer')
     return refused(failure.refusal, exchange)
   }
@@ -101,10 +107,14 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     response.writeHead(answer.status, headers)
     if (kind === 'stream') {
       response.flushHeaders()
-      streams.pass(answer.body, response, String(answer.headers['content-type']).startsWith('text/'))
+      const encoding = String(answer.headers['content-encoding'] ?? 'identity').toLowerCase()
+      const textual = String(answer.headers['content-type']).toLowerCase().startsWith('text/') && encoding === 'identity'
+      streams.pass(answer.body, response, textual)
     } else {
       answer.body.on('error', () => response.destroy())
-      response.on('close', () => answer.body.destroy())
+      response.on('error', () => response.destroy())
+      if (response.destroyed) answer.body.destroy()
+      else response.once('close', () => answer.body.destroy())
       answer.body.pipe(response)
     }
     return 'passed'
@@ -116,7 +126,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     return result.outcome === 'failed' ? failed(result, exchange) : deliver(result, exchange, response)
   }
 
-  return { ask, pass, deliver, failed }
+  return { ask, pass, deliver, failed, unusable: refused }
 }
 
 /** The gateway's own answer headers; `Vary` is joined, not replaced. */

@@ -38,6 +38,8 @@ export interface GateParts extends PayloadParts {
   readonly askHistory: AskHistory
   /** Told that `verify` met an upstream that does not serve thread histories. */
   readonly onHistoryUntold: () => void
+  /** Told of a fault of the gateway's own. */
+  readonly onFault: (error: unknown, requestId: string) => void
   /** Milliseconds since the epoch. */
   readonly clock: () => number
   readonly isShuttingDown: () => boolean
@@ -78,7 +80,7 @@ export function makeGate(parts: GateParts): Gate {
     const method = message.method ?? ''
     const target = readTarget(rawTarget, parts.publicPath, QUERY_NAMES)
     if (target.outcome === 'refused') return refused(target, exchange)
-    const fault = headerFault(lines)
+    const fault = headerFault(lines, message.httpVersion)
     if (fault !== null) return refused(fault, exchange)
     if (isPreflight(method, lines)) {
       const headers = preflightHeaders(lines, parts.cors)
@@ -86,7 +88,10 @@ export function makeGate(parts: GateParts): Gate {
       exchange.reason = 'permitted'
       return { status: 204, headers, body: '' }
     }
-    const principal = await parts.authenticate(lines.get('authorization')?.[0])
+    const principal = await parts.authenticate(lines.get('authorization')?.[0]).catch((error: unknown): Refusal => {
+      parts.onFault(error, exchange.id)
+      return refuse('identity-failed')
+    })
     if (isRefusal(principal)) return refused(principal, exchange)
     exchange.principal = principal
     if (parts.isShuttingDown()) return refused(refuse('shutting-down'), exchange)
@@ -110,6 +115,10 @@ export function makeGate(parts: GateParts): Gate {
     response.once('close', () => {
       if (!response.writableFinished) left.abort()
     })
+    // Authentication may have taken long enough for the caller to leave: nothing is begun for nobody.
+    if (response.destroyed) return refused(refuse('caller-left'), exchange)
+    // Only now is the body wanted (RFC 9110 §10.1.1): before, an answer was still possible without it.
+    if (exchange.lines.has('expect')) response.writeContinue()
     const descriptor = arrived.descriptor ?? INFO
     const body = await readPayload(parts, descriptor, arrived.descriptor === null, message, exchange.lines)
     if (body.outcome === 'refused') return refused(body, exchange)
@@ -118,7 +127,6 @@ export function makeGate(parts: GateParts): Gate {
       const permit = await permitFor(parts, body.descriptor, arrived.principal, exchange, left.signal)
       if (permit.outcome === 'refused') return refused(permit, exchange)
       exchange.reason = 'permitted'
-      metrics.decided(exchange.route, 'permitted')
       return await act(permit, body.payload, response, exchange, left.signal)
     } catch (error) {
       if (error instanceof StoreUnavailable) return refused(refuse('store-unavailable'), exchange)
@@ -135,9 +143,14 @@ export function makeGate(parts: GateParts): Gate {
     exchange: Exchange,
     signal: AbortSignal,
   ): Promise<Answer | 'passed'> => {
-    if (permit.answerEmpty) return emptyThread(parts.transport)
-    if (permit.descriptor.route.id !== 'threads/list') return parts.forwarder.pass(permit, exchange, payload, response, signal)
-    const list = await parts.list(permit, exchange, signal)
+    const list = permit.descriptor.route.id === 'threads/list' ? await parts.list(permit, exchange, signal) : null
+    // A cursor or limit that is none is a refusal like any other; what else becomes of a list was permitted.
+    if (list?.outcome === 'refused' && list.code === 'target-malformed') return refused(list, exchange)
+    metrics.decided(exchange.route, 'permitted')
+    if (list === null) {
+      if (permit.answerEmpty) return emptyThread(parts.transport)
+      return parts.forwarder.pass(permit, exchange, payload, response, signal)
+    }
     switch (list.outcome) {
       case 'listed':
         return {
@@ -150,7 +163,7 @@ export function makeGate(parts: GateParts): Gate {
       case 'failed':
         return parts.forwarder.failed(list, exchange)
       case 'refused':
-        return refused(list, exchange)
+        return parts.forwarder.unusable(list, exchange)
     }
   }
 
@@ -198,7 +211,10 @@ async function permitFor(
           upstreamHeaders(exchange.lines, parts.headerRules, { 'x-request-id': exchange.id }),
           signal,
         )
-        if (isRefusal(history)) return history
+        if (isRefusal(history)) {
+          parts.metrics.upstreamFailed(history.reason)
+          return history
+        }
         if (history === 'cannot-tell') parts.onHistoryUntold()
         facts = { ...facts, upstreamHistory: history === 'none' ? 'none' : 'some' }
       }

@@ -2,8 +2,7 @@
  * `unknownThread: verify`: whether the upstream already holds something of a thread that nobody owns (design "Unknown
  * threads"). It sees the runtime's own store only.
  */
-import { classify, type RouteDescriptor } from '../core/classify.ts'
-import { upstreamTarget } from '../core/classify.ts'
+import { classify, upstreamTarget, type RouteDescriptor } from '../core/classify.ts'
 import { isObject, type Json } from '../core/json.ts'
 import { refuse, type Refusal } from '../core/reasons.ts'
 import { collect, type Upstream } from './upstream.ts'
@@ -34,7 +33,9 @@ export function makeAskHistory(upstream: Upstream, basePath: string): AskHistory
       const answer = await upstream.send({ method: 'GET', target: upstreamTarget(basePath, descriptor), headers }, signal)
       if (answer.outcome === 'failed') return answer.refusal
       if (answer.status === 200) {
-        if (!isEmptyList(await collect(answer.body, MAX_BYTES), part)) return 'some'
+        const bytes = await collect(answer.body, MAX_BYTES)
+        if (bytes === 'broke-off') return refuse('upstream-broke-off')
+        if (bytes === 'too-large' || !isEmptyList(bytes, part)) return 'some'
         continue
       }
       answer.body.destroy()
@@ -46,8 +47,7 @@ export function makeAskHistory(upstream: Upstream, basePath: string): AskHistory
   }
 }
 
-function isEmptyList(bytes: Buffer | null, name: string): boolean {
-  if (bytes === null) return false
+function isEmptyList(bytes: Buffer, name: string): boolean {
   try {
     const value = JSON.parse(bytes.toString('utf8')) as Json
     const list = isObject(value) ? value[name] : undefined

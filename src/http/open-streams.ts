@@ -34,9 +34,13 @@ export function makeOpenStreams(keepAlive: number, metrics: Metrics): OpenStream
   const pass = (body: Readable, response: ServerResponse, textual: boolean): void => {
     const boundary = eventBoundary()
     metrics.streamOpened()
-    const timer =
-      textual && keepAlive > 0 ? setInterval(() => boundary.between() && response.write(KEEP_ALIVE), keepAlive) : undefined
+    const keep = (): void => {
+      if (boundary.between() && !response.writableEnded) response.write(KEEP_ALIVE)
+    }
+    const timer = textual && keepAlive > 0 ? setInterval(keep, keepAlive) : undefined
     const end = (message: string, code: string): void => {
+      clearInterval(timer)
+      if (response.writableEnded) return
       if (textual)
         response.write(`${boundary.between() ? '' : '\n\n'}data: ${JSON.stringify({ type: 'RUN_ERROR', message, code })}\n\n`)
       response.end()
@@ -50,15 +54,22 @@ export function makeOpenStreams(keepAlive: number, metrics: Metrics): OpenStream
       if (!response.write(chunk)) body.pause()
     })
     response.on('drain', () => body.resume())
-    body.on('end', () => response.end())
+    body.on('end', () => {
+      clearInterval(timer)
+      response.end()
+    })
+    // A caller whose connection fails is a closed one: no error of theirs may reach the process.
+    response.on('error', () => response.destroy())
     // The upstream broke off: the caller must see a broken answer, not a short one.
     body.on('error', () => response.destroy())
-    response.on('close', () => {
+    const closed = (): void => {
       clearInterval(timer)
       ends.delete(end)
       body.destroy()
       metrics.streamClosed()
-    })
+    }
+    if (response.destroyed) closed()
+    else response.once('close', closed)
   }
 
   return {

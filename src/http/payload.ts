@@ -4,15 +4,18 @@ import type { Readable } from 'node:stream'
 import { checkBody, type BodyPolicy } from '../core/bodies.ts'
 import type { RouteDescriptor } from '../core/classify.ts'
 import type { HeaderLines } from '../core/headers.ts'
-import { readJsonObject, type JsonObject } from '../core/json.ts'
+import { readJsonObject, type Json, type JsonObject } from '../core/json.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { bodyForm, boundedBody, hasBody, holdBody, type BodyBudget } from './request-body.ts'
 
-/** What goes along with a permit: a JSON body that was checked, or a recording that streams through. */
+/**
+ * What goes along with a permit: a JSON body that was checked (its bytes, and the `name` that a thread is given), or a
+ * recording that streams through.
+ */
 export type Payload =
   | { readonly kind: 'none' }
-  | { readonly kind: 'json'; readonly bytes: Buffer; readonly value: JsonObject }
+  | { readonly kind: 'json'; readonly bytes: Buffer; readonly name: Json | undefined }
   | { readonly kind: 'stream'; readonly type: string; readonly length: string | undefined; readonly body: Readable }
 
 /** What reading a body needs. */
@@ -70,8 +73,8 @@ export async function readPayload(
     }
   }
   const held = await holdBody(message, lines, most, parts.budget)
-  if (isRefusal(held)) return held
-  const read = readJson(parts, descriptor, held.bytes, handshake)
+  if (isRefusal(held)) return handshake ? refuse('route-unknown') : held
+  const read = readJson(parts, descriptor, held.bytes, most, handshake)
   if (read.outcome === 'refused') {
     held.release()
     return read
@@ -83,6 +86,7 @@ function readJson(
   parts: PayloadParts,
   descriptor: RouteDescriptor,
   bytes: Buffer,
+  most: number,
   handshake: boolean,
 ): Omit<ReadBody, 'release'> | Refusal {
   // A chunked body may turn out to be empty.
@@ -96,10 +100,13 @@ function readJson(
   parts.metrics.dropped('body-key', checked.dropped.length)
   checked.dropped.forEach(parts.onDropped)
   const { threadId, body } = checked
+  const written = Buffer.from(JSON.stringify(body))
+  // Some numbers grow when they are written anew; the limit holds for what is sent, too.
+  if (written.length > most) return refuse('body-too-large')
   return {
     outcome: 'read',
     descriptor: threadId === undefined ? descriptor : { ...descriptor, ids: { ...descriptor.ids, threadId } },
-    payload: { kind: 'json', bytes: Buffer.from(JSON.stringify(body)), value: body },
+    payload: { kind: 'json', bytes: written, name: body['name'] },
   }
 }
 

@@ -107,5 +107,10 @@ export function boundedBody(message: IncomingMessage, most: number): Readable {
   message.on('close', () => {
     if (!message.readableEnded) bounded.destroy(new Error('the caller left'))
   })
+  // An upstream that answered early wants no more: the rest is read and forgotten, or the connection would stall.
+  bounded.on('close', () => {
+    message.unpipe(bounded)
+    message.resume()
+  })
   return message.pipe(bounded)
 }

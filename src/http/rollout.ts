@@ -31,11 +31,12 @@ export interface RolloutParts {
   readonly log: Logger
 }
 
+/** A look at start must not hang on an upstream that stalls. */
+const LOOK_TIMEOUT_MS = 30_000
 const MAX_LIST_BYTES = 32 * 1024 * 1024
 
 /** Makes the watch. */
 export function watchRollout(parts: RolloutParts): Rollout {
-  const never = new AbortController().signal
   const headers = { ...parts.headers, accept: 'application/json', 'accept-encoding': 'identity' }
 
   const historyUntold = (): void => {
@@ -47,10 +48,13 @@ export function watchRollout(parts: RolloutParts): Rollout {
 
   const warnOfOldThreads = async (): Promise<void> => {
     if (!(await parts.store.isEmpty())) return
-    const answer = await parts.upstream.send({ method: 'GET', target: `${parts.basePath}/threads`, headers }, never)
+    const answer = await parts.upstream.send(
+      { method: 'GET', target: `${parts.basePath}/threads`, headers },
+      AbortSignal.timeout(LOOK_TIMEOUT_MS),
+    )
     if (answer.outcome === 'failed') return
     const bytes = await collect(answer.body, MAX_LIST_BYTES)
-    const threads = answer.status === 200 && bytes !== null ? countThreads(bytes) : 0
+    const threads = answer.status === 200 && typeof bytes !== 'string' ? countThreads(bytes) : 0
     if (threads === 0) return
     parts.log.warn(
       { threads, unknownThread: 'claim' },
@@ -59,7 +63,11 @@ export function watchRollout(parts: RolloutParts): Rollout {
   }
 
   const tryToVerify = async (): Promise<void> => {
-    const history = await makeAskHistory(parts.upstream, parts.basePath)(randomUUID(), headers, never)
+    const history = await makeAskHistory(parts.upstream, parts.basePath)(
+      randomUUID(),
+      headers,
+      AbortSignal.timeout(LOOK_TIMEOUT_MS),
+    )
     if (!isRefusal(history) && history === 'cannot-tell') historyUntold()
   }
 

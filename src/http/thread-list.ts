@@ -111,8 +111,8 @@ async function fetchPage(
   const encoding = String(answer.headers['content-encoding'] ?? 'identity').toLowerCase()
   const readable = /^application\/json\s*(?:;\s*charset=utf-8\s*)?$/.test(type) && encoding === 'identity'
   if (!readable) answer.body.destroy()
-  const bytes = readable ? await collect(answer.body, MAX_PAGE_BYTES) : null
-  return (bytes === null ? null : parsePage(bytes)) ?? refuse('upstream-list-unreadable')
+  const bytes = readable ? await collect(answer.body, MAX_PAGE_BYTES) : 'unreadable'
+  return (typeof bytes === 'string' ? null : parsePage(bytes)) ?? refuse('upstream-list-unreadable')
 }
 
 function parsePage(bytes: Buffer): ThreadPage | null {

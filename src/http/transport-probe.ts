@@ -43,6 +43,8 @@ type Verdict =
   | { readonly kind: 'away'; readonly why: string }
   | { readonly kind: 'unfit'; readonly why: string }
 
+/** An upstream that stalls in the middle of its answer is asked again. */
+const PROBE_TIMEOUT_MS = 10_000
 const MAX_INFO_BYTES = 4 * 1024 * 1024
 
 /** Makes the probe. */
@@ -63,7 +65,7 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
   }
 
   const ask = async (): Promise<void> => {
-    const verdict = await probe(parts, stopped.signal)
+    const verdict = await probe(parts, AbortSignal.any([stopped.signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)]))
     if (stopped.signal.aborted) return
     if (verdict.kind === 'multi-route') {
       multiRoute = true
@@ -113,7 +115,8 @@ async function probe(parts: ProbeParts, signal: AbortSignal): Promise<Verdict> {
     }
   }
   if (answer.status >= 500) return { kind: 'away', why: `GET ${target} answered ${answer.status}` }
-  const info = answer.status === 200 && bytes !== null ? parse(bytes) : undefined
+  if (bytes === 'broke-off') return { kind: 'away', why: `GET ${target} broke off in its answer` }
+  const info = answer.status === 200 && bytes !== 'too-large' ? parse(bytes) : undefined
   if (!isObject(info) || typeof info['version'] !== 'string' || !isObject(info['agents'])) {
     return { kind: 'unfit', why: `GET ${target} answered ${answer.status} without the "version" and "agents" of a runtime` }
   }

@@ -119,8 +119,10 @@ function dispatch(
     },
     onResponseError(_controller, error) {
       signal.removeEventListener('abort', onAbort)
-      if (body === undefined) resolve({ outcome: 'failed', refusal: refusalOf(error), maybeSent, detail: codeOf(error) })
-      else body.destroy(error)
+      if (body === undefined) {
+        const refusal = signal.aborted ? refuse('caller-left') : refusalOf(error, maybeSent)
+        resolve({ outcome: 'failed', refusal, maybeSent, detail: codeOf(error) })
+      } else body.destroy(error)
     },
   }
   pool.dispatch(
@@ -134,7 +136,7 @@ function dispatch(
   )
 }
 
-function refusalOf(error: Error): Refusal {
+function refusalOf(error: Error, maybeSent: boolean): Refusal {
   if (error instanceof BodyTooLarge) return refuse('body-too-large')
   switch (codeOf(error)) {
     case 'UND_ERR_HEADERS_TIMEOUT':
@@ -143,10 +145,9 @@ function refusalOf(error: Error): Refusal {
     case 'ECONNRESET':
     case 'EPIPE':
       return refuse('upstream-broke-off')
-    case 'UND_ERR_HEADERS_OVERFLOW':
-      return refuse('upstream-answer-unreadable')
     default:
-      return refuse(error.name === 'HTTPParserError' ? 'upstream-answer-unreadable' : 'upstream-unreachable')
+      // Once connected, what is left are answers that HTTP doesn't allow.
+      return refuse(maybeSent ? 'upstream-answer-unreadable' : 'upstream-unreachable')
   }
 }
 
@@ -158,20 +159,20 @@ function codeOf(error: Error): string {
  * Reads a whole answer body.
  * @param body the body of an answer
  * @param most its bound in bytes
- * @returns the bytes, or null if it is larger or broke off
+ * @returns the bytes, or which way it could not be read
  */
-export async function collect(body: Readable, most: number): Promise<Buffer | null> {
+export async function collect(body: Readable, most: number): Promise<Buffer | 'too-large' | 'broke-off'> {
   const chunks: Buffer[] = []
   let bytes = 0
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       bytes += chunk.length
       // Leaving the loop destroys the body, which closes the upstream request.
-      if (bytes > most) return null
+      if (bytes > most) return 'too-large'
       chunks.push(chunk)
     }
   } catch {
-    return null
+    return 'broke-off'
   }
   return Buffer.concat(chunks)
 }

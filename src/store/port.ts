@@ -33,8 +33,8 @@ export interface OwnershipStore {
    * @param now milliseconds since the epoch
    */
   claim(key: ThreadKey, userId: string, agentId: string, now: number): Promise<ClaimResult>
-  /** Settles a run that had registered. */
-  settle(key: ThreadKey, userId: string, outcome: RunOutcome): Promise<void>
+  /** Settles a run that had registered. True if that released the thread. */
+  settle(key: ThreadKey, userId: string, outcome: RunOutcome): Promise<boolean>
   /** Notes the name that the upstream confirmed. */
   rename(key: ThreadKey, userId: string, name: string | null): Promise<void>
   /** Leaves a tombstone: nobody else can ever claim the thread. */

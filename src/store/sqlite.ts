@@ -29,6 +29,9 @@ const SCHEMA = `
   CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT;
 `
 
+/** How long to wait for another process's write: it blocks this one, and then the answer is 503. */
+const BUSY_TIMEOUT_MS = 1000
+
 const MINUTE = 60_000
 
 interface Row {
@@ -53,7 +56,7 @@ export function openSqliteStore(file: string): OwnershipStore {
   let database: Database.Database
   try {
     mkdirSync(dirname(file), { recursive: true })
-    database = new Database(file, { timeout: 5000 })
+    database = new Database(file, { timeout: BUSY_TIMEOUT_MS })
     database.pragma('journal_mode = WAL')
     // A claim that was answered must survive a loss of power.
     database.pragma('synchronous = FULL')
@@ -112,7 +115,7 @@ class SqliteStore implements OwnershipStore {
     )
     this.#register = database.prepare<object>(`UPDATE threads SET pending = pending + 1 ${mine} AND provisional = 1`)
     this.#confirm = database.prepare<object>(
-      `UPDATE threads SET provisional = 0, pending = 0, deleted_at = NULL ${mine} AND (provisional = 1 OR deleted_at IS NOT NULL)`,
+      `UPDATE threads SET provisional = 0, pending = 0, deleted_at = NULL ${mine} AND provisional = 1`,
     )
     this.#leave = database.prepare<object, { pending: number; deleted_at: number | null }>(
       `UPDATE threads SET pending = pending - 1 ${mine} AND provisional = 1 RETURNING pending, deleted_at`,
@@ -161,20 +164,21 @@ class SqliteStore implements OwnershipStore {
     })
   }
 
-  settle(key: ThreadKey, userId: string, outcome: RunOutcome): Promise<void> {
+  settle(key: ThreadKey, userId: string, outcome: RunOutcome): Promise<boolean> {
     const values = { ...key, userId }
     return this.#guardLocked(() => {
       if (outcome === 'stays') {
         this.#confirm.run(values)
-        return
+        return false
       }
       const left = this.#leave.get(values)
-      if (left === undefined || left.pending > 0) return
+      if (left === undefined || left.pending > 0) return false
       const end =
         left.deleted_at === null
           ? 'DELETE FROM threads WHERE scope = :scope AND thread_id = :threadId AND user_id = :userId'
           : 'UPDATE threads SET provisional = 0 WHERE scope = :scope AND thread_id = :threadId AND user_id = :userId'
       this.#database.prepare<object>(end).run(values)
+      return true
     })
   }
 
@@ -223,7 +227,7 @@ class SqliteStore implements OwnershipStore {
   }
 }
 
-/** A tombstone that no run of its owner is reviving. */
+/** A tombstone; it stays one until a run of its owner is confirmed. */
 function isGone(row: { readonly deleted_at: number | null }): boolean {
   return row.deleted_at !== null
 }

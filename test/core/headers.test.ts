@@ -3,6 +3,7 @@ import { test } from 'tap'
 import { answerKind, forwardedAnswerHeaders, forwardingFault, headerFault, headerLines, isJsonType, multipartType, upstreamHeaders } from '../../src/core/headers.ts' // prettier-ignore
 
 const lines = (...pairs: [string, string][]) => headerLines(pairs.flat())
+const HOST: [string, string] = ['Host', 'gateway']
 const rules = { server: { 'x-service': 's', authorization: 'Bearer service' }, forward: ['x-app'], forwardAuthorization: true }
 
 void test('only named headers go upstream, and the server’s win', (t) => {
@@ -26,7 +27,7 @@ void test('only named headers go upstream, and the server’s win', (t) => {
 })
 
 void test('lines that two readers could read differently are refused', (t) => {
-  t.equal(headerFault(lines(['Authorization', 'Bearer a'], ['Accept', 'a'], ['accept', 'b'])), null)
+  t.equal(headerFault(lines(HOST, ['Authorization', 'Bearer a'], ['Accept', 'a'], ['accept', 'b'])), null)
   t.match(headerFault(lines(['Authorization', 'Bearer a'], ['authorization', 'Bearer b'])), { reason: 'authorization-repeated' })
   t.match(headerFault(lines(['authorization', 'Bearer a, Bearer b'])), { reason: 'authorization-repeated' })
   for (const name of [
@@ -41,13 +42,21 @@ void test('lines that two readers could read differently are refused', (t) => {
     t.match(headerFault(lines([name, 'chunked'], [name.toLowerCase(), 'chunked'])), { reason: 'header-repeated' }, name)
   }
   for (const coding of ['gzip, chunked', 'identity', 'chunked, chunked', 'xchunked']) {
-    t.match(headerFault(lines(['Transfer-Encoding', coding])), { reason: 'transfer-coding-unsupported' }, coding)
+    t.match(headerFault(lines(HOST, ['Transfer-Encoding', coding])), { reason: 'transfer-coding-unsupported' }, coding)
   }
   t.end()
 })
 
+void test('a request names its host, and expects nothing but 100-continue', (t) => {
+  t.match(headerFault(lines()), { reason: 'host-missing' })
+  t.equal(headerFault(lines(), '1.0'), null, 'HTTP/1.0 knows no Host')
+  t.match(headerFault(lines(HOST, ['Expect', 'foo'])), { reason: 'expectation-unsupported' })
+  t.equal(headerFault(lines(HOST, ['Expect', '100-Continue'])), null)
+  t.end()
+})
+
 void test('reserved names can’t be forwarded', (t) => {
-  const refused = ['Host', 'content-length', 'Cookie', 'forwarded', 'X-Forwarded-For', 'x-forwarded-user', 'x-real-ip', 'x-original-url', 'X-Rewrite-Url', 'x-http-method-override', 'x-http-method', 'x-cpki-user-id', 'x-threadwarden-user', 'connection', 'te', 'x_a', 'X-Service', 'a b', ''] // prettier-ignore
+  const refused = ['Host', 'content-length', 'Cookie', 'forwarded', 'X-Forwarded-For', 'x-forwarded-user', 'x-real-ip', 'x-original-url', 'X-Rewrite-Url', 'x-http-method-override', 'x-http-method', 'x-cpki-user-id', 'x-threadwarden-user', 'connection', 'te', 'x_a', 'X-Service', 'a b', '', 'expect', 'range', 'if-none-match', 'accept-encoding'] // prettier-ignore
   for (const name of refused) t.ok(forwardingFault(name, ['x-service']), name)
   for (const name of ['x-app', 'X-Tenant', 'x-copilotcloud-public-api-key', 'x-forwardedness'])
     t.equal(forwardingFault(name, ['x-service']), null, name)

@@ -1,6 +1,6 @@
 /** The strict reading of JSON: one reading for every body that passes, refused before it costs. */
 import { test } from 'tap'
-import { MAX_DEPTH, readJsonObject } from '../../src/core/json.ts'
+import { MAX_DEPTH, MAX_VALUES, readJsonObject } from '../../src/core/json.ts'
 
 const read = (text: string | Buffer) => readJsonObject(Buffer.from(text as string))
 const reason = (text: string | Buffer) => {
@@ -58,5 +58,29 @@ void test('nesting is bounded before anything recursive sees it', (t) => {
   t.equal(reason(nested(MAX_DEPTH + 1)), 'body-too-deep')
   t.equal(reason('['.repeat(1_000_000)), 'body-too-deep')
   t.equal(reason(`{"a":"${'['.repeat(1000)}"}`), 'read', 'brackets in a string are no nesting')
+  t.end()
+})
+
+void test('the number of values is bounded before they are made', (t) => {
+  const many = (count: number) => `{"a":[${'{},'.repeat(count - 1)}{}]}`
+  t.equal(reason(many(1000)), 'read')
+  t.equal(reason(many(MAX_VALUES)), 'body-too-many-values')
+  t.equal(reason(`{"a":[${'1,'.repeat(MAX_VALUES)}1]}`), 'body-too-many-values')
+  t.equal(reason(`{"a":"${'1,'.repeat(MAX_VALUES)}"}`), 'read', 'commas in a string are no values')
+  t.end()
+})
+
+void test('an escaped key that the engine misreads hides no duplicate (nodejs/node#63785)', (t) => {
+  // Once V8 has seen an object with the key `\u0074hr`, it takes the escaped spelling of threadId in its place for that.
+  const tail = '"runId":"x","messages":[],"tools":[],"context":[]}'
+  for (let at = 0; at < 3; at += 1) t.equal(reason(`{"threadId":"mine","\\\\u0074hr":"r",${tail}`), 'read')
+  t.not(reason(`{"threadId":"mine","\\u0074hreadId":"yours",${tail}`), 'read')
+  t.end()
+})
+
+void test('escaped keys are read as what they stand for', (t) => {
+  for (const text of ['{"\\u00e9":1}', '{"a\\\\b":1}', '{"\\u005c":1}', '{"\\"":{"\\n":[]}}', '{"a":"\\u0074"}']) {
+    t.same(read(text), { outcome: 'read', value: JSON.parse(text) as unknown }, text)
+  }
   t.end()
 })

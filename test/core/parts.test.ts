@@ -46,6 +46,11 @@ void test('forwardedProps are an allow-list', (t) => {
   t.same(filterForwardedProps({ command: { goto: 1, resume: 2 } }, new Set(['command.goto'])).kept, {
     command: { goto: 1, resume: 2 },
   })
+  t.same(
+    filterForwardedProps({ 'command.resume': 1 }, new Set()),
+    { kept: {}, dropped: ['command.resume'] },
+    'a part of command is no property',
+  )
   t.same(filterForwardedProps({ command: 'x' }, new Set()), { kept: {}, dropped: ['command'] })
   for (const value of ['x', 5, ['config']])
     t.same(filterForwardedProps(value, new Set(['0'])), { kept: {}, dropped: ['forwardedProps'] })

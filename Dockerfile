@@ -1,0 +1,58 @@
+# The image of the gateway: Node and the program, no shell, no package manager, an unprivileged user.
+# It runs with a read-only root file system; /data alone is written to (docs/operations.md, "Container").
+# scripts/container-check.sh builds it and shows that this is so.
+#
+#   docker build -t threadwarden .
+#   docker build -t threadwarden --secret id=npmrc,src=$HOME/.npmrc .   for a private npm registry
+#
+# Other bases: --build-arg BUILD_IMAGE=… (Node 24, npm and a shell), --build-arg RUNTIME_IMAGE=… (Node 24 and glibc,
+# in /nodejs/bin as distroless has it, or in /usr/local/bin or /usr/bin).
+ARG BUILD_IMAGE=docker.io/library/node:24-trixie-slim
+ARG RUNTIME_IMAGE=gcr.io/distroless/nodejs24-debian13:nonroot
+
+# --ignore-scripts here and below: package.json ("allowScripts") denies better-sqlite3 its install script, since the
+# binaries are in the package, and allows that of `node` only, which brings a Node that this image has already. The flag
+# says the same to every npm, also to those that know no allowScripts.
+FROM ${BUILD_IMAGE} AS build
+WORKDIR /build
+COPY package.json package-lock.json ./
+RUN --mount=type=secret,id=npmrc,target=/root/.npmrc npm ci --ignore-scripts --no-audit --no-fund
+COPY . .
+RUN npm run build
+# What goes into the image, readable for everybody whatever the umask of the checkout was; and the empty /data.
+RUN mkdir -p /out/app /out/data \
+  && cp -r dist policies config package.json LICENSE /out/app/ \
+  && chmod -R a+rX,go-w /out
+
+FROM ${BUILD_IMAGE} AS packages
+WORKDIR /build
+COPY package.json package-lock.json ./
+RUN --mount=type=secret,id=npmrc,target=/root/.npmrc npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
+  && chmod -R a+rX,go-w node_modules
+
+FROM ${RUNTIME_IMAGE}
+ARG RUNTIME_IMAGE
+ARG VERSION=unreleased
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="threadwarden" \
+  org.opencontainers.image.description="An authorization gateway for agent chat runtimes: every conversation thread belongs to somebody." \
+  org.opencontainers.image.licenses="MIT" \
+  org.opencontainers.image.version="${VERSION}" \
+  org.opencontainers.image.revision="${REVISION}" \
+  org.opencontainers.image.base.name="${RUNTIME_IMAGE}"
+# SQLITE_TMPDIR: SQLite writes large sorts and VACUUM to temporary files, and /tmp is read-only too.
+ENV PATH=/nodejs/bin:/usr/local/bin:/usr/bin:/bin \
+  NODE_ENV=production \
+  SQLITE_TMPDIR=/data
+# WORKDIR comes after the files: it would make /app the property of the user that the base image is set to.
+COPY --from=packages /build/node_modules /app/node_modules
+COPY --from=build /out/app /app
+WORKDIR /app
+# A new volume takes over owner and mode of what it covers, so it is writable for the user below.
+COPY --from=build --chown=65532:65532 /out/data /data
+VOLUME ["/data"]
+EXPOSE 8080 8081
+# By number, so that Kubernetes can see that it is not root (runAsNonRoot).
+USER 65532:65532
+ENTRYPOINT ["node", "/app/dist/cli.js"]
+CMD ["serve", "--config", "/etc/threadwarden/threadwarden.yaml"]

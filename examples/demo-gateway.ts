@@ -1,0 +1,136 @@
+/** The gateway of the demo: the built program in a process of its own, started as an operator would start it. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+
+/** The web application that browsers may call from. */
+export const ORIGIN = 'http://localhost:3000'
+
+/** The header that only the gateway sets. In earnest its value would be a secret and not be shown. */
+export const SERVICE_HEADER = { name: 'x-service-token', value: 'set-by-the-gateway' } as const
+
+const PROGRAM = fileURLToPath(new URL('../dist/cli.js', import.meta.url))
+const START_MS = 20_000
+const STOP_MS = 10_000
+/** The gateway keeps 5 s of its grace period to close up, so this leaves open streams one second at Ctrl-C. */
+const GRACE_S = '6'
+
+export interface GatewayOptions {
+  /** The origin of the runtime. */
+  readonly upstream: string
+  /** Where its routes are, there and at the gateway. */
+  readonly basePath: string
+  readonly issuer: string
+  readonly audience: string
+  /** Gives up the start when it fires. */
+  readonly signal: AbortSignal
+}
+
+export interface DemoGateway {
+  /** Its origin; routes are below the base path. */
+  readonly url: string
+  /** The origin of /readyz and /metrics. */
+  readonly healthUrl: string
+  readonly configFile: string
+  readonly logFile: string
+  /** Resolves when the process has ended, whoever ended it. */
+  readonly ended: Promise<void>
+  /** Stops it and removes its folder. */
+  close(): Promise<void>
+}
+
+/**
+ * Starts the gateway and waits until it is ready.
+ * @throws with the end of its log, if it doesn't get there
+ */
+export async function startGateway(options: GatewayOptions): Promise<DemoGateway> {
+  if (!existsSync(PROGRAM)) throw new Error('the gateway is not built: run npm run build, or npm run demo, which does it')
+  const folder = await mkdtemp(join(tmpdir(), 'threadwarden-demo-'))
+  const configFile = join(folder, 'threadwarden.json')
+  const logFile = join(folder, 'gateway.log')
+  let child: ChildProcess | undefined
+  const close = async (): Promise<void> => {
+    if (child !== undefined) await end(child)
+    await rm(folder, { recursive: true, force: true })
+  }
+  try {
+    await writeFile(join(folder, 'service-token'), `${SERVICE_HEADER.value}\n`, { mode: 0o600 })
+    await writeFile(configFile, `${JSON.stringify(configuration(options), null, 2)}\n`)
+    child = await launch(configFile, logFile)
+    const ended = hasEnded(child) ? Promise.resolve() : once(child, 'exit').then(() => undefined)
+    const { url, health } = await untilReady(child, logFile, options.signal)
+    return { url, healthUrl: health, configFile, logFile, ended, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** What an operator would write; JSON is as good as YAML. Port 0 is any free port, relative paths start in the file's folder. */
+function configuration({ upstream, basePath, issuer, audience }: GatewayOptions): object {
+  return {
+    version: 1,
+    listen: { host: '127.0.0.1', port: 0 },
+    health: { host: '127.0.0.1', port: 0 },
+    upstream: { url: upstream, basePath, headers: { [SERVICE_HEADER.name]: '${file:service-token}' } },
+    cors: { origins: [ORIGIN] },
+    authentication: { issuers: { demo: { issuer, audiences: [audience], algorithms: ['RS256'] } } },
+    ownership: { store: 'sqlite:./ownership.db', unknownThread: 'claim' },
+  }
+}
+
+async function launch(configFile: string, logFile: string): Promise<ChildProcess> {
+  const log = await open(logFile, 'a')
+  try {
+    const child = spawn(process.execPath, [PROGRAM, 'serve', '--config', configFile], {
+      stdio: ['ignore', log.fd, log.fd],
+      env: { ...process.env, TERMINATION_GRACE_PERIOD_SECONDS: GRACE_S },
+      // Out of the terminal's process group: Ctrl-C is for the demo, which then stops the gateway once.
+      detached: true,
+    })
+    // Detached, it would outlive a demo that crashes.
+    const kill = (): void => void child.kill('SIGKILL')
+    process.once('exit', kill)
+    child.once('exit', () => process.off('exit', kill))
+    await once(child, 'spawn')
+    return child
+  } finally {
+    await log.close()
+  }
+}
+
+async function untilReady(child: ChildProcess, logFile: string, signal: AbortSignal): Promise<{ url: string; health: string }> {
+  const deadline = Date.now() + START_MS
+  let addresses: { url: string; health: string } | undefined
+  while (!hasEnded(child) && Date.now() < deadline) {
+    addresses ??= listening(await readFile(logFile, 'utf8'))
+    if (addresses !== undefined && (await fetch(`${addresses.health}/readyz`, { signal })).ok) return addresses
+    await pause(50, undefined, { signal })
+  }
+  const what = hasEnded(child) ? 'ended at start' : 'is not ready'
+  throw new Error(`the gateway ${what}; its last words:\n${(await readFile(logFile, 'utf8')).slice(-2000)}`)
+}
+
+/** The addresses in the start line of a log, as soon as that is there. */
+function listening(log: string): { url: string; health: string } | undefined {
+  const line = log.split('\n').find((text) => text.startsWith('{') && text.endsWith('"msg":"listening"}'))
+  return line === undefined ? undefined : (JSON.parse(line) as { url: string; health: string })
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (hasEnded(child)) return
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  const late = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
+  await ended
+  clearTimeout(late)
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null
+}
