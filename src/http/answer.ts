@@ -33,6 +33,8 @@ export function refusalAnswer(refusal: Refusal, status?: number): Answer {
       ...(allow === undefined ? {} : { allow: allow.join(', ') }),
       ...(retry === undefined ? {} : { 'retry-after': retry }),
       ...challenge(code),
+      // Where a body ends can't be trusted after the first, and is far away after the second.
+      ...(code === 'header-malformed' || code === 'body-too-large' ? { connection: 'close' } : {}),
     },
     body: JSON.stringify({ error: text, message: text, code }),
   }

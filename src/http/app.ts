@@ -8,7 +8,6 @@ import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
 import proxy from '@fastify/http-proxy'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { headerFault } from '../core/headers.ts'
 import { refuse, type Refusal } from '../core/reasons.ts'
 import type { Logger } from '../observe/log.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
@@ -122,14 +121,8 @@ async function sendRefusal(request: FastifyRequest, reply: FastifyReply, refusal
 
 async function send(reply: FastifyReply, exchange: Exchange | null, answer: Answer): Promise<FastifyReply> {
   void reply.code(answer.status).headers({ ...exchange?.answerHeaders, ...answer.headers })
-  const { raw: message } = reply.request
-  if (!message.complete) {
-    // What is left of a body is read and forgotten, so that a caller who is still sending sees the answer; but not where
-    // it is too large, or where its end can't be trusted.
-    if (answer.status === 413 || exchange === null || headerFault(exchange.lines, message.httpVersion) !== null) {
-      void reply.header('connection', 'close')
-    } else message.resume()
-  }
+  // What is left of a body is read and forgotten, so that a caller who is still sending sees the answer.
+  if (!reply.request.raw.complete && answer.headers['connection'] !== 'close') reply.request.raw.resume()
   // A buffer, because Fastify gives a string a content type of its own choosing.
   return answer.status === 204 ? reply.send() : reply.send(Buffer.from(answer.body))
 }

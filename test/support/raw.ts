@@ -60,6 +60,7 @@ export function head(...lines: string[]): string {
 export function firstAnswer(text: string): { readonly status: number; readonly headers: Headers; readonly body: string } {
   const [top = '', ...rest] = text.split('\r\n\r\n')
   const [status = '', ...lines] = top.split('\r\n')
-  const headers = new Headers(lines.map((line) => line.split(/: */, 2) as [string, string]))
+  const headers = new Headers()
+  for (const line of lines) headers.append(line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim())
   return { status: Number(status.split(' ')[1]), headers, body: rest.join('\r\n\r\n') }
 }

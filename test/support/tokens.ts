@@ -1,5 +1,5 @@
 /** People who are signed in, without an identity provider: an RSA key made here, its public half in a file. */
-import { createPrivateKey, generateKeyPairSync } from 'node:crypto'
+import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createSigner } from 'fast-jwt'
@@ -11,6 +11,9 @@ const PAIR = generateKeyPairSync('rsa', {
   publicKeyEncoding: { type: 'spki', format: 'pem' },
   privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
 })
+
+/** The public key as an issuer would publish it. */
+export const JWK = { ...createPublicKey(PAIR.publicKey).export({ format: 'jwk' }), use: 'sig', alg: 'RS256', kid: 'k1' }
 
 export const ISSUER = 'https://login.example.com/'
 export const AUDIENCE = 'agent-chat'

@@ -33,6 +33,8 @@ export interface Upstream {
   readonly questions: readonly Recorded[]
   /** How many connections were opened. */
   readonly connections: () => number
+  /** How many requests of callers began to come: with a head, and perhaps some of a body. */
+  readonly beginnings: () => number
   /** From now on. */
   answer(answering: Answering): void
   /** From now on, to the gateway's own questions. */
@@ -61,16 +63,18 @@ export function events(...data: unknown[]): Answering {
   }
 }
 
-/** Starts the upstream on a free port. */
-export async function startUpstream(first: Answering = json({})): Promise<Upstream> {
+/** Starts the upstream, on a free port unless the test names one. */
+export async function startUpstream(first: Answering = json({}), port = 0): Promise<Upstream> {
   const requests: Recorded[] = []
   const questions: Recorded[] = []
   const sockets = new Set<Socket>()
   let connections = 0
+  let beginnings = 0
   let answering = first
   let answeringQuestions: Answering = (request, response) =>
     json(request.target.endsWith('/info') ? INFO : { threads: [] })(request, response)
   const server = createServer((message, response) => {
+    if (message.headers['x-request-id'] !== undefined) beginnings += 1
     void record(message, response).then((request) => {
       const own = isQuestion(request)
       ;(own ? questions : requests).push(request)
@@ -82,12 +86,13 @@ export async function startUpstream(first: Answering = json({})): Promise<Upstre
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
     questions,
     connections: () => connections,
+    beginnings: () => beginnings,
     answer: (next) => void (answering = next),
     answerQuestions: (next) => void (answeringQuestions = next),
     arrived: (count) => until(() => requests.length >= count),
@@ -100,7 +105,9 @@ export async function startUpstream(first: Answering = json({})): Promise<Upstre
 
 /** True for what the gateway asks without a caller: a plain GET of /info or /threads with no request id. */
 function isQuestion({ method, target, headers }: Recorded): boolean {
-  return method === 'GET' && /\/(?:info|threads(?:\/[0-9a-f-]+\/(?:messages|events))?)$/.test(target) && !headers.has('x-request-id')
+  return (
+    method === 'GET' && /\/(?:info|threads(?:\/[0-9a-f-]+\/(?:messages|events))?)$/.test(target) && !headers.has('x-request-id')
+  )
 }
 
 async function record(message: IncomingMessage, response: ServerResponse): Promise<Recorded> {

@@ -1,0 +1,147 @@
+/**
+ * Callers who stop reading, leave early or write nonsense into a running exchange. None of them may end the process, leave
+ * something open at the upstream, or go unlogged. Each of these got through once.
+ */
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { PassThrough, Writable } from 'node:stream'
+import { test } from 'tap'
+import { makeOpenStreams } from '../../src/http/open-streams.ts'
+import { makeMetrics } from '../../src/observe/metrics.ts'
+import { gated } from '../support/gated.ts'
+import { startTestGateway } from '../support/gateway.ts'
+import { runInput } from '../support/client.ts'
+import { firstAnswer, head, openRaw, sendRaw } from '../support/raw.ts'
+import { AUDIENCE, ISSUER, JWK, makeSigner } from '../support/tokens.ts'
+import { INFO, json, startUpstream } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
+
+/** The bytes of a run. */
+function run(token: string, more: string[] = []): string {
+  const body = JSON.stringify(runInput(crypto.randomUUID()))
+  const lines = ['POST /api/copilotkit/agent/default/run HTTP/1.1', 'Host: a', `Authorization: Bearer ${token}`]
+  return head(...lines, 'Content-Type: application/json', `Content-Length: ${body.length}`, ...more) + body
+}
+
+void test('a stream whose end waits in the buffer of a caller who does not read gets no more comments', async (t) => {
+  // The caller's side of a connection that takes nothing any more: what is written is never done with, and so is the end.
+  const stalled = new Writable({ write: () => {} })
+  const errors: unknown[] = []
+  stalled.on('error', (error) => errors.push(error))
+  const streams = makeOpenStreams(1, makeMetrics())
+  const body = new PassThrough()
+  streams.pass(body, stalled as unknown as ServerResponse, true)
+  body.end('data: 1\n\n')
+  await until(() => stalled.writableEnded)
+  streams.endAll('late', 'late')
+  await new Promise((resolve) => setTimeout(resolve, 30))
+  t.same(errors, [], 'a second write after the end would be an error that ends the process')
+  stalled.destroy()
+  await until(() => streams.count() === 0)
+})
+
+void test('a request is logged however it ends', async (t) => {
+  const { gateway, upstream, alice } = await gated(t)
+  upstream.answer(
+    (_request, response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n'),
+  )
+  const caller = await openRaw(gateway.url)
+  caller.write(run(alice))
+  await caller.until('data: 1')
+  caller.destroy()
+  await until(() => gateway.lines.some((line) => line['msg'] === 'request'))
+  t.match(
+    gateway.lines.find((line) => line['msg'] === 'request'),
+    { route: 'agent/run', principal: 'corp:alice', status: 200, reason: 'permitted', complete: false },
+  )
+})
+
+void test('nonsense on a connection whose answer has begun closes it, and puts nothing into the answer', async (t) => {
+  const { gateway, upstream, alice } = await gated(t)
+  upstream.answer(
+    (_request, response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n'),
+  )
+  const caller = await openRaw(gateway.url)
+  caller.write(run(alice))
+  await caller.until('data: 1')
+  caller.write('GARBAGE\0\r\n\r\n')
+  const text = await caller.ended()
+  t.equal(text.match(/HTTP\/1\.1/g)?.length, 1)
+  await until(() => upstream.requests[0]!.left())
+})
+
+void test('a caller who leaves while keys are fetched has nothing sent for them', async (t) => {
+  let answerKeys = (): void => {}
+  const keys = createServer(
+    (_request, response) => (answerKeys = () => response.writeHead(200).end(JSON.stringify({ keys: [JWK] }))),
+  )
+  await new Promise<void>((resolve) => keys.listen(0, '127.0.0.1', resolve))
+  const upstream = await startUpstream(json(INFO))
+  const jwksUri = `http://127.0.0.1:${(keys.address() as AddressInfo).port}/jwks`
+  const corp = { issuer: ISSUER, audiences: [AUDIENCE], algorithms: ['RS256'], jwksUri }
+  const gateway = await startTestGateway({
+    upstream: { url: upstream.url, transport: 'multi-route' },
+    authentication: { issuers: { corp } },
+  })
+  t.teardown(async () => {
+    await gateway.close()
+    keys.closeAllConnections()
+    keys.close()
+    await upstream.close()
+  })
+  const signer = makeSigner()
+  signer.remove()
+  const ask = head('GET /api/copilotkit/info HTTP/1.1', 'Host: a', `Authorization: Bearer ${signer.sign('alice')}`)
+  const [leaves, stays] = [await openRaw(gateway.url), await openRaw(gateway.url)]
+  leaves.write(ask)
+  leaves.socket.end()
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  leaves.destroy()
+  stays.write(ask)
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  answerKeys()
+  t.match(await stays.until('mode'), /200/)
+  await until(() => gateway.lines.filter((line) => line['msg'] === 'request').length > 0)
+  t.equal(upstream.requests.length, 1, 'only what was asked by the caller who stayed')
+  stays.destroy()
+})
+
+void test('after a refused transfer coding or a doubled Host the connection is closed', async (t) => {
+  const { gateway, upstream, alice } = await gated(t)
+  const next = head('GET /api/copilotkit/info HTTP/1.1', 'Host: a', `Authorization: Bearer ${alice}`)
+  const odd = head('POST /api/copilotkit/threads/clear HTTP/1.1', 'Host: a', 'Transfer-Encoding: gzip, chunked')
+  t.equal(firstAnswer(await sendRaw(gateway.url, `${odd}0\r\n\r\n${next}`)).status, 400)
+  t.same(upstream.requests, [])
+})
+
+void test('a caller who sends too much in chunks gets 413 and a closed connection', async (t) => {
+  const { gateway, upstream, alice } = await gated(t, undefined, { config: { limits: { runBody: '64KiB' } } })
+  const lines = [
+    'POST /api/copilotkit/agent/default/run HTTP/1.1',
+    'Host: a',
+    `Authorization: Bearer ${alice}`,
+    'Content-Type: application/json',
+  ]
+  const caller = await openRaw(gateway.url)
+  caller.write(head(...lines, 'Transfer-Encoding: chunked'))
+  for (let at = 0; at < 6; at += 1) caller.write(`4000\r\n${'x'.repeat(0x4000)}\r\n`)
+  t.match(firstAnswer(await caller.ended()), { status: 413 })
+  t.same(upstream.requests, [])
+})
+
+void test('what Node would answer by itself is answered in our words', async (t) => {
+  const { gateway } = await gated(t)
+  const info = 'GET /api/copilotkit/info HTTP/1.1'
+  const said = async (...lines: string[]) => {
+    const { status, body } = firstAnswer(await sendRaw(gateway.url, head(...lines)))
+    return [status, (JSON.parse(body) as { code: string }).code]
+  }
+  t.same(await said(info, 'Connection: close'), [400, 'header-malformed'], 'no Host')
+  t.same(await said(info, 'Host: a', 'Expect: nonsense', 'Connection: close'), [400, 'header-malformed'])
+  t.same(
+    await said(info, 'Host: a', 'Expect: 100-continue', 'Connection: close'),
+    [401, 'credential-missing'],
+    'no 100 before it',
+  )
+  t.same(await said('CONNECT a:443 HTTP/1.1', 'Host: a:443'), [400, 'target-malformed'])
+})
