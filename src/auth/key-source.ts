@@ -1,5 +1,6 @@
 /** Where an issuer's keys come from. Only configured addresses are ever fetched, and never one that a token names. */
 import { request } from 'undici'
+import { isFetchable } from '../config/fetchable.ts'
 import type { VerificationKey } from './key.ts'
 
 /** Keys of one issuer. */
@@ -98,8 +99,7 @@ async function discover(issuer: string): Promise<string> {
   if (metadata['issuer'] !== issuer) throw new Error(`${uri} speaks for another issuer: ${String(metadata['issuer'])}`)
   const jwksUri = metadata['jwks_uri']
   if (typeof jwksUri !== 'string' || !URL.canParse(jwksUri)) throw new Error(`${uri} names no jwks_uri`)
-  const secure = new URL(jwksUri).protocol === 'https:' || issuer.startsWith('http:')
-  if (!secure) throw new Error(`${uri} names a jwks_uri without https`)
+  if (!isFetchable(jwksUri)) throw new Error(`${uri} names a jwks_uri without https`)
   return jwksUri
 }
 

@@ -9,14 +9,14 @@ const MAX_DELAY = 2 ** 31 - 1
 
 /** A duration such as `500ms`, `30s`, `10m`, `2h`; the value is in milliseconds. */
 export const duration = z
-  .string()
+  .string('is not a duration | write 500ms, 30s, 10m or 2h')
   .regex(/^\d+(?:ms|s|m|h)$/, 'is not a duration | write 500ms, 30s, 10m or 2h')
   .transform((text) => quantity(text, DURATION_UNITS))
   .refine((value) => value <= MAX_DELAY, 'is too long | at most 596h')
 
 /** A size such as `64KiB` or `64MiB`; the value is in bytes. */
 export const size = z
-  .string()
+  .string('is not a size | write 64KiB, 64MiB or 1GiB')
   .regex(/^\d+(?:B|KiB|MiB|GiB)$/, 'is not a size | write 64KiB, 64MiB or 1GiB')
   .transform((text) => quantity(text, SIZE_UNITS))
 

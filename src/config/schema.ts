@@ -5,6 +5,7 @@
  */
 import { z } from 'zod'
 import { isPointer } from '../core/pointer.ts'
+import { isFetchable } from './fetchable.ts'
 import { duration, size } from './quantities.ts'
 
 // prettier-ignore
@@ -94,14 +95,6 @@ const issuer = z
       }
     }
   })
-
-/** True for https, and for http to a loopback address. */
-function isFetchable(text: string): boolean {
-  if (!URL.canParse(text)) return false
-  const url = new URL(text)
-  const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(url.hostname)
-  return url.protocol === 'https:' || (url.protocol === 'http:' && loopback)
-}
 
 /** The whole configuration. */
 export const configSchema = z

@@ -100,8 +100,23 @@ function faultsOf(document: SourceDocument, schema: z.ZodType, issue: z.core.$Zo
   if (issue.code !== 'custom' && valueIn(document.value, issue.path) === undefined) {
     return [faultAt(document, issue.path, 'is required')]
   }
-  const [message = '', hint] = issue.message.split(' | ')
+  const [message = '', hint] = plainMessage(issue).split(' | ')
   return [faultAt(document, issue.path, message, hint)]
+}
+
+/** Our own messages stand as they are; the schema library's are put in an operator's words. */
+function plainMessage(issue: z.core.$ZodIssue): string {
+  if (!/^Invalid /.test(issue.message)) return issue.message
+  switch (issue.code) {
+    case 'invalid_type':
+      return `must be ${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}`
+    case 'invalid_value':
+      return `is not one of the values | write ${issue.values.map(String).join(' or ')}`
+    case 'invalid_key':
+      return issue.issues[0]?.message ?? 'is not a key that can stand here'
+    default:
+      return issue.message
+  }
 }
 
 /** The keys that a schema knows at a path, through whatever wraps the objects on the way. */

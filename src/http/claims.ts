@@ -2,13 +2,13 @@
 import type { Permit } from '../core/decide.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
-import type { OwnershipStore, ThreadKey } from '../store/port.ts'
+import type { OwnershipStore, Registration, ThreadKey } from '../store/port.ts'
 import type { Payload } from './payload.ts'
 import type { UpstreamAnswer, UpstreamFailure } from './upstream.ts'
 
 /** Notes what the upstream's answer means for the thread. */
 export interface Claims {
-  settle(permit: Permit, payload: Payload, result: UpstreamAnswer | UpstreamFailure): Promise<void>
+  settle(permit: Permit, registration: Registration, payload: Payload, result: UpstreamAnswer | UpstreamFailure): Promise<void>
 }
 
 /** Statuses of a 4xx after which the run may have started all the same: the server, or one before it, gave up waiting. */
@@ -26,13 +26,19 @@ export function threadKey(permit: Permit, scope: string): ThreadKey | null {
  * @param clock milliseconds since the epoch
  */
 export function makeClaims(store: OwnershipStore, scope: string, clock: () => number, metrics: Metrics, log: Logger): Claims {
-  const note = async (permit: Permit, payload: Payload, result: UpstreamAnswer | UpstreamFailure): Promise<void> => {
+  const note = async (
+    permit: Permit,
+    registration: Registration,
+    payload: Payload,
+    result: UpstreamAnswer | UpstreamFailure,
+  ): Promise<void> => {
     const key = threadKey(permit, scope)
     if (key === null) return
     const { owner } = permit
     if (permit.claim) {
+      if (registration === null) return
       const outcome = certainlyNotStarted(result) ? 'not-started' : 'stays'
-      if (await store.settle(key, owner, outcome)) metrics.claimed('released')
+      if (await store.settle(key, owner, registration, outcome)) metrics.claimed('released')
       return
     }
     const confirmed = result.outcome === 'answered' && result.status >= 200 && result.status < 300
@@ -43,9 +49,9 @@ export function makeClaims(store: OwnershipStore, scope: string, clock: () => nu
     }
   }
   return {
-    async settle(permit, payload, result) {
+    async settle(permit, registration, payload, result) {
       try {
-        await note(permit, payload, result)
+        await note(permit, registration, payload, result)
       } catch (error) {
         // The row stays as it was before: with its owner, which is the safe side. The upstream has answered already.
         log.error({ err: error }, 'the ownership table could not be brought up to date')

@@ -3,6 +3,7 @@ import type { Principal } from '../core/principal.ts'
 import type { HeaderLines } from '../core/headers.ts'
 import type { Reason } from '../core/reasons.ts'
 import type { RouteLabel } from '../observe/metrics.ts'
+import type { Registration } from '../store/port.ts'
 
 /** What the log line of a request is made of; the gate fills it in as it learns. */
 export interface Exchange {
@@ -15,5 +16,7 @@ export interface Exchange {
   principal: Principal | undefined
   route: RouteLabel
   threadId: string | undefined
+  /** The place of this run in a row that is not settled yet. */
+  registration: Registration
   reason: Reason | 'permitted' | undefined
 }

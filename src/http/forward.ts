@@ -122,7 +122,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
 
   const pass: Forwarder['pass'] = async (permit, exchange, payload, response, signal) => {
     const result = await ask(permit, exchange, signal, { payload })
-    await claims.settle(permit, payload, result)
+    await claims.settle(permit, exchange.registration, payload, result)
     return result.outcome === 'failed' ? failed(result, exchange) : deliver(result, exchange, response)
   }
 

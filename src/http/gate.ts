@@ -179,6 +179,7 @@ export function makeGate(parts: GateParts): Gate {
         principal: undefined,
         route: 'none',
         threadId: undefined,
+        registration: null,
         reason: undefined,
       }
     },
@@ -224,6 +225,7 @@ async function permitFor(
     if (key === null) return decision
     const claim = await parts.store.claim(key, principal.id, descriptor.ids.agentId ?? '', parts.clock())
     if (claim.outcome !== 'foreign') {
+      exchange.registration = claim.registration
       if (claim.outcome === 'new') parts.metrics.claimed('new')
       return decision
     }

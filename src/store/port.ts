@@ -11,10 +11,17 @@ export interface ThreadKey {
   readonly threadId: string
 }
 
+/**
+ * A run's place in a row that no run has confirmed yet: which life of the thread it is part of, because a deleted thread
+ * may have been revived by another run when this one is over. Null for a run on a settled thread, which has none.
+ */
+export type Registration = number | null
+
 /** How a claim for a run went. */
 export type ClaimResult =
   /** The thread is the user's: `new` if this claim made it so, `own` if it was before. */
-  { readonly outcome: 'new' | 'own' } | { readonly outcome: 'foreign'; readonly record: OwnerRecord }
+  | { readonly outcome: 'new' | 'own'; readonly registration: Registration }
+  | { readonly outcome: 'foreign'; readonly record: OwnerRecord }
 
 /** What became of a run that had registered. */
 export type RunOutcome =
@@ -34,7 +41,7 @@ export interface OwnershipStore {
    */
   claim(key: ThreadKey, userId: string, agentId: string, now: number): Promise<ClaimResult>
   /** Settles a run that had registered. True if that released the thread. */
-  settle(key: ThreadKey, userId: string, outcome: RunOutcome): Promise<boolean>
+  settle(key: ThreadKey, userId: string, registration: number, outcome: RunOutcome): Promise<boolean>
   /** Notes the name that the upstream confirmed. */
   rename(key: ThreadKey, userId: string, name: string | null): Promise<void>
   /** Leaves a tombstone: nobody else can ever claim the thread. */

@@ -10,7 +10,8 @@ import { StoreUnavailable, type ClaimResult, type OwnershipStore, type RunOutcom
 const SCHEMA_VERSION = 1
 
 // BINARY collation is SQLite's default and stands here as a promise: ids compare byte for byte.
-// `pending` counts the registered runs of a row that no run has confirmed yet (0 and provisional = 0 once it is settled).
+// `pending` counts the registered runs of a row that no run has confirmed yet (0 and provisional = 0 once it is settled);
+// `life` counts its revivals, so that a run from before a deletion settles nothing after it.
 const SCHEMA = `
   CREATE TABLE threads (
     scope TEXT NOT NULL COLLATE BINARY,
@@ -23,6 +24,7 @@ const SCHEMA = `
     deleted_at INTEGER,
     provisional INTEGER NOT NULL DEFAULT 0 CHECK (provisional IN (0, 1)),
     pending INTEGER NOT NULL DEFAULT 0,
+    life INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (scope, thread_id)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX threads_by_user ON threads (user_id, scope);
@@ -39,6 +41,7 @@ interface Row {
   readonly deleted_at: number | null
   readonly provisional: number
   readonly last_used_at: number
+  readonly life: number
 }
 
 interface ClaimValues extends ThreadKey {
@@ -53,20 +56,36 @@ interface ClaimValues extends ThreadKey {
  * @throws StoreUnavailable with the path and what to do, if it can't be opened or written
  */
 export function openSqliteStore(file: string): OwnershipStore {
-  let database: Database.Database
+  let database: Database.Database | undefined
   try {
     mkdirSync(dirname(file), { recursive: true })
     database = new Database(file, { timeout: BUSY_TIMEOUT_MS })
-    database.pragma('journal_mode = WAL')
+    useWriteAheadLog(database)
     // A claim that was answered must survive a loss of power.
     database.pragma('synchronous = FULL')
     migrate(database)
+    return new SqliteStore(database)
   } catch (error) {
+    database?.close()
     throw new StoreUnavailable(
       `the ownership store ${file} cannot be opened for writing: ${message(error)}; check ownership.store and the permissions of its folder`,
     )
   }
-  return new SqliteStore(database)
+}
+
+/** Another process may be making the same file: SQLite's own waiting does not cover this one step. */
+function useWriteAheadLog(database: Database.Database): void {
+  const until = Date.now() + BUSY_TIMEOUT_MS
+  for (;;) {
+    try {
+      database.pragma('journal_mode = WAL')
+      return
+    } catch (error) {
+      const busy = error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')
+      if (!busy || Date.now() >= until) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
+    }
+  }
 }
 
 function migrate(database: Database.Database): void {
@@ -94,6 +113,8 @@ class SqliteStore implements OwnershipStore {
   readonly #register
   readonly #confirm
   readonly #leave
+  readonly #remove
+  readonly #backToGrave
   readonly #touch
   readonly #rename
   readonly #bury
@@ -105,21 +126,23 @@ class SqliteStore implements OwnershipStore {
     this.#owners = database.prepare<[string, string], { thread_id: string; user_id: string; deleted_at: number | null }>(
       'SELECT thread_id, user_id, deleted_at FROM threads WHERE scope = ? AND thread_id IN (SELECT value FROM json_each(?))',
     )
-    this.#row = database.prepare<object, Row>(`SELECT user_id, deleted_at, provisional, last_used_at FROM threads ${where}`)
+    this.#row = database.prepare<object, Row>(`SELECT user_id, deleted_at, provisional, last_used_at, life FROM threads ${where}`)
     this.#insert = database.prepare<object>(
       `INSERT INTO threads (scope, thread_id, user_id, agent_id, created_at, last_used_at, provisional, pending)
        VALUES (:scope, :threadId, :userId, :agentId, :now, :now, 1, 1)`,
     )
     this.#revive = database.prepare<object>(
-      `UPDATE threads SET provisional = 1, pending = 1, agent_id = :agentId, last_used_at = :now ${mine}`,
+      `UPDATE threads SET provisional = 1, pending = 1, life = life + 1, agent_id = :agentId, last_used_at = :now ${mine}`,
     )
     this.#register = database.prepare<object>(`UPDATE threads SET pending = pending + 1 ${mine} AND provisional = 1`)
     this.#confirm = database.prepare<object>(
-      `UPDATE threads SET provisional = 0, pending = 0, deleted_at = NULL ${mine} AND provisional = 1`,
+      `UPDATE threads SET provisional = 0, pending = 0, deleted_at = NULL ${mine} AND provisional = 1 AND life = :life`,
     )
     this.#leave = database.prepare<object, { pending: number; deleted_at: number | null }>(
-      `UPDATE threads SET pending = pending - 1 ${mine} AND provisional = 1 RETURNING pending, deleted_at`,
+      `UPDATE threads SET pending = pending - 1 ${mine} AND provisional = 1 AND life = :life RETURNING pending, deleted_at`,
     )
+    this.#remove = database.prepare<object>(`DELETE FROM threads ${mine}`)
+    this.#backToGrave = database.prepare<object>(`UPDATE threads SET provisional = 0 ${mine}`)
     this.#touch = database.prepare<object>(`UPDATE threads SET last_used_at = :now ${mine}`)
     this.#rename = database.prepare<object>(`UPDATE threads SET name = :name ${mine}`)
     this.#bury = database.prepare<object>(`UPDATE threads SET deleted_at = :now, provisional = 0, pending = 0 ${mine}`)
@@ -142,7 +165,7 @@ class SqliteStore implements OwnershipStore {
     const row = this.#row.get({ scope: values.scope, threadId: values.threadId })
     if (row?.user_id !== values.userId || row.provisional === 1 || row.deleted_at !== null) return null
     if (values.now - row.last_used_at >= MINUTE) this.#touch.run(values)
-    return { outcome: 'own' }
+    return { outcome: 'own', registration: null }
   }
 
   #claimLocked(values: ClaimValues): ClaimResult {
@@ -152,20 +175,21 @@ class SqliteStore implements OwnershipStore {
       const row = this.#row.get(key)
       if (row === undefined) {
         this.#insert.run(values)
-        return { outcome: 'new' }
+        return { outcome: 'new', registration: 0 }
       }
       if (row.user_id !== userId) return { outcome: 'foreign', record: { owner: row.user_id, deleted: isGone(row) } }
-      if (row.provisional === 1) this.#register.run({ ...key, userId })
-      else if (row.deleted_at !== null) {
-        this.#revive.run(values)
-        return { outcome: 'new' }
+      if (row.provisional === 1) {
+        this.#register.run({ ...key, userId })
+        return { outcome: 'own', registration: row.life }
       }
-      return { outcome: 'own' }
+      if (row.deleted_at === null) return { outcome: 'own', registration: null }
+      this.#revive.run(values)
+      return { outcome: 'new', registration: row.life + 1 }
     })
   }
 
-  settle(key: ThreadKey, userId: string, outcome: RunOutcome): Promise<boolean> {
-    const values = { ...key, userId }
+  settle(key: ThreadKey, userId: string, registration: number, outcome: RunOutcome): Promise<boolean> {
+    const values = { ...key, userId, life: registration }
     return this.#guardLocked(() => {
       if (outcome === 'stays') {
         this.#confirm.run(values)
@@ -173,11 +197,8 @@ class SqliteStore implements OwnershipStore {
       }
       const left = this.#leave.get(values)
       if (left === undefined || left.pending > 0) return false
-      const end =
-        left.deleted_at === null
-          ? 'DELETE FROM threads WHERE scope = :scope AND thread_id = :threadId AND user_id = :userId'
-          : 'UPDATE threads SET provisional = 0 WHERE scope = :scope AND thread_id = :threadId AND user_id = :userId'
-      this.#database.prepare<object>(end).run(values)
+      const end = left.deleted_at === null ? this.#remove : this.#backToGrave
+      end.run({ ...key, userId })
       return true
     })
   }

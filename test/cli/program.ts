@@ -1,0 +1,100 @@
+/** The program as a process of its own, run from its source. */
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import { configuration, type Changes } from '../config/configuration.ts'
+import { makeFolder } from '../support/gateway.ts'
+
+const PROGRAM = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+
+/** What a process left behind. */
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** What is around the process. */
+export interface Surroundings {
+  readonly environment?: Readonly<Record<string, string>>
+  /** Options of Node itself. */
+  readonly node?: readonly string[]
+}
+
+function spawned(args: readonly string[], { environment = {}, node = [] }: Surroundings): ChildProcessWithoutNullStreams {
+  return spawn(process.execPath, [...node, PROGRAM, ...args], { env: { PATH: process.env['PATH'], ...environment } })
+}
+
+/** Runs the program to its end. */
+export async function run(args: readonly string[], surroundings: Surroundings = {}): Promise<Ended> {
+  const child = spawned(args, surroundings)
+  const closed = once(child, 'close') as Promise<[number | null]>
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), closed])
+  return { code, stdout, stderr }
+}
+
+/** A configuration file in a folder that goes with the test; ports 0, a store in the folder, keys in a file. */
+export function configFile(t: Test, changes: Changes = {}): { readonly file: string; readonly folder: string } {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const file = join(folder, 'threadwarden.yaml')
+  writeFileSync(join(folder, 'secret'), 'x'.repeat(64))
+  const tree = configuration({
+    listen: { host: '127.0.0.1', port: 0 },
+    health: { host: '127.0.0.1', port: 0 },
+    'upstream.url': 'http://127.0.0.1:1',
+    'authentication.issuers.corp': { issuer: 'corp', audiences: ['chat'], algorithms: ['HS256'], secretFile: 'secret' },
+    'ownership.store': 'sqlite:./ownership.db',
+    ...changes,
+  })
+  writeFileSync(file, JSON.stringify(tree, null, 2))
+  return { file, folder }
+}
+
+/** A log line. */
+export type Line = Readonly<Record<string, unknown>>
+
+/** A gateway in a process of its own that is listening. */
+export interface Serving {
+  readonly listening: Line
+  /** Every log line so far. */
+  readonly lines: readonly Line[]
+  /** Sends a signal and waits for the end. */
+  readonly end: (signal: NodeJS.Signals) => Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
+}
+
+/** Runs `serve` until it says that it listens. */
+export async function serving(t: Test, file: string, surroundings: Surroundings = {}): Promise<Serving> {
+  const child = spawned(['serve', '--config', file], surroundings)
+  const closed = once(child, 'close')
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    await closed
+  })
+  const stderr = text(child.stderr)
+  const lines: Line[] = []
+  const listening = new Promise<Line>((resolve) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const read = JSON.parse(line) as Line
+      lines.push(read)
+      if (read['msg'] === 'listening') resolve(read)
+    })
+  })
+  const gone = closed.then(async () => {
+    throw new Error(`serve ended: ${await stderr}`)
+  })
+  return {
+    listening: await Promise.race([listening, gone]),
+    lines,
+    async end(signal) {
+      child.kill(signal)
+      const [code, killedBy] = (await closed) as [number | null, NodeJS.Signals | null]
+      return { code, signal: killedBy }
+    },
+  }
+}

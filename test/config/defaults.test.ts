@@ -1,0 +1,81 @@
+/**
+ * Every default, written out as the design lists them: what is left out of a file must mean the same tomorrow. Two differ
+ * while their work is still to come: `streams.tokenExpiry` is `ignore` and `limits.newThreads` is `off`.
+ */
+import { test } from 'tap'
+import { accepted } from './configuration.ts'
+
+void test('what is left out has the documented value', (t) => {
+  const { config, warnings } = accepted({ 'ownership.store': 'sqlite:/somewhere/ownership.db' })
+  t.strictSame(config, {
+    version: 1,
+    listen: { host: '0.0.0.0', port: 8080, trustedProxies: [] },
+    health: { host: '0.0.0.0', port: 8081 },
+    enforcement: 'enforce',
+    upstream: {
+      url: 'http://127.0.0.1:4000',
+      basePath: '/api/copilotkit',
+      transport: 'auto',
+      userScoped: false,
+      forwardAuthorization: true,
+      headers: {},
+      timeouts: { connect: 2000, headers: 120_000, body: 0 },
+    },
+    forwardHeaders: [],
+    cors: { origins: [], credentials: false },
+    authentication: {
+      mode: 'required',
+      clockTolerance: 30_000,
+      issuers: {
+        corp: {
+          issuer: 'https://login.example.com/',
+          audiences: ['chat'],
+          audienceClaim: '/aud',
+          algorithms: ['RS256'],
+          claims: { id: '/sub', name: '/name', role: '/role', permissions: '/permissions' },
+        },
+      },
+    },
+    ownership: { store: 'sqlite:/somewhere/ownership.db', unknownThread: 'claim', lists: 'upstream' },
+    streams: { tokenExpiry: 'ignore', grace: 600_000, keepAlive: 15_000 },
+    limits: { body: 1_048_576, runBody: 67_108_864, bodiesInFlight: 536_870_912, headers: 16_384, newThreads: 'off' },
+    log: { level: 'info' },
+  })
+  t.same(warnings, [], 'and nothing to warn about')
+  t.end()
+})
+
+void test('the store is in data/ beside the file', (t) => {
+  t.match(accepted({}).config.ownership.store, /^sqlite:\/.+\/data\/ownership\.db$/)
+  t.end()
+})
+
+void test('a section that is there in part keeps the other defaults', (t) => {
+  const { config } = accepted({
+    'listen.port': 9000,
+    'upstream.timeouts': { body: '1m' },
+    'authentication.issuers.corp.claims': { id: '/oid' },
+  })
+  t.same(config.listen, { host: '0.0.0.0', port: 9000, trustedProxies: [] })
+  t.same(config.upstream.timeouts, { connect: 2000, headers: 120_000, body: 60_000 })
+  t.same(config.authentication.issuers['corp']?.claims, { id: '/oid', name: '/name', role: '/role', permissions: '/permissions' })
+  t.end()
+})
+
+void test('the values that the design writes down are the defaults', (t) => {
+  const spelled = accepted({
+    'listen.port': 8080,
+    'health.port': 8081,
+    enforcement: 'enforce',
+    'upstream.transport': 'auto',
+    'upstream.timeouts': { connect: '2s', headers: '120s', body: '0s' },
+    'authentication.clockTolerance': '30s',
+    'ownership.lists': 'upstream',
+    streams: { grace: '10m', keepAlive: '15s' },
+    limits: { body: '1MiB', runBody: '64MiB', bodiesInFlight: '512MiB', headers: '16KiB' },
+    'log.level': 'info',
+    'ownership.store': 'sqlite:/x',
+  })
+  t.strictSame(spelled.config, accepted({ 'ownership.store': 'sqlite:/x' }).config)
+  t.end()
+})

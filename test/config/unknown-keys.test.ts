@@ -1,0 +1,46 @@
+/** A key that nobody knows is a setting that an operator believes in and that has no effect: always a fault. */
+import { test } from 'tap'
+import { faultsIn } from './configuration.ts'
+
+const MISTYPED = [
+  ['polcy', 'policy'],
+  ['listen.prot', 'port'],
+  ['listen.trustedProxys', 'trustedProxies'],
+  ['upstream.basepath', 'basePath'],
+  ['upstream.timeouts.conect', 'connect'],
+  ['cors.origin', 'origins'],
+  ['authentication.issuer', 'issuers'],
+  ['authentication.issuers.corp.audience', 'audiences'],
+  ['authentication.issuers.corp.claims.roles', 'role'],
+  ['ownership.unknownThreads', 'unknownThread'],
+  ['streams.keepalive', 'keepAlive'],
+  ['limits.runbody', 'runBody'],
+  ['log.levle', 'level'],
+] as const
+
+for (const [path, meant] of MISTYPED) {
+  void test(`${path} is refused, and ${meant} suggested`, (t) => {
+    t.match(faultsIn({ [path]: '1' }), [{ path, message: 'is not a known key', hint: `did you mean "${meant}"?` }])
+    t.end()
+  })
+}
+
+void test('where nothing is near, the known keys are listed', (t) => {
+  t.match(faultsIn({ 'cors.whatever': 1 }), [{ path: 'cors.whatever', hint: 'known here: origins, credentials' }])
+  t.end()
+})
+
+void test('keys of the prototype are no keys', (t) => {
+  for (const key of ['__proto__', 'constructor', 'toString']) {
+    const text = `{"version":1,"${key}":{"a":1},"upstream":{"url":"http://a","basePath":"/"},"authentication":{"mode":"off"},"ownership":{"unknownThread":"claim"}}`
+    t.match(faultsIn(text), [{ path: key, message: 'is not a known key' }])
+  }
+  t.end()
+})
+
+void test('keys that only later work brings are unknown too', (t) => {
+  const later = ['audit', 'identityHeaders', 'assertion', 'workers', 'shutdown', 'tracing']
+  const faults = faultsIn(Object.fromEntries(later.map((key) => [key, {}])))
+  t.same(faults.map((fault) => fault.path).sort(), later.sort())
+  t.end()
+})

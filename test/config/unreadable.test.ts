@@ -1,0 +1,47 @@
+/** A file that is no configuration at all is a fault with a place, never a stack trace: `serve` prints nothing else. */
+import { test } from 'tap'
+import { loadConfig } from '../../src/config/load.ts'
+import { accepted, configuration, faultsIn } from './configuration.ts'
+
+void test('a file that is not there says so', (t) => {
+  const outcome = loadConfig('/nowhere/threadwarden.yaml', {})
+  t.match(outcome, {
+    ok: false,
+    faults: [
+      {
+        file: '/nowhere/threadwarden.yaml',
+        path: '',
+        message: 'cannot be read (ENOENT)',
+        hint: 'check the path and its permissions',
+      },
+    ],
+  })
+  t.match(loadConfig('/', {}), { ok: false, faults: [{ file: '/', message: 'cannot be read (EISDIR)' }] })
+  t.end()
+})
+
+void test('every syntax error is reported, with its line', (t) => {
+  t.match(faultsIn('version: 1\nversion: 1\nlisten: {port: 1\n'), [
+    { line: 2, path: '', message: 'is not valid YAML: Map keys must be unique' },
+    { line: 4, path: '', message: /^is not valid YAML: / },
+  ])
+  t.match(faultsIn('version: 1\n---\nversion: 1\n'), [{ message: /^is not valid YAML: / }], 'two documents in one file')
+  t.end()
+})
+
+void test('an alias without an anchor is a fault', (t) => {
+  t.match(faultsIn('version: 1\nlisten:\n  host: *anywhere\n'), [{ path: '', message: /^is not valid YAML: / }])
+  t.end()
+})
+
+void test('a few lines that unfold to millions are a fault', (t) => {
+  const level = (name: string, of: string): string => `${name}: &${name} [${Array(20).fill(of).join(', ')}]`
+  const text = [level('a', 'x'), level('b', '*a'), level('c', '*b'), level('d', '*c'), level('e', '*d')].join('\n')
+  t.match(faultsIn(text), [{ path: '', message: /^is not valid YAML: / }])
+  t.end()
+})
+
+void test('JSON is as good as YAML', (t) => {
+  t.equal(accepted(JSON.stringify(configuration())).config.version, 1)
+  t.end()
+})

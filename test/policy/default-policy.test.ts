@@ -1,0 +1,93 @@
+/**
+ * The truth table of policies/default.yaml, written out by hand from the design ("Who may do what") and held against what
+ * the compiled file decides: routes × anonymous callers of mode `optional`, signed-in users, operators, and everybody in
+ * mode `off`, by what the thread is to them.
+ */
+import { test } from 'tap'
+import { ROUTES } from '../../src/core/routes.ts'
+import { SHIPPED_POLICY } from '../../src/prepare.ts'
+import { loadPolicy } from '../../src/policy/compile.ts'
+import { CALLERS, told, type Thread } from './callers.ts'
+import { compiled, SHIPPED } from './policies.ts'
+
+const policy = compiled(SHIPPED)
+const no = 'not-allowed'
+
+// prettier-ignore
+const WITHOUT_THREAD = [
+  // route                        anonymous  alice  olga   everybody
+  ['GET info',                    no,        'yes', 'yes', 'yes'],
+  ['POST transcribe',             no,        'yes', 'yes', 'yes'],
+  ['GET threads',                 no,        'yes', 'yes', 'yes'],
+  ['POST threads/subscribe',      no,        no,    no,    no],
+  ['POST threads/clear',          no,        no,    'yes', no],
+  ['GET cpk-debug-events',        no,        no,    no,    no],
+  ['GET memories',                no,        no,    no,    no],
+  ['POST memories',               no,        no,    no,    no],
+  ['POST memories/recall',        no,        no,    no,    no],
+  ['POST memories/subscribe',     no,        no,    no,    no],
+  ['PATCH memories/m-1',          no,        no,    no,    no],
+  ['DELETE memories/m-1',         no,        no,    no,    no],
+  ['GET inspector-metadata',      no,        no,    no,    no],
+  ['GET inspector-learning',      no,        no,    no,    no],
+] as const
+
+// prettier-ignore
+const ABOUT_A_THREAD = [
+  // route                        own       unknown      foreign      deleted      foreign, deleted
+  ['POST agent/a/run',            'claims', 'claims',    'not-owner', 'claims',    'not-owner'],
+  ['POST agent/a/connect',        'yes',    'empty',     'not-owner', 'empty',     'not-owner'],
+  ['POST agent/a/suggest',        'yes',    'yes',       'not-owner', 'yes',       'not-owner'],
+  ['POST agent/a/stop/t-1',       'yes',    'not-owner', 'not-owner', 'not-owner', 'not-owner'],
+  ['GET threads/t-1/messages',    'yes',    'not-owner', 'not-owner', 'not-owner', 'not-owner'],
+  ['PATCH threads/t-1',           'yes',    'not-owner', 'not-owner', 'not-owner', 'not-owner'],
+  ['DELETE threads/t-1',          'yes',    'not-owner', 'not-owner', 'not-owner', 'not-owner'],
+  ['POST threads/t-1/archive',    'yes',    'not-owner', 'not-owner', 'not-owner', 'not-owner'],
+  ['POST annotate',               'yes',    'not-owner', 'not-owner', 'not-owner', 'not-owner'],
+  ['GET threads/t-1/events',      'yes',    'not-found', 'not-found', 'not-found', 'not-found'],
+  ['GET threads/t-1/state',       'yes',    'not-found', 'not-found', 'not-found', 'not-found'],
+] as const
+const THREADS: readonly Thread[] = ['own', 'unknown', 'foreign', 'deleted', 'foreign, deleted']
+
+for (const [route, anonymous, alice, olga, everybody] of WITHOUT_THREAD) {
+  void test(`${route}: who may is as the design says`, (t) => {
+    t.equal(told(policy, CALLERS.anonymous, route), anonymous, 'anonymous')
+    t.equal(told(policy, CALLERS.alice, route), alice, 'signed in')
+    t.equal(told(policy, CALLERS.olga, route), olga, 'operator')
+    t.equal(told(policy, CALLERS.everybody, route), everybody, 'mode off')
+    t.end()
+  })
+}
+
+for (const [route, ...answers] of ABOUT_A_THREAD) {
+  void test(`${route}: who may, on which thread, is as the design says`, (t) => {
+    const refused = route.endsWith('/events') || route.endsWith('/state') ? 'not-found' : no
+    for (const [at, thread] of THREADS.entries()) {
+      const answer = answers[at]
+      t.equal(told(policy, CALLERS.anonymous, route, thread), refused, `anonymous, ${thread}`)
+      t.equal(told(policy, CALLERS.alice, route, thread), answer, `signed in, ${thread}`)
+      t.equal(told(policy, CALLERS.olga, route, thread), answer, `operators are not owners: ${thread}`)
+      t.equal(told(policy, CALLERS.everybody, route, thread), answer, `mode off, ${thread}`)
+    }
+    t.end()
+  })
+}
+
+void test('subscriptions are open to all who are signed in, once the upstream scopes users', (t) => {
+  const subscribed = (caller: keyof typeof CALLERS) => told(policy, CALLERS[caller], 'POST threads/subscribe', 'own', true)
+  t.same([subscribed('anonymous'), subscribed('alice'), subscribed('olga'), subscribed('everybody')], [no, 'yes', 'yes', 'yes'])
+  t.end()
+})
+
+void test('the table above has every route that exists', (t) => {
+  const written = [...WITHOUT_THREAD, ...ABOUT_A_THREAD].map(([route]) => route.replace(/m-1|t-1/, ':id').replace('/a/', '/:id/'))
+  const existing = ROUTES.map((row) => `${row.method} ${row.path.map((word) => word.replace(/^:.*/, ':id')).join('/')}`)
+  t.same(written.sort(), existing.sort())
+  t.end()
+})
+
+void test('the shipped file draws no warning and lets nothing more through than is built in', (t) => {
+  t.match(loadPolicy(SHIPPED_POLICY, ['corp']), { ok: true, value: { warnings: [] } })
+  t.same(policy.bodies, { forwardedProps: new Set(), state: 'pass' })
+  t.end()
+})

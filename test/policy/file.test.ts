@@ -1,0 +1,62 @@
+/** The policy file itself: one schema, every fault at once with its line, and no word that means nothing. */
+import { test } from 'tap'
+import { faultsIn, ruled } from './policies.ts'
+
+const RULE = { routes: ['info'], allow: ['signed-in'] }
+
+void test('every fault is reported at once, each at its line', (t) => {
+  const text = `version: 2
+operator: []
+rules:
+  - routes: [info]
+    allow: [everybody]
+  - routes: []
+    allow: [signed-in]
+    refusal: 401
+    only: weekdays
+    thread: [own]
+state: keep
+`
+  t.same(
+    faultsIn(text)
+      .map(({ path, line }) => `${path}:${line}`)
+      .sort(),
+    [
+      'operator:2',
+      'rules.0.allow.0:5',
+      'rules.1.only:9',
+      'rules.1.refusal:8',
+      'rules.1.routes:6',
+      'rules.1.thread:10',
+      'state:11',
+      'version:1',
+    ],
+  )
+  t.end()
+})
+
+void test('unknown keys are refused with a suggestion', (t) => {
+  t.match(faultsIn(ruled([RULE], { operator: [] })), [{ path: 'operator', hint: 'did you mean "operators"?' }])
+  t.match(faultsIn(ruled([{ ...RULE, route: ['info'] }])), [{ path: 'rules.0.route', hint: 'did you mean "routes"?' }])
+  t.match(faultsIn(ruled([RULE], { operators: [{ roles: 'x' }] })).slice(0, 1), [
+    { path: 'operators.0.roles', hint: 'did you mean "role"?' },
+  ])
+  t.match(faultsIn(ruled([RULE], { forwardedProps: [{ name: 'a', unsave: true }] })), [{ hint: 'did you mean "unsafe"?' }])
+  t.end()
+})
+
+void test('the words of a rule are the known ones', (t) => {
+  t.match(faultsIn(ruled([{ ...RULE, allow: ['owner'] }])), [{ path: 'rules.0.allow.0', message: 'is nobody a rule can allow' }])
+  t.match(faultsIn(ruled([{ routes: ['annotate'], allow: ['signed-in'], threads: ['all'] }])), [
+    { path: 'rules.0.threads.0', message: 'is no relation to a thread', hint: 'write own, unknown or foreign' },
+  ])
+  t.match(faultsIn(ruled([{ ...RULE, refusal: '404' }])), [{ path: 'rules.0.refusal', message: 'is not a refusal' }])
+  t.match(faultsIn(ruled([{ routes: ['info'] }])), [{ path: 'rules.0.allow', message: 'is required' }])
+  t.end()
+})
+
+void test('a policy without a version or a rule is none', (t) => {
+  t.match(faultsIn('rules: []\n'), [{ path: 'version' }, { path: 'rules' }])
+  t.match(faultsIn(''), [{ path: '' }])
+  t.end()
+})

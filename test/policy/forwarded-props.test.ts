@@ -1,0 +1,65 @@
+/**
+ * `forwardedProps` is an allow-list: two names pass, and those that the policy names. Names that reach an agent's
+ * configuration, identity or storage need `unsafe: true` beside them, and draw a warning all the same.
+ */
+import { test } from 'tap'
+import { checkBody } from '../../src/core/bodies.ts'
+import type { Json, JsonObject } from '../../src/core/json.ts'
+import { compiled, descriptor, faultsIn, load, ruled } from './policies.ts'
+
+const RULES = [{ routes: ['agent/run'], allow: ['signed-in'], threads: ['own'] }]
+const policy = (forwardedProps: readonly object[], more: object = {}) => ruled(RULES, { forwardedProps, ...more })
+
+/** What reaches the agent of a run that sends these properties. */
+function passed(text: string, forwardedProps: Json): JsonObject {
+  const body = { threadId: 't-1', state: { a: 1 }, forwardedProps }
+  const checked = checkBody(descriptor('POST', 'agent/a/run').route, body, compiled(text).bodies)
+  if (checked.outcome !== 'checked') throw new Error(checked.reason)
+  return checked.body
+}
+
+// prettier-ignore
+const UNSAFE = [
+  'config', 'context', 'webhook', 'metadata', 'threadMetadata', 'checkpoint', 'checkpointId', 'checkpointDuring', 'nodeName',
+  'command', 'command.goto', 'command.update', 'multitaskStrategy', 'onCompletion', 'onDisconnect', 'afterSeconds',
+  'interruptBefore', 'interruptAfter', 'ifNotExists', 'feedbackKeys', 'streamMode', 'streamSubgraphs', 'durability',
+  '__proxiedMCPRequest', 'thread_metadata', 'Checkpoint_Id', 'CONFIG', 'stream_mode', 'multitask_strategy',
+]
+
+for (const name of UNSAFE) {
+  void test(`${name} needs unsafe: true, and draws a warning then`, (t) => {
+    const fault = { path: 'forwardedProps.0.name', message: `${name} reaches the agent's configuration, identity or storage` }
+    t.match(faultsIn(policy([{ name }])), [{ ...fault, hint: 'write unsafe: true beside it if that is what you want' }])
+    t.match(faultsIn(policy([{ name, unsafe: false }])), [fault])
+    const warning = { path: 'forwardedProps.0.name', message: `${name} is unsafe: callers choose what reaches the agent` }
+    t.match(load(policy([{ name, unsafe: true }])), { ok: true, value: { warnings: [warning] } })
+    t.end()
+  })
+}
+
+void test('without a name in the policy, toolChoice and command.resume pass alone', (t) => {
+  const sent = { toolChoice: 'auto', a2uiAction: 1, config: {}, command: { resume: 'yes', goto: 'node', update: {} } }
+  t.strictSame(passed(policy([]), sent)['forwardedProps'], { toolChoice: 'auto', command: { resume: 'yes' } })
+  t.end()
+})
+
+void test('a named one passes, and only that one', (t) => {
+  const text = policy([{ name: 'a2uiAction' }])
+  const sent = { a2uiAction: { x: 1 }, A2uiAction: 1, other: 1 }
+  t.strictSame(passed(text, sent)['forwardedProps'], { a2uiAction: { x: 1 } })
+  t.match(load(text), { ok: true, value: { warnings: [] } })
+  t.end()
+})
+
+void test('a part of command passes by its own name, and takes no other part along', (t) => {
+  const sent = { command: { resume: 1, goto: 'node', update: {} } }
+  const text = policy([{ name: 'command.goto', unsafe: true }])
+  t.strictSame(passed(text, sent)['forwardedProps'], { command: { resume: 1, goto: 'node' } })
+  t.end()
+})
+
+void test('state passes or is dropped, as the policy says', (t) => {
+  t.strictSame(passed(policy([]), {})['state'], { a: 1 })
+  t.notOk('state' in passed(policy([], { state: 'drop' }), {}))
+  t.end()
+})

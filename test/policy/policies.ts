@@ -1,0 +1,55 @@
+/** Policies as an operator would write them, compiled from a file in a folder of their own. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
+import type { Outcome } from '../../src/document/document.ts'
+import { faultLine, type Fault } from '../../src/document/fault.ts'
+import { loadPolicy, type LoadedPolicy, type Policy } from '../../src/policy/compile.ts'
+import { SHIPPED_POLICY } from '../../src/prepare.ts'
+import { makeFolder } from '../support/gateway.ts'
+
+/** The text of the shipped policy. */
+export const SHIPPED = readFileSync(SHIPPED_POLICY, 'utf8')
+
+/** The shipped policy with one piece of its text replaced. */
+export function edited(from: string, to: string): string {
+  if (SHIPPED.split(from).length !== 2) throw new Error(`"${from}" does not stand once in the shipped policy`)
+  return SHIPPED.replace(from, to)
+}
+
+/** A policy of these rules alone, and what else stands in the file. */
+export function ruled(rules: readonly object[], more: object = {}): string {
+  return JSON.stringify({ version: 1, rules, ...more }, null, 2)
+}
+
+/** Loads a policy text for these issuers. */
+export function load(text: string, issuers: readonly string[] = ['corp']): Outcome<LoadedPolicy> {
+  const { folder, remove } = makeFolder()
+  try {
+    const file = join(folder, 'policy.yaml')
+    writeFileSync(file, text)
+    return loadPolicy(file, issuers)
+  } finally {
+    remove()
+  }
+}
+
+/** Loads what has to be valid. */
+export function compiled(text: string, issuers?: readonly string[]): Policy {
+  const outcome = load(text, issuers)
+  if (!outcome.ok) throw new Error(`refused:\n${outcome.faults.map(faultLine).join('\n')}`)
+  return outcome.value.policy
+}
+
+/** The faults of a policy; none if it is valid. */
+export function faultsIn(text: string, issuers?: readonly string[]): readonly Fault[] {
+  const outcome = load(text, issuers)
+  return outcome.ok ? [] : outcome.faults
+}
+
+/** What a request to a route is about: `method` and the path below the base, where `t-1` is the thread. */
+export function descriptor(method: string, path: string): RouteDescriptor {
+  const classified = classify(method, path.split('/'), new Map())
+  if (classified.outcome !== 'classified') throw new Error(`${method} ${path}: ${classified.reason}`)
+  return classified
+}

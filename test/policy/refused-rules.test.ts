@@ -1,0 +1,101 @@
+/** Rules that would open more than they say are refused when the file is read, with the place and the way out. */
+import { test } from 'tap'
+import { faultsIn, ruled } from './policies.ts'
+
+const OPERATORS = ['threads/clear', 'cpk-debug-events']
+
+void test('a route that does not exist is refused, and the routes are listed', (t) => {
+  for (const route of ['agent/runs', 'threads/*', '*', 'GET info', '']) {
+    t.match(faultsIn(ruled([{ routes: ['info', route], allow: ['signed-in'] }])), [
+      { path: 'rules.0.routes.1', message: 'is not a route', hint: /^routes: info, agent\/run, / },
+    ])
+  }
+  t.end()
+})
+
+void test('a rule about threads says which', (t) => {
+  for (const route of ['agent/run', 'agent/stop', 'threads/messages', 'threads/update', 'threads/state', 'annotate']) {
+    const fault = {
+      path: 'rules.0.routes',
+      message: `${route} is about a thread, and the rule does not say which`,
+      hint: 'add threads: [own]',
+    }
+    t.match(faultsIn(ruled([{ routes: [route], allow: ['signed-in'] }])), [fault])
+    t.same(faultsIn(ruled([{ routes: [route], allow: [] }])), [], 'nobody needs no thread')
+  }
+  t.match(faultsIn(ruled([{ routes: ['agent/run'], allow: ['signed-in'], threads: [] }])), [{ path: 'rules.0.threads' }])
+  t.end()
+})
+
+void test('a rule about no thread does not say which', (t) => {
+  for (const route of ['info', 'threads/list', 'threads/clear', 'transcribe']) {
+    t.match(faultsIn(ruled([{ routes: [route], allow: ['operator'], threads: ['own'] }])), [
+      { path: 'rules.0.threads', message: `${route} is about no thread` },
+    ])
+  }
+  t.end()
+})
+
+void test('threads without an owner are opened for run, connect and suggest alone', (t) => {
+  const opened = (route: string) => faultsIn(ruled([{ routes: [route], allow: ['signed-in'], threads: ['own', 'unknown'] }]))
+  for (const route of ['agent/run', 'agent/connect', 'agent/suggest']) t.same(opened(route), [])
+  const others = [
+    'agent/stop',
+    'threads/messages',
+    'threads/events',
+    'threads/state',
+    'threads/update',
+    'threads/archive',
+    'annotate',
+  ]
+  for (const route of others) {
+    const hint = 'only agent/run, agent/connect, agent/suggest'
+    t.match(opened(route), [{ path: 'rules.0.threads', message: `${route} cannot be opened for threads without an owner`, hint }])
+  }
+  t.end()
+})
+
+void test('foreign threads are opened to operators alone', (t) => {
+  const opened = (...allow: string[]) => faultsIn(ruled([{ routes: ['threads/messages'], allow, threads: ['own', 'foreign'] }]))
+  const fault = { path: 'rules.0.threads', message: 'foreign threads can be opened to operators alone' }
+  t.match(opened('signed-in'), [fault])
+  t.match(opened('anonymous'), [fault])
+  t.match(opened('operator', 'signed-in'), [fault])
+  t.same(opened('operator'), [])
+  t.end()
+})
+
+for (const route of OPERATORS) {
+  void test(`${route} is opened to operators alone`, (t) => {
+    const opened = (...allow: string[]) => faultsIn(ruled([{ routes: [route], allow }]))
+    const fault = {
+      path: 'rules.0.allow',
+      message: `${route} reaches every user's threads`,
+      hint: 'it can be opened to operators alone',
+    }
+    for (const who of ['signed-in', 'anonymous']) t.match(opened(who, 'operator'), [fault], who)
+    t.same(opened('operator'), [])
+    t.same(opened(), [])
+    t.end()
+  })
+}
+
+void test('the list is never opened to anonymous: all of them are one owner', (t) => {
+  t.match(faultsIn(ruled([{ routes: ['threads/list'], allow: ['signed-in', 'anonymous'] }])), [
+    {
+      path: 'rules.0.allow',
+      message: 'threads/list cannot be opened to anonymous',
+      hint: /^all anonymous callers are one owner/,
+    },
+  ])
+  t.end()
+})
+
+void test('a rule that breaks the law on several routes says so for each', (t) => {
+  const faults = faultsIn(ruled([{ routes: [...OPERATORS, 'threads/list'], allow: ['anonymous'] }]))
+  t.same(
+    faults.map(({ message }) => message.split(' ')[0]),
+    ['threads/clear', 'cpk-debug-events', 'threads/list'],
+  )
+  t.end()
+})

@@ -1,0 +1,18 @@
+/** A process of its own that claims threads: opens the store, says so, and claims when it is told to. */
+import { openSqliteStore } from '../../src/store/sqlite.ts'
+
+const [file = '', userId = '', count = '0'] = process.argv.slice(2)
+const store = openSqliteStore(file)
+process.on('message', () => void claimAll())
+process.send?.('open')
+
+async function claimAll(): Promise<void> {
+  const outcomes: string[] = []
+  for (let at = 0; at < Number(count); at += 1) {
+    const { outcome } = await store.claim({ scope: '', threadId: `t-${at}` }, userId, 'agent', at)
+    outcomes.push(outcome)
+  }
+  await store.close()
+  process.send?.(outcomes)
+  process.disconnect()
+}

@@ -1,0 +1,99 @@
+/** The file of the SQLite store: what is in it, that it lasts, and that one which can't serve is a start error with its path. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { test } from 'tap'
+import { StoreUnavailable } from '../../src/store/port.ts'
+import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { makeFolder } from '../support/gateway.ts'
+
+const KEY = { scope: '', threadId: 't-1' }
+
+/** What opening a file as a store throws. */
+function failure(file: string): Error | undefined {
+  try {
+    void openSqliteStore(file).close()
+    return undefined
+  } catch (error) {
+    return error as Error
+  }
+}
+
+void test('file and folders are made where they are missing, and what was claimed lasts', async (t) => {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const file = join(folder, 'a', 'b', 'ownership.db')
+  const store = openSqliteStore(file)
+  await store.claim(KEY, 'corp:alice', 'agent', 1)
+  const secret = await store.secret()
+  await store.close()
+  const again = openSqliteStore(file)
+  t.same(await again.owners('', ['t-1']), new Map([['t-1', { owner: 'corp:alice', deleted: false }]]))
+  t.same(await again.secret(), secret)
+  await again.close()
+})
+
+void test('scope and thread id are the primary key, and users are indexed', async (t) => {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const file = join(folder, 'ownership.db')
+  await openSqliteStore(file).close()
+  const database = new Database(file, { readonly: true })
+  t.teardown(() => void database.close())
+  const columns = database.pragma('table_info(threads)') as { name: string; pk: number }[]
+  const key = columns.filter(({ pk }) => pk > 0).sort((a, b) => a.pk - b.pk)
+  t.same(
+    key.map(({ name }) => name),
+    ['scope', 'thread_id'],
+  )
+  const indexes = database.pragma('index_list(threads)') as { name: string }[]
+  const first = indexes.map(({ name }) => (database.pragma(`index_info(${name})`) as { name: string }[])[0]?.name)
+  t.ok(first.includes('user_id'), 'an index starts with user_id')
+  t.equal(database.pragma('journal_mode', { simple: true }), 'wal')
+  t.equal(database.pragma('user_version', { simple: true }), 1)
+})
+
+void test('a schema that is newer than the program is refused and left as it is', (t) => {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const file = join(folder, 'ownership.db')
+  const database = new Database(file)
+  database.exec('CREATE TABLE threads (owner TEXT); PRAGMA user_version = 2')
+  database.close()
+  t.match(failure(file), { name: 'StoreUnavailable', message: /its schema 2 is newer than this program knows \(1\)/ })
+  const after = new Database(file)
+  t.equal(after.pragma('user_version', { simple: true }), 2)
+  after.close()
+  t.end()
+})
+
+void test('a path that cannot be written is named, with what to do', (t) => {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  mkdirSync(join(folder, 'directory.db'))
+  writeFileSync(join(folder, 'file'), '')
+  writeFileSync(join(folder, 'text.db'), 'this is no database, and long enough to be seen as none\n'.repeat(20))
+  for (const file of [
+    join(folder, 'directory.db'),
+    join(folder, 'file', 'ownership.db'),
+    join(folder, 'text.db'),
+    '/dev/null/ownership.db',
+  ]) {
+    const error = failure(file)
+    t.type(error, StoreUnavailable, file)
+    t.ok(error?.message.includes(file), 'the path')
+    t.match(error?.message, /check ownership\.store and the permissions of its folder/)
+  }
+  t.match(readFileSync(join(folder, 'text.db'), 'utf8'), /^this is no database/, 'and what was there is left alone')
+  t.end()
+})
+
+void test('an empty file is a store without rows', async (t) => {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const file = join(folder, 'ownership.db')
+  writeFileSync(file, '')
+  const store = openSqliteStore(file)
+  t.equal(await store.isEmpty(), true)
+  await store.close()
+})
