@@ -132,6 +132,7 @@ export async function startGateway(config: Config, policy: Policy, log: Logger):
     upstream,
     upstreamUrl,
     log,
+    metrics,
     maxHeaderSize: config.limits.headers,
     trustedProxies: config.listen.trustedProxies,
     requestId: randomUUID,
@@ -166,7 +167,10 @@ export async function startGateway(config: Config, policy: Policy, log: Logger):
       clearInterval(keys)
       const endStreams = setTimeout(() => streams.endAll('The gateway is shutting down.', 'shutting-down'), deadline)
       const cut = setTimeout(() => app.server.closeAllConnections(), deadline + LAST_WORDS_MS)
+      // A connection whose last answer is over would otherwise be kept open for the next request.
+      const closeIdle = setInterval(() => app.server.closeIdleConnections(), 50)
       await app.close()
+      clearInterval(closeIdle)
       clearTimeout(endStreams)
       clearTimeout(cut)
       await close()

@@ -3,13 +3,14 @@
  * is ours. Fastify's router never sees what a caller wrote: every target is routed as `/`, and the gate reads the
  * original (library defaults that bite: design, last section).
  */
-import { STATUS_CODES } from 'node:http'
+import { STATUS_CODES, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
 import proxy from '@fastify/http-proxy'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { refuse, type Refusal } from '../core/reasons.ts'
 import type { Logger } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
 import type { Exchange } from './exchange.ts'
 import type { Arrived, Gate } from './gate.ts'
@@ -28,6 +29,7 @@ export interface AppParts {
   readonly upstream: Upstream
   readonly upstreamUrl: string
   readonly log: Logger
+  readonly metrics: Metrics
   /** Bytes of a request's head. */
   readonly maxHeaderSize: number
   /** CIDRs of proxies whose X-Forwarded-For names the caller in the log. */
@@ -43,7 +45,7 @@ const REQUEST_TIMEOUT_MS = 300_000
 /** Makes the application; it is not listening yet. */
 export function makeApp(parts: AppParts): FastifyInstance {
   const { gate, log } = parts
-  const answering = new WeakSet<Socket>()
+  const answers = openAnswers()
   const app = fastify({
     // One line a request, written below from what the gate learnt.
     logger: false,
@@ -57,7 +59,7 @@ export function makeApp(parts: AppParts): FastifyInstance {
     requestTimeout: REQUEST_TIMEOUT_MS,
     // A request without a host is refused by the gate, in its own words.
     http: { maxHeaderSize: parts.maxHeaderSize, requireHostHeader: false },
-    clientErrorHandler: (error, socket) => answerUnreadable(error, socket, answering),
+    clientErrorHandler: (error, socket) => answerUnreadable(parts, error, socket, answers),
   })
   app.decorateRequest('exchange', null)
   app.decorateRequest('arrived', null)
@@ -67,10 +69,10 @@ export function makeApp(parts: AppParts): FastifyInstance {
   app.addHook('onRequest', async (request, reply) => {
     const exchange = gate.open(request.raw, request.id, parts.now())
     request.exchange = exchange
-    answering.add(request.raw.socket)
+    answers.opened(request.raw.socket, reply.raw)
     // Not Fastify's onResponse: it says nothing of answers that were cut off, and those have to be in the log too.
     reply.raw.once('close', () => {
-      answering.delete(request.raw.socket)
+      answers.closed(request.raw.socket, reply.raw)
       logRequest(parts, request, reply, exchange)
     })
     const result = await gate.arrive(request.raw, request.originalUrl, exchange)
@@ -96,7 +98,7 @@ export function makeApp(parts: AppParts): FastifyInstance {
   for (const event of ['checkContinue', 'checkExpectation']) {
     app.server.on(event, (request, response) => void app.server.emit('request', request, response))
   }
-  app.server.on('connect', (_request, socket) => endWith(socket, refuse('target-not-origin-form')))
+  app.server.on('connect', (_request, socket) => endWith(parts, socket, refuse('target-not-origin-form')))
 
   // Methods that no route has: the gate has answered in onRequest, unless somebody took it out.
   app.setNotFoundHandler((request, reply) => sendRefusal(request, reply, refuse('internal')))
@@ -127,17 +129,46 @@ async function send(reply: FastifyReply, exchange: Exchange | null, answer: Answ
   return answer.status === 204 ? reply.send() : reply.send(Buffer.from(answer.body))
 }
 
+/** The answers under way on each connection: with pipelining there may be several. */
+interface OpenAnswers {
+  opened(socket: Socket, response: ServerResponse): void
+  closed(socket: Socket, response: ServerResponse): void
+  /** True if one of them has begun, or is still due for a request that came whole. */
+  due(socket: Socket): boolean
+}
+
+function openAnswers(): OpenAnswers {
+  const open = new WeakMap<Socket, Set<ServerResponse>>()
+  return {
+    opened(socket, response) {
+      const responses = open.get(socket) ?? new Set()
+      open.set(socket, responses.add(response))
+    },
+    closed: (socket, response) => void open.get(socket)?.delete(response),
+    due: (socket) =>
+      [...(open.get(socket) ?? [])].some((response) => !response.writableFinished && (response.headersSent || response.req.complete)),
+}
+
 /** Whatever the HTTP parser could not read gets an answer in our form and a closed connection (RFC 9112 §9.6). */
-function answerUnreadable(error: Error & { readonly code?: string }, socket: Socket, answering: WeakSet<Socket>): void {
-  // An answer that has begun can't take another one in its middle.
-  if (!socket.writable || error.code === 'ECONNRESET' || answering.has(socket)) socket.destroy()
-  else endWith(socket, refuse(error.code === 'HPE_HEADER_OVERFLOW' ? 'http-headers-too-large' : 'http-unreadable'))
+function answerUnreadable(
+  parts: AppParts,
+  error: Error & { readonly code?: string },
+  socket: Socket,
+  answers: OpenAnswers,
+): void {
+  // An answer that has begun can't take another one in its middle, and one that is due would be taken for this one.
+  if (!socket.writable || error.code === 'ECONNRESET' || answers.due(socket)) socket.destroy()
+  else endWith(parts, socket, refuse(error.code === 'HPE_HEADER_OVERFLOW' ? 'http-headers-too-large' : 'http-unreadable'))
 }
 
 /** Answers on a bare socket, and closes it. */
-function endWith(socket: Duplex, refusal: Refusal): void {
+function endWith(parts: AppParts, socket: Duplex, refusal: Refusal): void {
+  const requestId = parts.requestId()
+  parts.metrics.decided('none', refusal.reason)
   const { status, headers, body } = refusalAnswer(refusal)
-  const lines = Object.entries({ ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' })
+  parts.log.info({ requestId, route: 'none', status, reason: refusal.reason }, 'request')
+  const length = String(Buffer.byteLength(body))
+  const lines = Object.entries({ ...headers, 'x-request-id': requestId, 'content-length': length, connection: 'close' })
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${head}\r\n${body}`)
 }
