@@ -146,7 +146,10 @@ function openAnswers(): OpenAnswers {
     },
     closed: (socket, response) => void open.get(socket)?.delete(response),
     due: (socket) =>
-      [...(open.get(socket) ?? [])].some((response) => !response.writableFinished && (response.headersSent || response.req.complete)),
+      [...(open.get(socket) ?? [])].some(
+        (response) => !response.writableFinished && (response.headersSent || response.req.complete),
+      ),
+  }
 }
 
 /** Whatever the HTTP parser could not read gets an answer in our form and a closed connection (RFC 9112 §9.6). */
