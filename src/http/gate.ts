@@ -199,7 +199,8 @@ async function permitFor(
   const { threadId } = descriptor.ids
   exchange.threadId = threadId
   let facts: Facts = parts.facts
-  for (;;) {
+  // At most: a record, a history, a lost race. Whatever goes on asking has gone wrong, and is refused.
+  for (let turn = 0; turn < 4; turn += 1) {
     const decision = decide(descriptor, principal, parts.rules, facts)
     if (decision.outcome === 'refused') return decision
     if (decision.outcome === 'needs') {
@@ -233,6 +234,7 @@ async function permitFor(
     parts.metrics.claimed('lost-race')
     facts = { ...facts, record: claim.record }
   }
+  throw new Error('a decision that comes to no end')
 }
 
 /** What the runtime answers to a connect with a thread that it never heard of (contract §1). */
