@@ -78,7 +78,7 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
       if (verdict.kind === 'unfit') multiRoute = parts.named
       say(parts.named && verdict.kind === 'unfit' ? null : verdict.why)
     }
-    const pending = verdict.kind !== 'multi-route' && !parts.named
+    const pending = verdict.kind === 'away' || (verdict.kind === 'unfit' && !parts.named)
     timer = setTimeout(() => void ask(), pending ? parts.intervals.pending : parts.intervals.known)
   }
 

@@ -1,0 +1,77 @@
+/**
+ * A request as a hostile caller would write it, as plain data: what fast-check makes, what a counter-example prints, and
+ * what stands in `fixed-cases.test.ts`.
+ */
+
+/** How the runtime is mounted; with a JSON parser before it, Express builds address and body in another way (contract §2). */
+export const ADAPTERS = ['node', 'express', 'express with a JSON parser'] as const
+
+/** Where the runtime is mounted, and where callers find it. */
+export const PLACES = {
+  'base path': { publicPath: '/api/copilotkit', basePath: '/api/copilotkit' },
+  // Whatever stands before a route is then part of nothing: the runtime takes the end of any path.
+  'no base path': { publicPath: '', basePath: '' },
+  'public path before no base path': { publicPath: '/chat', basePath: '' },
+} as const
+
+export type Adapter = (typeof ADAPTERS)[number]
+export type Place = keyof typeof PLACES
+
+/** A request. */
+export interface Case {
+  readonly adapter: Adapter
+  readonly place: Place
+  readonly method: string
+  /** As it stands in the request line. */
+  readonly target: string
+  readonly httpVersion: '1.0' | '1.1'
+  /** Without those that say how long the body is. */
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  /** A character for each byte; null for none at all. */
+  readonly body: string | null
+  readonly chunked: boolean
+}
+
+/** What a case says if it doesn't say otherwise. */
+const USUAL = {
+  adapter: 'node',
+  place: 'base path',
+  method: 'GET',
+  httpVersion: '1.1',
+  headers: [['host', 'gateway.example']],
+  body: null,
+  chunked: false,
+} as const
+
+/** A case of its target and what is unusual about it. */
+export function caseOf(unusual: Partial<Case> & Pick<Case, 'target'>): Case {
+  return { ...USUAL, ...unusual }
+}
+
+/** Writes a case as it would stand in a test. */
+export function caseSource(one: Case): string {
+  const unusual = Object.entries(one).filter(
+    ([key, value]) => JSON.stringify(value) !== JSON.stringify((USUAL as Record<string, unknown>)[key]),
+  )
+  return `caseOf({ ${unusual.map(([key, value]) => `${key}: ${literal(value)}`).join(', ')} })`
+}
+
+/** The bytes of the body. */
+export function bodyBytes(one: Case): Buffer | null {
+  return one.body === null ? null : Buffer.from(one.body, 'latin1')
+}
+
+/** The header lines, with those that frame the body. */
+export function headerPairs(one: Case): readonly (readonly [string, string])[] {
+  if (one.body === null) return one.headers
+  return [...one.headers, one.chunked ? ['transfer-encoding', 'chunked'] : ['content-length', String(one.body.length)]]
+}
+
+function literal(value: unknown): string {
+  const text = JSON.stringify(value).replace(
+    /[\u007f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+  // Single quotes, as everywhere here; what holds one is left to the formatter.
+  return typeof value === 'string' && !text.includes("'") ? `'${text.slice(1, -1).replaceAll('\\"', '"')}'` : text
+}

@@ -1,0 +1,176 @@
+/**
+ * The real gate and the real forwarder between two ends that are played: a caller who is signed in already, and an
+ * upstream connection that keeps what it is told to send. Whose a thread is stands in its id.
+ */
+import type { RouteDescriptor } from '../../src/core/classify.ts'
+import type { Rules } from '../../src/core/decide.ts'
+import type { User } from '../../src/core/principal.ts'
+import { refuse, type Reason } from '../../src/core/reasons.ts'
+import { ROUTE_IDS } from '../../src/core/routes.ts'
+import { makeCursorSeal } from '../../src/http/cursor.ts'
+import { makeForwarder, type Forwarder } from '../../src/http/forward.ts'
+import { makeGate } from '../../src/http/gate.ts'
+import type { OpenStreams } from '../../src/http/open-streams.ts'
+import { makeBudget } from '../../src/http/request-body.ts'
+import { makeThreadList } from '../../src/http/thread-list.ts'
+import type { Upstream, UpstreamRequest } from '../../src/http/upstream.ts'
+import { makeLog } from '../../src/observe/log.ts'
+import type { Metrics } from '../../src/observe/metrics.ts'
+import type { OwnershipStore } from '../../src/store/port.ts'
+import { bodyBytes, headerPairs, PLACES, type Case, type Place } from './case.ts'
+import { incoming, outgoing, type Written } from './message.ts'
+
+/** What the gateway made of a request. */
+export interface Outcome {
+  /** Why it refused; `permitted` where it did not. */
+  readonly reason: Reason | 'permitted'
+  /** What it decided on, where it sent something; with the thread that the body names. */
+  readonly descriptor: RouteDescriptor | undefined
+  /** What it sent, as it would stand on the wire. */
+  readonly sent: readonly Written[]
+}
+
+/** Threads of these are somebody else's, and nobody's; any other thread is the caller's. */
+export const FOREIGN = 'victim'
+export const UNKNOWN = 'new'
+
+/** Small, so that the fuzz can afford to exceed them. */
+export const LIMITS = { body: 65_536, runBody: 1_048_576 }
+
+export const LISTED_ORIGIN = 'https://app.example'
+
+const ALICE: User = {
+  kind: 'user',
+  id: 'corp:alice',
+  issuer: 'corp',
+  subject: 'alice',
+  name: undefined,
+  roles: [],
+  permissions: [],
+}
+
+/** Everything is open to whoever is signed in: what is refused is refused for what it says. */
+const RULES: Rules = {
+  operators: [],
+  routes: Object.fromEntries(
+    ROUTE_IDS.map((id) => [
+      id,
+      { grants: [{ who: ['signed-in'], threads: ['own', 'unknown'], onlyUserScoped: false }], hide: false },
+    ]),
+  ) as unknown as Rules['routes'],
+}
+
+const STORE: OwnershipStore = {
+  owners: async (_scope, ids) => {
+    const known = ids.filter((id) => !id.startsWith(UNKNOWN))
+    return new Map(known.map((id) => [id, { owner: id.startsWith(FOREIGN) ? 'corp:bob' : ALICE.id, deleted: false }]))
+  },
+  claim: async () => ({ outcome: 'own', registration: null }),
+  settle: async () => false,
+  rename: async () => {},
+  bury: async () => {},
+  isEmpty: async () => false,
+  secret: async () => new Uint8Array(32),
+  close: async () => {},
+}
+
+const METRICS: Metrics = {
+  decided: () => {},
+  upstreamFailed: () => {},
+  claimed: () => {},
+  streamOpened: () => {},
+  streamClosed: () => {},
+  dropped: () => {},
+  keyFetchFailed: () => {},
+  expose: () => Promise.reject(new Error('nobody asks')),
+}
+
+/** Makes a gateway at a place. It takes one request after the other. */
+export function makeGateUnderTest(place: Place): (one: Case) => Promise<Outcome> {
+  const { publicPath, basePath } = PLACES[place]
+  let sent: Written[] = []
+  let descriptor: RouteDescriptor | undefined
+  const upstream = {
+    send: async (request: UpstreamRequest) => {
+      sent.push(await onTheWire(request))
+      // Whatever the upstream answers is not the question here.
+      return { outcome: 'failed', refusal: refuse('upstream-unreachable'), maybeSent: true, detail: 'played' } as const
+    },
+  } as unknown as Upstream
+  const headerRules = { server: { 'x-server': 'yes' }, forward: ['x-tenant'], forwardAuthorization: true }
+  const log = makeLog('silent')
+  const real = makeForwarder({
+    upstream,
+    basePath,
+    headerRules,
+    claims: { settle: async () => {} },
+    streams: {} as OpenStreams,
+    metrics: METRICS,
+    log,
+  })
+  const forwarder: Forwarder = {
+    ...real,
+    ask: (permit, ...rest) => {
+      descriptor = permit.descriptor
+      return real.ask(permit, ...rest)
+    },
+    pass: (permit, ...rest) => {
+      descriptor = permit.descriptor
+      return real.pass(permit, ...rest)
+    },
+  }
+  const facts = { userScoped: false, unknownThread: 'claim' } as const
+  const gate = makeGate({
+    publicPath,
+    cors: { origins: [LISTED_ORIGIN], credentials: false },
+    authenticate: async () => ALICE,
+    rules: RULES,
+    bodies: { forwardedProps: new Set(['tenant']), state: 'pass' },
+    facts,
+    scope: '',
+    limits: LIMITS,
+    budget: makeBudget(16 * LIMITS.runBody),
+    store: STORE,
+    transport: { known: () => true, mode: () => 'sse' },
+    headerRules,
+    forwarder,
+    list: makeThreadList({ store: STORE, scope: '', rules: RULES, facts, forwarder, seal: makeCursorSeal(new Uint8Array(32)) }),
+    askHistory: async () => 'none',
+    onFault: (error) => {
+      throw error
+    },
+    onHistoryUntold: () => {},
+    onDropped: () => {},
+    metrics: METRICS,
+    clock: () => 0,
+    isShuttingDown: () => false,
+  })
+  return async (one) => {
+    sent = []
+    descriptor = undefined
+    const { method, target, httpVersion } = one
+    const message = incoming({ method, target, httpVersion, headers: headerPairs(one), body: bodyBytes(one) })
+    const exchange = gate.open(message, 'fuzz', 0)
+    const arrived = await gate.arrive(message, target, exchange)
+    if ('outcome' in arrived)
+      await gate.proceed(
+        arrived,
+        message,
+        outgoing(message, () => {}),
+        exchange,
+      )
+    if (sent.length > 0) return { reason: 'permitted', descriptor, sent }
+    const { reason } = exchange
+    if (reason === undefined) throw new Error('the gateway answered without saying why')
+    return { reason, descriptor, sent }
+  }
+}
+
+/** A request to the upstream with what the HTTP client adds to it. */
+async function onTheWire({ method, target, headers, body }: UpstreamRequest): Promise<Written> {
+  const lines: [string, string][] = [['host', 'runtime.internal:4000'], ...Object.entries(headers)]
+  if (body === undefined) return { method, target, headers: lines, body: null }
+  if (body instanceof Uint8Array) return { method, target, headers: [...lines, ['content-length', String(body.length)]], body }
+  const bytes = Buffer.concat((await body.toArray()) as Buffer[])
+  return { method, target, headers: lines, body: bytes }
+}

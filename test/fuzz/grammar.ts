@@ -1,0 +1,83 @@
+/**
+ * The grammar of cases: a route of the real runtime, spelled as it should be or not, with the method, header lines and
+ * body that belong to it or not. Without chains, so that a counter-example shrinks part by part.
+ */
+import fc from 'fast-check'
+import { ROUTES, type Route } from '../../src/core/routes.ts'
+import { ADAPTERS, PLACES, type Adapter, type Case, type Place } from './case.ts'
+import { anyBody, fittingBody, hugeBody } from './grammar-body.ts'
+import { LISTED_ORIGIN } from './gate-under-test.ts'
+import { HOST, jsonType, linesEdits, recordingType, type Line } from './grammar-headers.ts'
+import { spelling } from './grammar-target.ts'
+
+// prettier-ignore
+const methods = ['GET', 'POST', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'PUT', 'TRACE', 'get', 'Post', 'patch', 'PROPFIND', 'QUERY', 'PURGE', 'LINK']
+
+const method: fc.Arbitrary<(route: Route) => string> = fc.oneof(
+  { arbitrary: fc.constant((route: Route) => route.method), weight: 14 },
+  { arbitrary: fc.constantFrom(...methods).map((name) => () => name), weight: 2 },
+)
+
+// What is about a thread matters most, and survives least: more often.
+const route = fc.constantFrom(
+  ...ROUTES,
+  ...ROUTES.filter((row) => row.thread !== undefined || row.query.length > 0),
+  ...ROUTES.filter((row) => row.thread === 'body'),
+)
+
+const preflight: fc.Arbitrary<readonly Line[] | null> = fc.oneof(
+  { arbitrary: fc.constant(null), weight: 100 },
+  {
+    arbitrary: fc.constantFrom(LISTED_ORIGIN, 'https://evil.example').map((origin): readonly Line[] => [
+      ['origin', origin],
+      ['access-control-request-method', 'POST'],
+    ]),
+    weight: 1,
+  },
+)
+
+/** Requests to runtimes that are mounted in these ways. */
+export function casesFor(adapters: readonly Adapter[], places: readonly Place[]): fc.Arbitrary<Case> {
+  return fc
+    .record({
+      adapter: fc.constantFrom(...adapters),
+      place: fc.constantFrom(...places),
+      route,
+      method,
+      spelling,
+      body: fc.oneof(
+        { arbitrary: fittingBody, weight: 280 },
+        { arbitrary: anyBody, weight: 20 },
+        { arbitrary: hugeBody, weight: 2 },
+      ),
+      jsonType,
+      recordingType,
+      linesEdits,
+      preflight,
+      chunked: fc.oneof({ arbitrary: fc.constant(false), weight: 5 }, { arbitrary: fc.constant(true), weight: 1 }),
+      httpVersion: fc.oneof(
+        { arbitrary: fc.constant('1.1' as const), weight: 30 },
+        { arbitrary: fc.constant('1.0' as const), weight: 1 },
+      ),
+    })
+    .map((parts): Case => {
+      const { route } = parts
+      const body = parts.body(route)
+      const type = body?.startsWith('--') === true ? parts.recordingType : parts.jsonType
+      // The client names the type also where it sends nothing (contract §4, stop).
+      const lines: readonly Line[] = body === null && route.body.kind === 'none' ? [HOST] : [HOST, ['content-type', type]]
+      return {
+        adapter: parts.adapter,
+        place: parts.place,
+        method: parts.preflight === null ? parts.method(route) : 'OPTIONS',
+        target: parts.spelling(route, PLACES[parts.place].publicPath),
+        httpVersion: parts.httpVersion,
+        headers: parts.linesEdits.reduce<readonly Line[]>((all, change) => change(all), [...lines, ...(parts.preflight ?? [])]),
+        body,
+        chunked: parts.chunked,
+      }
+    })
+}
+
+/** Any request to any of them. */
+export const anyCase = casesFor(ADAPTERS, Object.keys(PLACES) as Place[])

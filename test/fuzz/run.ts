@@ -1,0 +1,70 @@
+/** Runs a property over many cases, and reports how it went: the counts, or a counter-example shrunk to be pasted. */
+import fc from 'fast-check'
+import { caseSource, type Case } from './case.ts'
+import type { Finding } from './differential.ts'
+import { hush } from './judge.ts'
+import { makeTally, type Tally } from './tally.ts'
+
+/** How a run went. */
+export interface Report {
+  readonly tally: Tally
+  readonly seed: number
+  /** What broke the property, with what to do; null if nothing did. */
+  readonly counterExample: string | null
+}
+
+/** What to run. */
+export interface Run {
+  readonly arbitrary: fc.Arbitrary<Case>
+  readonly examine: (one: Case) => Promise<Finding>
+  readonly cases: number
+  readonly seed: number
+  /** Called after each case. */
+  readonly onCase?: (tally: Tally) => void
+}
+
+/** Runs. Cases are made one after the other, so a seed makes the same ones again. */
+export async function run({ arbitrary, examine, cases, seed, onCase }: Run): Promise<Report> {
+  const tally = makeTally()
+  const speak = hush()
+  try {
+    const details = await fc.check(
+      fc.asyncProperty(arbitrary, async (one) => {
+        const finding = await examine(one)
+        tally.add(finding)
+        onCase?.(tally)
+        return finding.faults.length === 0
+      }),
+      { numRuns: cases, seed },
+    )
+    const smallest = details.counterexample?.[0]
+    const counterExample = smallest === undefined ? null : await describe(smallest, examine, seed)
+    return { tally, seed, counterExample }
+  } finally {
+    speak()
+  }
+}
+
+async function describe(one: Case, examine: Run['examine'], seed: number): Promise<string> {
+  const faults = await examine(one).then(
+    (finding) => finding.faults,
+    (error: unknown) => [String(error)],
+  )
+  return [
+    ...faults,
+    '',
+    `seed ${seed}; for test/fuzz/fixed-cases.test.ts:`,
+    '',
+    `void test(${JSON.stringify(faults[0] ?? 'it is not always so')}, async (t) => {`,
+    `  t.same((await examine(${caseSource(one)})).faults, [])`,
+    '})',
+  ].join('\n')
+}
+
+/** The seed that the environment names, or any. */
+export function seedOfEnvironment(): number {
+  const named = process.env['THREADWARDEN_FUZZ_SEED']
+  if (named === undefined || named === '') return Math.floor(Math.random() * 0x7fff_ffff)
+  if (!/^-?\d+$/.test(named)) throw new Error('THREADWARDEN_FUZZ_SEED is not a whole number')
+  return Number(named)
+}

@@ -1,0 +1,122 @@
+/** The first run claims a thread; the claim goes again exactly where the run certainly did not start (design "Claims"). */
+import { test } from 'tap'
+import { call, codeOf, runInput } from '../support/client.ts'
+import { gateBefore, gated } from '../support/gated.ts'
+import { head, openRaw } from '../support/raw.ts'
+import { startRawUpstream } from '../support/raw-upstream.ts'
+import { owners, rows } from '../support/rows.ts'
+import { events, json } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
+
+void test('the row is there before the run is sent, and provisional until the run is confirmed', async (t) => {
+  const { base, alice, upstream, gateway } = await gated(t)
+  let before: unknown
+  upstream.answer((request, response) => {
+    before = rows(gateway.folder).map((row) => [row.thread_id, row.user_id, row.provisional, row.pending])
+    return events({ type: 'RUN_STARTED' })(request, response)
+  })
+  await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1') })
+  t.same(before, [['t1', 'corp:alice', 1, 1]])
+  t.match(rows(gateway.folder), [{ thread_id: 't1', user_id: 'corp:alice', provisional: 0, pending: 0, deleted_at: null }])
+})
+
+void test('the head of a 2xx confirms: the stream need not end', async (t) => {
+  const { gateway, alice } = await gated(t, (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {}\n\n')
+  })
+  const connection = await openRaw(gateway.url)
+  const body = JSON.stringify(runInput('t1'))
+  connection.write(
+    head(
+      'POST /api/copilotkit/agent/default/run HTTP/1.1',
+      'Host: a',
+      `Authorization: Bearer ${alice}`,
+      'Content-Type: application/json',
+      `Content-Length: ${body.length}`,
+    ) + body,
+  )
+  await connection.until('data: {}')
+  t.match(rows(gateway.folder), [{ thread_id: 't1', provisional: 0 }])
+  connection.destroy()
+})
+
+void test('a run that the upstream refused releases the thread, and somebody else may claim it', async (t) => {
+  const { base, alice, bob, upstream, gateway } = await gated(t)
+  for (const status of [400, 401, 403, 404, 409, 413, 422, 429]) {
+    const threadId = `t${status}`
+    upstream.answer(json({ error: 'no' }, status))
+    t.equal((await call(`${base}/agent/default/run`, { token: alice, body: runInput(threadId) })).status, status)
+    t.same(owners(gateway.folder), [], `${status} leaves nothing`)
+  }
+  upstream.answer(events())
+  t.equal((await call(`${base}/agent/default/run`, { token: bob, body: runInput('t404') })).status, 200)
+  t.same(owners(gateway.folder), ['t404=corp:bob'])
+  t.equal(codeOf(await call(`${base}/agent/default/run`, { token: alice, body: runInput('t404') })), 'not-owner')
+})
+
+void test('a connection that was refused releases the thread', async (t) => {
+  const gone = await startRawUpstream(() => {})
+  await gone.close()
+  const { base, alice, gateway } = await gateBefore(t, gone.url)
+  t.equal((await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1') })).status, 502)
+  t.same(owners(gateway.folder), [])
+})
+
+void test('after 408, 499, a 5xx, a 3xx or a page the run may be going on: the claim stays', async (t) => {
+  const { base, alice, bob, upstream, gateway } = await gated(t)
+  for (const status of [408, 499, 500, 502, 503, 504, 302]) {
+    upstream.answer(json({ error: 'no' }, status))
+    await call(`${base}/agent/default/run`, { token: alice, body: runInput(`t${status}`) })
+    t.ok(owners(gateway.folder).includes(`t${status}=corp:alice`), String(status))
+    t.equal(codeOf(await call(`${base}/agent/default/run`, { token: bob, body: runInput(`t${status}`) })), 'not-owner')
+  }
+})
+
+void test('after a time-out the claim stays', async (t) => {
+  const { base, alice, gateway } = await gated(t, () => {}, { config: { upstream: { timeouts: { headers: '1s' } } } })
+  t.equal((await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1') })).status, 504)
+  t.same(owners(gateway.folder), ['t1=corp:alice'])
+})
+
+void test('after a reset the claim stays', async (t) => {
+  const upstream = await startRawUpstream((socket) => socket.resetAndDestroy())
+  t.teardown(() => upstream.close())
+  const { base, alice, gateway } = await gateBefore(t, upstream.url)
+  t.equal((await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1') })).status, 502)
+  t.same(owners(gateway.folder), ['t1=corp:alice'])
+})
+
+void test('a caller who leaves after the run was sent keeps the claim', async (t) => {
+  const { base, alice, upstream, gateway } = await gated(t, () => {})
+  const leaving = new AbortController()
+  const run = fetch(`${base}/agent/default/run`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${alice}`, 'content-type': 'application/json' },
+    body: JSON.stringify(runInput('t1')),
+    signal: leaving.signal,
+  })
+  await upstream.arrived(1)
+  leaving.abort()
+  await t.rejects(run)
+  await until(() => rows(gateway.folder)[0]?.provisional === 0)
+  t.same(owners(gateway.folder), ['t1=corp:alice'])
+  await until(() => upstream.requests[0]!.left())
+})
+
+void test('a caller who leaves before the body is whole claims nothing', async (t) => {
+  const { gateway, alice, upstream } = await gated(t)
+  const connection = await openRaw(gateway.url)
+  connection.write(
+    head(
+      'POST /api/copilotkit/agent/default/run HTTP/1.1',
+      'Host: a',
+      `Authorization: Bearer ${alice}`,
+      'Content-Type: application/json',
+      'Content-Length: 1000',
+    ) + '{"threadId":"t1",',
+  )
+  connection.socket.end()
+  await connection.ended()
+  t.same(owners(gateway.folder), [])
+  t.same(upstream.requests, [])
+})

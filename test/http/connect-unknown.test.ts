@@ -1,0 +1,43 @@
+/** A fresh page connects to a thread that nobody owns yet: it gets what a new thread has, and the upstream is not asked. */
+import { test } from 'tap'
+import { call, codeOf, runInput } from '../support/client.ts'
+import { gateBefore, gated } from '../support/gated.ts'
+import { events, INFO, json, startUpstream } from '../support/upstream.ts'
+
+void test('connect with an unknown id is an empty event stream, in every setting', async (t) => {
+  for (const unknownThread of ['claim', 'verify', 'deny']) {
+    const { base, alice, upstream } = await gated(t, events({ type: 'SECRET' }), { config: { ownership: { unknownThread } } })
+    const answer = await call(`${base}/agent/default/connect`, { token: alice, body: runInput('t1') })
+    t.equal(answer.status, 200)
+    t.equal(answer.headers.get('content-type'), 'text/event-stream')
+    t.equal(answer.headers.get('cache-control'), 'no-cache, no-transform')
+    t.equal(answer.headers.get('x-accel-buffering'), 'no')
+    t.equal(answer.text, '')
+    t.same(upstream.requests, [])
+  }
+})
+
+void test('where /info names the managed platform it is a 204', async (t) => {
+  for (const info of [
+    { ...INFO, mode: 'intelligence' },
+    { ...INFO, mode: undefined, intelligence: { wsUrl: 'wss://x' } },
+  ]) {
+    const upstream = await startUpstream(events())
+    t.teardown(() => upstream.close())
+    upstream.answerQuestions(json(info))
+    const { base, alice, gateway } = await gateBefore(t, upstream.url, { config: { upstream: { transport: 'auto' } } })
+    await gateway.ready()
+    const answer = await call(`${base}/agent/default/connect`, { token: alice, body: runInput('t1') })
+    t.equal(answer.status, 204)
+    t.equal(answer.text, '')
+    t.same(upstream.requests, [])
+  }
+})
+
+void test('connect with a known id reaches the upstream for its owner alone', async (t) => {
+  const { base, alice, bob, upstream } = await gated(t, events({ type: 'RUN_STARTED' }))
+  await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1') })
+  t.match((await call(`${base}/agent/default/connect`, { token: alice, body: runInput('t1') })).text, 'RUN_STARTED')
+  t.equal(codeOf(await call(`${base}/agent/default/connect`, { token: bob, body: runInput('t1') })), 'not-owner')
+  t.equal(upstream.requests.length, 2)
+})

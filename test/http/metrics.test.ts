@@ -1,0 +1,126 @@
+/** The figures of /metrics: each request one decision, by route and reason, and no label that a caller chose. */
+import { test } from 'tap'
+import { call, runInput } from '../support/client.ts'
+import { openRun } from '../support/event-stream.ts'
+import { gateBefore, gated, type Gated } from '../support/gated.ts'
+import { startRawUpstream } from '../support/raw-upstream.ts'
+import { events, json } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
+
+/** Lines of our own figures that are not zero, by name and labels. */
+async function figures({ gateway }: Gated): Promise<Record<string, number>> {
+  const { text } = await call(`${gateway.healthUrl}/metrics`)
+  const lines = text.split('\n').filter((line) => line.startsWith('threadwarden_') && !line.endsWith(' 0'))
+  return Object.fromEntries(
+    lines.map((line) => [line.slice('threadwarden_'.length, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]),
+  )
+}
+
+const decisions = (all: Record<string, number>): Record<string, number> =>
+  Object.fromEntries(Object.entries(all).filter(([name]) => name.startsWith('decisions_total')))
+
+void test('every request is one decision, by route and reason', async (t) => {
+  const gate = await gated(t, events())
+  const { base, alice, bob, upstream } = gate
+  await call(`${base}/info`)
+  await call(`${base}/info`, { token: 'nonsense' })
+  await call(`${base}//`, { token: alice })
+  await call(`${base}/nowhere`, { token: alice })
+  await call(`${base}/info`, { method: 'DELETE', token: alice })
+  await call(`${base}/info`, { token: alice })
+  await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1') })
+  await call(`${base}/agent/default/run`, { token: bob, body: runInput('t1') })
+  await call(`${base}/agent/default/run`, { token: alice, body: {} })
+  await call(`${base}/threads/clear`, { method: 'POST', token: alice })
+  upstream.answer(json({ threads: [] }))
+  await call(`${base}/threads`, { token: alice })
+  t.same(decisions(await figures(gate)), {
+    'decisions_total{route="none",reason="credential-missing"}': 1,
+    'decisions_total{route="none",reason="token-malformed"}': 1,
+    'decisions_total{route="none",reason="target-empty-segment"}': 1,
+    'decisions_total{route="none",reason="route-unknown"}': 1,
+    'decisions_total{route="none",reason="method-not-allowed"}': 1,
+    'decisions_total{route="info",reason="permitted"}': 1,
+    'decisions_total{route="agent/run",reason="permitted"}': 1,
+    'decisions_total{route="agent/run",reason="thread-foreign"}': 1,
+    'decisions_total{route="agent/run",reason="thread-id-invalid"}': 1,
+    'decisions_total{route="threads/clear",reason="operator-only"}': 1,
+    'decisions_total{route="threads/list",reason="permitted"}': 1,
+  })
+})
+
+void test('a list whose query is refused was not permitted', async (t) => {
+  const gate = await gated(t)
+  await call(`${gate.base}/threads?limit=0`, { token: gate.alice })
+  t.same(decisions(await figures(gate)), { 'decisions_total{route="threads/list",reason="query-limit-invalid"}': 1 })
+})
+
+void test('what the parser refuses is counted as well', async (t) => {
+  const gate = await gated(t)
+  await call(gate.gateway.url, { headers: { 'x-pad': 'x'.repeat(30_000) } })
+  t.same(decisions(await figures(gate)), { 'decisions_total{route="none",reason="http-headers-too-large"}': 1 })
+})
+
+void test('what the upstream fails to give is counted by reason', async (t) => {
+  const gate = await gated(t, json({}, 302))
+  const { base, alice, upstream } = gate
+  await call(`${base}/info`, { token: alice })
+  upstream.answer((_request, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('x'))
+  await call(`${base}/info`, { token: alice })
+  upstream.answer((_request, response) => void response.destroy())
+  await call(`${base}/info`, { token: alice })
+  upstream.answer(json({ items: [] }))
+  await call(`${base}/threads`, { token: alice })
+  await upstream.close()
+  await call(`${base}/info`, { token: alice })
+  t.match(await figures(gate), {
+    'upstream_errors_total{reason="upstream-redirect"}': 1,
+    'upstream_errors_total{reason="upstream-html"}': 1,
+    'upstream_errors_total{reason="upstream-broke-off"}': 1,
+    'upstream_errors_total{reason="upstream-list-unreadable"}': 1,
+    'upstream_errors_total{reason="upstream-unreachable"}': 1,
+  })
+})
+
+void test('claims are counted when they are made and when they are taken back', async (t) => {
+  const gate = await gated(t, events())
+  const run = (id: string) => call(`${gate.base}/agent/default/run`, { token: gate.alice, body: runInput(id) })
+  await run('t1')
+  await run('t1')
+  t.match(await figures(gate), { 'claims_total{outcome="new"}': 1 })
+  gate.upstream.answer(json({}, 400))
+  await run('t2')
+  t.match(await figures(gate), { 'claims_total{outcome="new"}': 2, 'claims_total{outcome="released"}': 1 })
+  await run('t1')
+  t.equal((await figures(gate))['claims_total{outcome="released"}'], 1, 'a refused run on a thread of old takes nothing back')
+})
+
+void test('open streams are counted while they are open', async (t) => {
+  const gate = await gated(t, (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n')
+  })
+  const connection = await openRun(gate)
+  await connection.until('data: 1')
+  t.equal((await figures(gate))['open_streams'], 1)
+  connection.destroy()
+  await until(async () => (await figures(gate))['open_streams'] === undefined)
+})
+
+void test('no token, user id, thread id, agent id, path or host is in it', async (t) => {
+  const gone = await startRawUpstream(() => {})
+  await gone.close()
+  const gate = await gateBefore(t, gone.url)
+  const { base, alice, bob } = gate
+  for (const token of [alice, bob]) {
+    await call(`${base}/agent/my-agent/run`, {
+      token,
+      body: runInput('my-thread', 'my-words', { my_key: 1, forwardedProps: { my_prop: 1 } }),
+    })
+    await call(`${base}/threads/my-thread/messages?my_query=1`, { token })
+    await call(`${base}/my-path`, { token })
+    await call(`${base}/threads?agentId=my-agent`, { token })
+  }
+  const { text, headers } = await call(`${gate.gateway.healthUrl}/metrics`)
+  t.match(headers.get('content-type'), /^text\/plain/)
+  for (const secret of ['alice', 'bob', 'corp', 'my-', 'my_', alice, bob, new URL(gone.url).port]) t.notMatch(text, secret)
+})
