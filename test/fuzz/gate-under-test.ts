@@ -35,7 +35,7 @@ export const FOREIGN = 'victim'
 export const UNKNOWN = 'new'
 
 /** Small, so that the fuzz can afford to exceed them. */
-export const LIMITS = { body: 65_536, runBody: 1_048_576 }
+export const LIMITS = { body: 262_144, runBody: 1_048_576 }
 
 export const LISTED_ORIGIN = 'https://app.example'
 
@@ -60,9 +60,9 @@ const RULES: Rules = {
   ) as unknown as Rules['routes'],
 }
 
-const STORE: OwnershipStore = {
+const makeStore = (unknown: string | null): OwnershipStore => ({
   owners: async (_scope, ids) => {
-    const known = ids.filter((id) => !id.startsWith(UNKNOWN))
+    const known = unknown === null ? ids : ids.filter((id) => !id.startsWith(unknown))
     return new Map(known.map((id) => [id, { owner: id.startsWith(FOREIGN) ? 'corp:bob' : ALICE.id, deleted: false }]))
   },
   claim: async () => ({ outcome: 'own', registration: null }),
@@ -72,7 +72,7 @@ const STORE: OwnershipStore = {
   isEmpty: async () => false,
   secret: async () => new Uint8Array(32),
   close: async () => {},
-}
+})
 
 const METRICS: Metrics = {
   decided: () => {},
@@ -85,8 +85,12 @@ const METRICS: Metrics = {
   expose: () => Promise.reject(new Error('nobody asks')),
 }
 
-/** Makes a gateway at a place. It takes one request after the other. */
-export function makeGateUnderTest(place: Place): (one: Case) => Promise<Outcome> {
+/**
+ * Makes a gateway at a place. It takes one request after the other.
+ * @param unknown how the ids begin of threads that nobody owns; null for none
+ */
+export function makeGateUnderTest(place: Place, unknown: string | null = UNKNOWN): (one: Case) => Promise<Outcome> {
+  const store = makeStore(unknown)
   const { publicPath, basePath } = PLACES[place]
   let sent: Written[] = []
   let descriptor: RouteDescriptor | undefined
@@ -130,11 +134,11 @@ export function makeGateUnderTest(place: Place): (one: Case) => Promise<Outcome>
     scope: '',
     limits: LIMITS,
     budget: makeBudget(16 * LIMITS.runBody),
-    store: STORE,
+    store,
     transport: { known: () => true, mode: () => 'sse' },
     headerRules,
     forwarder,
-    list: makeThreadList({ store: STORE, scope: '', rules: RULES, facts, forwarder, seal: makeCursorSeal(new Uint8Array(32)) }),
+    list: makeThreadList({ store, scope: '', rules: RULES, facts, forwarder, seal: makeCursorSeal(new Uint8Array(32)) }),
     askHistory: async () => 'none',
     onFault: (error) => {
       throw error

@@ -74,7 +74,7 @@ export function casesFor(adapters: readonly Adapter[], places: readonly Place[])
         httpVersion: parts.httpVersion,
         headers: parts.linesEdits.reduce<readonly Line[]>((all, change) => change(all), [...lines, ...(parts.preflight ?? [])]),
         body,
-        chunked: parts.chunked,
+        chunked: parts.chunked && body !== null,
       }
     })
 }

@@ -68,7 +68,7 @@ export function mountRuntime(
   const runtime = new runtimePackage.CopilotRuntime({ agents, exposeMemoryRoutes: true, debug: true })
   const hooks = {
     async onBeforeHandler({ request, route }: HookContext): Promise<never> {
-      const body = await request.json().catch(() => undefined)
+      const body = isRecording(request, route) ? undefined : await request.json().catch(() => undefined)
       resolved({ route, method: request.method, query: [...new URL(request.url).searchParams], body }, request)
       // eslint-disable-next-line @typescript-eslint/only-throw-error -- a response is how a hook answers
       throw new Response('{}', { status: 200, headers: { 'content-type': 'application/json', 'x-judged': 'yes' } })
@@ -87,6 +87,12 @@ export function mountRuntime(
   return application
 }
 
+/** True for a body that the runtime reads as a form. It looks for lower case alone; the gateway writes that. */
+function isRecording(request: Request, route: Resolution['route']): boolean {
+  const type = request.headers.get('content-type')?.toLowerCase() ?? ''
+  return route.method === 'transcribe' && type.includes('multipart/form-data')
+}
+
 /** Asks a runtime that is mounted in one way what it makes of requests, one after the other. */
 export function makeJudge(adapter: Adapter, place: Place): (written: Written) => Promise<Verdict> {
   let resolution: Resolution | undefined
@@ -103,9 +109,15 @@ export function makeJudge(adapter: Adapter, place: Place): (written: Written) =>
   }
 }
 
+const { error, warn } = console
+let hushed = 0
+
 /** Silences what the runtime says on the console of each request that it can't read. Gives what ends the silence. */
 export function hush(): () => void {
-  const { error, warn } = console
+  hushed += 1
   Object.assign(console, { error: () => {}, warn: () => {} })
-  return () => void Object.assign(console, { error, warn })
+  return () => {
+    hushed -= 1
+    if (hushed === 0) Object.assign(console, { error, warn })
+  }
 }

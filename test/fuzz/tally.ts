@@ -6,6 +6,8 @@ import type { Finding } from './differential.ts'
 export interface Tally {
   add(finding: Finding): void
   readonly cases: number
+  /** How many cases the upstream was to serve, on any route. */
+  readonly served: number
   /** How many cases on a route the upstream was to serve. */
   permitted(route: string): number
   /** How many cases were refused for a reason. */
@@ -29,6 +31,9 @@ export function makeTally(): Tally {
     },
     get cases() {
       return cases
+    },
+    get served() {
+      return sum(permitted)
     },
     permitted: (route) => permitted.get(route) ?? 0,
     refused: (reason) => refused.get(reason) ?? 0,
