@@ -76,7 +76,7 @@ function scan(text: string): Shape | Refusal {
   let withBackslash = 0
   let depth = 0
   let values = 0
-  let escapedString = ''
+  let backslashKey = false
   let escape = text.indexOf('\\')
   for (let at = 0; at < text.length; at += 1) {
     switch (text.charCodeAt(at)) {
@@ -84,13 +84,15 @@ function scan(text: string): Shape | Refusal {
         const end = endOfString(text, at)
         while (escape !== -1 && escape < at) escape = text.indexOf('\\', at)
         // Only escaped keys can be misread; a key is short, a value may be megabytes.
-        escapedString = escape !== -1 && escape < end && end - at < MAX_KEY_LENGTH ? text.slice(at + 1, end) : ''
+        const escaped = escape !== -1 && escape < end && end - at < MAX_KEY_LENGTH
+        backslashKey = escaped && standsForBackslash(text.slice(at + 1, end))
         at = end
         break
       }
       case 0x3a: // :
         members += 1
-        if (standsForBackslash(escapedString)) withBackslash += 1
+        if (backslashKey) withBackslash += 1
+        backslashKey = false
         break
       case 0x2c: // ,
         values += 1

@@ -4,8 +4,7 @@
  * original (library defaults that bite: design, last section).
  */
 import { STATUS_CODES, type ServerResponse } from 'node:http'
-import type { Duplex } from 'node:stream'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import proxy from '@fastify/http-proxy'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { refuse, type Refusal } from '../core/reasons.ts'
@@ -46,6 +45,7 @@ const REQUEST_TIMEOUT_MS = 300_000
 export function makeApp(parts: AppParts): FastifyInstance {
   const { gate, log } = parts
   const answers = openAnswers()
+  const closing = new WeakSet<Socket>()
   const app = fastify({
     // One line a request, written below from what the gate learnt.
     logger: false,
@@ -67,13 +67,18 @@ export function makeApp(parts: AppParts): FastifyInstance {
   app.removeAllContentTypeParsers()
 
   app.addHook('onRequest', async (request, reply) => {
+    // Where the end of a request can't be trusted, what comes behind it is none (RFC 9112 §11.2).
+    if (closing.has(request.raw.socket)) return reply.hijack()
     const exchange = gate.open(request.raw, request.id, parts.now())
     request.exchange = exchange
+    if (exchange.headerFault !== null) closing.add(request.raw.socket)
+    // A socket that is gone no longer knows its address.
+    const client = request.ip
     answers.opened(request.raw.socket, reply.raw)
     // Not Fastify's onResponse: it says nothing of answers that were cut off, and those have to be in the log too.
     reply.raw.once('close', () => {
       answers.closed(request.raw.socket, reply.raw)
-      logRequest(parts, request, reply, exchange)
+      logRequest(parts, request, reply, exchange, client)
     })
     const result = await gate.arrive(request.raw, request.originalUrl, exchange)
     if ('outcome' in result) request.arrived = result
@@ -98,7 +103,11 @@ export function makeApp(parts: AppParts): FastifyInstance {
   for (const event of ['checkContinue', 'checkExpectation']) {
     app.server.on(event, (request, response) => void app.server.emit('request', request, response))
   }
-  app.server.on('connect', (_request, socket) => endWith(parts, socket, refuse('target-not-origin-form')))
+  app.server.on('connect', (_request, socket) => {
+    if (socket instanceof Socket) answerOutside(parts, socket, refuse('target-not-origin-form'), answers)
+    else socket.destroy()
+  })
+  )
 
   // Methods that no route has: the gate has answered in onRequest, unless somebody took it out.
   app.setNotFoundHandler((request, reply) => sendRefusal(request, reply, refuse('internal')))
@@ -152,6 +161,9 @@ function openAnswers(): OpenAnswers {
   }
 }
 
+/** Time for an answer to reach a caller who does not close the connection, in milliseconds. */
+const LAST_WORDS_MS = 1000
+
 /** Whatever the HTTP parser could not read gets an answer in our form and a closed connection (RFC 9112 §9.6). */
 function answerUnreadable(
   parts: AppParts,
@@ -159,33 +171,47 @@ function answerUnreadable(
   socket: Socket,
   answers: OpenAnswers,
 ): void {
-  // An answer that has begun can't take another one in its middle, and one that is due would be taken for this one.
-  if (!socket.writable || error.code === 'ECONNRESET' || answers.due(socket)) socket.destroy()
-  else endWith(parts, socket, refuse(error.code === 'HPE_HEADER_OVERFLOW' ? 'http-headers-too-large' : 'http-unreadable'))
+  const reason = error.code === 'HPE_HEADER_OVERFLOW' ? 'http-headers-too-large' : 'http-unreadable'
+  if (error.code === 'ECONNRESET') socket.destroy()
+  else answerOutside(parts, socket, refuse(reason), answers)
 }
 
-/** Answers on a bare socket, and closes it. */
-function endWith(parts: AppParts, socket: Duplex, refusal: Refusal): void {
+/**
+ * Answers where no request is, and closes the connection. Whatever the caller does then, the socket is gone soon: it
+ * belongs to no parser any more, so no time-out of the server's and no drain would find it.
+ */
+function answerOutside(parts: AppParts, socket: Socket, refusal: Refusal, answers: OpenAnswers): void {
+  socket.on('error', () => socket.destroy())
+  // An answer that has begun can't take another one in its middle, and one that is due would be taken for this one.
+  if (!socket.writable || answers.due(socket)) {
+    socket.destroy()
+    return
+  }
   const requestId = parts.requestId()
   parts.metrics.decided('none', refusal.reason)
   const { status, headers, body } = refusalAnswer(refusal)
-  parts.log.info({ requestId, route: 'none', status, reason: refusal.reason }, 'request')
+  parts.log.info({ requestId, client: socket.remoteAddress, route: 'none', status, reason: refusal.reason }, 'request')
   const length = String(Buffer.byteLength(body))
   const lines = Object.entries({ ...headers, 'x-request-id': requestId, 'content-length': length, connection: 'close' })
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${head}\r\n${body}`)
+  // Its end is only seen by somebody who reads.
+  socket.resume()
+  const cut = setTimeout(() => socket.destroy(), LAST_WORDS_MS)
+  socket.once('close', () => clearTimeout(cut))
 }
 
-function logRequest(parts: AppParts, request: FastifyRequest, reply: FastifyReply, exchange: Exchange): void {
+function logRequest(parts: AppParts, request: FastifyRequest, reply: FastifyReply, exchange: Exchange, client: string): void {
   parts.log.info(
     {
       requestId: exchange.id,
-      client: request.ip,
+      client,
       method: request.method,
       route: exchange.route,
       thread: exchange.threadId,
       principal: exchange.principal?.id,
-      status: reply.raw.statusCode,
+      // An answer that never began has no status, whatever its default says.
+      status: reply.raw.headersSent ? reply.raw.statusCode : undefined,
       reason: exchange.reason,
       complete: reply.raw.writableFinished,
       ms: Math.round(parts.now() - exchange.startedAt),

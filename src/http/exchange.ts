@@ -1,7 +1,7 @@
 /** One request on its way through the gateway, as far as it is known. */
 import type { Principal } from '../core/principal.ts'
 import type { HeaderLines } from '../core/headers.ts'
-import type { Reason } from '../core/reasons.ts'
+import type { Reason, Refusal } from '../core/reasons.ts'
 import type { RouteLabel } from '../observe/metrics.ts'
 import type { Registration } from '../store/port.ts'
 
@@ -11,6 +11,8 @@ export interface Exchange {
   /** Milliseconds of a monotonic clock. */
   readonly startedAt: number
   readonly lines: HeaderLines
+  /** What is wrong with them. */
+  readonly headerFault: Refusal | null
   /** Headers of every answer to this request: CORS and the request id. */
   readonly answerHeaders: Readonly<Record<string, string>>
   principal: Principal | undefined

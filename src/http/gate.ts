@@ -80,8 +80,7 @@ export function makeGate(parts: GateParts): Gate {
     const method = message.method ?? ''
     const target = readTarget(rawTarget, parts.publicPath, QUERY_NAMES)
     if (target.outcome === 'refused') return refused(target, exchange)
-    const fault = headerFault(lines, message.httpVersion)
-    if (fault !== null) return refused(fault, exchange)
+    if (exchange.headerFault !== null) return refused(exchange.headerFault, exchange)
     if (isPreflight(method, lines)) {
       const headers = preflightHeaders(lines, parts.cors)
       if (headers === null) return refused(refuse('origin-not-listed'), exchange)
@@ -117,10 +116,11 @@ export function makeGate(parts: GateParts): Gate {
     })
     // Authentication may have taken long enough for the caller to leave: nothing is begun for nobody.
     if (response.destroyed) return refused(refuse('caller-left'), exchange)
-    // Only now is the body wanted (RFC 9110 §10.1.1): before, an answer was still possible without it.
-    if (exchange.lines.has('expect')) response.writeContinue()
     const descriptor = arrived.descriptor ?? INFO
-    const body = await readPayload(parts, descriptor, arrived.descriptor === null, message, exchange.lines)
+    const body = await readPayload(parts, descriptor, arrived.descriptor === null, message, exchange.lines, () => {
+      // Only now is the body wanted: before, an answer was possible without it. HTTP/1.0 knows no such answer (RFC 9110 §10.1.1).
+      if (exchange.lines.has('expect') && message.httpVersion !== '1.0') response.writeContinue()
+    })
     if (body.outcome === 'refused') return refused(body, exchange)
     try {
       exchange.route = descriptor.route.id
@@ -175,6 +175,7 @@ export function makeGate(parts: GateParts): Gate {
         id,
         startedAt: now,
         lines,
+        headerFault: headerFault(lines, message.httpVersion),
         answerHeaders,
         principal: undefined,
         route: 'none',

@@ -42,6 +42,7 @@ const NOTHING: Payload = { kind: 'none' }
 /**
  * Reads what a request brings along, as its route allows.
  * @param handshake true for the base path, where the body alone tells whether it is a question for /info
+ * @param onWanted called when the body is about to be read
  * @returns the payload to forward, or a refusal: 415, 413, 400, 503, or 404 for a handshake that is none
  */
 export async function readPayload(
@@ -50,6 +51,7 @@ export async function readPayload(
   handshake: boolean,
   message: IncomingMessage,
   lines: HeaderLines,
+  onWanted: () => void,
 ): Promise<ReadBody | Refusal> {
   const { route } = descriptor
   if (!hasBody(lines) && !handshake) {
@@ -65,6 +67,7 @@ export async function readPayload(
     if (route.body.kind !== 'recording') return refuse(handshake ? 'route-unknown' : 'media-type-unsupported')
     const length = lines.get('content-length')?.[0]
     if (Number(length ?? 0) > most) return refuse('body-too-large')
+    onWanted()
     return {
       outcome: 'read',
       descriptor,
@@ -72,7 +75,7 @@ export async function readPayload(
       release: () => {},
     }
   }
-  const held = await holdBody(message, lines, most, parts.budget)
+  const held = await holdBody(message, lines, most, parts.budget, onWanted)
   if (isRefusal(held)) return handshake ? refuse('route-unknown') : held
   const read = readJson(parts, descriptor, held.bytes, most, handshake)
   if (read.outcome === 'refused') {

@@ -57,14 +57,17 @@ export interface HeldBody {
  * @param lines its headers
  * @param most the bound of this body in bytes: 413 beyond it
  * @param budget the bound of all bodies: 503 beyond it
+ * @param onWanted called when it is about to be read
  */
 export async function holdBody(
   message: IncomingMessage,
   lines: HeaderLines,
   most: number,
   budget: BodyBudget,
+  onWanted: () => void,
 ): Promise<HeldBody | Refusal> {
   if (Number(lines.get('content-length')?.[0] ?? 0) > most) return refuse('body-too-large')
+  onWanted()
   const chunks: Buffer[] = []
   let held = 0
   const release = (): void => {

@@ -3,14 +3,14 @@
  * something open at the upstream, or go unlogged. Each of these got through once.
  */
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { connect as netConnect, type AddressInfo } from 'node:net'
 import { PassThrough, Writable } from 'node:stream'
 import { test } from 'tap'
 import { makeOpenStreams } from '../../src/http/open-streams.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
 import { gated } from '../support/gated.ts'
 import { startTestGateway } from '../support/gateway.ts'
-import { runInput } from '../support/client.ts'
+import { call, runInput } from '../support/client.ts'
 import { firstAnswer, head, openRaw, sendRaw } from '../support/raw.ts'
 import { AUDIENCE, ISSUER, JWK, makeSigner } from '../support/tokens.ts'
 import { INFO, json, startUpstream } from '../support/upstream.ts'
@@ -144,4 +144,86 @@ void test('what Node would answer by itself is answered in our words', async (t)
     'no 100 before it',
   )
   t.same(await said('CONNECT a:443 HTTP/1.1', 'Host: a:443'), [400, 'target-malformed'])
+})
+
+void test('CONNECT is answered and gone, whatever its sender does then', async (t) => {
+  const { gateway, upstream, alice } = await gated(t)
+  const connect = head('CONNECT a:1 HTTP/1.1', 'Host: a')
+  // An error on a socket that nobody listens to would end this process.
+  for (let at = 0; at < 60; at += 1) {
+    const caller = await openRaw(gateway.url)
+    caller.write(connect)
+    await new Promise((resolve) => setImmediate(resolve))
+    caller.socket.resetAndDestroy()
+  }
+  // A caller who keeps their side open does not keep ours.
+  const held = netConnect({ port: Number(new URL(gateway.url).port), host: '127.0.0.1', allowHalfOpen: true })
+  held.on('error', () => {})
+  held.write(connect)
+  held.resume()
+  await new Promise((resolve) => held.once('end', resolve))
+  await gateway.stop(0)
+  held.destroy()
+  t.same(upstream.requests, [])
+  t.ok(alice)
+})
+
+void test('CONNECT behind a request does not answer in its place', async (t) => {
+  const { gateway, upstream, alice } = await gated(t)
+  upstream.answer(
+    (_request, response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n'),
+  )
+  const caller = await openRaw(gateway.url)
+  caller.write(run(alice))
+  await caller.until('data: 1')
+  caller.write(head('CONNECT a:1 HTTP/1.1', 'Host: a'))
+  t.equal((await caller.ended()).match(/HTTP\/1\.1/g)?.length, 1)
+})
+
+void test('a body that breaks gives its share of the budget back, though its sender stays', async (t) => {
+  const { gateway, base, alice, bob } = await gated(t, json({}), { config: { limits: { bodiesInFlight: '1MiB' } } })
+  const caller = await openRaw(gateway.url)
+  const lines = [
+    'POST /api/copilotkit/agent/default/run HTTP/1.1',
+    'Host: a',
+    `Authorization: Bearer ${alice}`,
+    'Content-Type: application/json',
+  ]
+  caller.write(head(...lines, 'Transfer-Encoding: chunked'))
+  const big = 'x'.repeat(0xf0000)
+  caller.write(`f0000\r\n${big}\r\nZZZ\r\n`)
+  await caller.until('400')
+  const other = runInput(crypto.randomUUID(), 'y'.repeat(200_000))
+  await until(async () => (await call(`${base}/agent/default/run`, { token: bob, body: other })).status === 200)
+  t.pass('the other caller is served')
+  caller.destroy()
+})
+
+void test('no 100 before a refusal that needs no body, and none to HTTP/1.0', async (t) => {
+  const { gateway, alice } = await gated(t)
+  const ask = (version: string, ...more: string[]) =>
+    sendRaw(gateway.url, head(`POST /api/copilotkit/agent/default/run HTTP/${version}`, 'Host: a', `Authorization: Bearer ${alice}`, 'Expect: 100-continue', 'Connection: close', ...more)) // prettier-ignore
+  t.match(await ask('1.1', 'Content-Type: text/plain', 'Content-Length: 2'), /^HTTP\/1\.1 415/)
+  t.match(await ask('1.1', 'Content-Type: application/json', 'Content-Length: 999999999999'), /^HTTP\/1\.1 413/)
+  const wanted = await openRaw(gateway.url)
+  wanted.write(head('POST /api/copilotkit/agent/default/run HTTP/1.1', 'Host: a', `Authorization: Bearer ${alice}`, 'Content-Type: application/json', 'Expect: 100-continue', 'Content-Length: 2')) // prettier-ignore
+  await wanted.until('HTTP/1.1 100')
+  wanted.write('{}')
+  t.match(await wanted.until('thread-id-invalid'), /HTTP\/1\.1 400/)
+  wanted.destroy()
+  const old = await openRaw(gateway.url)
+  old.write(head('POST /api/copilotkit/agent/default/run HTTP/1.0', 'Host: a', `Authorization: Bearer ${alice}`, 'Content-Type: application/json', 'Expect: 100-continue', 'Content-Length: 2') + '{}') // prettier-ignore
+  t.notMatch(await old.ended(), / 100 /)
+})
+
+void test('the log names the caller of a cut answer, and no status that was never sent', async (t) => {
+  const { gateway, upstream, alice } = await gated(t, () => {})
+  const caller = await openRaw(gateway.url)
+  caller.write(run(alice))
+  await upstream.arrived(1)
+  caller.destroy()
+  const line = () => gateway.lines.find((one) => one['msg'] === 'request')
+  await until(() => line() !== undefined)
+  t.match(line(), { client: '127.0.0.1', principal: 'corp:alice', complete: false })
+  t.notOk('status' in (line() ?? {}))
 })
