@@ -107,7 +107,6 @@ export function makeApp(parts: AppParts): FastifyInstance {
     if (socket instanceof Socket) answerOutside(parts, socket, refuse('target-not-origin-form'), answers)
     else socket.destroy()
   })
-  )
 
   // Methods that no route has: the gate has answered in onRequest, unless somebody took it out.
   app.setNotFoundHandler((request, reply) => sendRefusal(request, reply, refuse('internal')))
