@@ -172,7 +172,8 @@ export function makeGateUnderTest(place: Place, unknown: string | null = UNKNOWN
 
 /** A request to the upstream with what the HTTP client adds to it. */
 async function onTheWire({ method, target, headers, body }: UpstreamRequest): Promise<Written> {
-  const lines: [string, string][] = [['host', 'runtime.internal:4000'], ...Object.entries(headers)]
+  // The client writes a host of its own only where it is given none.
+  const lines = Object.entries({ host: 'runtime.internal:4000', ...headers })
   if (body === undefined) return { method, target, headers: lines, body: null }
   if (body instanceof Uint8Array) return { method, target, headers: [...lines, ['content-length', String(body.length)]], body }
   const bytes = Buffer.concat((await body.toArray()) as Buffer[])

@@ -33,6 +33,11 @@ const additions: readonly Line[] = [
   ['user-agent', 'a'], ['user-agent', 'b'], ['traceparent', '00-1'], ['traceparent', '00-2'], ['content-type', 'application/json'], ['Content-Type', 'text/plain'], ['range', 'bytes=0-1'], ['accept', 'text/html'],
 ]
 
+const override = fc.tuple(
+  fc.constantFrom('x-http-method-override', 'x-http-method', 'x-method-override'),
+  fc.constantFrom('GET', 'POST', 'PATCH', 'DELETE'),
+)
+
 const edit: fc.Arbitrary<LinesEdit> = fc.oneof(
   { arbitrary: fc.constantFrom(...additions).map((line): LinesEdit => (lines) => [...lines, line]), weight: 6 },
   { arbitrary: fc.constantFrom(...additions).map((line): LinesEdit => (lines) => [line, ...lines]), weight: 3 },
@@ -44,6 +49,7 @@ const edit: fc.Arbitrary<LinesEdit> = fc.oneof(
     ),
     weight: 3,
   },
+  { arbitrary: override.map((line): LinesEdit => (lines) => [...lines, line]), weight: 2 },
   { arbitrary: fc.constant<LinesEdit>((lines) => lines.filter(([name]) => name !== 'host')), weight: 1 },
   { arbitrary: fc.constant<LinesEdit>((lines) => lines.filter(([name]) => name !== 'content-type')), weight: 1 },
   { arbitrary: fc.nat({ max: 3 }).map((index): LinesEdit => (lines) => [...lines, ...lines.slice(index, index + 1)]), weight: 2 },
@@ -51,7 +57,7 @@ const edit: fc.Arbitrary<LinesEdit> = fc.oneof(
 
 /** Edits of the lines: mostly none. */
 export const linesEdits = fc.oneof(
-  { arbitrary: fc.constant<LinesEdit[]>([]), weight: 6 },
+  { arbitrary: fc.constant<LinesEdit[]>([]), weight: 5 },
   { arbitrary: fc.array(edit, { minLength: 1, maxLength: 2 }), weight: 1 },
 )
 

@@ -17,6 +17,7 @@ export const goodId = fc.oneof(
 
 /** Ids that are not fine, or that some reader takes for another. */
 export const oddId = fc.oneof(
+  fc.constantFrom('', '..', 'clear', 'run', 'stop', 'info', UUID.toUpperCase(), 'constructor'),
   fc.constantFrom(...ROUTE_WORDS),
   fc.constantFrom(...ROUTE_WORDS).map((word) => word.toUpperCase()),
   fc.constantFrom(

@@ -48,7 +48,7 @@ export function casesFor(adapters: readonly Adapter[], places: readonly Place[])
       body: fc.oneof(
         { arbitrary: fittingBody, weight: 280 },
         { arbitrary: anyBody, weight: 20 },
-        { arbitrary: hugeBody, weight: 2 },
+        { arbitrary: hugeBody, weight: 3 },
       ),
       jsonType,
       recordingType,

@@ -14,6 +14,8 @@ import { incoming, outgoing, type Written } from './message.ts'
 export interface Resolution {
   /** The operation and the ids of its path. */
   readonly route: { readonly method: string; readonly agentId?: string; readonly threadId?: string; readonly memoryId?: string }
+  /** The thread that the handler of this operation would use: of the path, or of the body (contract §1). */
+  readonly thread: unknown
   readonly method: string
   /** The query as the runtime's handlers read it: `searchParams` of the request's URL. */
   readonly query: readonly (readonly [string, string])[]
@@ -28,6 +30,8 @@ interface HookContext {
   readonly request: Request
   readonly route: Resolution['route']
 }
+
+const THREAD_IN_BODY = ['agent/run', 'agent/connect', 'agent/suggest', 'annotate']
 
 /** What is used here of the package; the types that it ships can't be found from outside `examples/`. */
 interface RuntimePackage {
@@ -69,7 +73,9 @@ export function mountRuntime(
   const hooks = {
     async onBeforeHandler({ request, route }: HookContext): Promise<never> {
       const body = isRecording(request, route) ? undefined : await request.json().catch(() => undefined)
-      resolved({ route, method: request.method, query: [...new URL(request.url).searchParams], body }, request)
+      const thread = THREAD_IN_BODY.includes(route.method) ? memberOf(body, 'threadId') : route.threadId
+      const query = [...new URL(request.url).searchParams]
+      resolved({ route, thread, method: request.method, query, body }, request)
       // eslint-disable-next-line @typescript-eslint/only-throw-error -- a response is how a hook answers
       throw new Response('{}', { status: 200, headers: { 'content-type': 'application/json', 'x-judged': 'yes' } })
     },
@@ -85,6 +91,11 @@ export function mountRuntime(
   if (adapter === 'express with a JSON parser') application.use(express.json({ limit: '4mb' }))
   application.use(runtimePackage.createCopilotExpressHandler({ runtime, hooks, basePath: basePath === '' ? '/' : basePath }))
   return application
+}
+
+/** A member of a value, if that is an object. */
+export function memberOf(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[key] : undefined
 }
 
 /** True for a body that the runtime reads as a form. It looks for lower case alone; the gateway writes that. */

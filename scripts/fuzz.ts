@@ -1,0 +1,100 @@
+/**
+ * The long run of the differential fuzz (test/fuzz): generated requests, put to the gateway and to the real runtime.
+ * Ends at the first counter-example, printed small, as a test to paste.
+ */
+import { parseArgs } from 'node:util'
+import { examine } from '../test/fuzz/differential.ts'
+import { anyCase } from '../test/fuzz/grammar.ts'
+import { run, seedOfEnvironment, type Report, type Run } from '../test/fuzz/run.ts'
+import { PAIRS, startWire, wireCases } from '../test/fuzz/wire.ts'
+
+const USAGE = `Requests that a hostile caller might write, put to the gateway and to the real runtime.
+
+  npm run fuzz -- [--cases N] [--wire N] [--seed S]
+
+  --cases  how many, in this process (default: 200000)
+  --wire   how many over real sockets, before each of ${PAIRS.length} runtimes (default: a hundredth of the cases)
+  --seed   a whole number; the same one makes the same cases (default: THREADWARDEN_FUZZ_SEED, or any)
+
+Exit code: 0 if nothing was found, 1 with a counter-example, 2 for wrong usage.
+`
+
+/** How often the progress is told, in milliseconds: often to a person, seldom to a file. */
+const TELL_EVERY = process.stderr.isTTY ? 500 : 15_000
+
+class UsageError extends Error {}
+
+function read(): { readonly cases: number; readonly wire: number; readonly seed: number } | null {
+  const { values } = parseArgs({
+    options: {
+      cases: { type: 'string', default: '200000' },
+      wire: { type: 'string' },
+      seed: { type: 'string' },
+      help: { type: 'boolean' },
+    },
+  })
+  if (values.help === true) return null
+  const cases = count('cases', values.cases)
+  return {
+    cases,
+    wire: values.wire === undefined ? Math.ceil(cases / 100) : count('wire', values.wire),
+    seed: values.seed === undefined ? seedOfEnvironment() : count('seed', values.seed),
+  }
+}
+
+function count(name: string, text: string): number {
+  if (!/^-?\d{1,10}$/.test(text) || (name !== 'seed' && Number(text) < 0)) throw new UsageError(`--${name} is a whole number`)
+  return Number(text)
+}
+
+async function follow(title: string, what: Omit<Run, 'onCase'>): Promise<Report> {
+  const began = performance.now()
+  let told = began
+  const end = process.stderr.isTTY ? '\r' : '\n'
+  const report = await run({
+    ...what,
+    onCase: ({ cases, served }) => {
+      const now = performance.now()
+      if (now - told < TELL_EVERY) return
+      told = now
+      const rate = Math.round((cases / (now - began)) * 1000)
+      process.stderr.write(
+        `${title}: ${cases} of ${what.cases} cases, ${served} served, ${rate} a second, seed ${what.seed}  ${end}`,
+      )
+    },
+  })
+  const seconds = ((performance.now() - began) / 1000).toFixed(1)
+  process.stdout.write(`${title}, seed ${what.seed}, ${seconds} s\n${report.tally.lines().join('\n')}\n\n`)
+  if (report.counterExample !== null) process.stdout.write(`A counter-example:\n${report.counterExample}\n`)
+  return report
+}
+
+async function main(): Promise<number> {
+  const options = read()
+  if (options === null) {
+    process.stdout.write(USAGE)
+    return 0
+  }
+  const { cases, wire: overSockets, seed } = options
+  if (cases > 0) {
+    const report = await follow('in process', { arbitrary: anyCase, examine, cases, seed })
+    if (report.counterExample !== null) return 1
+  }
+  if (overSockets === 0) return 0
+  for (const [at, [adapter, place]] of PAIRS.entries()) {
+    const wire = await startWire(adapter, place)
+    const what = { arbitrary: wireCases(adapter, place), examine: wire.examine, cases: overSockets, seed: seed + at }
+    const report = await follow(`over sockets: ${adapter}, ${place}`, what).finally(() => wire.close())
+    if (report.counterExample !== null) return 1
+  }
+  return 0
+}
+
+try {
+  process.exitCode = await main()
+} catch (error) {
+  const isUsage = error instanceof UsageError || (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS') === true
+  if (!isUsage) throw error
+  process.stderr.write(`${(error as Error).message}\n\n${USAGE}`)
+  process.exitCode = 2
+}

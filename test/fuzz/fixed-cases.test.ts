@@ -1,0 +1,164 @@
+/**
+ * Requests that have another reading for some router, parser or checker (contract §2 and §3.1), each with what the
+ * gateway makes of it and with what the real runtime makes of the same bytes. What the fuzz finds is added at the end.
+ */
+import { test } from 'tap'
+import type { Reason } from '../../src/core/reasons.ts'
+import type { RouteId } from '../../src/core/routes.ts'
+import { caseOf, ADAPTERS, type Case } from './case.ts'
+import { examine } from './differential.ts'
+import { hush } from './judge.ts'
+
+/** What the gateway does; what the runtime would do, where that is something else. */
+type Row = readonly [one: Partial<Case> & Pick<Case, 'target'>, gateway: RouteId | Reason, runtime?: RouteId | null]
+
+const BASE = '/api/copilotkit'
+const HOST = ['host', 'gateway.example'] as const
+const JSON_LINES = [HOST, ['content-type', 'application/json']] as const
+const RUN = { method: 'POST', target: `${BASE}/agent/default/run`, headers: JSON_LINES }
+
+/** A run with this text as its body. */
+const runOf = (body: string, more: Partial<Case> = {}): Row[0] => ({ ...RUN, body, ...more })
+
+// prettier-ignore
+const TARGETS: readonly Row[] = [
+  [{ target: `${BASE}/threads/t1/messages` }, 'threads/messages', 'threads/messages'],
+  [{ target: `${BASE}/threads/t1/messages?x=/threads/t2/state` }, 'threads/messages', 'threads/messages'],
+  [{ target: `${BASE}/threads/a:b/messages` }, 'threads/messages', 'threads/messages'],
+  [{ target: `${BASE}/threads/a%3Ab/messages` }, 'threads/messages', 'threads/messages'],
+  [{ target: `${BASE}/agent/agent/run`, method: 'POST', headers: JSON_LINES, body: '{"threadId":"t1"}' }, 'agent/run', 'agent/run'],
+
+  // Empty segments are dropped, dot segments folded, and only the end of the path counts.
+  [{ target: `${BASE}/threads/t1/messages/` }, 'target-empty-segment', 'threads/messages'],
+  [{ target: `${BASE}//threads//t1///messages` }, 'target-empty-segment', 'threads/messages'],
+  [{ target: `${BASE}/junk/at/all/threads/t1/messages` }, 'route-unknown', 'threads/messages'],
+  [{ target: `${BASE}/agent/default/threads/clear`, method: 'POST' }, 'route-unknown', 'threads/clear'],
+  [{ target: `${BASE}/foo/agent/default/run`, method: 'POST' }, 'route-unknown', 'agent/run'],
+  [{ target: `${BASE}/threads/t1/../victim-1/messages` }, 'target-dot-segment', 'threads/messages'],
+  [{ target: `${BASE}/threads/t1/%2e%2e/victim-1/messages` }, 'target-dot-segment', 'threads/messages'],
+  [{ target: `${BASE}/threads/t1/.%2E/victim-1/messages` }, 'target-dot-segment', 'threads/messages'],
+  [{ target: `${BASE}/threads/t1/messages/../../clear`, method: 'POST' }, 'target-dot-segment', 'threads/clear'],
+  [{ target: `${BASE}/threads/t1/messages/../../victim-1`, method: 'DELETE' }, 'target-dot-segment', 'threads/update'],
+
+  // Backslashes are slashes, fragments are cut off.
+  [{ target: `${BASE}/threads\\t1\\messages` }, 'target-character', 'threads/messages'],
+  [{ target: `${BASE}/threads\\clear`, method: 'POST' }, 'target-character', 'threads/clear'],
+  [{ target: `${BASE}/threads/clear#/messages`, method: 'POST' }, 'target-character', 'threads/clear'],
+  [{ target: `${BASE}/threads/t1/state#` }, 'target-character', 'threads/state'],
+  [{ target: `${BASE}/threads/t1/state\t` }, 'target-character', 'threads/state'],
+
+  // Ids are decoded once, words never.
+  [{ target: `${BASE}/threads/%63lear`, method: 'PATCH', headers: JSON_LINES, body: '{}' }, 'target-encoding', 'threads/update'],
+  [{ target: `${BASE}/thread%73/t1/messages` }, 'target-encoding', null],
+  [{ target: `${BASE}/threads%2Ft1/messages` }, 'target-separator', null],
+  [{ target: `${BASE}/threads%5Cclear`, method: 'POST' }, 'target-separator', null],
+  [{ target: `${BASE}/threads/%54%31/messages` }, 'target-encoding', 'threads/messages'],
+  [{ target: `${BASE}/threads/a%2Fb/messages` }, 'target-separator', 'threads/messages'],
+  [{ target: `${BASE}/threads/a%252Fb/messages` }, 'target-separator', 'threads/messages'],
+  [{ target: `${BASE}/threads/..%2fvictim-1/messages` }, 'target-separator', 'threads/messages'],
+  [{ target: `${BASE}/threads/%00/messages` }, 'target-separator', 'threads/messages'],
+  [{ target: `${BASE}/threads/t1%20/messages` }, 'thread-id-invalid', 'threads/messages'],
+  [{ target: `${BASE}/threads/t%E2%80%8B1/messages` }, 'thread-id-invalid', 'threads/messages'],
+  [{ target: `${BASE}/threads/e%CC%81/messages` }, 'thread-id-invalid', 'threads/messages'],
+  [{ target: `${BASE}/threads/%EF%BC%94/messages` }, 'thread-id-invalid', 'threads/messages'],
+  [{ target: `${BASE}/threads/%zz/messages` }, 'target-encoding', null],
+  [{ target: `${BASE}/threads/%c0%af/messages` }, 'target-encoding', null],
+  [{ target: `${BASE}/threads/t1;x=y/messages` }, 'target-character', 'threads/messages'],
+  [{ target: `${BASE}/threads/t1|/messages` }, 'target-character', 'threads/messages'],
+  [{ target: `${BASE}/threads/t1./messages` }, 'thread-id-invalid', 'threads/messages'],
+
+  // Words for ids, and ids for words.
+  [{ target: `${BASE}/Threads/t1/messages` }, 'route-unknown', null],
+  [{ target: `${BASE}/threads/CLEAR`, method: 'PATCH', headers: JSON_LINES, body: '{}' }, 'thread-id-invalid', 'threads/update'],
+  [{ target: `${BASE}/threads/clear/messages` }, 'thread-id-invalid', 'threads/messages'],
+  [{ target: `${BASE}/threads/subscribe/state` }, 'thread-id-invalid', 'threads/state'],
+  [{ target: `${BASE}/threads/clear`, method: 'PATCH' }, 'method-not-allowed', null],
+  [{ target: `${BASE}/threads/info` }, 'method-not-allowed', 'info'],
+  [{ target: `${BASE}/threads/info`, method: 'DELETE' }, 'thread-id-invalid', null],
+  [{ target: `${BASE}/threads/t1/info` }, 'route-unknown', 'info'],
+  [{ target: `${BASE}/agent/x/stop/info`, method: 'POST' }, 'thread-id-invalid', null],
+  [{ target: `${BASE}/threads/t1/cpk-debug-events` }, 'route-unknown', 'cpk-debug-events'],
+  [{ target: `${BASE}/threads/transcribe`, method: 'POST' }, 'method-not-allowed', 'transcribe'],
+  [{ target: `${BASE}/agent/x/stop/transcribe`, method: 'POST' }, 'thread-id-invalid', 'transcribe'],
+  [{ target: `${BASE}/threads/t1/annotate`, method: 'POST' }, 'route-unknown', 'annotate'],
+  [{ target: `${BASE}/threads/threads/clear`, method: 'POST' }, 'route-unknown', 'threads/clear'],
+  [{ target: `${BASE}/agent/agent/stop/run`, method: 'POST' }, 'thread-id-invalid', 'agent/run'],
+  [{ target: `${BASE}/agent/default/stop/run`, method: 'POST' }, 'thread-id-invalid', 'agent/stop'],
+  [{ target: `${BASE}/agent/x/run/agent/default/run`, method: 'POST' }, 'route-unknown', 'agent/run'],
+  [{ target: `${BASE}/agent/a%2Fb/run`, method: 'POST' }, 'target-separator', 'agent/run'],
+  [{ target: `${BASE}/agent/constructor/run`, method: 'POST', headers: JSON_LINES, body: '{"threadId":"t1"}' }, 'agent-id-invalid', 'agent/run'],
+  [{ target: `${BASE}/agent//run`, method: 'POST' }, 'target-empty-segment', null],
+  [{ target: `${BASE}x/threads` }, 'route-unknown', null],
+
+  // Another host's, or no path at all.
+  [{ target: `http://evil.example${BASE}/threads/clear`, method: 'POST' }, 'target-not-origin-form', null],
+  [{ target: `//evil.example${BASE}/threads/clear`, method: 'POST' }, 'target-empty-segment', null],
+  [{ target: '*', method: 'OPTIONS' }, 'target-not-origin-form', null],
+  [{ target: '/../../threads/clear', method: 'POST' }, 'target-dot-segment', null],
+  [{ target: '//evil.example/threads/clear', method: 'POST', place: 'no base path' }, 'target-empty-segment', 'threads/clear'],
+  [{ target: 'http://evil.example/threads/clear', method: 'POST', place: 'no base path' }, 'target-not-origin-form', 'threads/clear'],
+  [{ target: '/../../threads/clear', method: 'POST', place: 'no base path' }, 'target-dot-segment', 'threads/clear'],
+  [{ target: '/x/threads/clear', method: 'POST', place: 'no base path' }, 'route-unknown', 'threads/clear'],
+  [{ target: '/chatx/threads/t1/messages', place: 'public path before no base path' }, 'route-unknown', 'threads/messages'],
+  [{ target: '/chat/threads/t1/messages', place: 'public path before no base path' }, 'threads/messages', 'threads/messages'],
+
+  // Methods.
+  [{ target: `${BASE}/threads/t1/messages`, method: 'HEAD' }, 'method-not-allowed', null],
+  [{ target: `${BASE}/info`, method: 'get' }, 'method-not-allowed', null],
+  [{ target: `${BASE}/threads/t1/messages`, method: 'POST', headers: [HOST, ['x-http-method-override', 'GET']] }, 'method-not-allowed', null],
+  [{ target: `${BASE}/threads/t1/messages`, method: 'TRACE' }, 'method-not-allowed', null],
+
+  // Queries.
+  [{ target: `${BASE}/threads?agentId=default&agentId=remote` }, 'query-name-repeated', 'threads/list'],
+  [{ target: `${BASE}/threads?agentId=default&agent%49d=remote` }, 'query-name-repeated', 'threads/list'],
+  [{ target: `${BASE}/threads?agentId=%ff` }, 'query-encoding', 'threads/list'],
+]
+
+// prettier-ignore
+const BODIES: readonly Row[] = [
+  [runOf('{"threadId":"t1"}'), 'agent/run', 'agent/run'],
+  [runOf('{"\\u0074hreadId":"t1"}'), 'agent/run', 'agent/run'],
+  [runOf('{"threadId":"victim-1"}'), 'thread-foreign', 'agent/run'],
+  [runOf('{"threadId":"t1","threadId":"victim-1"}'), 'body-key-repeated', 'agent/run'],
+  [runOf('{"threadId":"t1","\\u0074hreadId":"victim-1"}'), 'body-key-repeated', 'agent/run'],
+  [runOf('{"threadId":"t1","__proto__":{"threadId":"victim-1"}}'), 'body-key-forbidden', 'agent/run'],
+  [runOf('{"threadId":""}'), 'thread-id-invalid', 'agent/run'],
+  [runOf('{"threadId":"t1\\u0000"}'), 'thread-id-invalid', 'agent/run'],
+  [runOf('{"threadId":"clear"}'), 'thread-id-invalid', 'agent/run'],
+  [runOf('{"threadId":"t1"} {}'), 'body-not-json', 'agent/run'],
+  [runOf('\xef\xbb\xbf{"threadId":"victim-1"}'), 'body-not-json', 'agent/run'],
+  [runOf('{"threadId":"t1\xff"}'), 'body-not-utf8', 'agent/run'],
+  [runOf('{"threadId":"victim-1"}', { headers: [HOST, ['content-type', 'text/plain']] }), 'media-type-unsupported', 'agent/run'],
+  [runOf('{"threadId":"t1","+AHQ-hreadId":"victim-1"}', { headers: [HOST, ['content-type', 'application/json; charset=utf-7']] }), 'media-type-unsupported', 'agent/run'],
+  [runOf('{"threadId":"t1"}', { headers: [...JSON_LINES, ['content-encoding', 'gzip']] }), 'content-encoding-unsupported'],
+  [runOf('{"threadId":"t1","method":"agent/run","params":{"agentId":"default"},"body":{"threadId":"victim-1"}}'), 'agent/run', 'agent/run'],
+  [{ target: BASE, method: 'POST', headers: JSON_LINES, body: '{"method":"info"}' }, 'info', null],
+  [{ target: BASE, method: 'POST', headers: JSON_LINES, body: '{"method":"agent/run","params":{"agentId":"default"},"body":{"threadId":"victim-1"}}' }, 'route-unknown', null],
+  [{ target: `${BASE}/threads/t1/messages`, headers: JSON_LINES, body: '{"threadId":"victim-1"}' }, 'body-unexpected', 'threads/messages'],
+
+  // What the runtime would put before the target is never the caller's.
+  [runOf('{"threadId":"t1"}', { headers: [['host', 'x/api/copilotkit/threads/clear?'], ['content-type', 'application/json']] }), 'agent/run', 'agent/run'],
+  [runOf('{"threadId":"t1"}', { headers: [...JSON_LINES, ['host', 'evil.example']] }), 'header-repeated'],
+  [runOf('{"threadId":"t1"}', { headers: [...JSON_LINES, ['x-original-url', '/threads/clear']] }), 'agent/run', 'agent/run'],
+
+  // Found by the fuzz. An empty body is none, whatever it is said to be written in.
+  [{ target: `${BASE}/threads/t1`, method: 'DELETE', httpVersion: '1.0', headers: [...JSON_LINES, ['content-encoding', 'gzip']], body: '' }, 'threads/update', 'threads/update'],
+  // The runtime looks for the type of a recording in lower case; the gateway writes it so.
+  [{ target: `${BASE}/transcribe`, method: 'POST', headers: [HOST, ['content-type', 'Multipart/Form-Data; Boundary=b1']], body: '{"audio":"x"}' }, 'transcribe', 'transcribe'],
+]
+
+for (const [what, rows] of Object.entries({ targets: TARGETS, bodies: BODIES })) {
+  void test(`${what} with two readings`, async (t) => {
+    t.teardown(hush())
+    for (const adapter of ADAPTERS) {
+      for (const [one, gateway, runtime] of rows) {
+        const finding = await examine(caseOf({ ...one, adapter }))
+        const name = `${adapter}: ${one.method ?? 'GET'} ${one.target} ${one.body ?? ''}`
+        t.same(finding.faults, [], name)
+        t.equal(finding.outcome, gateway, name)
+        // Express's own parser and router have readings of their own; node's adapter is what the contract tells of.
+        if (runtime !== undefined && adapter === 'node') t.equal(finding.asWritten ?? null, runtime, `${name}: the runtime`)
+      }
+    }
+  })
+}
