@@ -32,7 +32,7 @@ const SCHEMA = `
 `
 
 /** How long to wait for another process's write: it blocks this one, and then the answer is 503. */
-const BUSY_TIMEOUT_MS = 1000
+const BUSY_TIMEOUT_MS = 5000
 
 const MINUTE = 60_000
 

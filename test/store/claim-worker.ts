@@ -13,6 +13,6 @@ async function claimAll(): Promise<void> {
     outcomes.push(outcome)
   }
   await store.close()
-  process.send?.(outcomes)
-  process.disconnect()
+  // The channel may close only when the answer is through.
+  process.send?.(outcomes, () => process.disconnect())
 }
