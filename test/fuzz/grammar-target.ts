@@ -291,7 +291,20 @@ const pair = fc.tuple(queryName, fc.constantFrom('=', '=', '=', '=', '', '=='), 
     (route) =>
       `${name(route)}${equals}${value}`,
 )
+/** A query that some router would take for the path. */
+const pathInQuery = fc
+  .tuple(
+    fc.constantFrom(...QUERY_NAMES, 'path', 'url', '_path'),
+    fc.constantFrom('/info', '/threads/t1/state', '/threads/clear', '/api/copilotkit/threads/t1/messages', '../clear'),
+  )
+  .map(
+    (parts): OfRoute =>
+      () =>
+        `?${parts.join('=')}`,
+  )
+
 const query: fc.Arbitrary<OfRoute> = fc.oneof(
+  { arbitrary: pathInQuery, weight: 1 },
   { arbitrary: fc.constant(() => ''), weight: 6 },
   {
     arbitrary: fc
