@@ -8,20 +8,18 @@ import { PassThrough, Writable } from 'node:stream'
 import { test } from 'tap'
 import { makeOpenStreams } from '../../src/http/open-streams.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
+import { openRun } from '../support/event-stream.ts'
 import { gated } from '../support/gated.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { call, runInput } from '../support/client.ts'
 import { firstAnswer, head, openRaw, sendRaw } from '../support/raw.ts'
 import { AUDIENCE, ISSUER, JWK, makeSigner } from '../support/tokens.ts'
-import { INFO, json, startUpstream } from '../support/upstream.ts'
+import { INFO, json, startUpstream, type Answering } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
-/** The bytes of a run. */
-function run(token: string, more: string[] = []): string {
-  const body = JSON.stringify(runInput(crypto.randomUUID()))
-  const lines = ['POST /api/copilotkit/agent/default/run HTTP/1.1', 'Host: a', `Authorization: Bearer ${token}`]
-  return head(...lines, 'Content-Type: application/json', `Content-Length: ${body.length}`, ...more) + body
-}
+/** A stream that has begun and does not end. */
+const begun: Answering = (_request, response) =>
+  void response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n')
 
 void test('a stream whose end waits in the buffer of a caller who does not read gets no more comments', async (t) => {
   // The caller's side of a connection that takes nothing any more: what is written is never done with, and so is the end.
@@ -41,12 +39,9 @@ void test('a stream whose end waits in the buffer of a caller who does not read 
 })
 
 void test('a request is logged however it ends', async (t) => {
-  const { gateway, upstream, alice } = await gated(t)
-  upstream.answer(
-    (_request, response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n'),
-  )
-  const caller = await openRaw(gateway.url)
-  caller.write(run(alice))
+  const gate = await gated(t, begun)
+  const { gateway } = gate
+  const caller = await openRun(gate)
   await caller.until('data: 1')
   caller.destroy()
   await until(() => gateway.lines.some((line) => line['msg'] === 'request'))
@@ -57,12 +52,9 @@ void test('a request is logged however it ends', async (t) => {
 })
 
 void test('nonsense on a connection whose answer has begun closes it, and puts nothing into the answer', async (t) => {
-  const { gateway, upstream, alice } = await gated(t)
-  upstream.answer(
-    (_request, response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n'),
-  )
-  const caller = await openRaw(gateway.url)
-  caller.write(run(alice))
+  const gate = await gated(t, begun)
+  const { upstream } = gate
+  const caller = await openRun(gate)
   await caller.until('data: 1')
   caller.write('GARBAGE\0\r\n\r\n')
   const text = await caller.ended()
@@ -169,12 +161,8 @@ void test('CONNECT is answered and gone, whatever its sender does then', async (
 })
 
 void test('CONNECT behind a request does not answer in its place', async (t) => {
-  const { gateway, upstream, alice } = await gated(t)
-  upstream.answer(
-    (_request, response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n'),
-  )
-  const caller = await openRaw(gateway.url)
-  caller.write(run(alice))
+  const gate = await gated(t, begun)
+  const caller = await openRun(gate)
   await caller.until('data: 1')
   caller.write(head('CONNECT a:1 HTTP/1.1', 'Host: a'))
   t.equal((await caller.ended()).match(/HTTP\/1\.1/g)?.length, 1)
@@ -217,9 +205,9 @@ void test('no 100 before a refusal that needs no body, and none to HTTP/1.0', as
 })
 
 void test('the log names the caller of a cut answer, and no status that was never sent', async (t) => {
-  const { gateway, upstream, alice } = await gated(t, () => {})
-  const caller = await openRaw(gateway.url)
-  caller.write(run(alice))
+  const gate = await gated(t, () => {})
+  const { gateway, upstream } = gate
+  const caller = await openRun(gate)
   await upstream.arrived(1)
   caller.destroy()
   const line = () => gateway.lines.find((one) => one['msg'] === 'request')
