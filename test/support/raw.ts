@@ -64,3 +64,46 @@ export function firstAnswer(text: string): { readonly status: number; readonly h
   for (const line of lines) headers.append(line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim())
   return { status: Number(status.split(' ')[1]), headers, body: rest.join('\r\n\r\n') }
 }
+
+/** A request that a test writes by hand; what is left out is as a good client would write it. */
+export interface RawRequest {
+  /** `GET` without a body, `POST` with one. */
+  readonly method?: string
+  /** The request target, as it stands on the wire: nothing of it is tidied. */
+  readonly target: string
+  /** `HTTP/1.1`; the empty string for none (HTTP/0.9). */
+  readonly version?: string
+  /** The value of `Host`, or null for none. */
+  readonly host?: string | null
+  readonly token?: string
+  /** More header lines, in this order, after the usual ones. */
+  readonly lines?: readonly string[]
+  /** With it come a JSON content type and its length, unless `framing` says otherwise. */
+  readonly body?: string | Uint8Array
+  /** The header lines that say what the body is and where it ends, in place of the usual two. */
+  readonly framing?: readonly string[]
+  /** True to leave the connection open after the answer. */
+  readonly keepAlive?: boolean
+}
+
+/** The bytes of a request. Text is written in Latin-1, a character a byte, but a body, which is UTF-8. */
+export function requestBytes(request: RawRequest): Buffer {
+  const { body, version = 'HTTP/1.1', host = 'gateway.example', token, lines = [] } = request
+  const payload = typeof body === 'string' ? Buffer.from(body, 'utf8') : Buffer.from(body ?? [])
+  const framing = body === undefined ? [] : ['Content-Type: application/json', `Content-Length: ${payload.length}`]
+  const start = [request.method ?? (body === undefined ? 'GET' : 'POST'), request.target, version].filter((part) => part !== '')
+  const top = head(
+    start.join(' '),
+    ...(host === null ? [] : [`Host: ${host}`]),
+    ...(token === undefined ? [] : [`Authorization: Bearer ${token}`]),
+    ...lines,
+    ...(request.framing ?? framing),
+    ...(request.keepAlive === true ? [] : ['Connection: close']),
+  )
+  return Buffer.concat([Buffer.from(top, 'latin1'), payload])
+}
+
+/** Sends a request on a connection of its own and gives the first answer to it. */
+export async function ask(base: string, request: RawRequest): Promise<ReturnType<typeof firstAnswer>> {
+  return firstAnswer(await sendRaw(base, requestBytes(request)))
+}
