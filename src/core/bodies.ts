@@ -5,7 +5,7 @@
  */
 import { filterForwardedProps } from './forwarded-props.ts'
 import { isAgentId, isThreadId } from './ids.ts'
-import type { Json, JsonObject } from './json.ts'
+import { isObject, type Json, type JsonObject } from './json.ts'
 import { refuse, type Refusal } from './reasons.ts'
 import type { Route } from './routes.ts'
 
@@ -15,6 +15,8 @@ export interface BodyPolicy {
   readonly forwardedProps: ReadonlySet<string>
   /** Whether the caller's `state` reaches the agent. */
   readonly state: 'pass' | 'drop'
+  /** The names of the frontend's `tools` that reach the agent. */
+  readonly tools: 'all' | ReadonlySet<string>
 }
 
 /** A body that was read and checked. */
@@ -24,7 +26,7 @@ export interface CheckedBody {
   readonly threadId: string | undefined
   /** What goes upstream. */
   readonly body: JsonObject
-  /** Names of top-level keys and of forwarded properties that were dropped. */
+  /** Names of top-level keys, of forwarded properties and of tools that were dropped. */
   readonly dropped: readonly string[]
 }
 
@@ -45,6 +47,10 @@ export function checkBody(route: Route, value: JsonObject, policy: BodyPolicy): 
       const props = filterForwardedProps(part, policy.forwardedProps)
       body[key] = props.kept
       dropped.push(...props.dropped.map((name) => `forwardedProps.${name}`))
+    } else if (key === 'tools' && policy.tools !== 'all') {
+      const tools = filterTools(part, policy.tools)
+      body[key] = tools.kept
+      dropped.push(...tools.dropped.map((name) => `tools.${name}`))
     } else body[key] = part
   }
   if (body['agentId'] !== undefined && !isAgentId(body['agentId'])) return refuse('agent-id-invalid')
@@ -52,4 +58,19 @@ export function checkBody(route: Route, value: JsonObject, policy: BodyPolicy): 
   const threadId = body['threadId']
   if (!isThreadId(threadId)) return refuse('thread-id-invalid')
   return { outcome: 'checked', threadId, body, dropped }
+}
+
+/** Keeps of the frontend's tools those with a name that may pass. The runtime wants the list, be it empty (contract §1.1). */
+function filterTools(
+  value: Json,
+  allowed: ReadonlySet<string>,
+): { readonly kept: readonly Json[]; readonly dropped: readonly string[] } {
+  const kept: Json[] = []
+  const dropped: string[] = []
+  for (const tool of Array.isArray(value) ? (value as readonly Json[]) : [value]) {
+    const name = isObject(tool) && typeof tool['name'] === 'string' ? tool['name'] : undefined
+    if (name !== undefined && Array.isArray(value) && allowed.has(name)) kept.push(tool)
+    else dropped.push(name ?? '')
+  }
+  return { kept, dropped }
 }

@@ -124,7 +124,9 @@ export function decide(descriptor: RouteDescriptor, principal: Principal, rules:
 
   if (facts.record === undefined) return { outcome: 'needs', fact: 'record' }
   const relation = relationOf(facts.record, principal)
-  if (!usable.some((grant) => grant.threads.includes(relation))) {
+  // A deleted thread is out of every list, so nobody but its owner finds anything there: operators don't, either.
+  const gone = relation === 'foreign' && facts.record?.deleted === true
+  if (gone || !usable.some((grant) => grant.threads.includes(relation))) {
     return no(relation === 'foreign' ? 'thread-foreign' : 'thread-unknown')
   }
   if (relation === 'unknown') return decideUnknown(descriptor, principal, facts, no)

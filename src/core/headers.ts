@@ -82,7 +82,7 @@ export function headerLines(raw: readonly string[]): HeaderLines {
 
 /**
  * Finds header lines that two readers could read differently, or that this server can't honour.
- * @param httpVersion of the request: `1.1` must name its host (RFC 9112 §3.2)
+ * @param httpVersion of the request: `1.1` must name its host (RFC 9112 §3.2); a request line without a version is `0.9`
  * @returns a refusal whose code is `header-malformed`, or null
  */
 export function headerFault(lines: HeaderLines, httpVersion = '1.1'): Refusal | null {
@@ -90,6 +90,7 @@ export function headerFault(lines: HeaderLines, httpVersion = '1.1'): Refusal | 
   if (authorization !== undefined && (authorization.length > 1 || authorization[0]?.includes(',')))
     return refuse('authorization-repeated')
   if (SINGULAR.some((name) => (lines.get(name)?.length ?? 0) > 1)) return refuse('header-repeated')
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return refuse('http-version-unsupported')
   if (httpVersion === '1.1' && !lines.has('host')) return refuse('host-missing')
   const expectation = lines.get('expect')?.join(',')
   if (expectation !== undefined && expectation.toLowerCase() !== '100-continue') return refuse('expectation-unsupported')

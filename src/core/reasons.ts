@@ -54,6 +54,7 @@ export const REASONS = {
   'memory-id-invalid': 'target-malformed',
   'authorization-repeated': 'header-malformed',
   'header-repeated': 'header-malformed',
+  'http-version-unsupported': 'header-malformed',
   'host-missing': 'header-malformed',
   'expectation-unsupported': 'header-malformed',
   'transfer-coding-unsupported': 'header-malformed',

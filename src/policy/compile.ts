@@ -51,8 +51,16 @@ function compile(file: PolicyFile, issuers: readonly string[]): Policy {
   })
   return {
     rules: { operators, routes },
-    bodies: { forwardedProps: new Set(file.forwardedProps.map((prop) => prop.name)), state: file.state },
+    bodies: {
+      forwardedProps: new Set(file.forwardedProps.map((prop) => prop.name)),
+      state: file.state,
+      tools: toolNames(file.tools),
+    },
   }
+}
+
+function toolNames(tools: PolicyFile['tools']): BodyPolicy['tools'] {
+  return tools === 'pass' ? 'all' : new Set(tools === 'drop' ? [] : tools)
 }
 
 function routeRules(file: PolicyFile, id: RouteId): RouteRules {

@@ -59,6 +59,13 @@ export const policySchema = z
       .enum(['pass', 'drop'], 'is not a choice | write pass or drop')
       .default('pass')
       .describe("Whether the caller's state reaches the agent."),
+    tools: z
+      .union(
+        [z.enum(['pass', 'drop']), z.array(z.string().min(1))],
+        'is not a choice | write pass, drop or a list of the names that pass',
+      )
+      .default('pass')
+      .describe("Which of the frontend's tools reach the agent: all, none, or those of these names."),
   })
   .meta({ title: 'Threadwarden policy' })
 

@@ -36,7 +36,7 @@ export class Model {
     const row = this.#rows.get(threadId)
     const mine = row?.owner === user
     if ((CHAT_ROUTES as readonly string[]).includes(route)) return row === undefined || mine
-    return (mine && !row.deleted) || (this.#auditing && user === OPERATOR && row !== undefined && !mine)
+    return (mine && !row.deleted) || (this.#auditing && user === OPERATOR && row?.deleted === false && !mine)
   }
 
   /** True if it is sent on: the gateway itself answers a connect that would create a thread. */

@@ -56,6 +56,15 @@ void test('a deleted thread stays foreign to others and is unknown to its owner'
   t.equal(relationOf(record, alice), 'unknown')
   t.equal(relationOf(record, { ...alice, id: 'corp:bob' }), 'foreign')
   t.match(decide(run, alice, rules, { ...facts, unknownThread: 'deny', record }), { claim: true }, 'its owner revives it')
+  const opened = {
+    ...rules.routes['threads/messages'],
+    grants: [{ who: ['operator'], threads: ['foreign'], onlyUserScoped: false }],
+  } as const
+  const auditing: Rules = { ...rules, routes: { ...rules.routes, 'threads/messages': opened } }
+  const olga: User = { ...alice, id: 'corp:olga', roles: ['operator'] }
+  const read = at('GET', 'threads/T1/messages')
+  t.match(decide(read, olga, auditing, { ...facts, record: { ...record, deleted: false } }), { outcome: 'permitted' })
+  t.match(decide(read, olga, auditing, { ...facts, record }), { reason: 'thread-foreign' }, 'operators see no deleted one')
   t.end()
 })
 

@@ -49,6 +49,10 @@ void test('lines that two readers could read differently are refused', (t) => {
 
 void test('a request names its host, and expects nothing but 100-continue', (t) => {
   t.match(headerFault(lines()), { reason: 'host-missing' })
+  t.equal(headerFault(lines(), '1.0'), null)
+  for (const version of ['0.9', '1.2', '2.0', '11', '1', '']) {
+    t.match(headerFault(lines(HOST), version), { reason: 'http-version-unsupported', code: 'header-malformed' }, version)
+  }
   t.equal(headerFault(lines(), '1.0'), null, 'HTTP/1.0 knows no Host')
   t.match(headerFault(lines(HOST, ['Expect', 'foo'])), { reason: 'expectation-unsupported' })
   t.equal(headerFault(lines(HOST, ['Expect', '100-Continue'])), null)

@@ -129,7 +129,7 @@ export function makeGateUnderTest(place: Place, unknown: string | null = UNKNOWN
     cors: { origins: [LISTED_ORIGIN], credentials: false },
     authenticate: async () => ALICE,
     rules: RULES,
-    bodies: { forwardedProps: new Set(['tenant']), state: 'pass' },
+    bodies: { forwardedProps: new Set(['tenant']), state: 'pass', tools: 'all' },
     facts,
     scope: '',
     limits: LIMITS,

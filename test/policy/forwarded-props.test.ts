@@ -58,6 +58,37 @@ void test('a part of command passes by its own name, and takes no other part alo
   t.end()
 })
 
+void test('tools pass, are dropped, or pass by name', (t) => {
+  const chart = { name: 'showChart', description: 'd', parameters: {} }
+  const tools = [
+    chart,
+    { name: 'ShowChart' },
+    { name: 'showChart ' },
+    { name: ['showChart'] },
+    { description: 'd' },
+    'showChart',
+    null,
+    [chart],
+  ]
+  const passing = (policed: object, sent: Json) => {
+    const read = checkBody(
+      descriptor('POST', 'agent/a/run').route,
+      { threadId: 't-1', tools: sent },
+      compiled(policy([], policed)).bodies,
+    )
+    return read.outcome === 'checked' ? { tools: read.body['tools'], dropped: read.dropped } : read
+  }
+  t.strictSame(passing({}, tools), { tools, dropped: [] })
+  t.strictSame(passing({ tools: 'pass' }, 'odd'), { tools: 'odd', dropped: [] })
+  t.strictSame(passing({ tools: 'drop' }, [chart]), { tools: [], dropped: ['tools.showChart'] })
+  t.strictSame(passing({ tools: [] }, [chart]), { tools: [], dropped: ['tools.showChart'] })
+  t.match(passing({ tools: ['showChart'] }, tools), { tools: [chart], dropped: { length: 7 } })
+  t.strictSame(passing({ tools: ['showChart'] }, chart), { tools: [], dropped: ['tools.showChart'] }, 'no list')
+  t.match(faultsIn(policy([], { tools: 'none' })), [{ path: 'tools', message: 'is not a choice' }])
+  t.match(faultsIn(policy([], { tools: [''] })), [{ path: 'tools' }])
+  t.end()
+})
+
 void test('state passes or is dropped, as the policy says', (t) => {
   t.strictSame(passed(policy([]), {})['state'], { a: 1 })
   t.notOk('state' in passed(policy([], { state: 'drop' }), {}))
