@@ -20,6 +20,12 @@ export const size = z
   .regex(/^\d+(?:B|KiB|MiB|GiB)$/, 'is not a size | write 64KiB, 64MiB or 1GiB')
   .transform((text) => quantity(text, SIZE_UNITS))
 
+/** What one JSON text may be: strings end at 512 MiB, and some texts grow when they are written anew. */
+const MAX_BODY = 256 * 1024 ** 2
+
+/** The size of one body: it is held in memory as a text. */
+export const bodySize = size.refine((value) => value <= MAX_BODY, 'is too large | at most 256MiB: a body is held as one text')
+
 function quantity(text: string, units: Readonly<Record<string, number>>): number {
   const unit = text.replace(/^\d+/, '')
   return Number.parseInt(text, 10) * (units[unit] ?? Number.NaN)

@@ -6,7 +6,7 @@
 import { z } from 'zod'
 import { isPointer } from '../core/pointer.ts'
 import { isFetchable } from './fetchable.ts'
-import { duration, size } from './quantities.ts'
+import { bodySize, duration, size } from './quantities.ts'
 
 // prettier-ignore
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'HS256', 'HS384', 'HS512'] as const
@@ -204,8 +204,8 @@ export const configSchema = z
       .prefault({}),
     limits: z
       .strictObject({
-        body: size.prefault('1MiB'),
-        runBody: size.prefault('64MiB').describe('run, connect, suggest, transcribe'),
+        body: bodySize.prefault('1MiB'),
+        runBody: bodySize.prefault('64MiB').describe('run, connect, suggest, transcribe'),
         bodiesInFlight: size.prefault('512MiB'),
         headers: size.prefault('16KiB'),
         newThreads: notYet(z.string(), 'newThreads', ['off']).default('off'),

@@ -1,10 +1,11 @@
 /** Reads what goes along with a request and checks it against its route: JSON into one reading, recordings as they come. */
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import { checkBody, type BodyPolicy } from '../core/bodies.ts'
 import type { RouteDescriptor } from '../core/classify.ts'
 import type { HeaderLines } from '../core/headers.ts'
-import { readJsonObject, type Json, type JsonObject } from '../core/json.ts'
+import { makeJsonReader, type Json, type JsonReader, type JsonReading } from '../core/json.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { bodyForm, boundedBody, hasBody, holdBody, type BodyBudget } from './request-body.ts'
@@ -38,6 +39,9 @@ export interface ReadBody {
 }
 
 const NOTHING: Payload = { kind: 'none' }
+
+/** A body larger than this lets others have their turn between the steps of being read and written anew, in bytes. */
+const LARGE_BODY = 256 * 1024
 
 /**
  * Reads what a request brings along, as its route allows.
@@ -75,27 +79,30 @@ export async function readPayload(
       release: () => {},
     }
   }
-  const held = await holdBody(message, lines, most, parts.budget, onWanted)
+  const reader = makeJsonReader()
+  const held = await holdBody(message, lines, most, parts.budget, onWanted, (piece) => reader.push(piece))
   if (isRefusal(held)) return handshake ? refuse('route-unknown') : held
-  const read = readJson(parts, descriptor, held.bytes, most, handshake)
-  if (read.outcome === 'refused') {
-    held.release()
-    return read
+  let read: Awaited<ReturnType<typeof readJson>> | undefined
+  try {
+    read = await readJson(parts, descriptor, reader, held.bytes, most, handshake)
+  } finally {
+    if (read?.outcome !== 'read') held.release()
   }
-  return { ...read, release: held.release }
+  return read.outcome === 'refused' ? read : { ...read, release: held.release }
 }
 
-function readJson(
+async function readJson(
   parts: PayloadParts,
   descriptor: RouteDescriptor,
-  bytes: Buffer,
+  reader: JsonReader,
+  bytes: number,
   most: number,
   handshake: boolean,
-): Omit<ReadBody, 'release'> | Refusal {
+): Promise<Omit<ReadBody, 'release'> | Refusal> {
   // A chunked body may turn out to be empty.
   const optional = descriptor.route.body.kind === 'json' && descriptor.route.body.optional === true
-  if (optional && bytes.length === 0) return { outcome: 'read', descriptor, payload: NOTHING }
-  const json = readJsonObject(bytes)
+  if (optional && bytes === 0) return { outcome: 'read', descriptor, payload: NOTHING }
+  const json = reader.end()
   if (handshake) return isInfoEnvelope(json) ? { outcome: 'read', descriptor, payload: NOTHING } : refuse('route-unknown')
   if (json.outcome === 'refused') return json
   const checked = checkBody(descriptor.route, json.value, parts.bodies)
@@ -103,7 +110,12 @@ function readJson(
   parts.metrics.dropped('body-key', checked.dropped.length)
   checked.dropped.forEach(parts.onDropped)
   const { threadId, body } = checked
-  const written = Buffer.from(JSON.stringify(body))
+  const large = bytes > LARGE_BODY
+  if (large) await setImmediate()
+  const text = JSON.stringify(body)
+  if (large) await setImmediate()
+  const written = Buffer.from(text)
+  if (large) await setImmediate()
   // Some numbers grow when they are written anew; the limit holds for what is sent, too.
   if (written.length > most) return refuse('body-too-large')
   return {
@@ -113,6 +125,6 @@ function readJson(
   }
 }
 
-function isInfoEnvelope(json: { readonly outcome: 'read'; readonly value: JsonObject } | Refusal): boolean {
+function isInfoEnvelope(json: JsonReading): boolean {
   return json.outcome === 'read' && json.value['method'] === 'info'
 }

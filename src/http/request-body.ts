@@ -45,19 +45,21 @@ export function bodyForm(
   return multipart === null ? refuse('media-type-unsupported') : { form: 'multipart', type: multipart }
 }
 
-/** A body in memory; `release` gives its bytes back to the budget, once. */
+/** A body that is held in memory; `release` gives its bytes back to the budget, once. */
 export interface HeldBody {
-  readonly bytes: Buffer
+  /** How many they are. */
+  readonly bytes: number
   readonly release: () => void
 }
 
 /**
- * Reads a body into memory.
+ * Hands a body on as it comes, for somebody to hold.
  * @param message the request
  * @param lines its headers
  * @param most the bound of this body in bytes: 413 beyond it
  * @param budget the bound of all bodies: 503 beyond it
  * @param onWanted called when it is about to be read
+ * @param take takes the next bytes, or refuses them: the rest is not waited for then
  */
 export async function holdBody(
   message: IncomingMessage,
@@ -65,10 +67,10 @@ export async function holdBody(
   most: number,
   budget: BodyBudget,
   onWanted: () => void,
+  take: (bytes: Buffer) => Refusal | null,
 ): Promise<HeldBody | Refusal> {
   if (Number(lines.get('content-length')?.[0] ?? 0) > most) return refuse('body-too-large')
   onWanted()
-  const chunks: Buffer[] = []
   let held = 0
   const release = (): void => {
     budget.give(held)
@@ -76,24 +78,22 @@ export async function holdBody(
   }
   try {
     for await (const chunk of message.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      const fault =
-        held + chunk.length > most
-          ? refuse('body-too-large')
-          : budget.take(chunk.length)
-            ? null
-            : refuse('bodies-budget-exhausted')
-      if (fault !== null) {
-        release()
-        return fault
+      let fault: Refusal | null
+      if (held + chunk.length > most) fault = refuse('body-too-large')
+      else if (!budget.take(chunk.length)) fault = refuse('bodies-budget-exhausted')
+      else {
+        held += chunk.length
+        fault = take(chunk)
       }
-      held += chunk.length
-      chunks.push(chunk)
+      if (fault === null) continue
+      release()
+      return fault
     }
   } catch {
     release()
     return refuse('body-aborted')
   }
-  return { bytes: chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks), release }
+  return { bytes: held, release }
 }
 
 /** A body that goes through without being held; it breaks off with BodyTooLarge beyond its bound. */

@@ -28,7 +28,7 @@ const SIZES = [
 
 for (const [text, bytes] of SIZES) {
   void test(`${text} is a size`, (t) => {
-    t.equal(accepted({ 'limits.runBody': text }).config.limits.runBody, bytes)
+    t.equal(accepted({ 'limits.bodiesInFlight': text }).config.limits.bodiesInFlight, bytes)
     t.end()
   })
 }
@@ -49,6 +49,16 @@ for (const text of ['', '64', '64KB', '64kib', '1.5MiB', '-1B', '1 MiB', '64K', 
 
 void test('a bare number is no quantity', (t) => {
   t.match(faultsIn({ 'streams.keepAlive': 15, 'limits.body': 1024 }), [{ path: 'streams.keepAlive' }, { path: 'limits.body' }])
+  t.end()
+})
+
+void test('a body that no text holds is refused', (t) => {
+  const fault = { message: 'is too large', hint: /256MiB/ }
+  t.match(faultsIn({ 'limits.body': '257MiB', 'limits.runBody': '1GiB' }), [
+    { path: 'limits.body', ...fault },
+    { path: 'limits.runBody', ...fault },
+  ])
+  t.equal(accepted({ 'limits.runBody': '256MiB' }).config.limits.runBody, 268_435_456)
   t.end()
 })
 

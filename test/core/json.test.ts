@@ -1,6 +1,8 @@
 /** The strict reading of JSON: one reading for every body that passes, refused before it costs. */
 import { test } from 'tap'
-import { MAX_DEPTH, MAX_VALUES, readJsonObject } from '../../src/core/json.ts'
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { makeJsonReader, MAX_DEPTH, MAX_VALUES, readJsonObject, type JsonReading } from '../../src/core/json.ts'
 
 const read = (text: string | Buffer) => readJsonObject(Buffer.from(text as string))
 const reason = (text: string | Buffer) => {
@@ -58,6 +60,65 @@ void test('nesting is bounded before anything recursive sees it', (t) => {
   t.equal(reason(nested(MAX_DEPTH + 1)), 'body-too-deep')
   t.equal(reason('['.repeat(1_000_000)), 'body-too-deep')
   t.equal(reason(`{"a":"${'['.repeat(1000)}"}`), 'read', 'brackets in a string are no nesting')
+  t.end()
+})
+
+/** Reads a text whose bytes come in these pieces; the number of bytes that were taken tells when it was refused. */
+function inPieces(bytes: Buffer, size: number): { readonly result: JsonReading; readonly taken: number } {
+  const reader = makeJsonReader()
+  for (let at = 0; at < bytes.length; at += size) {
+    const fault = reader.push(bytes.subarray(at, at + size))
+    if (fault !== null) return { result: fault, taken: Math.min(at + size, bytes.length) }
+  }
+  return { result: reader.end(), taken: bytes.length }
+}
+
+void test('it makes no difference in which pieces a text comes', (t) => {
+  // prettier-ignore
+  const key = fc.constantFrom('a', 'b', '\\', '\\\\', '\\u005c', '\\u005C', '\\u0061', '\\"', 'é', '漢', '😀', '\\ud83d', '__proto__', 'u005c', ':')
+  const piece = fc.oneof(
+    key.map((one) => `"${one}":1`),
+    fc.tuple(key, key).map(([one, other]) => `"${one}${other}":"${other}"`),
+    fc.constantFrom('"x":[{"é":1},{}]', '"y":{"\\\\":"\\\\"}', '"z":1e999', '"', '\\', ',', '\ufeff', '{', ']'),
+  )
+  const text = fc.array(piece, { maxLength: 6 }).map((pieces) => Buffer.from(`{${pieces.join(',')}}`))
+  const bytes = fc.oneof(
+    text,
+    fc.tuple(text, fc.nat(), fc.nat(255)).map(([good, at, byte]) => {
+      good[at % good.length] = byte
+      return good
+    }),
+  )
+  fc.assert(
+    fc.property(bytes, (whole) => {
+      const expected = readJsonObject(whole)
+      for (const size of [1, 2, 3, 5, 7]) {
+        const { result } = inPieces(whole, size)
+        // What the engine misreads, it misreads from the second time on.
+        if (![result, expected].some((one) => one.outcome === 'refused' && one.reason === 'body-key-misread'))
+          assert.deepEqual(result, expected)
+      }
+    }),
+    { numRuns: 500 },
+  )
+  t.end()
+})
+
+void test('what is hostile is refused before the rest has come', (t) => {
+  const rest = Buffer.alloc(1_000_000, ' ')
+  const early = (start: string | Buffer) => inPieces(Buffer.concat([Buffer.from(start as string), rest]), 1024)
+  t.match(early(`{"a":${'['.repeat(MAX_DEPTH)}`), { result: { reason: 'body-too-deep' }, taken: 1024 })
+  t.match(early(Buffer.from([0x7b, 0x22, 0xff])), { result: { reason: 'body-not-utf8' }, taken: 1024 })
+  const many = early(`{"a":[${'1,'.repeat(MAX_VALUES)}`)
+  t.match(many.result, { reason: 'body-too-many-values' })
+  t.ok(many.taken < MAX_VALUES * 2 + 2048)
+  t.match(inPieces(Buffer.from([0x7b, 0x7d, 0xc3]), 3).result, { reason: 'body-not-utf8' }, 'a character that never ends')
+  t.end()
+})
+
+void test('strings without escapes are not searched for one again and again', (t) => {
+  // Quadratic once, while this was written: 25 MB of short strings took a minute.
+  t.equal(reason(`{"a":[${'"x",'.repeat(200_000)}"${'y'.repeat(20_000_000)}"]}`), 'read')
   t.end()
 })
 
