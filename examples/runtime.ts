@@ -1,6 +1,6 @@
 /**
- * The real CopilotKit runtime with two agents: `default`, in its own process, and `remote`, a self-hosted one.
- * It asks nobody who they are, which is the gateway's task.
+ * The real CopilotKit runtime with up to three agents: `default`, in its own process, `remote`, a self-hosted one, and
+ * `graph`, a LangGraph server's. It asks nobody who they are, which is the gateway's task.
  */
 /// <reference path="./libraries.d.ts" />
 import './no-telemetry.ts'
@@ -13,6 +13,7 @@ import express from 'express'
 import { command, noWords, portOf, untilStopped, UsageError } from './command.ts'
 import { EchoAgent } from './echo-agent.ts'
 import { listen, remember, stop } from './http.ts'
+import { GRAPH_ID } from './langgraph.ts'
 
 const ADAPTERS = ['node', 'express'] as const
 
@@ -26,10 +27,14 @@ export interface RuntimeOptions {
   readonly basePath?: string
   /** How the runtime is mounted: on node:http (the default) or in an Express application. */
   readonly adapter?: Adapter
+  /** `single-route`: one POST with an envelope instead of routes; with the adapter `node`. By default `multi-route`. */
+  readonly mode?: 'multi-route' | 'single-route'
   /** Where the agent `remote` is; without it there's no such agent. */
   readonly agentUrl?: string
   /** Headers that the runtime sends to `remote`; they win over those of the caller. */
   readonly agentHeaders?: Readonly<Record<string, string>>
+  /** Where the LangGraph server behind the agent `graph` is; without it there's no such agent. */
+  readonly langGraphUrl?: string
   /** The runtime's own `debug` setting: opens its stream of all threads' events, and logs. */
   readonly debug?: boolean
   /** The adapter's own `cors` setting; by default off with `node` and open to everybody with `express`. */
@@ -67,7 +72,7 @@ export interface Runtime {
 export async function startRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
   const { port = 0, host = '127.0.0.1', basePath = '/api/copilotkit', onRequest } = options
   const closing = new AbortController()
-  const runtime = makeRuntime(options, closing.signal)
+  const runtime = await makeRuntime(options, closing.signal)
   const listener = mount(runtime, basePath, options)
   const requests: RuntimeRequest[] = []
   const server = createServer((request, response) => {
@@ -90,10 +95,11 @@ export function clearThreads(): void {
   new InMemoryAgentRunner().clearThreads()
 }
 
-function makeRuntime(options: RuntimeOptions, closing: AbortSignal): CopilotRuntime {
-  const { agentUrl, agentHeaders = {}, debug, transcription, exposeMemoryRoutes } = options
+async function makeRuntime(options: RuntimeOptions, closing: AbortSignal): Promise<CopilotRuntime> {
+  const { agentUrl, agentHeaders = {}, langGraphUrl, debug, transcription, exposeMemoryRoutes } = options
   const agents: Record<string, AbstractAgent> = { default: new EchoAgent(closing) }
   if (agentUrl !== undefined) agents['remote'] = new HttpAgent({ url: agentUrl, headers: { ...agentHeaders } })
+  if (langGraphUrl !== undefined) agents['graph'] = await langGraphAgent(langGraphUrl)
   return new CopilotRuntime({
     agents,
     ...(debug !== undefined && { debug }),
@@ -102,10 +108,20 @@ function makeRuntime(options: RuntimeOptions, closing: AbortSignal): CopilotRunt
   })
 }
 
-function mount(runtime: CopilotRuntime, basePath: string, { adapter = 'node', cors }: RuntimeOptions): RequestListener {
+/** Loaded when it is wanted: few want it, and it takes its time. */
+async function langGraphAgent(deploymentUrl: string): Promise<AbstractAgent> {
+  const { LangGraphAgent } = await import('@copilotkit/runtime/langgraph')
+  return new LangGraphAgent({ deploymentUrl, graphId: GRAPH_ID })
+}
+
+function mount(
+  runtime: CopilotRuntime,
+  basePath: string,
+  { adapter = 'node', mode = 'multi-route', cors }: RuntimeOptions,
+): RequestListener {
   const settings = { runtime, ...(cors !== undefined && { cors }) }
   if (adapter === 'node') {
-    const listener = createCopilotNodeListener({ ...settings, ...(basePath !== '' && { basePath }) })
+    const listener = createCopilotNodeListener({ ...settings, mode, ...(basePath !== '' && { basePath }) })
     return (request, response) => void listener(request, response)
   }
   const application = express()
@@ -122,19 +138,21 @@ class TranscriptionStub extends TranscriptionService {
 
 const USAGE = `The CopilotKit runtime, with nothing in front of it.
 
-  node runtime.ts [--port N] [--host H] [--base-path P] [--adapter A] [--agent-url URL]   start it; prints its URL
+  node runtime.ts [--port N] [--host H] [--base-path P] [--adapter A] [--agent-url URL]
+                  [--langgraph-url URL]   start it; prints its URL
 
-  --port       the port (default: any free one)
-  --host       the address to listen on (default: 127.0.0.1)
-  --base-path  below which path the routes are (default: /api/copilotkit)
-  --adapter    ${ADAPTERS.join(' or ')} (default: node)
-  --agent-url  where the agent "remote" is (default: there is none)
+  --port           the port (default: any free one)
+  --host           the address to listen on (default: 127.0.0.1)
+  --base-path      below which path the routes are (default: /api/copilotkit)
+  --adapter        ${ADAPTERS.join(' or ')} (default: node)
+  --agent-url      where the agent "remote" is (default: there is none)
+  --langgraph-url  where the LangGraph server of the agent "graph" is (default: there is none)
 `
 
 if (import.meta.main) {
-  await command(USAGE, ['port', 'host', 'base-path', 'adapter', 'agent-url'], async (words, values) => {
+  await command(USAGE, ['port', 'host', 'base-path', 'adapter', 'agent-url', 'langgraph-url'], async (words, values) => {
     noWords(words)
-    const { host, 'base-path': basePath, 'agent-url': agentUrl } = values
+    const { host, 'base-path': basePath, 'agent-url': agentUrl, 'langgraph-url': langGraphUrl } = values
     const adapter = ADAPTERS.find((known) => known === (values['adapter'] ?? 'node'))
     if (adapter === undefined) throw new UsageError(`--adapter is ${ADAPTERS.join(' or ')}`)
     const runtime = await startRuntime({
@@ -143,6 +161,7 @@ if (import.meta.main) {
       ...(host !== undefined && { host }),
       ...(basePath !== undefined && { basePath }),
       ...(agentUrl !== undefined && { agentUrl }),
+      ...(langGraphUrl !== undefined && { langGraphUrl }),
     })
     process.stdout.write(`${runtime.url}${runtime.basePath}\n`)
     await untilStopped(runtime)

@@ -4,7 +4,7 @@
  * as a single-route envelope (contract §1.3).
  */
 import { filterForwardedProps } from './forwarded-props.ts'
-import { isAgentId, isThreadId } from './ids.ts'
+import { isAgentId, isRunId, isThreadId } from './ids.ts'
 import { isObject, type Json, type JsonObject } from './json.ts'
 import { refuse, type Refusal } from './reasons.ts'
 import type { Route } from './routes.ts'
@@ -51,9 +51,18 @@ export function checkBody(route: Route, value: JsonObject, policy: BodyPolicy): 
       const tools = filterTools(part, policy.tools)
       body[key] = tools.kept
       dropped.push(...tools.dropped.map((name) => `tools.${name}`))
+    } else if (key === 'state' && policy.tools !== 'all' && isObject(part) && part['tools'] !== undefined) {
+      // The runtime's LangGraph agent adds the tools that it finds in the state to those of the run.
+      const tools = filterTools(part['tools'], policy.tools)
+      body[key] = { ...part, tools: tools.kept }
+      dropped.push(...tools.dropped.map((name) => `state.tools.${name}`))
     } else body[key] = part
   }
   if (body['agentId'] !== undefined && !isAgentId(body['agentId'])) return refuse('agent-id-invalid')
+  // The SDKs behind the runtime write these into paths as they are: `../../OTHER/runs/R` would end another's run.
+  for (const key of ['runId', 'parentRunId']) {
+    if ((body[key] ?? null) !== null && !isRunId(body[key])) return refuse('run-id-invalid')
+  }
   if (route.thread !== 'body') return { outcome: 'checked', threadId: undefined, body, dropped }
   const threadId = body['threadId']
   if (!isThreadId(threadId)) return refuse('thread-id-invalid')

@@ -12,6 +12,8 @@ export const BUILT_IN_PROPS: readonly string[] = ['toolChoice', 'command.resume'
 const UNSAFE_NAMES = new Set([
   'config', 'context', 'webhook', 'metadata', 'threadmetadata', 'nodename', 'multitaskstrategy', 'oncompletion',
   'ondisconnect', 'afterseconds', 'ifnotexists', 'feedbackkeys', 'durability', 'proxiedmcprequest', 'command',
+  // Python agents merge forwarded properties into the input of a graph.
+  'input', 'messages', 'state', 'tools', 'copilotkit', 'ag-ui',
 ])
 const UNSAFE_PREFIXES = ['checkpoint', 'interrupt', 'stream', 'command.']
 

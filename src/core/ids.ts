@@ -54,6 +54,11 @@ export function isMemoryId(value: unknown): value is string {
   return typeof value === 'string' && OPAQUE_ID.test(value) && !ROUTE_WORDS.has(value.toLowerCase())
 }
 
+/** True if `value` is a run id: the characters of a thread id, whatever it is (clients write UUIDs in either case). */
+export function isRunId(value: unknown): value is string {
+  return typeof value === 'string' && OPAQUE_ID.test(value)
+}
+
 // Code points, without the controls of ASCII and Latin-1: an id with one could forge a log line or cut a header.
 const USER_ID = /^[^\u0000-\u001f\u007f-\u009f]{1,255}$/u
 

@@ -97,6 +97,7 @@ export const REASONS = {
   'body-key-forbidden': 'body-malformed',
   'body-key-misread': 'body-malformed',
   'body-number-out-of-range': 'body-malformed',
+  'run-id-invalid': 'body-malformed',
   'body-aborted': 'body-malformed',
   'body-too-large': 'body-too-large',
   'body-too-many-values': 'body-too-large',

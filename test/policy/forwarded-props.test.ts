@@ -23,7 +23,7 @@ const UNSAFE = [
   'config', 'context', 'webhook', 'metadata', 'threadMetadata', 'checkpoint', 'checkpointId', 'checkpointDuring', 'nodeName',
   'command', 'command.goto', 'command.update', 'multitaskStrategy', 'onCompletion', 'onDisconnect', 'afterSeconds',
   'interruptBefore', 'interruptAfter', 'ifNotExists', 'feedbackKeys', 'streamMode', 'streamSubgraphs', 'durability',
-  '__proxiedMCPRequest', 'thread_metadata', 'Checkpoint_Id', 'CONFIG', 'stream_mode', 'multitask_strategy',
+  '__proxiedMCPRequest', 'input', 'messages', 'state', 'tools', 'copilotkit', 'ag-ui', 'thread_metadata', 'Checkpoint_Id', 'CONFIG', 'stream_mode', 'multitask_strategy',
 ]
 
 for (const name of UNSAFE) {
@@ -84,6 +84,20 @@ void test('tools pass, are dropped, or pass by name', (t) => {
   t.strictSame(passing({ tools: [] }, [chart]), { tools: [], dropped: ['tools.showChart'] })
   t.match(passing({ tools: ['showChart'] }, tools), { tools: [chart], dropped: { length: 7 } })
   t.strictSame(passing({ tools: ['showChart'] }, chart), { tools: [], dropped: ['tools.showChart'] }, 'no list')
+  const inState = (policed: object, state: Json) => {
+    const read = checkBody(
+      descriptor('POST', 'agent/a/run').route,
+      { threadId: 't-1', state },
+      compiled(policy([], policed)).bodies,
+    )
+    return read.outcome === 'checked' ? { state: read.body['state'], dropped: read.dropped } : read
+  }
+  const state = { a: 1, tools: [chart, { name: 'other' }] }
+  t.strictSame(inState({}, state), { state, dropped: [] })
+  t.strictSame(inState({ tools: ['showChart'] }, state), { state: { a: 1, tools: [chart] }, dropped: ['state.tools.other'] })
+  t.strictSame(inState({ tools: 'drop' }, { tools: chart }), { state: { tools: [] }, dropped: ['state.tools.showChart'] })
+  for (const odd of [{ a: 1 }, null, 'x', [{ tools: [chart] }]])
+    t.strictSame(inState({ tools: 'drop' }, odd), { state: odd, dropped: [] })
   t.match(faultsIn(policy([], { tools: 'none' })), [{ path: 'tools', message: 'is not a choice' }])
   t.match(faultsIn(policy([], { tools: [''] })), [{ path: 'tools' }])
   t.end()
