@@ -8,6 +8,7 @@ import type { Config } from './config/schema.ts'
 import { makeApp } from './http/app.ts'
 import { makeClaims } from './http/claims.ts'
 import { makeCursorSeal } from './http/cursor.ts'
+import { ownAddresses } from './http/exposure.ts'
 import { makeForwarder } from './http/forward.ts'
 import { makeGate } from './http/gate.ts'
 import { makeHealthApp } from './http/health.ts'
@@ -22,6 +23,7 @@ import { openUpstream } from './http/upstream.ts'
 import { onceByName, type Logger } from './observe/log.ts'
 import { makeMetrics } from './observe/metrics.ts'
 import type { Policy } from './policy/compile.ts'
+import { lostWith, readMounts } from './store/durability.ts'
 import { openSqliteStore } from './store/sqlite.ts'
 
 /** A gateway that is listening. */
@@ -37,6 +39,14 @@ export interface Gateway {
   stop(deadline: number): Promise<void>
 }
 
+/** What start looks at of the machine, to warn of a deployment in which the gateway holds nothing. */
+export interface Machine {
+  /** Its mounts, as /proc/self/mountinfo has them. */
+  readonly mounts: string
+  /** The addresses by which others reach it. */
+  readonly addresses: readonly string[]
+}
+
 /** The upstream's scope in the ownership table, while a gateway has one upstream. */
 const SCOPE = ''
 
@@ -50,9 +60,15 @@ const PROBE_INTERVALS = { pending: 500, known: 15_000 }
  * Starts a gateway.
  * @param config a configuration that was loaded and checked
  * @param policy the policy in force
+ * @param machine by default the one that this runs on
  * @throws StoreUnavailable, IssuerFaults, or the listener's error; nothing is left open then
  */
-export async function startGateway(config: Config, policy: Policy, log: Logger): Promise<Gateway> {
+export async function startGateway(
+  config: Config,
+  policy: Policy,
+  log: Logger,
+  machine: Machine = { mounts: readMounts(), addresses: ownAddresses() },
+): Promise<Gateway> {
   const clock = Date.now
   const metrics = makeMetrics()
   const readiness = makeReadiness()
@@ -63,7 +79,15 @@ export async function startGateway(config: Config, policy: Policy, log: Logger):
       log.warn({ issuer, detail: message }, 'the keys of an issuer could not be fetched')
     },
   })
-  const store = openSqliteStore(config.ownership.store.slice('sqlite:'.length))
+  const storeFile = config.ownership.store.slice('sqlite:'.length)
+  const store = openSqliteStore(storeFile)
+  const fate = lostWith(storeFile, machine.mounts)
+  if (fate !== null) {
+    log.warn(
+      { store: storeFile },
+      `the ownership table is lost with ${fate}: THREADS THEN HAVE NO OWNER ANY MORE. Put it on a volume`,
+    )
+  }
   const { ca, timeouts, url: upstreamUrl, basePath } = config.upstream
   const upstream = openUpstream({ url: upstreamUrl, timeouts, ...(ca === undefined ? {} : { ca: readFileSync(ca, 'utf8') }) })
   const server = Object.fromEntries(Object.entries(config.upstream.headers).map(([name, value]) => [name.toLowerCase(), value]))
@@ -83,7 +107,17 @@ export async function startGateway(config: Config, policy: Policy, log: Logger):
     metrics,
     log,
   })
-  const rollout = watchRollout({ upstream, basePath, headers: server, store, unknownThread: facts.unknownThread, readiness, log })
+  const rollout = watchRollout({
+    upstream,
+    upstreamUrl,
+    addresses: machine.addresses,
+    basePath,
+    headers: server,
+    store,
+    unknownThread: facts.unknownThread,
+    readiness,
+    log,
+  })
   const probe = makeTransportProbe({
     upstream,
     basePath,
@@ -98,7 +132,7 @@ export async function startGateway(config: Config, policy: Policy, log: Logger):
   const gate = makeGate({
     publicPath: config.upstream.publicPath ?? basePath,
     cors: config.cors,
-    authenticate: makeAuthenticate(config.authentication.mode, issuers),
+    authenticate: makeAuthenticate(config.authentication.mode, issuers, sayClientToken(log)),
     rules: policy.rules,
     bodies: policy.bodies,
     facts,
@@ -176,6 +210,13 @@ export async function startGateway(config: Config, policy: Policy, log: Logger):
       await close()
     },
   }
+}
+
+/** Says of each client once that it comes with a token of its own. */
+function sayClientToken(log: Logger): (userId: string) => void {
+  return onceByName((principal) =>
+    log.warn({ principal }, "this token is a client's own, not a person's: ALL WHO COME WITH IT ARE ONE USER"),
+  )
 }
 
 /** Fetches keys ahead of the first token, and says in /readyz whose are missing. */

@@ -1,8 +1,8 @@
 /** From the Authorization header to a principal: the gate that every request passes first (spec "Authentication" 1-5). */
-import { createDecoder, TokenError, TOKEN_ERROR_CODES } from 'fast-jwt'
+import { TokenError, TOKEN_ERROR_CODES } from 'fast-jwt'
 import { ANONYMOUS, EVERYBODY, userFromClaims, type Principal } from '../core/principal.ts'
 import { valueAt } from '../core/pointer.ts'
-import { refuse, type Reason, type Refusal } from '../core/reasons.ts'
+import { isRefusal, refuse, type Reason, type Refusal } from '../core/reasons.ts'
 import { bearerToken } from './bearer.ts'
 import type { Issuer } from './issuer.ts'
 import type { Algorithm, VerificationKey } from './key.ts'
@@ -17,21 +17,35 @@ export type Authenticate = (authorization: string | undefined) => Promise<Princi
 /** Keys that are tried for a token without a key id: more would let a token cost more than a request should. */
 const MAX_CANDIDATES = 8
 
-const decode = createDecoder({ complete: true })
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Makes the gate for a mode and its issuers. */
-export function makeAuthenticate(mode: 'required' | 'optional' | 'off', issuers: readonly Issuer[]): Authenticate {
+/** The last time that a date can hold (ECMA-262 §21.4.1.1), in seconds: what lies beyond is no end. */
+const LAST_TIME = 8.64e12
+
+/**
+ * Makes the gate for a mode and its issuers.
+ * @param onClientToken told the user id of a client that comes with a token of its own
+ */
+export function makeAuthenticate(
+  mode: 'required' | 'optional' | 'off',
+  issuers: readonly Issuer[],
+  onClientToken: (userId: string) => void,
+): Authenticate {
   if (mode === 'off') return () => Promise.resolve(EVERYBODY)
   const byIss = new Map(issuers.map((issuer) => [issuer.config.issuer, issuer]))
   return async (authorization) => {
     if (authorization === undefined && mode === 'optional') return ANONYMOUS
     const credential = bearerToken(authorization)
     if ('outcome' in credential) return credential
-    return verify(credential.token, byIss)
+    return verify(credential.token, byIss, onClientToken)
   }
 }
 
-async function verify(token: string, byIss: ReadonlyMap<string, Issuer>): Promise<Principal | Refusal> {
+async function verify(
+  token: string,
+  byIss: ReadonlyMap<string, Issuer>,
+  onClientToken: (userId: string) => void,
+): Promise<Principal | Refusal> {
   const parts = readUnverified(token)
   if (parts === null) return refuse('token-malformed')
   const { header, claims } = parts
@@ -52,20 +66,36 @@ async function verify(token: string, byIss: ReadonlyMap<string, Issuer>): Promis
     return verified.reason === 'token-expired' && !audienceFits(issuer, claims) ? refuse('audience-mismatch') : verified
   }
   if (!audienceFits(issuer, verified.claims)) return refuse('audience-mismatch')
-  return userFromClaims(issuer.key, verified.claims, issuer.config.claims)
+  const user = userFromClaims(issuer.key, verified.claims, issuer.config.claims)
+  // No person signed in: the subject of such a token is the client itself (RFC 9068 §2.2, RFC 6749 §4.4).
+  if (!isRefusal(user) && verified.claims['client_id'] === user.subject) onClientToken(user.id)
+  return user
 }
 
 type Claims = Readonly<Record<string, unknown>>
 
+/**
+ * Header and claims before anything is verified. Only one spelling of each part counts (RFC 4648 §3.5), or one token would
+ * have many; and only UTF-8 (RFC 7519 §7.2), or two names would be read as one, each unknown byte replaced by the same.
+ */
 function readUnverified(token: string): { readonly header: Claims; readonly claims: Claims } | null {
-  if (token.split('.').length !== 3) return null
+  const parts = token.split('.')
+  const [header, claims] = parts
+  if (parts.length !== 3 || header === undefined || claims === undefined || !parts.every(isCanonical)) return null
   try {
-    const decoded = decode(token) as { header: unknown; payload: unknown }
-    if (!isClaims(decoded.header) || !isClaims(decoded.payload)) return null
-    return { header: decoded.header, claims: decoded.payload }
+    const read = { header: parsed(header), claims: parsed(claims) }
+    return isClaims(read.header) && isClaims(read.claims) ? { header: read.header, claims: read.claims } : null
   } catch {
     return null
   }
+}
+
+function isCanonical(part: string): boolean {
+  return Buffer.from(part, 'base64url').toString('base64url') === part
+}
+
+function parsed(part: string): unknown {
+  return JSON.parse(UTF8.decode(Buffer.from(part, 'base64url')))
 }
 
 function isClaims(value: unknown): value is Claims {
@@ -80,7 +110,7 @@ function verifyWith(
   let refusal = refuse('key-unknown')
   for (const key of keys) {
     const result = attempt(key, algorithm, token, false)
-    if (!('outcome' in result)) return typeof result.claims['exp'] === 'number' ? result : refuse('claim-missing')
+    if (!('outcome' in result)) return hasEnd(result.claims) ? result : refuse('claim-missing')
     refusal = result
     if (result.reason === 'token-expired') {
       const otherwise = attempt(key, algorithm, token, true)
@@ -89,6 +119,12 @@ function verifyWith(
     if (result.reason !== 'signature-invalid') return result
   }
   return refusal
+}
+
+/** True for a token that ends: `1e400` is read as infinity, and would be good for ever. */
+function hasEnd(claims: Claims): boolean {
+  const { exp } = claims
+  return typeof exp === 'number' && Math.abs(exp) <= LAST_TIME
 }
 
 function attempt(

@@ -1,6 +1,6 @@
 /** Where an issuer's keys come from. Only configured addresses are ever fetched, and never one that a token names. */
 import { request } from 'undici'
-import { isFetchable } from '../config/fetchable.ts'
+import { isFetchable } from '../core/addresses.ts'
 import type { VerificationKey } from './key.ts'
 
 /** Keys of one issuer. */

@@ -27,15 +27,18 @@ export interface VerificationKey {
 
 /** RSA keys below this many bits are refused (RFC 7518 §3.3). */
 const MIN_RSA_BITS = 2048
+/** And below this exponent (FIPS 186-5 §A.1.1): with 1, anybody can sign. */
+const MIN_RSA_EXPONENT = 65_537n
 const CURVES: Readonly<Record<string, Algorithm>> = { prime256v1: 'ES256', secp384r1: 'ES384', secp521r1: 'ES512' }
 
 /** The algorithms that a public key can serve, by its type, curve and size: none if it is too weak. */
 function algorithmsOf(key: KeyObject): readonly Algorithm[] {
   switch (key.asymmetricKeyType) {
-    case 'rsa':
-      return (key.asymmetricKeyDetails?.modulusLength ?? 0) >= MIN_RSA_BITS
-        ? ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
-        : []
+    case 'rsa': {
+      const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {}
+      const strong = modulusLength >= MIN_RSA_BITS && publicExponent >= MIN_RSA_EXPONENT && publicExponent % 2n === 1n
+      return strong ? ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] : []
+    }
     case 'ec': {
       const algorithm = CURVES[key.asymmetricKeyDetails?.namedCurve ?? '']
       return algorithm === undefined ? [] : [algorithm]
@@ -99,12 +102,41 @@ export function keyFromPem(pem: string, algorithms: readonly Algorithm[], rules:
 
 /**
  * A key from a shared secret.
- * @throws Error if it is shorter than the hash of an algorithm (RFC 7518 §3.2)
+ * @throws Error if it is shorter than the hash of an algorithm (RFC 7518 §3.2), or a key that others may know: whoever
+ * has an issuer's public key could sign with it (CVE-2026-34950)
  */
 export function keyFromSecret(secret: Buffer, algorithms: readonly Algorithm[], rules: VerifierRules): VerificationKey {
   const bits = Math.max(...algorithms.map((algorithm) => Number(algorithm.slice(2))))
   if (secret.length * 8 < bits) throw new Error(`holds ${secret.length} bytes: HS${bits} needs ${bits / 8} at least`)
+  if (isKeyMaterial(secret)) throw new Error('holds a key or certificate, which others may know: a secret is random bytes')
   return makeKey(undefined, algorithms, secret, rules)
+}
+
+/** True for keys in any wrapping: PEM, JWK, key set, DER, and DER in base64. */
+function isKeyMaterial(bytes: Buffer): boolean {
+  const text = bytes.toString('latin1')
+  if (text.includes('-----BEGIN ')) return true
+  return isJwk(text) || isDer(bytes) || isDer(Buffer.from(text, 'base64'))
+}
+
+function isJwk(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null
+  } catch {
+    return false
+  }
+}
+
+function isDer(bytes: Buffer): boolean {
+  return (['spki', 'pkcs1'] as const).some((type) => {
+    try {
+      createPublicKey({ key: bytes, format: 'der', type })
+      return true
+    } catch {
+      return false
+    }
+  })
 }
 
 /**
@@ -115,6 +147,8 @@ export function keyFromJwk(jwk: unknown, algorithms: readonly Algorithm[], rules
   if (typeof jwk !== 'object' || jwk === null) return null
   const { kid, kty, use, alg, key_ops: operations } = jwk as Readonly<Record<string, unknown>>
   if (kty === 'oct' || (use !== undefined && use !== 'sig')) return null
+  // A key set that tells the private half has told everybody.
+  if ('d' in jwk) return null
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) return null
   if (kid !== undefined && typeof kid !== 'string') return null
   let key: KeyObject

@@ -1,11 +1,12 @@
 /** Loads a configuration: read, fill the secrets in, check, resolve the paths. Every fault is reported at once. */
 import { dirname, resolve } from 'node:path'
-import { forwardingFault, passesAnyway, settingFault } from '../core/headers.ts'
+import { forwardingFault, settingFault } from '../core/headers.ts'
 import { valueAt } from '../core/pointer.ts'
 import { faultAt, parseDocumentAs, readDocument, type Outcome, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import { configSchema, type Config } from './schema.ts'
 import { fillReferences } from './secrets.ts'
+import { warningsOf } from './warnings.ts'
 
 /** A configuration that may be served, and what an operator should know of it all the same. */
 export interface LoadedConfig {
@@ -94,34 +95,4 @@ function resolvePaths(config: Config, folder: string): Config {
     ownership: { ...config.ownership, store: `sqlite:${path(store)}` },
     ...(config.policy === undefined ? {} : { policy: path(config.policy) }),
   }
-}
-
-const SECRET_NAME = /auth|token|secret|key|password|credential/i
-
-function warningsOf(document: SourceDocument, config: Config, referenced: ReadonlySet<string>): readonly Fault[] {
-  const warnings: Fault[] = []
-  for (const name of Object.keys(config.upstream.headers)) {
-    if (SECRET_NAME.test(name) && !referenced.has(`upstream.headers.${name}`)) {
-      warnings.push(
-        faultAt(
-          document,
-          ['upstream', 'headers', name],
-          'looks like a secret in plain',
-          'write "${file:/run/secrets/…}" or "${env:…}"',
-        ),
-      )
-    }
-  }
-  for (const [at, name] of config.forwardHeaders.entries()) {
-    if (passesAnyway(name)) warnings.push(faultAt(document, ['forwardHeaders', at], `${name} passes without being named`))
-    else if (/^x-/i.test(name)) {
-      warnings.push(
-        faultAt(document, ['forwardHeaders', at], `agents may read ${name} as identity, and callers choose its value`),
-      )
-    }
-  }
-  if (config.authentication.mode === 'off') {
-    warnings.push(faultAt(document, ['authentication', 'mode'], 'off: nobody is asked who they are, all callers are one user'))
-  }
-  return warnings
 }

@@ -5,7 +5,7 @@
  */
 import { z } from 'zod'
 import { isPointer } from '../core/pointer.ts'
-import { isFetchable } from './fetchable.ts'
+import { isFetchable } from '../core/addresses.ts'
 import { bodySize, duration, size } from './quantities.ts'
 
 // prettier-ignore
@@ -43,10 +43,16 @@ function absent(hint: string): z.ZodOptional<z.ZodAny> {
     .optional()
 }
 
+/** A name that a claim is compared with: a blank or a star would look like "any", and stand for nothing. */
+const exactName = z
+  .string()
+  .min(1)
+  .refine((text) => text === text.trim() && text !== '*', 'is compared to the letter | write it out, without blanks around it')
+
 const issuer = z
   .strictObject({
-    issuer: z.string().min(1).describe('The `iss` of its tokens; with discovery also where its metadata is.'),
-    audiences: z.array(z.string().min(1)).min(1, 'must name at least one audience').describe('A token must be for one of these.'),
+    issuer: exactName.describe('The `iss` of its tokens; with discovery also where its metadata is.'),
+    audiences: z.array(exactName).min(1, 'must name at least one audience').describe('A token must be for one of these.'),
     audienceClaim: pointer.default('/aud').describe('Where the audience is: /aud, Clerk /azp, Cognito /client_id.'),
     algorithms: z
       .array(z.enum(ALGORITHMS))

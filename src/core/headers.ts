@@ -149,8 +149,16 @@ export function answerKind(status: number, headers: UpstreamAnswerHeaders): Answ
   return /^(?:text\/event-stream|application\/vnd\.ag-ui\.event\+proto)\b/.test(type) ? 'stream' : 'plain'
 }
 
-const DROPPED_FROM_ANSWERS = new Set(['location', 'refresh', 'x-request-id', 'cache-control', 'x-accel-buffering'])
-const CACHE_VALIDATORS = new Set(['etag', 'age', 'expires', 'last-modified'])
+const DROPPED_FROM_ANSWERS = new Set(['location', 'refresh', 'x-request-id', 'x-sendfile', 'x-lighttpd-send-file'])
+// prettier-ignore
+const CACHE_FIELDS = new Set([
+  'cache-control', 'etag', 'age', 'expires', 'last-modified', 'pragma', 'warning', 'surrogate-control', 'surrogate-key', 'edge-control',
+])
+
+/** What a cache or proxy in front would obey in place of what the gateway says (RFC 9213 §2.2; nginx `X-Accel-*`). */
+function steersProxies(name: string): boolean {
+  return CACHE_FIELDS.has(name) || name.endsWith('cdn-cache-control') || name.startsWith('x-accel-')
+}
 
 /**
  * The headers of a forwarded answer: without hop-by-hop, CORS and redirecting ones, and never for a shared cache.
@@ -166,7 +174,7 @@ export function forwardedAnswerHeaders(headers: UpstreamAnswerHeaders, kind: Ans
   )
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined || HOP_BY_HOP.has(name) || named.has(name) || DROPPED_FROM_ANSWERS.has(name)) continue
-    if (name.startsWith('access-control-') || CACHE_VALIDATORS.has(name)) continue
+    if (name.startsWith('access-control-') || steersProxies(name)) continue
     // Keep-alive comments make a stream longer than the upstream said.
     if (kind === 'stream' && name === 'content-length') continue
     kept[name] = typeof value === 'string' ? value : [...value]

@@ -71,7 +71,10 @@ export function makeApp(parts: AppParts): FastifyInstance {
     if (closing.has(request.raw.socket)) return reply.hijack()
     const exchange = gate.open(request.raw, request.id, parts.now())
     request.exchange = exchange
-    if (exchange.headerFault !== null) closing.add(request.raw.socket)
+    // Node's parser reads nothing more on a connection that was to be upgraded: what comes next would never be answered.
+    const upgrading = exchange.lines.has('upgrade')
+    if (upgrading) reply.raw.shouldKeepAlive = false
+    if (upgrading || exchange.headerFault !== null) closing.add(request.raw.socket)
     // A socket that is gone no longer knows its address.
     const client = request.ip
     answers.opened(request.raw.socket, reply.raw)

@@ -207,7 +207,7 @@ async function permitFor(
     if (decision.outcome === 'needs') {
       if (threadId === undefined) throw new Error('a decision about a thread without its id')
       if (decision.fact === 'record') {
-        facts = { ...facts, record: (await parts.store.owners(parts.scope, [threadId])).get(threadId) ?? null }
+        facts = { ...facts, record: await parts.store.owner({ scope: parts.scope, threadId }) }
       } else {
         const history = await parts.askHistory(
           threadId,

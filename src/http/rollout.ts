@@ -1,6 +1,7 @@
 /**
- * What can be wrong with `unknownThread` for the upstream at hand, said at start: `claim` before an upstream that has
- * threads already, `verify` before one that can't be asked (design "Unknown threads").
+ * What can be wrong between this gateway and the upstream at hand, said at start: `unknownThread: claim` before one that
+ * has threads already, `verify` before one that can't be asked (design "Unknown threads"), one that can be reached past
+ * the gateway.
  */
 import { randomUUID } from 'node:crypto'
 import { isObject, type Json } from '../core/json.ts'
@@ -8,6 +9,7 @@ import { isRefusal } from '../core/reasons.ts'
 import type { UnknownThread } from '../core/decide.ts'
 import type { Logger } from '../observe/log.ts'
 import type { OwnershipStore } from '../store/port.ts'
+import { openPastLoopback } from './exposure.ts'
 import { makeAskHistory } from './history.ts'
 import type { Readiness } from './readiness.ts'
 import { collect, type Upstream } from './upstream.ts'
@@ -23,6 +25,9 @@ export interface Rollout {
 /** What it looks at. */
 export interface RolloutParts {
   readonly upstream: Upstream
+  readonly upstreamUrl: string
+  /** The addresses of this machine that others reach. */
+  readonly addresses: readonly string[]
   readonly basePath: string
   readonly headers: Readonly<Record<string, string>>
   readonly store: OwnershipStore
@@ -71,11 +76,20 @@ export function watchRollout(parts: RolloutParts): Rollout {
     if (!isRefusal(history) && history === 'cannot-tell') historyUntold()
   }
 
+  const warnOfOpenUpstream = async (): Promise<void> => {
+    const addresses = await openPastLoopback(parts.upstreamUrl, parts.addresses)
+    if (addresses.length === 0) return
+    parts.log.warn(
+      { addresses },
+      'the port of the upstream is open on other addresses of this machine, too: WHOEVER REACHES THEM GOES PAST THE GATEWAY. Let the runtime listen on 127.0.0.1 alone',
+    )
+  }
+
   return {
     historyUntold,
     look() {
       const looks = { claim: warnOfOldThreads, verify: tryToVerify, deny: () => Promise.resolve() }
-      looks[parts.unknownThread]().catch((error: unknown) =>
+      Promise.all([looks[parts.unknownThread](), warnOfOpenUpstream()]).catch((error: unknown) =>
         parts.log.error({ err: error }, 'the upstream could not be looked at'),
       )
     },

@@ -2,7 +2,7 @@
  * Asks the upstream what it is. A single-route upstream takes an envelope on any path and would be wide open behind a
  * path classifier (contract §1.3), so until the upstream has shown that it is multi-route, nothing is forwarded.
  */
-import { isObject, type Json } from '../core/json.ts'
+import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import type { Logger } from '../observe/log.ts'
 import { collect, type Upstream } from './upstream.ts'
 import type { Readiness } from './readiness.ts'
@@ -42,6 +42,8 @@ type Verdict =
   | { readonly kind: 'multi-route'; readonly managed: boolean }
   | { readonly kind: 'away'; readonly why: string }
   | { readonly kind: 'unfit'; readonly why: string }
+  /** It has shown that it is single-route: whatever the configuration says, nothing is forwarded. */
+  | { readonly kind: 'single-route'; readonly why: string }
 
 /** An upstream that stalls in the middle of its answer is asked again. */
 const PROBE_TIMEOUT_MS = 10_000
@@ -53,6 +55,7 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
   let managed = false
   let timer: NodeJS.Timeout | undefined
   let said = ''
+  let doubted = ''
   let answered = false
   const stopped = new AbortController()
 
@@ -62,6 +65,13 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
     said = why ?? ''
     if (why === null) parts.log.info({ transport: 'multi-route', mode: managed ? 'managed' : 'sse' }, 'the upstream answers')
     else parts.log.warn({ pending: why }, 'waiting for the upstream')
+  }
+
+  /** A transport that is named is believed, but not in silence. */
+  const doubt = (why: string): void => {
+    if (doubted === why) return
+    doubted = why
+    parts.log.warn({ detail: why }, 'upstream.transport says multi-route, and the upstream does not answer as one')
   }
 
   const ask = async (): Promise<void> => {
@@ -74,11 +84,13 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
       if (!answered) parts.onFirstAnswer()
       answered = true
     } else {
+      const believed = parts.named && verdict.kind === 'unfit'
       // An upstream that is merely away keeps its standing: what the gateway writes is no envelope to any transport.
-      if (verdict.kind === 'unfit') multiRoute = parts.named
-      say(parts.named && verdict.kind === 'unfit' ? null : verdict.why)
+      if (verdict.kind !== 'away') multiRoute = believed
+      if (believed) doubt(verdict.why)
+      say(believed ? null : verdict.why)
     }
-    const pending = verdict.kind === 'away' || (verdict.kind === 'unfit' && !parts.named)
+    const pending = verdict.kind !== 'multi-route' && !(verdict.kind === 'unfit' && parts.named)
     timer = setTimeout(() => void ask(), pending ? parts.intervals.pending : parts.intervals.known)
   }
 
@@ -109,6 +121,8 @@ async function probe(parts: ProbeParts, signal: AbortSignal): Promise<Verdict> {
     }
   }
   if (answer.status === 404 || answer.status === 405) {
+    const singleRoute = await probeSingleRoute(parts, signal)
+    if (singleRoute !== null) return singleRoute
     return {
       kind: 'unfit',
       why: `GET ${target} answered ${answer.status}: a single-route upstream, which this version does not guard, or another basePath`,
@@ -116,11 +130,36 @@ async function probe(parts: ProbeParts, signal: AbortSignal): Promise<Verdict> {
   }
   if (answer.status >= 500) return { kind: 'away', why: `GET ${target} answered ${answer.status}` }
   if (bytes === 'broke-off') return { kind: 'away', why: `GET ${target} broke off in its answer` }
-  const info = answer.status === 200 && bytes !== 'too-large' ? parse(bytes) : undefined
-  if (!isObject(info) || typeof info['version'] !== 'string' || !isObject(info['agents'])) {
+  const info = readInfo(answer.status, bytes)
+  if (info === null) {
     return { kind: 'unfit', why: `GET ${target} answered ${answer.status} without the "version" and "agents" of a runtime` }
   }
   return { kind: 'multi-route', managed: info['mode'] === 'intelligence' || isObject(info['intelligence']) }
+}
+
+/** A single-route runtime takes `{"method":"info"}` at its base path, where a multi-route one says 404 (contract §1.3). */
+async function probeSingleRoute(parts: ProbeParts, signal: AbortSignal): Promise<Verdict | null> {
+  const target = parts.basePath === '' ? '/' : parts.basePath
+  const headers = {
+    ...parts.headers,
+    accept: 'application/json',
+    'accept-encoding': 'identity',
+    'content-type': 'application/json',
+  }
+  const body = Buffer.from('{"method":"info"}')
+  const answer = await parts.upstream.send({ method: 'POST', target, headers, body }, signal)
+  if (answer.outcome === 'failed') return null
+  if (readInfo(answer.status, await collect(answer.body, MAX_INFO_BYTES)) === null) return null
+  return {
+    kind: 'single-route',
+    why: `POST ${target} {"method":"info"} is answered: a single-route upstream, which this version does not guard`,
+  }
+}
+
+/** What a runtime says of itself, or null for anything else. */
+function readInfo(status: number, bytes: Buffer | 'too-large' | 'broke-off'): JsonObject | null {
+  const info = status === 200 && typeof bytes !== 'string' ? parse(bytes) : undefined
+  return isObject(info) && typeof info['version'] === 'string' && isObject(info['agents']) ? info : null
 }
 
 function parse(bytes: Buffer): Json | undefined {

@@ -32,6 +32,8 @@ export type RunOutcome =
 
 /** The ownership of threads. Every method is one atomic step, over all processes that share the store. */
 export interface OwnershipStore {
+  /** The owner of a thread. It takes as long for one without a row, as far as it can: a refusal's time is not to tell. */
+  owner(key: ThreadKey): Promise<OwnerRecord>
   /** The owners of threads, a row each; threads without a row are not in the map. One query, however many ids. */
   owners(scope: string, threadIds: readonly string[]): Promise<ReadonlyMap<string, NonNullable<OwnerRecord>>>
   /**

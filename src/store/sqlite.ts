@@ -106,6 +106,7 @@ function migrate(database: Database.Database): void {
 
 class SqliteStore implements OwnershipStore {
   readonly #database: Database.Database
+  readonly #nearest
   readonly #owners
   readonly #row
   readonly #insert
@@ -123,6 +124,9 @@ class SqliteStore implements OwnershipStore {
     this.#database = database
     const where = 'WHERE scope = :scope AND thread_id = :threadId'
     const mine = `${where} AND user_id = :userId`
+    this.#nearest = database.prepare<[string, string], { thread_id: string; user_id: string; deleted_at: number | null }>(
+      'SELECT thread_id, user_id, deleted_at FROM threads WHERE scope = ? AND thread_id >= ? ORDER BY thread_id LIMIT 1',
+    )
     this.#owners = database.prepare<[string, string], { thread_id: string; user_id: string; deleted_at: number | null }>(
       'SELECT thread_id, user_id, deleted_at FROM threads WHERE scope = ? AND thread_id IN (SELECT value FROM json_each(?))',
     )
@@ -146,6 +150,15 @@ class SqliteStore implements OwnershipStore {
     this.#touch = database.prepare<object>(`UPDATE threads SET last_used_at = :now ${mine}`)
     this.#rename = database.prepare<object>(`UPDATE threads SET name = :name ${mine}`)
     this.#bury = database.prepare<object>(`UPDATE threads SET deleted_at = :now, provisional = 0, pending = 0 ${mine}`)
+  }
+
+  owner({ scope, threadId }: ThreadKey): Promise<OwnerRecord> {
+    return this.#guard(() => {
+      // The row there, or the one after it: a row is found and read either way, and the time tells nothing.
+      const row = this.#nearest.get(scope, threadId)
+      const record = row === undefined ? null : { owner: row.user_id, deleted: isGone(row) }
+      return row?.thread_id === threadId ? record : null
+    })
   }
 
   owners(scope: string, threadIds: readonly string[]): Promise<ReadonlyMap<string, NonNullable<OwnerRecord>>> {

@@ -28,15 +28,6 @@ void test('issuers are required unless the mode is off', (t) => {
   t.end()
 })
 
-for (const key of ['issuer', 'audiences', 'algorithms']) {
-  void test(`an issuer says its ${key}`, (t) => {
-    const path = `authentication.issuers.corp.${key}`
-    t.match(faultsIn({ [path]: undefined }), [{ path, message: 'is required' }])
-    t.same(faultPaths({ [path]: key === 'issuer' ? '' : [] }).slice(0, 1), [path], 'and something in it')
-    t.end()
-  })
-}
-
 void test('the version is 1 and nothing else', (t) => {
   for (const version of [0, 2, '1', true, null]) t.match(faultsIn({ version }), [{ path: 'version', message: 'must be 1' }])
   t.end()

@@ -2,6 +2,7 @@
  * A request as a hostile caller would write it, as plain data: what fast-check makes, what a counter-example prints, and
  * what stands in `fixed-cases.test.ts`.
  */
+import type { HttpVersion } from './message.ts'
 
 /** How the runtime is mounted; with a JSON parser before it, Express builds address and body in another way (contract §2). */
 export const ADAPTERS = ['node', 'express', 'express with a JSON parser'] as const
@@ -24,7 +25,7 @@ export interface Case {
   readonly method: string
   /** As it stands in the request line. */
   readonly target: string
-  readonly httpVersion: '1.0' | '1.1'
+  readonly httpVersion: HttpVersion
   /** Without those that say how long the body is. */
   readonly headers: readonly (readonly [name: string, value: string])[]
   /** A character for each byte; null for none at all. */

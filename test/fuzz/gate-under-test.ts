@@ -3,7 +3,7 @@
  * upstream connection that keeps what it is told to send. Whose a thread is stands in its id.
  */
 import type { RouteDescriptor } from '../../src/core/classify.ts'
-import type { Rules } from '../../src/core/decide.ts'
+import type { OwnerRecord, Rules } from '../../src/core/decide.ts'
 import type { User } from '../../src/core/principal.ts'
 import { refuse, type Reason } from '../../src/core/reasons.ts'
 import { ROUTE_IDS } from '../../src/core/routes.ts'
@@ -60,11 +60,18 @@ const RULES: Rules = {
   ) as unknown as Rules['routes'],
 }
 
-const makeStore = (unknown: string | null): OwnershipStore => ({
-  owners: async (_scope, ids) => {
-    const known = unknown === null ? ids : ids.filter((id) => !id.startsWith(unknown))
-    return new Map(known.map((id) => [id, { owner: id.startsWith(FOREIGN) ? 'corp:bob' : ALICE.id, deleted: false }]))
-  },
+const makeStore = (unknown: string | null): OwnershipStore => {
+  const owner = (id: string): OwnerRecord => {
+    if (unknown !== null && id.startsWith(unknown)) return null
+    return { owner: id.startsWith(FOREIGN) ? 'corp:bob' : ALICE.id, deleted: false }
+  }
+  return { ...STORE, owner: async ({ threadId }) => owner(threadId) }
+}
+
+/** A list is made of single decisions, and none is fuzzed here. */
+const STORE: OwnershipStore = {
+  owner: async () => null,
+  owners: async () => new Map(),
   claim: async () => ({ outcome: 'own', registration: null }),
   settle: async () => false,
   rename: async () => {},
@@ -72,7 +79,7 @@ const makeStore = (unknown: string | null): OwnershipStore => ({
   isEmpty: async () => false,
   secret: async () => new Uint8Array(32),
   close: async () => {},
-})
+}
 
 const METRICS: Metrics = {
   decided: () => {},

@@ -58,6 +58,7 @@ export function casesFor(adapters: readonly Adapter[], places: readonly Place[])
       httpVersion: fc.oneof(
         { arbitrary: fc.constant('1.1' as const), weight: 30 },
         { arbitrary: fc.constant('1.0' as const), weight: 1 },
+        { arbitrary: fc.constantFrom('0.9' as const, '2.0' as const), weight: 1 },
       ),
     })
     .map((parts): Case => {

@@ -6,11 +6,14 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 
+/** The versions that node's parser lets through; 0.9 is also that of a request line without one. */
+export type HttpVersion = '0.9' | '1.0' | '1.1' | '2.0'
+
 /** A request, as far as it is read from the wire. */
 export interface Written {
   readonly method: string
   readonly target: string
-  readonly httpVersion?: '1.0' | '1.1'
+  readonly httpVersion?: HttpVersion
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: Uint8Array | null
 }

@@ -1,4 +1,4 @@
-/** Of a body the keys of its route pass, and of forwardedProps what the policy names: all else ends here and is counted. */
+/** Of a body the keys of its route pass: all else ends here and is counted. */
 import { readFileSync } from 'node:fs'
 import { test } from 'tap'
 import { call, runInput } from '../support/client.ts'
@@ -14,16 +14,12 @@ function policyWith(from: string, to: string): string {
   return SHIPPED.replace(from, to)
 }
 
-void test('unknown keys are dropped, and with them what makes an envelope', async (t) => {
+void test('unknown keys are dropped and counted', async (t) => {
   const { base, alice, upstream, gateway } = await gated(t, events())
   const body = runInput('t1', 'hello', {
-    method: 'agent/run',
-    params: { threadId: 't2' },
-    body: { threadId: 't2' },
-    thread_id: 't2',
-    ThreadId: 't2',
     userId: 'bob',
     config: {},
+    protocolVersion: 2,
     parentRunId: 'r0',
     resume: [],
   })
@@ -42,7 +38,7 @@ void test('unknown keys are dropped, and with them what makes an envelope', asyn
   ])
   t.same(arrived['messages'], body['messages'])
   const text = (await call(`${gateway.healthUrl}/metrics`)).text
-  t.match(text, 'threadwarden_dropped_total{kind="body-key"} 7')
+  t.match(text, 'threadwarden_dropped_total{kind="body-key"} 3')
 })
 
 void test('each route has its own keys', async (t) => {
@@ -61,70 +57,6 @@ void test('each route has its own keys', async (t) => {
   t.equal(connect!['lastSeenEventId'], '1')
   t.same(patch, { name: 'n', agentId: 'default', archived: true })
   t.same(annotate, { threadId: 't1', type: 'x', payload: { any: [1] } })
-})
-
-const PROPS = {
-  toolChoice: 'auto',
-  command: { resume: 'yes', goto: 'node', update: {} },
-  a2uiAction: { a: 1 },
-  config: { configurable: { thread_id: 't2' } },
-  metadata: { owner: 'bob' },
-  webhook: 'http://evil.example',
-}
-
-void test('of forwardedProps toolChoice and command.resume pass', async (t) => {
-  const { base, alice, upstream, gateway } = await gated(t, events())
-  await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1', 'x', { forwardedProps: PROPS }) })
-  const { forwardedProps } = upstream.requests[0]?.json as { forwardedProps: Record<string, unknown> }
-  t.same(forwardedProps, { toolChoice: 'auto', command: { resume: 'yes' } })
-  for (let count = 0; count < 3; count += 1) {
-    await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1', 'x', { forwardedProps: PROPS }) })
-  }
-  const said = gateway.lines.filter((line) => String(line['msg']).startsWith('this part of a body does not pass'))
-  t.same(
-    said.map((line) => line['name']).sort(),
-    [
-      'forwardedProps.a2uiAction',
-      'forwardedProps.command.goto',
-      'forwardedProps.command.update',
-      'forwardedProps.config',
-      'forwardedProps.metadata',
-      'forwardedProps.webhook',
-    ],
-    'each name is logged once',
-  )
-})
-
-void test('a name with a dot is no way to what it names', async (t) => {
-  const { base, alice, upstream } = await gated(t, events())
-  await call(`${base}/agent/default/run`, {
-    token: alice,
-    body: runInput('t1', 'x', { forwardedProps: { 'command.resume': 'x' } }),
-  })
-  t.same((upstream.requests[0]?.json as { forwardedProps: unknown }).forwardedProps, {})
-})
-
-void test('the policy may let more of them pass', async (t) => {
-  const policy = policyWith('forwardedProps: []', 'forwardedProps: [{ name: a2uiAction }, { name: metadata, unsafe: true }]')
-  const { base, alice, upstream } = await gated(t, events(), { policy })
-  await call(`${base}/agent/default/run`, {
-    token: alice,
-    body: runInput('t1', 'x', { forwardedProps: PROPS }),
-  })
-  t.same((upstream.requests[0]?.json as { forwardedProps: unknown }).forwardedProps, {
-    toolChoice: 'auto',
-    command: { resume: 'yes' },
-    a2uiAction: { a: 1 },
-    metadata: { owner: 'bob' },
-  })
-})
-
-void test('forwardedProps of another type are an empty object', async (t) => {
-  const { base, alice, upstream } = await gated(t, events())
-  for (const forwardedProps of [null, [], ['config'], 'config', 1]) {
-    await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1', 'x', { forwardedProps }) })
-    t.same((upstream.requests.at(-1)?.json as { forwardedProps: unknown }).forwardedProps, {})
-  }
 })
 
 void test('state passes or is dropped as the policy says', async (t) => {

@@ -69,20 +69,6 @@ void test('while a claim is provisional nobody else may have the thread', async 
   await runs.answer(1, events())
 })
 
-void test('of many first runs by two users at once one user’s pass and the other’s do not', async (t) => {
-  const { base, alice, bob, upstream, gateway } = await gated(t, events())
-  const answers = await Promise.all(
-    Array.from({ length: 20 }, async (_, at) => {
-      const answer = await call(`${base}/agent/default/run`, { token: at % 2 === 0 ? alice : bob, body: runInput('t1') })
-      return { who: at % 2 === 0 ? 'corp:alice' : 'corp:bob', status: answer.status }
-    }),
-  )
-  const [row] = rows(gateway.folder)
-  t.equal(rows(gateway.folder).length, 1)
-  for (const { who, status } of answers) t.equal(status, who === row?.user_id ? 200 : 403)
-  t.equal(upstream.requests.length, 10)
-})
-
 void test('a refusal on a thread that was confirmed long ago takes nothing away', async (t) => {
   const { base, alice, upstream, gateway } = await gated(t, events())
   await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1') })

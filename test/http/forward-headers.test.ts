@@ -89,49 +89,6 @@ void test('what forwardHeaders names arrives as well, and each name once', async
   t.equal(new Set(lower).size, lower.length, 'no name stands twice')
 })
 
-void test('names in Connection take nothing away that the gateway sets or lets through', async (t) => {
-  const { gateway, alice, upstream } = await gated(t, undefined, {
-    config: { forwardHeaders: ['x-tenant'], upstream: { headers: { 'x-service-token': 'service' } } },
-  })
-  await sendRaw(
-    gateway.url,
-    head(
-      'GET /api/copilotkit/info HTTP/1.1',
-      'Host: a',
-      `Authorization: Bearer ${alice}`,
-      'X-Tenant: one',
-      'Connection: close, authorization, x-service-token, x-tenant, x-request-id, host',
-    ),
-  )
-  const [request] = upstream.requests
-  t.same(request?.headers.get('authorization'), [`Bearer ${alice}`])
-  t.same(request?.headers.get('x-service-token'), ['service'])
-  t.same(request?.headers.get('x-tenant'), ['one'])
-  t.ok(request?.headers.has('x-request-id'))
-})
-
-void test('hop-by-hop headers end here', async (t) => {
-  const { gateway, alice, upstream } = await gated(t)
-  await sendRaw(
-    gateway.url,
-    head(
-      'GET /api/copilotkit/info HTTP/1.1',
-      'Host: a',
-      `Authorization: Bearer ${alice}`,
-      'Connection: close',
-      'Keep-Alive: timeout=1',
-      'Proxy-Authorization: Basic eDp5',
-      'Proxy-Connection: keep-alive',
-      'TE: trailers',
-      'Trailer: x-t',
-    ),
-  )
-  t.same(
-    names(upstream.requests[0]).filter((name) => /^(?:keep-alive|proxy-|te$|trailer)/.test(name)),
-    [],
-  )
-})
-
 void test('the request id of the answer is the one that the upstream and the log got, and never the caller’s', async (t) => {
   const { base, alice, upstream, gateway } = await gated(t)
   const answers = [

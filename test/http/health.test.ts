@@ -1,11 +1,9 @@
 /** The health listener: what lives, what has started, what is pending by name; nothing secret and nothing to change. */
-import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { test } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
+import { call, codeOf } from '../support/client.ts'
 import { gateBefore, gated } from '../support/gated.ts'
 import { ISSUER, AUDIENCE, makeSigner } from '../support/tokens.ts'
-import { events, startUpstream } from '../support/upstream.ts'
+import { startUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
 async function pendingOf(healthUrl: string): Promise<Record<string, string>> {
@@ -70,46 +68,4 @@ void test('an issuer whose keys can’t be had is pending by name, and its token
   t.equal((await call(`${base}/info`, { token: alice })).status, 200, `${ISSUER} is not concerned`)
   t.equal(upstream.requests.length, 1)
   t.match((await call(`${gateway.healthUrl}/metrics`)).text, /threadwarden_key_fetch_failures_total\{issuer="other"\} [1-9]/)
-})
-
-void test('a store that fails is pending by name: 503, never yes, and right again when it answers', async (t) => {
-  const { base, alice, gateway, upstream } = await gated(t, events())
-  await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1') })
-  await gateway.ready()
-  const before = upstream.requests.length
-  const database = new Database(join(gateway.folder, 'ownership.db'))
-  t.teardown(() => database.close())
-  database.exec('ALTER TABLE threads RENAME TO gone')
-  t.match((await pendingOf(gateway.healthUrl))['store'], /ownership store failed/)
-  for (const answer of [
-    await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1') }),
-    await call(`${base}/agent/default/run`, { token: alice, body: runInput('t2') }),
-    await call(`${base}/agent/default/connect`, { token: alice, body: runInput('t1') }),
-    await call(`${base}/threads/t1/messages`, { token: alice }),
-    await call(`${base}/threads/t1/state`, { token: alice }),
-    await call(`${base}/threads/t1`, { method: 'DELETE', token: alice }),
-  ]) {
-    t.equal(answer.status, 503)
-    t.equal(codeOf(answer), 'store-unavailable')
-    t.ok(answer.headers.has('retry-after'))
-  }
-  t.equal(upstream.requests.length, before)
-  t.equal((await call(`${base}/info`, { token: alice })).status, 200, 'what needs no store goes on')
-  database.exec('ALTER TABLE gone RENAME TO threads')
-  await gateway.ready()
-  t.equal((await call(`${base}/threads/t1/messages`, { token: alice })).status, 200)
-})
-
-void test('a list is 503 too while the store fails', async (t) => {
-  const { base, alice, gateway, upstream } = await gated(t, events())
-  await gateway.ready()
-  upstream.answer((_request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' }).end('{"threads":[{"id":"t1"}]}')
-  })
-  const database = new Database(join(gateway.folder, 'ownership.db'))
-  t.teardown(() => database.close())
-  database.exec('ALTER TABLE threads RENAME TO gone')
-  const answer = await call(`${base}/threads`, { token: alice })
-  t.equal(answer.status, 503)
-  t.equal(codeOf(answer), 'store-unavailable')
 })

@@ -27,7 +27,13 @@ const KEY: ThreadKey = { scope: '', threadId: 't-1' }
 
 const claim = async (store: OwnershipStore, userId: string, key = KEY, now = NOW): Promise<string> =>
   (await store.claim(key, userId, 'agent', now)).outcome
-const owner = async (store: OwnershipStore, key = KEY) => (await store.owners(key.scope, [key.threadId])).get(key.threadId)
+/** The owner, told alike by both questions; undefined for none. */
+const owner = async (store: OwnershipStore, key = KEY) => {
+  const among = (await store.owners(key.scope, [key.threadId])).get(key.threadId)
+  const alone = await store.owner(key)
+  if (JSON.stringify(alone) !== JSON.stringify(among ?? null)) throw new Error('one question says another owner than the other')
+  return among
+}
 /** Settles runs of a thread's first life. */
 const settle = (store: OwnershipStore, ...outcomes: readonly RunOutcome[]) =>
   Promise.all(outcomes.map((outcome) => store.settle(KEY, ALICE, 0, outcome)))
@@ -237,7 +243,12 @@ function identity(holds: Holds): void {
       t.equal(await claim(store, `corp:user-${at}`, { scope: '', threadId }), 'new', threadId)
     const found = await store.owners('', ids)
     t.same([...found.keys()].sort(), [...ids].sort())
-    for (const [at, id] of ids.entries()) t.equal(found.get(id)?.owner, `corp:user-${at}`, id)
+    for (const [at, threadId] of ids.entries()) {
+      t.equal(found.get(threadId)?.owner, `corp:user-${at}`, threadId)
+      t.match(await store.owner({ scope: '', threadId }), { owner: `corp:user-${at}` }, threadId)
+      t.equal(await store.owner({ scope: '', threadId: `${threadId}~` }), null, 'the next one in order is another')
+      t.equal(await store.owner({ scope: ' ', threadId }), null)
+    }
   })
 
   holds('user ids compare byte for byte', async (t, { store }) => {
@@ -315,6 +326,7 @@ function notes(holds: Holds): void {
     const store = connect()
     await store.close()
     await t.rejects(store.owners('', ['a']), StoreUnavailable)
+    await t.rejects(store.owner(KEY), StoreUnavailable)
     await t.rejects(store.claim(KEY, ALICE, 'agent', NOW), StoreUnavailable)
     await t.rejects(store.settle(KEY, ALICE, 0, 'stays'), StoreUnavailable)
     await t.rejects(store.bury(KEY, ALICE, NOW), StoreUnavailable)

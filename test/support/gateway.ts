@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startGateway, type Gateway } from '../../src/gateway.ts'
+import { startGateway, type Gateway, type Machine } from '../../src/gateway.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import { prepare } from '../../src/prepare.ts'
 
@@ -31,8 +31,14 @@ export function makeFolder(): { readonly folder: string; readonly remove: () => 
  * @param tree the configuration; `upstream.url` and the issuers must be there
  * @param policy the text of a policy file, by default the shipped one
  * @param shared the folder of another gateway, to share its store
+ * @param machine what start looks at, in place of this machine
  */
-export async function startTestGateway(tree: ConfigTree, policy?: string, shared?: string): Promise<TestGateway> {
+export async function startTestGateway(
+  tree: ConfigTree,
+  policy?: string,
+  shared?: string,
+  machine?: Machine,
+): Promise<TestGateway> {
   const { folder, remove } = shared === undefined ? makeFolder() : { folder: shared, remove: () => {} }
   const file = join(folder, `threadwarden-${Math.random().toString(36).slice(2)}.yaml`)
   const { ownership, upstream, ...rest } = tree as { ownership?: object; upstream: object }
@@ -53,7 +59,7 @@ export async function startTestGateway(tree: ConfigTree, policy?: string, shared
   if (!prepared.ok) throw new Error(JSON.stringify(prepared.faults, null, 2))
   const lines: Record<string, unknown>[] = []
   const log = makeLog('debug', { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) })
-  const gateway = await startGateway(prepared.value.config, prepared.value.policy, log)
+  const gateway = await startGateway(prepared.value.config, prepared.value.policy, log, machine)
   return {
     ...gateway,
     folder,

@@ -32,7 +32,7 @@ export async function startRawUpstream(
         const request = pending.slice(0, end)
         pending = pending.slice(end)
         // The gateway's own questions have no request id; they learn nothing here, and a named transport needs nothing.
-        if (/^GET .*\r\n/.test(request) && !/\r\nx-request-id:/i.test(request)) {
+        if (!/\r\nx-request-id:/i.test(request)) {
           socket.write('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n')
           continue
         }

@@ -64,7 +64,7 @@ export function events(...data: unknown[]): Answering {
 }
 
 /** Starts the upstream, on a free port unless the test names one. */
-export async function startUpstream(first: Answering = json({}), port = 0): Promise<Upstream> {
+export async function startUpstream(first: Answering = json({}), port = 0, host = '127.0.0.1'): Promise<Upstream> {
   const requests: Recorded[] = []
   const questions: Recorded[] = []
   const sockets = new Set<Socket>()
@@ -86,7 +86,7 @@ export async function startUpstream(first: Answering = json({}), port = 0): Prom
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
   })
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(port, host, resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
@@ -103,11 +103,11 @@ export async function startUpstream(first: Answering = json({}), port = 0): Prom
   }
 }
 
-/** True for what the gateway asks without a caller: a plain GET of /info or /threads with no request id. */
-function isQuestion({ method, target, headers }: Recorded): boolean {
-  return (
-    method === 'GET' && /\/(?:info|threads(?:\/[0-9a-f-]+\/(?:messages|events))?)$/.test(target) && !headers.has('x-request-id')
-  )
+/** True for what the gateway asks without a caller: /info or /threads, in whatever way, with no request id. */
+function isQuestion({ method, target, headers, json: body }: Recorded): boolean {
+  if (headers.has('x-request-id')) return false
+  if (method === 'POST') return (body as { method?: unknown } | undefined)?.method === 'info'
+  return method === 'GET' && /\/(?:info|threads(?:\/[0-9a-f-]+\/(?:messages|events))?)$/.test(target)
 }
 
 async function record(message: IncomingMessage, response: ServerResponse): Promise<Recorded> {

@@ -1,0 +1,64 @@
+/** What an operator should know of a configuration that may be served all the same. */
+import { passesAnyway } from '../core/headers.ts'
+import { faultAt, type SourceDocument } from '../document/document.ts'
+import type { Fault } from '../document/fault.ts'
+import { isLoopbackHost } from '../core/addresses.ts'
+import type { Config } from './schema.ts'
+
+const SECRET_NAME = /auth|token|secret|key|password|credential/i
+
+/** Claims that name an application, a tenant or the issuer itself: everybody who comes that way has the same value. */
+// prettier-ignore
+const SHARED_CLAIMS = new Set([
+  '/iss', '/aud', '/azp', '/client_id', '/appid', '/cid', '/scope', '/scp', '/tid', '/org_id', '/hd', '/idp', '/acr', '/typ', '/ver',
+])
+
+/** Claims whose values are given to somebody else in time (OpenID Connect Core 1.0 §5.7: only `iss` and `sub` are stable). */
+// prettier-ignore
+const PASSED_ON_CLAIMS = new Set([
+  '/email', '/preferred_username', '/upn', '/unique_name', '/username', '/cognito:username', '/name', '/nickname', '/phone_number',
+])
+
+/**
+ * Finds them.
+ * @param document the file
+ * @param config what it says
+ * @param referenced paths of strings that came from the environment or a file
+ */
+export function warningsOf(document: SourceDocument, config: Config, referenced: ReadonlySet<string>): readonly Fault[] {
+  const warnings: Fault[] = []
+  const warn = (path: readonly (string | number)[], message: string, hint?: string): void =>
+    void warnings.push(faultAt(document, path, message, hint))
+
+  for (const name of Object.keys(config.upstream.headers)) {
+    if (SECRET_NAME.test(name) && !referenced.has(`upstream.headers.${name}`)) {
+      warn(['upstream', 'headers', name], 'looks like a secret in plain', 'write "${file:/run/secrets/…}" or "${env:…}"')
+    }
+  }
+  for (const [at, name] of config.forwardHeaders.entries()) {
+    if (passesAnyway(name)) warn(['forwardHeaders', at], `${name} passes without being named`)
+    else if (/^x-/i.test(name)) {
+      warn(['forwardHeaders', at], `agents may read ${name} as identity, and callers choose its value`)
+    }
+  }
+  if (!isLoopbackHost(new URL(config.upstream.url).hostname) && Object.keys(config.upstream.headers).length === 0) {
+    warn(
+      ['upstream', 'url'],
+      'is on another machine: whoever reaches it there goes past the gateway',
+      'let the network admit the gateway alone, and send a secret in upstream.headers that the runtime asks for',
+    )
+  }
+  if (config.authentication.mode === 'off') {
+    warn(['authentication', 'mode'], 'off: nobody is asked who they are, all callers are one user')
+  }
+  for (const [key, issuer] of Object.entries(config.authentication.issuers)) {
+    const { id } = issuer.claims
+    const path = ['authentication', 'issuers', key, 'claims', 'id']
+    if (SHARED_CLAIMS.has(id) || id === issuer.audienceClaim) {
+      warn(path, `${id} is the same for everybody who comes through one application: they would all be one user`, 'write /sub')
+    } else if (PASSED_ON_CLAIMS.has(id)) {
+      warn(path, `${id} may be given to somebody else later, who then gets the threads, too`, 'write /sub')
+    }
+  }
+  return warnings
+}

@@ -1,0 +1,13 @@
+/** Which addresses are on this machine, and which keys may be fetched from. */
+
+/** True for a host name, as URL gives it, that never leaves this machine (RFC 5735 §3, RFC 4291 §2.5.3, RFC 6761 §6.3). */
+export function isLoopbackHost(hostname: string): boolean {
+  return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)
+}
+
+/** True for https, and for http to a loopback address. */
+export function isFetchable(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const url = new URL(text)
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHost(url.hostname))
+}

@@ -1,0 +1,150 @@
+/**
+ * Two who claim one thread at once, or a claim that crosses a deletion: a check and a write that are two steps let both in
+ * (CWE-367, time of check to time of use). The first claim wins, once; a deleted thread can be claimed by nobody else, in
+ * whatever order the upstream answers.
+ */
+import { test } from 'tap'
+import { runInput } from '../support/client.ts'
+import { gateBefore, gated, type Gated } from '../support/gated.ts'
+import { ask, firstAnswer, openRaw, requestBytes } from '../support/raw.ts'
+import { rows } from '../support/rows.ts'
+import { events, json, type Answering } from '../support/upstream.ts'
+import { BASE, run } from './thread-routes.ts'
+
+const runOn = (token: string, threadId: string): Buffer =>
+  requestBytes({ target: `${BASE}/agent/default/run`, token, body: JSON.stringify(runInput(threadId)) })
+
+/** Runs of many users that are written at once, each on a connection that was open before; their statuses, in order. */
+async function atOnce(gates: readonly Gated[], tokens: readonly string[], threadId: string): Promise<number[]> {
+  const opened = await Promise.all(tokens.map((_, at) => openRaw(gates[at % gates.length]!.gateway.url)))
+  tokens.forEach((token, at) => opened[at]!.write(runOn(token, threadId)))
+  return Promise.all(opened.map(async (connection) => firstAnswer(await connection.ended()).status))
+}
+
+void test('of many users’ first runs at once those of one pass, at one gateway and at two on one store', async (t) => {
+  const one = await gated(t, events())
+  const two = await gateBefore(t, one.upstream.url, { shared: one.gateway.folder, signer: one.signer })
+  const users = Array.from({ length: 12 }, (_, at) => `user-${at % 6}`)
+  for (const gates of [[one], [one, two]]) {
+    for (const threadId of ['t1', 't2', 't3', 't4'].map((id) => `${id}-${gates.length}`)) {
+      const before = one.upstream.requests.length
+      const tokens = users.map((user, at) => one.signer.sign(user, { jti: String(at) }))
+      const statuses = await atOnce(gates, tokens, threadId)
+      const owner = rows(one.gateway.folder).find((row) => row.thread_id === threadId)?.user_id
+      t.match(owner, /^corp:user-/)
+      t.same(
+        statuses,
+        users.map((user) => (`corp:${user}` === owner ? 200 : 403)),
+        threadId,
+      )
+      const arrived = one.upstream.requests.slice(before).map(({ headers }) => headers.get('authorization')?.[0])
+      const winning = tokens.filter((_, at) => `corp:${users[at]}` === owner).map((token) => `Bearer ${token}`)
+      t.same(arrived.sort(), winning.sort(), 'the runs of that user arrived, and no other')
+      t.equal(rows(one.gateway.folder).filter((row) => row.thread_id === threadId).length, 1)
+    }
+  }
+})
+
+/** A gateway whose upstream answers when and how the test says. */
+async function held(t: Parameters<typeof gated>[0]) {
+  const gate = await gated(t)
+  const { gateway, alice, bob, upstream } = gate
+  const waiting: ((how: Answering) => void)[] = []
+  upstream.answer((request, response) => void waiting.push((how) => void how(request, response)))
+  /** Starts a request and gives how to answer it, once it is at the upstream. */
+  const start = async (request: Parameters<typeof ask>[1]): Promise<(how: Answering) => Promise<number>> => {
+    const before = upstream.requests.length
+    const answer = ask(gateway.url, request)
+    await upstream.arrived(before + 1)
+    const reply = waiting.at(-1)!
+    return async (how) => {
+      reply(how)
+      return (await answer).status
+    }
+  }
+  return {
+    ...gate,
+    startRun: () => start({ target: `${BASE}/agent/default/run`, token: alice, body: JSON.stringify(runInput('t1')) }),
+    startDelete: () => start({ method: 'DELETE', target: `${BASE}/threads/t1`, token: alice }),
+    /** Bob’s run, which must never arrive. */
+    crossing: async () => {
+      const before = upstream.beginnings()
+      t.equal(await run(gateway.url, bob, 't1'), 403)
+      t.equal(upstream.beginnings(), before)
+      t.match(rows(gateway.folder), [{ thread_id: 't1', user_id: 'corp:alice' }])
+    },
+  }
+}
+
+const fine = events()
+const refused = json({}, 404)
+const failed = json({}, 500)
+
+void test('while a first run is under way, and after it, nobody else’s claim crosses', async (t) => {
+  for (const end of [fine, failed]) {
+    const { startRun, crossing } = await held(t)
+    const answer = await startRun()
+    await crossing()
+    await answer(end)
+    await crossing()
+  }
+})
+
+void test('a deletion and a claim do not cross, whatever comes of the deletion', async (t) => {
+  for (const end of [json({}), refused, failed]) {
+    const { startRun, startDelete, crossing } = await held(t)
+    await (
+      await startRun()
+    )(fine)
+    const answer = await startDelete()
+    await crossing()
+    await answer(end)
+    await crossing()
+  }
+})
+
+void test('a run that ends after the deletion takes no tombstone away', async (t) => {
+  for (const end of [fine, refused, failed]) {
+    const { startRun, startDelete, crossing } = await held(t)
+    const first = await startRun()
+    await (
+      await startDelete()
+    )(json({}))
+    await crossing()
+    await first(end)
+    await crossing()
+  }
+})
+
+void test('nor does a run of an earlier life settle a later one', async (t) => {
+  for (const [old, late] of [
+    [refused, refused],
+    [fine, refused],
+    [refused, fine],
+    [failed, refused],
+  ] as const) {
+    const { gateway, startRun, startDelete, crossing } = await held(t)
+    const first = await startRun()
+    await (
+      await startDelete()
+    )(json({}))
+    const revival = await startRun()
+    await crossing()
+    await first(old)
+    await crossing()
+    await revival(late)
+    await crossing()
+    // The later run alone says whether the thread is there again.
+    t.equal(rows(gateway.folder)[0]?.deleted_at === null, late === fine)
+  }
+})
+
+void test('what was released is free, once, and then it is the next one’s', async (t) => {
+  const { gateway, alice, bob, startRun, upstream } = await held(t)
+  t.equal(await (await startRun())(refused), 404)
+  t.same(rows(gateway.folder), [])
+  upstream.answer(fine)
+  t.equal(await run(gateway.url, bob, 't1'), 200)
+  t.equal(await run(gateway.url, alice, 't1'), 403)
+  t.match(rows(gateway.folder), [{ thread_id: 't1', user_id: 'corp:bob' }])
+})

@@ -1,0 +1,174 @@
+/**
+ * `forwardedProps` that reach an agent's configuration: the runtime spreads them into the graph's run, where `config` is an
+ * identity, `webhook` a request from inside the network, `metadata` an owner, `checkpoint` and `command` another place in
+ * a graph, and Python agents turn camelCase into snake_case (contract §3.1 #5, #6, #7, #17). An allow-list passes two names, and
+ * those that the policy spells out, byte for byte.
+ */
+import { test } from 'tap'
+import { runInput } from '../support/client.ts'
+import { gated, type GatedUpstream } from '../support/gated.ts'
+import { ask } from '../support/raw.ts'
+import { events } from '../support/upstream.ts'
+import { edited } from '../policy/policies.ts'
+import { BASE, codeIn, run } from './thread-routes.ts'
+
+const ROUTES = ['agent/default/run', 'agent/default/connect', 'agent/default/suggest']
+
+/** What of these properties reaches the upstream, on each route that has them. */
+async function passed(gate: GatedUpstream, forwardedProps: unknown): Promise<unknown[]> {
+  const arrived: unknown[] = []
+  for (const route of ROUTES) {
+    const body = JSON.stringify(runInput('mine', 'hello', { forwardedProps }))
+    const answer = await ask(gate.gateway.url, { target: `${BASE}/${route}`, token: gate.alice, body })
+    if (answer.status !== 200) throw new Error(`${route} answered ${answer.status}`)
+    arrived.push((gate.upstream.requests.at(-1)?.json as { forwardedProps: unknown }).forwardedProps)
+  }
+  return arrived
+}
+
+const SAFE = { toolChoice: { type: 'tool', name: 'x' }, command: { resume: { decision: 'yes', config: 1 } } }
+
+async function started(t: Parameters<typeof gated>[0], policy?: string): Promise<GatedUpstream> {
+  const gate = await gated(t, events(), policy === undefined ? {} : { policy })
+  t.equal(await run(gate.gateway.url, gate.alice, 'mine'), 200)
+  return gate
+}
+
+// prettier-ignore
+const NAMES = [
+  'config', 'configurable', 'context', 'webhook', 'metadata', 'threadMetadata', 'checkpoint', 'checkpointId', 'checkpointNs',
+  'checkpointMap', 'checkpointDuring', 'nodeName', 'multitaskStrategy', 'onCompletion', 'onDisconnect', 'onRunCreated',
+  'afterSeconds', 'interruptBefore', 'interruptAfter', 'ifNotExists', 'feedbackKeys', 'streamMode', 'streamSubgraphs',
+  'streamResumable', 'durability', '__proxiedMCPRequest', 'input', 'assistantId', 'graphId', 'threadId', 'runId', 'userId', 'headers',
+  'signal', 'a2uiAction', 'a2uiCatalogAvailable', 'injectA2UITool', 'state', 'messages', 'toString', 'constructor', 'valueOf',
+]
+
+const snake = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+/** A name as a caller might write it where only one spelling is looked for. */
+function spellings(name: string): string[] {
+  const first = name.slice(0, 1).toUpperCase() + name.slice(1)
+  return [
+    name,
+    snake(name),
+    snake(name).toUpperCase(),
+    snake(name).replaceAll('_', '-'),
+    first,
+    name.toUpperCase(),
+    name.toLowerCase(),
+    ` ${name}`,
+    `${name} `,
+    `_${name}`,
+    `${name}_`,
+    `.${name}`,
+    `${name}.`,
+    `$${name}`,
+    `${name}\u0000`,
+    `${name}[]`,
+    `forwardedProps.${name}`,
+    `toolChoice.${name}`,
+    `command.${name}`,
+    `command.resume.${name}`,
+  ]
+}
+
+const VALUE = { configurable: { thread_id: 'foreign', langgraph_auth_user_id: 'bob', user_id: 'bob' } }
+
+void test('names that reach an agent or its graph do not pass, in any spelling, and those that are named do', async (t) => {
+  const gate = await started(t)
+  for (const name of NAMES) {
+    const props = { ...Object.fromEntries(spellings(name).map((one) => [one, VALUE])), ...SAFE }
+    for (const arrived of await passed(gate, props)) t.strictSame(arrived, SAFE, name)
+  }
+})
+
+void test('of command only resume passes, in its one spelling', async (t) => {
+  const gate = await started(t)
+  const parts = [
+    'goto',
+    'update',
+    'graph',
+    'send',
+    'Resume',
+    'RESUME',
+    'resume ',
+    ' resume',
+    'resume.x',
+    'resumes',
+    're_sume',
+    '',
+  ]
+  const command = Object.fromEntries(parts.map((part) => [part, { node: 'x' }]))
+  for (const arrived of await passed(gate, { command })) t.strictSame(arrived, {})
+  for (const arrived of await passed(gate, { command: { ...command, resume: 'yes' } })) {
+    t.strictSame(arrived, { command: { resume: 'yes' } })
+  }
+  for (const other of [null, 'goto', 1, true, [{ goto: 'x' }], [['resume', 'x']], [], {}]) {
+    for (const arrived of await passed(gate, { command: other })) t.strictSame(arrived, {}, JSON.stringify(other))
+  }
+})
+
+void test('a name with a dot is no way to what it names', async (t) => {
+  const gate = await started(t)
+  for (const props of [{ 'command.resume': 'x' }, { 'command.goto': 'x' }, { 'toolChoice.x': 1 }, { 'command[resume]': 1 }]) {
+    for (const arrived of await passed(gate, props)) t.strictSame(arrived, {}, JSON.stringify(props))
+  }
+})
+
+void test('forwardedProps of another type are an empty object', async (t) => {
+  const gate = await started(t)
+  for (const props of [null, [], ['config'], [{ config: {} }], 'config', '{"config":{}}', 1, true]) {
+    for (const arrived of await passed(gate, props)) t.strictSame(arrived, {}, JSON.stringify(props))
+  }
+})
+
+void test('names under forwardedProps in another spelling of it do not arrive at all', async (t) => {
+  const gate = await started(t)
+  const others = ['forwarded_props', 'ForwardedProps', 'forwardedprops', 'properties', 'config', 'command', 'metadata', 'input']
+  const more = Object.fromEntries(others.map((name) => [name, { config: VALUE, toolChoice: 'x' }]))
+  const body = JSON.stringify(runInput('mine', 'hello', { ...more, forwardedProps: SAFE }))
+  t.equal((await ask(gate.gateway.url, { target: `${BASE}/agent/default/run`, token: gate.alice, body })).status, 200)
+  const arrived = gate.upstream.requests.at(-1)?.json as Record<string, unknown>
+  t.strictSame(arrived['forwardedProps'], { ...SAFE })
+  for (const name of others) t.notOk(name in arrived, name)
+})
+
+void test('a name twice, or escaped beside itself, is no body at all', async (t) => {
+  const gate = await started(t)
+  const before = gate.upstream.beginnings()
+  for (const props of [
+    '{"toolChoice":1,"toolChoice":{}}',
+    '{"command":{"resume":1},"c\\u006fmmand":{"goto":1}}',
+    '{"__proto__":{"config":1}}',
+  ]) {
+    const body = `{"threadId":"mine","forwardedProps":${props}}`
+    const answer = await ask(gate.gateway.url, { target: `${BASE}/agent/default/run`, token: gate.alice, body })
+    t.same([answer.status, codeIn(answer)], [400, 'body-malformed'], props)
+  }
+  t.equal(gate.upstream.beginnings(), before)
+})
+
+void test('the policy may let more of them pass, in the one spelling that it names, and nothing beside them', async (t) => {
+  const named = '[{ name: a2uiAction }, { name: metadata, unsafe: true }, { name: command.goto, unsafe: true }]'
+  const gate = await started(t, edited('forwardedProps: []', `forwardedProps: ${named}`))
+  const props = {
+    ...Object.fromEntries([...spellings('a2uiAction'), ...spellings('metadata'), ...spellings('config')].map((one) => [one, 1])),
+    command: { goto: 'node', update: {}, resume: 1, Goto: 1 },
+  }
+  for (const arrived of await passed(gate, props)) {
+    t.strictSame(arrived, { a2uiAction: 1, metadata: 1, command: { goto: 'node', resume: 1 } })
+  }
+})
+
+void test('each name that does not pass is logged once, and cut where it is long', async (t) => {
+  const gate = await started(t)
+  const props = { config: {}, command: { goto: 1, resume: 2 }, ['x'.repeat(5000)]: 1 }
+  await passed(gate, props)
+  await passed(gate, props)
+  const said = gate.gateway.lines.filter((line) => String(line['msg']).startsWith('this part of a body does not pass'))
+  t.same(said.map((line) => line['name']).sort(), [
+    'forwardedProps.command.goto',
+    'forwardedProps.config',
+    `forwardedProps.${'x'.repeat(85)}`,
+  ])
+})

@@ -1,0 +1,128 @@
+/**
+ * A store that fails while requests come: a check that ends in an error and is taken for a yes (CWE-636, failing open; OWASP
+ * A10:2025). Whatever rests on ownership is 503 and nothing of it reaches the upstream, foreign, own and new threads alike, and
+ * it is right again when the store answers.
+ */
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { test } from 'tap'
+import { call } from '../support/client.ts'
+import { gated, type GatedUpstream } from '../support/gated.ts'
+import { ask, requestBytes, sendRaw } from '../support/raw.ts'
+import { owners, rows } from '../support/rows.ts'
+import { events, json } from '../support/upstream.ts'
+import { BASE, BODY_ROUTES, codeIn, PATH_ROUTES, run } from './thread-routes.ts'
+
+/** Ways for a file to stop answering, each with the way back. */
+const FAILURES: Record<string, { readonly breaks: string; readonly mends: string }> = {
+  'its table is gone': { breaks: 'ALTER TABLE threads RENAME TO gone', mends: 'ALTER TABLE gone RENAME TO threads' },
+  'a column is gone': {
+    breaks: 'ALTER TABLE threads RENAME COLUMN user_id TO gone',
+    mends: 'ALTER TABLE threads RENAME COLUMN gone TO user_id',
+  },
+  'another column is gone': {
+    breaks: 'ALTER TABLE threads RENAME COLUMN deleted_at TO gone',
+    mends: 'ALTER TABLE threads RENAME COLUMN gone TO deleted_at',
+  },
+  'a view that can’t be read is in its place': {
+    breaks: 'ALTER TABLE threads RENAME TO gone; CREATE VIEW threads AS SELECT * FROM nowhere',
+    mends: 'DROP VIEW threads; ALTER TABLE gone RENAME TO threads',
+  },
+}
+
+async function started(t: Parameters<typeof gated>[0]): Promise<GatedUpstream & { readonly database: Database.Database }> {
+  const gate = await gated(t, events())
+  t.equal(await run(gate.gateway.url, gate.alice, 'mine'), 200)
+  t.equal(await run(gate.gateway.url, gate.bob, 'foreign'), 200)
+  await gate.gateway.ready()
+  const database = new Database(join(gate.gateway.folder, 'ownership.db'))
+  t.teardown(() => database.close())
+  return { ...gate, database }
+}
+
+async function pendingStore(healthUrl: string): Promise<unknown> {
+  const { json: answer } = await call(`${healthUrl}/readyz`)
+  return (answer as { pending: Record<string, unknown> }).pending['store']
+}
+
+for (const [name, { breaks, mends }] of Object.entries(FAILURES)) {
+  void test(`503 and never yes, and right again when the store answers: ${name}`, async (t) => {
+    const { gateway, alice, bob, olga, upstream, database } = await started(t)
+    const before = upstream.beginnings()
+    database.exec(breaks)
+    for (const token of [alice, bob, olga]) {
+      for (const { name: route, to } of [...PATH_ROUTES, ...BODY_ROUTES]) {
+        const told = await Promise.all(
+          ['mine', 'foreign', 'unknown'].map(async (id) => {
+            const text = await sendRaw(gateway.url, requestBytes({ ...to(id), token }))
+            return text.replace(/\r\n(?:date|x-request-id): [^\r]*/gi, '')
+          }),
+        )
+        t.match(told[0], /^HTTP\/1\.1 503 [^]*"code":"store-unavailable"/, route)
+        t.match(told[0], /\r\nretry-after: /i)
+        t.equal(new Set(told).size, 1, 'and nothing of whose it is')
+        t.notMatch(told[0], /sql|table|column|view|threads|ownership\.db/i)
+      }
+    }
+    t.equal(upstream.beginnings(), before, 'none of it arrived')
+    upstream.answer(json({ threads: [{ id: 'mine' }, { id: 'foreign' }] }))
+    const list = await ask(gateway.url, { target: `${BASE}/threads`, token: alice })
+    t.same([list.status, codeIn(list)], [503, 'store-unavailable'])
+    t.equal((await ask(gateway.url, { target: `${BASE}/info`, token: alice })).status, 200, 'what needs no store goes on')
+    database.exec(mends)
+    await gateway.ready()
+    t.equal((await ask(gateway.url, { ...PATH_ROUTES[0]!.to('mine'), token: alice })).status, 200)
+    t.equal((await ask(gateway.url, { ...PATH_ROUTES[0]!.to('foreign'), token: alice })).status, 403)
+    t.same(owners(gateway.folder), ['foreign=corp:bob', 'mine=corp:alice'])
+  })
+}
+
+void test('a store that fails is pending by name', async (t) => {
+  const { gateway, database } = await started(t)
+  database.exec('ALTER TABLE threads RENAME TO gone')
+  t.match(await pendingStore(gateway.healthUrl), /ownership store failed/)
+  database.exec('ALTER TABLE gone RENAME TO threads')
+  await gateway.ready()
+  t.equal(await pendingStore(gateway.healthUrl), undefined)
+})
+
+/** Makes every write of a kind fail, while reads go on. */
+const refuse = (kind: string): string =>
+  `CREATE TRIGGER refuse_${kind} BEFORE ${kind} ON threads BEGIN SELECT RAISE(ABORT, 'disk is full'); END`
+
+void test('a claim that can’t be written is 503 and nothing is sent, though the store can be read', async (t) => {
+  const { gateway, alice, upstream, database } = await started(t)
+  const before = upstream.beginnings()
+  database.exec(refuse('INSERT'))
+  for (const id of ['new-1', 'new-2']) t.equal(await run(gateway.url, alice, id), 503)
+  t.equal(upstream.beginnings(), before)
+  t.equal(await run(gateway.url, alice, 'mine'), 200, 'a thread that is theirs needs no row')
+  t.same(owners(gateway.folder), ['foreign=corp:bob', 'mine=corp:alice'])
+  database.exec('DROP TRIGGER refuse_INSERT')
+  t.equal(await run(gateway.url, alice, 'new-1'), 200)
+})
+
+void test('what can’t be settled or buried stays its owner’s: the answer passes, and nobody else gets the thread', async (t) => {
+  const { gateway, alice, bob, upstream, database } = await started(t)
+  database.exec(refuse('UPDATE'))
+  database.exec(refuse('DELETE'))
+  for (const [id, status] of [
+    ['run-confirmed', 200],
+    ['run-refused', 404],
+  ] as const) {
+    upstream.answer(json({}, status))
+    t.equal(await run(gateway.url, alice, id), status, 'the upstream has answered')
+  }
+  upstream.answer(json({}))
+  t.equal((await ask(gateway.url, { method: 'DELETE', target: `${BASE}/threads/mine`, token: alice })).status, 200)
+  const before = upstream.beginnings()
+  for (const id of ['run-confirmed', 'run-refused', 'mine']) t.equal(await run(gateway.url, bob, id), 403, id)
+  t.equal(upstream.beginnings(), before)
+  t.match(rows(gateway.folder), [
+    { user_id: 'corp:bob' },
+    { user_id: 'corp:alice' },
+    { user_id: 'corp:alice' },
+    { user_id: 'corp:alice' },
+  ])
+  t.ok(gateway.lines.some((line) => line['msg'] === 'the ownership table could not be brought up to date'))
+})

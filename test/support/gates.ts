@@ -1,0 +1,68 @@
+/** The gate of authentication as a configuration gives it, with the key files in a folder of their own. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { makeAuthenticate, type Authenticate } from '../../src/auth/authenticate.ts'
+import { makeIssuers } from '../../src/auth/issuer.ts'
+import { configSchema } from '../../src/config/schema.ts'
+import { makeFolder } from './gateway.ts'
+import { PAIRS, pemOf, token, type Part } from './signing.ts'
+
+export const ISSUER = 'https://login.example.com/'
+
+/** What the gate is made of. */
+export interface GateOptions {
+  readonly mode?: 'required' | 'optional' | 'off'
+  readonly clockTolerance?: string
+  /** Milliseconds since the epoch, for the pauses between fetches. */
+  readonly clock?: () => number
+  /** Gets the message of every fetch that failed. */
+  readonly failures?: string[]
+  /** Takes the user ids of clients that came with a token of their own. */
+  readonly clients?: string[]
+}
+
+/** Issuers as they stand in a configuration; key files are given as `{ publicKey: pem }` or `{ secret: text }`. */
+export function issuersOf(t: Test, issuers: Readonly<Record<string, Part>>): Readonly<Record<string, Part>> {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const files = Object.entries(issuers).map(([key, { publicKey, secret, ...issuer }]) => {
+    const file = join(folder, key)
+    if (publicKey !== undefined || secret !== undefined) writeFileSync(file, (publicKey ?? secret) as string | Buffer)
+    const source = publicKey !== undefined ? { publicKeyFile: file } : secret !== undefined ? { secretFile: file } : {}
+    return [key, { issuer: ISSUER, audiences: ['chat'], ...issuer, ...source }]
+  })
+  return Object.fromEntries(files) as Record<string, Part>
+}
+
+/** A gate for these issuers, given as issuersOf takes them. */
+export function gate(t: Test, issuers: Readonly<Record<string, Part>>, options: GateOptions = {}): Authenticate {
+  const { mode = 'required', clockTolerance = '30s', clock = () => 0, failures = [], clients = [] } = options
+  const { authentication } = configSchema.parse({
+    version: 1,
+    upstream: { url: 'http://127.0.0.1:1', basePath: '/' },
+    authentication: { mode, clockTolerance, issuers: issuersOf(t, issuers) },
+    ownership: { unknownThread: 'deny' },
+  })
+  return makeAuthenticate(
+    mode,
+    makeIssuers(authentication, { clock, onFetchFailure: (_, message) => void failures.push(message) }),
+    (userId) => void clients.push(userId),
+  )
+}
+
+/** A gate for RS256 tokens of one issuer, with some of its configuration changed. */
+export function rsaGate(t: Test, changes: Part = {}, options: GateOptions = {}): Authenticate {
+  return gate(t, { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey), ...changes } }, options)
+}
+
+/** A good token but for its claims. */
+export function rsaToken(claims: Part | string, header: Part = {}): string {
+  return token({ alg: 'RS256', typ: 'JWT', ...header }, claims, PAIRS.rsa.privateKey)
+}
+
+/** What the caller hears: the user id, or the code of the refusal with its reason. */
+export async function heard(authenticate: Authenticate, bearer: string | undefined): Promise<string> {
+  const answer = await authenticate(bearer === undefined ? undefined : `Bearer ${bearer}`)
+  return 'outcome' in answer ? `${answer.code}: ${answer.reason}` : answer.id
+}
