@@ -35,3 +35,4 @@ install(root, [])
 install(`${root}examples`, ['--legacy-peer-deps', '--ignore-scripts'])
 // For the tests alone. Its packages contradict each other likewise, and those of the runtime.
 if (process.argv.includes('--tests')) install(`${root}examples/langgraph`, ['--legacy-peer-deps', '--ignore-scripts'])
+if (process.argv.includes('--mutants')) install(`${root}mutants`, ['--ignore-scripts'])

@@ -1,5 +1,5 @@
 /** One verification key and what it may verify. What a token says of itself never widens that (RFC 8725 §3.1). */
-import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { createPrivateKey, createPublicKey, X509Certificate, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { createVerifier } from 'fast-jwt'
 
 /** The signature algorithms that a configuration may name. */
@@ -112,11 +112,16 @@ export function keyFromSecret(secret: Buffer, algorithms: readonly Algorithm[], 
   return makeKey(undefined, algorithms, secret, rules)
 }
 
-/** True for keys in any wrapping: PEM, JWK, key set, DER, and DER in base64. */
+/** True for public and private keys, certificates and key sets, also wrapped in base64 or hexadecimal. */
 function isKeyMaterial(bytes: Buffer): boolean {
   const text = bytes.toString('latin1')
-  if (text.includes('-----BEGIN ')) return true
-  return isJwk(text) || isDer(bytes) || isDer(Buffer.from(text, 'base64'))
+  const wrapped = [bytes, Buffer.from(text, 'base64'), Buffer.from(text.trim(), 'hex')]
+  return wrapped.some((one) => isKeyText(one.toString('utf8')) || isKeyText(one.toString('utf16le')) || isDer(one))
+}
+
+function isKeyText(text: string): boolean {
+  const bare = text.replace(/^\ufeff/, '').trim()
+  return bare.includes('-----BEGIN ') || /^(?:ssh|ecdsa)-/.test(bare) || isJwk(bare)
 }
 
 function isJwk(text: string): boolean {
@@ -129,9 +134,16 @@ function isJwk(text: string): boolean {
 }
 
 function isDer(bytes: Buffer): boolean {
-  return (['spki', 'pkcs1'] as const).some((type) => {
+  const readers = [
+    () => createPublicKey({ key: bytes, format: 'der', type: 'spki' }),
+    () => createPublicKey({ key: bytes, format: 'der', type: 'pkcs1' }),
+    () => createPrivateKey({ key: bytes, format: 'der', type: 'pkcs8' }),
+    () => createPrivateKey({ key: bytes, format: 'der', type: 'pkcs1' }),
+    () => new X509Certificate(bytes),
+  ]
+  return readers.some((read) => {
     try {
-      createPublicKey({ key: bytes, format: 'der', type })
+      read()
       return true
     } catch {
       return false

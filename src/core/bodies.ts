@@ -38,11 +38,11 @@ export interface CheckedBody {
  * @returns what passes, or a refusal: 400 for an id that is missing or outside its grammar
  */
 export function checkBody(route: Route, value: JsonObject, policy: BodyPolicy): CheckedBody | Refusal {
-  const keys = route.body.kind === 'none' ? [] : route.body.keys
+  const rule = route.body
   const body: Record<string, Json> = {}
   const dropped: string[] = []
   for (const [key, part] of Object.entries(value)) {
-    if (!keys.includes(key) || (key === 'state' && policy.state === 'drop')) dropped.push(key)
+    if (rule.kind === 'none' || !rule.keys.includes(key) || (key === 'state' && policy.state === 'drop')) dropped.push(key)
     else if (key === 'forwardedProps') {
       const props = filterForwardedProps(part, policy.forwardedProps)
       body[key] = props.kept
@@ -59,8 +59,8 @@ export function checkBody(route: Route, value: JsonObject, policy: BodyPolicy): 
     } else body[key] = part
   }
   if (body['agentId'] !== undefined && !isAgentId(body['agentId'])) return refuse('agent-id-invalid')
-  // The SDKs behind the runtime write these into paths as they are: `../../OTHER/runs/R` would end another's run.
-  for (const key of ['runId', 'parentRunId']) {
+  // The SDKs and the runtime write these into paths: `../../OTHER/runs/R` would end another's run, `..` leave the route.
+  for (const key of ['runId', 'parentRunId', 'clientEventId']) {
     if ((body[key] ?? null) !== null && !isRunId(body[key])) return refuse('run-id-invalid')
   }
   if (route.thread !== 'body') return { outcome: 'checked', threadId: undefined, body, dropped }
@@ -68,6 +68,9 @@ export function checkBody(route: Route, value: JsonObject, policy: BodyPolicy): 
   if (!isThreadId(threadId)) return refuse('thread-id-invalid')
   return { outcome: 'checked', threadId, body, dropped }
 }
+
+/** What a tool of a frontend is made of (AG-UI `Tool`). Another key could name another tool to a model. */
+const TOOL_KEYS = ['name', 'description', 'parameters', 'metadata']
 
 /** Keeps of the frontend's tools those with a name that may pass. The runtime wants the list, be it empty (contract §1.1). */
 function filterTools(
@@ -78,8 +81,9 @@ function filterTools(
   const dropped: string[] = []
   for (const tool of Array.isArray(value) ? (value as readonly Json[]) : [value]) {
     const name = isObject(tool) && typeof tool['name'] === 'string' ? tool['name'] : undefined
-    if (name !== undefined && Array.isArray(value) && allowed.has(name)) kept.push(tool)
-    else dropped.push(name ?? '')
+    if (isObject(tool) && name !== undefined && Array.isArray(value) && allowed.has(name)) {
+      kept.push(Object.fromEntries(Object.entries(tool).filter(([key]) => TOOL_KEYS.includes(key))))
+    } else dropped.push(name ?? '')
   }
   return { kept, dropped }
 }

@@ -39,15 +39,16 @@ export function classify(
   segments: readonly string[] | null,
   query: ReadonlyMap<string, string>,
 ): RouteDescriptor | Refusal {
-  const rows = segments === null ? [] : rowsAt(segments)
-  if (segments === null || rows.length === 0) return refuse('route-unknown')
+  if (segments === null) return refuse('route-unknown')
+  const rows = rowsAt(segments)
+  if (rows.length === 0) return refuse('route-unknown')
   const route = rows.find((row) => row.method === method)
   if (route === undefined) return refuse('method-not-allowed', { allow: rows.map((row) => row.method) })
   const ids: { agentId?: string; threadId?: string; memoryId?: string } = {}
   for (const [at, word] of route.path.entries()) {
     const grammar = ID_GRAMMARS[word]
-    const id = segments[at]
-    if (grammar === undefined || id === undefined) continue
+    if (grammar === undefined) continue
+    const id = segments[at] as string
     if (!grammar.fits(id)) return refuse(grammar.reason)
     ids[grammar.name] = id
   }

@@ -80,7 +80,8 @@ export interface Permit {
 
 /** True if `value` is a permit that decide made: the forwarder takes nothing else. */
 export function isPermit(value: unknown): value is Permit {
-  return typeof value === 'object' && value !== null && PERMITS.has(value)
+  // What is no object is in no WeakSet: has() says false (ECMA-262 §24.4.3.4).
+  return PERMITS.has(value as object)
 }
 
 /** What a thread is to a caller. A deleted thread stays foreign to others and is unknown to its owner. */
@@ -130,8 +131,7 @@ export function decide(descriptor: RouteDescriptor, principal: Principal, rules:
     return no(relation === 'foreign' ? 'thread-foreign' : 'thread-unknown')
   }
   if (relation === 'unknown') return decideUnknown(descriptor, principal, facts, no)
-  const owner = facts.record?.owner ?? principal.id
-  return permit(descriptor, principal, { owner, claim: route.id === 'agent/run' && relation === 'own' })
+  return permit(descriptor, principal, { owner: facts.record?.owner, claim: route.id === 'agent/run' })
 }
 
 /** A thread without an owner: design "Unknown threads". */
@@ -181,7 +181,7 @@ function whyNobody(grants: readonly Grant[], principal: Principal): Reason {
 function permit(
   descriptor: RouteDescriptor,
   principal: Principal,
-  duties: { readonly owner?: string; readonly claim?: boolean; readonly answerEmpty?: boolean },
+  duties: { readonly owner?: string | undefined; readonly claim?: boolean; readonly answerEmpty?: boolean },
 ): Permit {
   const made = Object.freeze({
     outcome: 'permitted',

@@ -20,6 +20,6 @@ export function eventBoundary(): EventBoundary {
       const last = chunk.subarray(-4)
       tail = (tail + last.reduce((text, byte) => text + (byte === LF ? 'n' : byte === CR ? 'r' : '.'), '')).slice(-4)
     },
-    between: () => tail === '' || tail.endsWith('nn') || tail.endsWith('rnrn') || tail.endsWith('rr'),
+    between: () => tail === '' || tail.endsWith('nn') || tail === 'rnrn' || tail.endsWith('rr'),
   }
 }

@@ -53,8 +53,7 @@ export function forwardingFault(name: string, serverHeaders: readonly string[]):
   if (HOP_BY_HOP.has(lower)) return 'ends at every hop'
   if (NEVER_FORWARDED.has(lower)) return 'is never taken from a caller'
   if (lower.startsWith('if-')) return 'asks for an answer out of a cache'
-  if (/^x-(?:forwarded|original|rewrite|http-method|cpki|threadwarden)(?:-|$)/.test(lower) || lower.startsWith('x-http-method'))
-    return 'is reserved'
+  if (/^x-(?:http-method|(?:forwarded|original|rewrite|cpki|threadwarden)(?:-|$))/.test(lower)) return 'is reserved'
   if (serverHeaders.some((server) => server.toLowerCase() === lower)) return 'is set by upstream.headers'
   return null
 }
@@ -70,7 +69,7 @@ export function passesAnyway(name: string): boolean {
  */
 export function headerLines(raw: readonly string[]): HeaderLines {
   const lines = new Map<string, string[]>()
-  for (let at = 0; at + 1 < raw.length; at += 2) {
+  for (let at = 0; at < raw.length; at += 2) {
     const name = (raw[at] as string).toLowerCase()
     const value = raw[at + 1] as string
     const known = lines.get(name)
@@ -86,9 +85,8 @@ export function headerLines(raw: readonly string[]): HeaderLines {
  * @returns a refusal whose code is `header-malformed`, or null
  */
 export function headerFault(lines: HeaderLines, httpVersion = '1.1'): Refusal | null {
-  const authorization = lines.get('authorization')
-  if (authorization !== undefined && (authorization.length > 1 || authorization[0]?.includes(',')))
-    return refuse('authorization-repeated')
+  // A second line makes a list, as a comma does.
+  if (lines.get('authorization')?.join(',').includes(',')) return refuse('authorization-repeated')
   if (SINGULAR.some((name) => (lines.get(name)?.length ?? 0) > 1)) return refuse('header-repeated')
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return refuse('http-version-unsupported')
   if (httpVersion === '1.1' && !lines.has('host')) return refuse('host-missing')
@@ -142,9 +140,7 @@ export type UpstreamAnswerHeaders = Readonly<Record<string, string | readonly st
 /** Tells streams, redirects and pages from plain answers. A 304 is a redirect here: no condition was sent. */
 export function answerKind(status: number, headers: UpstreamAnswerHeaders): AnswerKind {
   if (status >= 300 && status < 400) return 'redirect'
-  const type = String(headers['content-type'] ?? '')
-    .trim()
-    .toLowerCase()
+  const type = String(headers['content-type']).trim().toLowerCase()
   if (/^(?:text\/html|application\/xhtml\+xml)\b/.test(type)) return 'html'
   return /^(?:text\/event-stream|application\/vnd\.ag-ui\.event\+proto)\b/.test(type) ? 'stream' : 'plain'
 }
@@ -152,7 +148,7 @@ export function answerKind(status: number, headers: UpstreamAnswerHeaders): Answ
 const DROPPED_FROM_ANSWERS = new Set(['location', 'refresh', 'x-request-id', 'x-sendfile', 'x-lighttpd-send-file'])
 // prettier-ignore
 const CACHE_FIELDS = new Set([
-  'cache-control', 'etag', 'age', 'expires', 'last-modified', 'pragma', 'warning', 'surrogate-control', 'surrogate-key', 'edge-control',
+  'etag', 'age', 'expires', 'last-modified', 'pragma', 'warning', 'surrogate-control', 'surrogate-key', 'edge-control',
 ])
 
 /** What a cache or proxy in front would obey in place of what the gateway says (RFC 9213 §2.2; nginx `X-Accel-*`). */

@@ -17,18 +17,22 @@ export const ROUTE_WORDS: ReadonlySet<string> = new Set([
 const OPAQUE_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._:-]{0,126}[A-Za-z0-9_:-])?$/
 const AGENT_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?$/
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-const HEX_32 = /^[0-9a-f]{32}$/
+/** What Python's int() takes for digits, in 32 characters. */
+const HEX_32 = /^(?=.{32}$)(?:0x)?[0-9a-f_]+$/
+/** Java and .NET read each of five groups as a number of its own: with fewer digits, or with 0x. */
+const FIVE_NUMBERS = /^(?:(?:0x)?[0-9a-f]+-){4}(?:0x)?[0-9a-f]+$/
 
 /** Names that every object has: `agents[agentId]` in the runtime finds them (contract §1.1). */
 const OBJECT_NAMES: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype))
 
-/** True if some UUID parser (PostgreSQL's is the most lenient) would take `id` for a UUID. */
+/**
+ * True if some UUID parser would take `id` for a UUID. PostgreSQL leaves out hyphens (braces are in no id); Python's `uuid.UUID`
+ * besides takes `urn:` and `uuid:` out wherever they stand; Go's looks at the middle 36 of 38 characters; Java's pads.
+ */
 function readsAsUuid(id: string): boolean {
-  const bare = id
-    .toLowerCase()
-    .replace(/^urn:uuid:/, '')
-    .replace(/[{}-]/g, '')
-  return HEX_32.test(bare)
+  const lower = id.toLowerCase()
+  const bare = lower.replaceAll('urn:', '').replaceAll('uuid:', '').replaceAll('-', '')
+  return HEX_32.test(bare) || FIVE_NUMBERS.test(lower) || (id.length === 38 && UUID.test(lower.slice(1, -1)))
 }
 
 /**

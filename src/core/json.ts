@@ -19,9 +19,6 @@ export const MAX_DEPTH = 128
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The longest escape, `\u005c`: one that is cut off by the end of a piece waits for the next. */
-const ESCAPE_LENGTH = 6
-
 /** An object that was read, or why it was not: codes `body-malformed` and `body-too-large`. */
 export type JsonReading = { readonly outcome: 'read'; readonly value: JsonObject } | Refusal
 
@@ -80,10 +77,10 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
 
 /** How many bytes at the end begin a character that goes on behind it (RFC 3629 §3). */
 function cutCharacter(bytes: Uint8Array): number {
-  for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
-    const byte = bytes[bytes.length - back] as number
+  for (let back = 1; back <= 3; back += 1) {
+    const byte = bytes.at(-back) ?? 0
     if ((byte & 0xc0) === 0x80) continue
-    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc2 ? 2 : 1
     return length > back ? back : 0
   }
   return 0
@@ -93,19 +90,16 @@ function parse(text: string, shape: Shape): JsonReading {
   let value: Json
   try {
     value = JSON.parse(text) as Json
+    if (shape.hasEscapedKeys()) value = fromLists(JSON.parse(asLists(text)) as Listed)
   } catch {
     return refuse('body-not-json')
   }
   if (!isObject(value)) return refuse('body-not-object')
-  const kept = { members: 0, withBackslash: 0 }
+  const kept = { members: 0 }
   const fault = countKeys(value, kept)
   if (fault !== null) return fault
-  // JSON.parse keeps one of several equal keys: fewer keys than members means that the text had duplicates.
-  if (kept.members !== shape.members()) return refuse('body-key-repeated')
-  // V8 may read an escaped key as another one that it saw before with its backslash (nodejs/node#63785); what it then
-  // gives has a backslash that the key in the text doesn't stand for, and could hide a duplicate.
-  if (kept.withBackslash !== shape.withBackslash()) return refuse('body-key-misread')
-  return { outcome: 'read', value }
+  // An object keeps one of several equal keys: fewer keys than members means that the text had duplicates.
+  return kept.members === shape.members() ? { outcome: 'read', value } : refuse('body-key-repeated')
 }
 
 /** What a JSON text holds, counted without parsing it. For a text that is not JSON the counts mean nothing. */
@@ -114,58 +108,47 @@ interface Shape {
   take(piece: string): Refusal | null
   /** Object members at every level, that is colons outside strings. */
   members(): number
-  /** Those whose key holds a backslash once its escapes are read. */
-  withBackslash(): number
+  /** True if a key is written with an escape. */
+  hasEscapedKeys(): boolean
 }
 
 function makeShape(): Shape {
   let members = 0
-  let withBackslash = 0
+  let escapedKeys = false
   let depth = 0
   let values = 0
   let inString = false
-  /** Whether the string that was read last, or is being read, stands for one with a backslash. */
-  let backslash = false
-  let cut = ''
-  /** Where the next backslash of the piece is: looked for once, not once a string. */
-  let escape = 0
-
-  /** Reads a string on from a place; gives the place of its closing quote, or the end of the text. */
-  const string = (text: string, from: number): number => {
-    let at = from
-    let quote = indexFrom(text, '"', at)
-    if (escape < at) escape = indexFrom(text, '\\', at)
-    while (escape < quote) {
-      if (text.length - escape < ESCAPE_LENGTH) {
-        cut = text.slice(escape)
-        return text.length
-      }
-      backslash ||= standsForBackslash(text, escape)
-      at = escape + 2
-      if (quote < at) quote = indexFrom(text, '"', at)
-      escape = indexFrom(text, '\\', at)
-    }
-    if (quote < text.length) inString = false
-    return quote
-  }
+  /** Whether the string that was read last, or is being read, has an escape. */
+  let escaped = false
+  /** Whether the piece before ended within an escape. */
+  let cut = false
 
   return {
     members: () => members,
-    withBackslash: () => withBackslash,
-    take(piece) {
-      const text = cut + piece
-      cut = ''
-      escape = indexFrom(text, '\\', 0)
-      for (let at = inString ? string(text, 0) + 1 : 0; at < text.length; at += 1) {
+    hasEscapedKeys: () => escapedKeys,
+    take(text) {
+      if (text === '') return null
+      // The first character may belong to an escape that the piece before began.
+      const start = cut ? 1 : 0
+      const strings = stringsOf(text, start)
+      const string = (from: number): number => {
+        const end = strings.endFrom(from)
+        escaped ||= strings.escaped()
+        cut = strings.cut()
+        inString = end === text.length
+        return end
+      }
+      for (let at = inString ? string(start) + 1 : 0; at < text.length; at += 1) {
         switch (text.charCodeAt(at)) {
           case 0x22: // "
-            inString = true
-            backslash = false
-            at = string(text, at + 1)
+            escaped = false
+            at = string(at + 1)
             break
+          case 0x5c: // \\ stands in strings alone
+            return refuse('body-not-json')
           case 0x3a: // :
             members += 1
-            if (backslash) withBackslash += 1
+            escapedKeys ||= escaped
             break
           case 0x2c: // ,
             values += 1
@@ -188,19 +171,91 @@ function makeShape(): Shape {
   }
 }
 
+/** Finds where the strings of a text end. */
+interface Strings {
+  /** The place of the quote that ends the string which this is a place in, or the text's length. */
+  endFrom(at: number): number
+  /** True if the string that was read last has an escape, from there on. */
+  escaped(): boolean
+  /** True if its last escape goes on behind the text. */
+  cut(): boolean
+}
+
+/** Strings are read in their order. Backslashes are looked for once, not once a string. */
+function stringsOf(text: string, start: number): Strings {
+  let escape = indexFrom(text, '\\', start)
+  let escaped = false
+  let cut = false
+  return {
+    escaped: () => escaped,
+    cut: () => cut,
+    endFrom(at) {
+      escaped = false
+      let end = indexFrom(text, '"', at)
+      while (escape < end) {
+        const after = escape + 2
+        escaped = true
+        cut = after > text.length
+        if (end < after) end = indexFrom(text, '"', after)
+        escape = indexFrom(text, '\\', after)
+      }
+      return end
+    },
+  }
+}
+
 /** The index of a character from a place on, or the text's length. */
 function indexFrom(text: string, character: string, at: number): number {
   const index = text.indexOf(character, at)
   return index === -1 ? text.length : index
 }
 
-/** True if the escape at this place stands for a backslash (RFC 8259 §7). */
-function standsForBackslash(text: string, at: number): boolean {
-  return text[at + 1] === '\\' || text.slice(at + 1, at + ESCAPE_LENGTH).toLowerCase() === 'u005c'
+/** A value whose objects are lists of keys and values in turn, behind a 0; lists stand behind a 1. */
+type Listed = null | boolean | number | string | readonly Listed[]
+
+/**
+ * Writes the objects of a JSON text as lists. V8 may read a key with an escape as another key that it has seen before
+ * (nodejs/node#63785), be it in another user's body; in a list a key is a text like any other, and none is misread.
+ * @param text one that JSON.parse takes
+ */
+function asLists(text: string): string {
+  const strings = stringsOf(text, 0)
+  let lists = ''
+  let from = 0
+  const replace = (at: number, by: string): void => {
+    lists += text.slice(from, at) + by
+    from = at + 1
+  }
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text.charAt(at)
+    if (character === '"') at = strings.endFrom(at + 1)
+    else if (character === '{') replace(at, isEmptyAt(text, at + 1) ? '[0' : '[0,')
+    else if (character === '[') replace(at, isEmptyAt(text, at + 1) ? '[1' : '[1,')
+    else if (character === ':') replace(at, ',')
+    else if (character === '}') replace(at, ']')
+  }
+  return lists + text.slice(from)
+}
+
+/** True if what comes next closes what was opened before. */
+function isEmptyAt(text: string, at: number): boolean {
+  const next = /[^ \t\n\r]/g
+  next.lastIndex = at
+  return /[}\]]/.test(next.exec(text)?.[0] ?? '')
+}
+
+/** The value that asLists wrote as lists. Of equal keys one stays, as with JSON.parse. */
+function fromLists(value: Listed): Json {
+  if (typeof value !== 'object' || value === null) return value
+  const [kind, ...items] = value
+  if (kind === 1) return items.map(fromLists)
+  const entries: (readonly [string, Json])[] = []
+  for (let at = 0; at < items.length; at += 2) entries.push([items[at] as string, fromLists(items[at + 1] as Listed)])
+  return Object.fromEntries(entries)
 }
 
 /** Counts the keys of a parsed value at every level; refuses what re-serialising would change or a merge would obey. */
-function countKeys(value: Json, count: { members: number; withBackslash: number }): Refusal | null {
+function countKeys(value: Json, count: { members: number }): Refusal | null {
   if (typeof value === 'number') return Number.isFinite(value) ? null : refuse('body-number-out-of-range')
   if (typeof value !== 'object' || value === null) return null
   if (!isObject(value)) {
@@ -213,7 +268,6 @@ function countKeys(value: Json, count: { members: number; withBackslash: number 
   for (const key of Object.keys(value)) {
     if (key === '__proto__') return refuse('body-key-forbidden')
     count.members += 1
-    if (key.includes('\\')) count.withBackslash += 1
     const fault = countKeys(value[key] as Json, count)
     if (fault !== null) return fault
   }

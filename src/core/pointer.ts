@@ -12,9 +12,8 @@ export function isPointer(text: string): boolean {
  * @returns the value there, or undefined
  */
 export function valueAt(document: unknown, pointer: string): unknown {
-  if (pointer === '') return document
   let value = document
-  for (const raw of pointer.slice(1).split('/')) {
+  for (const raw of pointer.split('/').slice(1)) {
     const token = raw.replaceAll('~1', '/').replaceAll('~0', '~')
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, token)) return undefined
     value = (value as Readonly<Record<string, unknown>>)[token]

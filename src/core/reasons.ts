@@ -95,7 +95,6 @@ export const REASONS = {
   'body-too-deep': 'body-malformed',
   'body-key-repeated': 'body-malformed',
   'body-key-forbidden': 'body-malformed',
-  'body-key-misread': 'body-malformed',
   'body-number-out-of-range': 'body-malformed',
   'run-id-invalid': 'body-malformed',
   'body-aborted': 'body-malformed',

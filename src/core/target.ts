@@ -59,7 +59,6 @@ function readPath(path: string): readonly string[] | Refusal {
 
 function readQuery(text: string, known: ReadonlySet<string>): Pick<Target, 'query' | 'droppedQueryNames'> | Refusal {
   const query = new Map<string, string>()
-  if (text === '') return { query, droppedQueryNames: 0 }
   if (!QUERY_CHARACTERS.test(text)) return refuse('target-character')
   let droppedQueryNames = 0
   for (const pair of text.split('&')) {
@@ -76,7 +75,6 @@ function readQuery(text: string, known: ReadonlySet<string>): Pick<Target, 'quer
 }
 
 function decode(text: string): string | null {
-  if (!text.includes('%')) return text
   try {
     return decodeURIComponent(text)
   } catch {
@@ -86,6 +84,6 @@ function decode(text: string): string | null {
 
 function below(segments: readonly string[], base: string): readonly string[] | null {
   const prefix = base === '' ? [] : base.slice(1).split('/')
-  if (segments.length < prefix.length || prefix.some((word, at) => segments[at] !== word)) return null
+  if (prefix.some((word, at) => segments[at] !== word)) return null
   return segments.slice(prefix.length)
 }

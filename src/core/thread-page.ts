@@ -54,9 +54,8 @@ export interface Gathering {
  * @returns the place of the caller's first item that found no room, or null if all of the page was done
  */
 export function gather(page: ThreadPage, from: Place, mayRead: (id: string) => boolean, gathering: Gathering): Place | null {
-  for (let at = from.offset; at < page.threads.length; at += 1) {
-    const thread = page.threads[at]
-    if (thread === undefined || !mayRead(thread.id)) continue
+  for (const [at, thread] of page.threads.entries()) {
+    if (at < from.offset || !mayRead(thread.id)) continue
     if (gathering.items.length >= gathering.limit) return { page: from.page, offset: at }
     gathering.items.push(thread.item)
   }

@@ -77,6 +77,11 @@ export function makeApp(parts: AppParts): FastifyInstance {
     if (upgrading || exchange.headerFault !== null) closing.add(request.raw.socket)
     // A socket that is gone no longer knows its address.
     const client = request.ip
+    if (answers.count(request.raw.socket) >= MAX_PIPELINED) {
+      log.info({ client, requestId: exchange.id }, 'too many requests at once on a connection')
+      request.raw.socket.destroy()
+      return reply.hijack()
+    }
     answers.opened(request.raw.socket, reply.raw)
     // Not Fastify's onResponse: it says nothing of answers that were cut off, and those have to be in the log too.
     reply.raw.once('close', () => {
@@ -140,10 +145,18 @@ async function send(reply: FastifyReply, exchange: Exchange | null, answer: Answ
   return answer.status === 204 ? reply.send() : reply.send(Buffer.from(answer.body))
 }
 
+/**
+ * How many requests of one connection may wait for their answers at once. Answers behind the first are held in memory, and
+ * each request costs a connection to the upstream: without a bound, a caller who pipelines takes as much as they like.
+ */
+const MAX_PIPELINED = 16
+
 /** The answers under way on each connection: with pipelining there may be several. */
 interface OpenAnswers {
   opened(socket: Socket, response: ServerResponse): void
   closed(socket: Socket, response: ServerResponse): void
+  /** How many there are. */
+  count(socket: Socket): number
   /** True if one of them has begun, or is still due for a request that came whole. */
   due(socket: Socket): boolean
 }
@@ -156,6 +169,7 @@ function openAnswers(): OpenAnswers {
       open.set(socket, responses.add(response))
     },
     closed: (socket, response) => void open.get(socket)?.delete(response),
+    count: (socket) => open.get(socket)?.size ?? 0,
     due: (socket) =>
       [...(open.get(socket) ?? [])].some(
         (response) => !response.writableFinished && (response.headersSent || response.req.complete),

@@ -123,7 +123,10 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
   const pass: Forwarder['pass'] = async (permit, exchange, payload, response, signal) => {
     const result = await ask(permit, exchange, signal, { payload })
     await claims.settle(permit, exchange.registration, payload, result)
-    return result.outcome === 'failed' ? failed(result, exchange) : deliver(result, exchange, response)
+    if (result.outcome === 'answered') return deliver(result, exchange, response)
+    // Nobody reads on from a recording that could not be sent: the rest of it is let go, or the connection would stall.
+    if (payload.kind === 'stream') payload.body.destroy()
+    return failed(result, exchange)
   }
 
   return { ask, pass, deliver, failed, unusable: refused }

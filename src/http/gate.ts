@@ -219,13 +219,15 @@ async function permitFor(
           return history
         }
         if (history === 'cannot-tell') parts.onHistoryUntold()
-        facts = { ...facts, upstreamHistory: history === 'none' ? 'none' : 'some' }
+        // The question took its time, and somebody may own the thread by now.
+        const record = await parts.store.owner({ scope: parts.scope, threadId })
+        facts = { ...facts, record, upstreamHistory: history === 'none' ? 'none' : 'some' }
       }
       continue
     }
     const key = decision.claim ? threadKey(decision, parts.scope) : null
     if (key === null) return decision
-    const claim = await parts.store.claim(key, principal.id, descriptor.ids.agentId ?? '', parts.clock())
+    const claim = await parts.store.claim(key, decision.owner, descriptor.ids.agentId ?? '', parts.clock())
     if (claim.outcome !== 'foreign') {
       exchange.registration = claim.registration
       if (claim.outcome === 'new') parts.metrics.claimed('new')

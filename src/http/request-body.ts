@@ -106,6 +106,8 @@ export function boundedBody(message: IncomingMessage, most: number): Readable {
       else done(null, chunk)
     },
   })
+  // An upstream request that failed before it began listens no more; without a listener an error would end the process.
+  bounded.on('error', () => {})
   message.on('error', (error) => bounded.destroy(error))
   message.on('close', () => {
     if (!message.readableEnded) bounded.destroy(new Error('the caller left'))

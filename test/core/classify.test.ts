@@ -10,6 +10,7 @@ void test('every row of the table is found by its method and path, and its targe
   for (const row of ROUTES) {
     const path = row.path.map((word) => ({ ':agentId': 'agent', ':threadId': 'T:1', ':memoryId': 'm1' })[word] ?? word)
     const found = classify(row.method, path, new Map()) as RouteDescriptor
+    t.match(found, { outcome: 'classified', query: [] })
     t.equal(found.route, row, `${row.method} ${path.join('/')}`)
     t.equal(upstreamTarget('/base', found), `/base/${path.join('/').replace(':', '%3A')}`)
   }

@@ -1,8 +1,9 @@
 /** The decision itself: what it asks for, what it grants, and that nothing else can make a permit. */
 import { test } from 'tap'
 import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
-import { decide, isOperator, isPermit, relationOf, type Facts, type Rules } from '../../src/core/decide.ts'
-import { ANONYMOUS, EVERYBODY, type User } from '../../src/core/principal.ts'
+import { decide, isOperator, isPermit, relationOf, type Facts, type Grant, type Rules } from '../../src/core/decide.ts'
+import { ANONYMOUS, EVERYBODY, type Principal, type User } from '../../src/core/principal.ts'
+import type { RouteId } from '../../src/core/routes.ts'
 import { loadPolicy } from '../../src/policy/compile.ts'
 import { SHIPPED_POLICY } from '../../src/prepare.ts'
 
@@ -23,6 +24,13 @@ const at = (method: string, path: string, threadId?: string): RouteDescriptor =>
   return threadId === undefined ? found : { ...found, ids: { ...found.ids, threadId } }
 }
 const run = at('POST', 'agent/default/run', 'T1')
+const olga: User = { ...alice, id: 'corp:olga', subject: 'olga', roles: ['operator'] }
+
+/** The shipped rules with other grants for one route. */
+const granting = (route: RouteId, ...grants: readonly Partial<Grant>[]): Rules => {
+  const full = grants.map((grant) => ({ who: [], threads: [], onlyUserScoped: false, ...grant }))
+  return { ...rules, routes: { ...rules.routes, [route]: { grants: full, hide: false } } }
+}
 
 void test('facts are asked for when the decision rests on them, and not before', (t) => {
   t.same(decide(run, alice, rules, facts), { outcome: 'needs', fact: 'record' })
@@ -56,12 +64,7 @@ void test('a deleted thread stays foreign to others and is unknown to its owner'
   t.equal(relationOf(record, alice), 'unknown')
   t.equal(relationOf(record, { ...alice, id: 'corp:bob' }), 'foreign')
   t.match(decide(run, alice, rules, { ...facts, unknownThread: 'deny', record }), { claim: true }, 'its owner revives it')
-  const opened = {
-    ...rules.routes['threads/messages'],
-    grants: [{ who: ['operator'], threads: ['foreign'], onlyUserScoped: false }],
-  } as const
-  const auditing: Rules = { ...rules, routes: { ...rules.routes, 'threads/messages': opened } }
-  const olga: User = { ...alice, id: 'corp:olga', roles: ['operator'] }
+  const auditing = granting('threads/messages', { who: ['operator'], threads: ['foreign'] })
   const read = at('GET', 'threads/T1/messages')
   t.match(decide(read, olga, auditing, { ...facts, record: { ...record, deleted: false } }), { outcome: 'permitted' })
   t.match(decide(read, olga, auditing, { ...facts, record }), { reason: 'thread-foreign' }, 'operators see no deleted one')
@@ -80,11 +83,96 @@ void test('the same subject from two issuers is two users, and operators are of 
   t.end()
 })
 
+void test('a grant speaks of those that it names', (t) => {
+  const info = at('GET', 'info')
+  const callers: Readonly<Record<string, Principal>> = { anonymous: ANONYMOUS, everybody: EVERYBODY, alice, olga }
+  const speaksOf = {
+    anonymous: ['anonymous', 'everybody'],
+    'signed-in': ['everybody', 'alice', 'olga'],
+    operator: ['olga'],
+  } as const
+  for (const who of ['anonymous', 'signed-in', 'operator'] as const) {
+    const permitted = Object.keys(callers).filter((name) => {
+      const decision = decide(info, callers[name] as Principal, granting('info', { who: [who] }), facts)
+      return decision.outcome === 'permitted'
+    })
+    t.strictSame(permitted, speaksOf[who], who)
+  }
+  t.end()
+})
+
+void test('whoever no grant speaks of is told why', (t) => {
+  const told = (principal: Principal, ...grants: readonly Partial<Grant>[]) => {
+    const decision = decide(at('GET', 'info'), principal, granting('info', ...grants), facts)
+    return decision.outcome === 'refused' ? decision.reason : decision.outcome
+  }
+  for (const principal of [ANONYMOUS, EVERYBODY, alice]) t.equal(told(principal), 'no-rule-allows', 'a closed route')
+  t.equal(told(ANONYMOUS, { who: ['signed-in'] }), 'anonymous-not-allowed')
+  t.equal(told(ANONYMOUS, { who: ['operator'] }), 'anonymous-not-allowed')
+  t.equal(told(alice, { who: ['operator'] }, { who: ['operator'] }), 'operator-only')
+  t.equal(told(EVERYBODY, { who: ['operator'] }), 'operator-only')
+  t.equal(told(alice, { who: ['anonymous'] }), 'no-rule-allows')
+  t.equal(told(alice, { who: ['operator'] }, { who: ['anonymous'] }), 'no-rule-allows')
+  t.equal(told(alice, { who: ['anonymous', 'operator'] }), 'no-rule-allows')
+  t.end()
+})
+
+void test('no list for the anonymous callers of mode `optional`, whatever a policy says: it would be the list of all', (t) => {
+  const list = at('GET', 'threads')
+  const open = granting('threads/list', { who: ['anonymous', 'signed-in'] })
+  t.match(decide(list, ANONYMOUS, open, facts), { reason: 'anonymous-not-allowed', code: 'not-allowed' })
+  t.match(decide(list, EVERYBODY, open, facts), { outcome: 'permitted' }, 'in mode `off` everybody is one user')
+  t.match(decide(list, alice, open, facts), { outcome: 'permitted' })
+  t.match(decide(at('GET', 'info'), ANONYMOUS, granting('info', { who: ['anonymous'] }), facts), { outcome: 'permitted' })
+  t.end()
+})
+
+void test('a permit for a foreign thread names its owner, in whose name a run on it registers', (t) => {
+  const helping = granting('agent/run', { who: ['operator'], threads: ['foreign', 'own'] })
+  const decided = (owner: string) => decide(run, olga, helping, { ...facts, record: { owner, deleted: false } })
+  t.match(decided('corp:alice'), { outcome: 'permitted', owner: 'corp:alice', claim: true })
+  t.match(decided('corp:olga'), { outcome: 'permitted', owner: 'corp:olga', claim: true })
+  t.end()
+})
+
+void test('only a run claims: whatever else its owner does on a thread registers nothing', (t) => {
+  const own: Facts = { ...facts, record: { owner: 'corp:alice', deleted: false } }
+  t.match(decide(run, alice, rules, own), { outcome: 'permitted', claim: true, answerEmpty: false })
+  for (const path of ['agent/default/connect', 'agent/default/suggest', 'agent/default/stop/T1', 'threads/T1/archive'])
+    t.match(decide(at('POST', path, 'T1'), alice, rules, own), { outcome: 'permitted', claim: false, answerEmpty: false }, path)
+  t.end()
+})
+
+void test('one grant is enough, whatever the others leave out', (t) => {
+  const open = granting('threads/messages', { who: ['signed-in'], threads: ['own'] }, { who: ['operator'], threads: ['foreign'] })
+  const read = at('GET', 'threads/T1/messages')
+  for (const owner of ['corp:alice', 'corp:olga'])
+    t.match(decide(read, olga, open, { ...facts, record: { owner, deleted: false } }), { outcome: 'permitted', owner }, owner)
+  t.match(decide(read, alice, open, { ...facts, record: { owner: 'corp:olga', deleted: false } }), { reason: 'thread-foreign' })
+  t.end()
+})
+
+void test('no route but run, connect and suggest finds a thread that nobody owns, whatever a policy says', (t) => {
+  const unknown: Facts = { ...facts, record: null }
+  const open = granting('threads/messages', { who: ['signed-in'], threads: ['unknown'] })
+  t.match(decide(at('GET', 'threads/T1/messages'), alice, open, unknown), { reason: 'thread-unknown', code: 'not-owner' })
+  t.end()
+})
+
+void test('a grant for upstreams that scope users themselves holds before no other', (t) => {
+  const subscribe = at('POST', 'threads/subscribe')
+  const scoped = granting('threads/subscribe', { who: ['signed-in'], onlyUserScoped: true })
+  t.match(decide(subscribe, alice, scoped, facts), { reason: 'upstream-not-user-scoped', code: 'not-allowed' })
+  t.match(decide(subscribe, alice, scoped, { ...facts, userScoped: true }), { outcome: 'permitted' })
+  t.end()
+})
+
 void test('only decide makes permits', (t) => {
   const permit = decide(at('GET', 'info'), alice, rules, facts)
   t.ok(isPermit(permit))
   t.ok(Object.isFrozen(permit))
   t.notOk(isPermit({ ...permit }), 'a copy is none')
   t.notOk(isPermit(decide(run, ANONYMOUS, rules, facts)))
+  for (const value of [undefined, null, 'permitted', 5, {}, []]) t.notOk(isPermit(value), JSON.stringify(value))
   t.end()
 })

@@ -1,9 +1,13 @@
 /** Header rules: few pass, each once; the server's win; nothing of the way back is for shared caches. */
 import { test } from 'tap'
-import { answerKind, forwardedAnswerHeaders, forwardingFault, headerFault, headerLines, isJsonType, multipartType, upstreamHeaders } from '../../src/core/headers.ts' // prettier-ignore
+import { answerKind, forwardedAnswerHeaders, forwardingFault, headerFault, headerLines, isJsonType, multipartType, passesAnyway, settingFault, upstreamHeaders } from '../../src/core/headers.ts' // prettier-ignore
 
 const lines = (...pairs: [string, string][]) => headerLines(pairs.flat())
 const HOST: [string, string] = ['Host', 'gateway']
+// RFC 9110 §7.6.1, and what RFC 2616 §13.5.1 named
+const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings'] // prettier-ignore
+const BUILT_IN = ['accept', 'accept-language', 'user-agent', 'traceparent', 'tracestate']
+const capital = (name: string) => name.replace(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase())
 const rules = { server: { 'x-service': 's', authorization: 'Bearer service' }, forward: ['x-app'], forwardAuthorization: true }
 
 void test('only named headers go upstream, and the server’s win', (t) => {
@@ -26,24 +30,42 @@ void test('only named headers go upstream, and the server’s win', (t) => {
   t.end()
 })
 
+void test('a few names pass without being configured', (t) => {
+  const none = { server: {}, forward: [], forwardAuthorization: false }
+  const kept = Object.fromEntries(BUILT_IN.map((name) => [name, `a ${name}`]))
+  const caller = lines(...BUILT_IN.map((name): [string, string] => [capital(name), `a ${name}`]))
+  t.strictSame(upstreamHeaders(caller, none, {}), { ...kept, 'accept-encoding': 'identity' })
+  t.strictSame(upstreamHeaders(lines(), { ...none, forwardAuthorization: true }, {}), { 'accept-encoding': 'identity' })
+  for (const name of [...BUILT_IN, 'authorization', 'content-type']) {
+    t.ok(passesAnyway(name), name)
+    t.ok(passesAnyway(capital(name)), capital(name))
+  }
+  for (const name of ['x-app', 'cookie', '']) t.notOk(passesAnyway(name), name)
+  t.end()
+})
+
+void test('Authorization and Content-Type follow rules of their own, even where forwardHeaders names them', (t) => {
+  const forward = ['authorization', 'content-type', 'x-app']
+  const caller = lines(['Authorization', 'Bearer caller'], ['Content-Type', 'text/plain'], ['X-App', '1'])
+  t.strictSame(upstreamHeaders(caller, { server: {}, forward, forwardAuthorization: false }, {}), {
+    'x-app': '1',
+    'accept-encoding': 'identity',
+  })
+  t.end()
+})
+
 void test('lines that two readers could read differently are refused', (t) => {
   t.equal(headerFault(lines(HOST, ['Authorization', 'Bearer a'], ['Accept', 'a'], ['accept', 'b'])), null)
   t.match(headerFault(lines(['Authorization', 'Bearer a'], ['authorization', 'Bearer b'])), { reason: 'authorization-repeated' })
   t.match(headerFault(lines(['authorization', 'Bearer a, Bearer b'])), { reason: 'authorization-repeated' })
-  for (const name of [
-    'Host',
-    'Content-Type',
-    'Content-Length',
-    'Origin',
-    'Transfer-Encoding',
-    'User-Agent',
-    'Content-Encoding',
-  ]) {
+  // Fields that are no lists (RFC 9110 §5.3).
+  const singular = ['Host', 'Content-Type', 'Content-Length', 'Origin', 'Transfer-Encoding', 'User-Agent', 'Content-Encoding', 'Traceparent', 'Access-Control-Request-Method'] // prettier-ignore
+  for (const name of singular)
     t.match(headerFault(lines([name, 'chunked'], [name.toLowerCase(), 'chunked'])), { reason: 'header-repeated' }, name)
-  }
   for (const coding of ['gzip, chunked', 'identity', 'chunked, chunked', 'xchunked']) {
     t.match(headerFault(lines(HOST, ['Transfer-Encoding', coding])), { reason: 'transfer-coding-unsupported' }, coding)
   }
+  for (const coding of ['chunked', 'Chunked']) t.equal(headerFault(lines(HOST, ['Transfer-Encoding', coding])), null, coding)
   t.end()
 })
 
@@ -55,63 +77,113 @@ void test('a request names its host, and expects nothing but 100-continue', (t) 
   }
   t.equal(headerFault(lines(), '1.0'), null, 'HTTP/1.0 knows no Host')
   t.match(headerFault(lines(HOST, ['Expect', 'foo'])), { reason: 'expectation-unsupported' })
+  t.match(headerFault(lines(HOST, ['Expect', '100-'], ['Expect', 'continue'])), { reason: 'expectation-unsupported' })
   t.equal(headerFault(lines(HOST, ['Expect', '100-Continue'])), null)
   t.end()
 })
 
-void test('reserved names can’t be forwarded', (t) => {
-  const refused = ['Host', 'content-length', 'Cookie', 'forwarded', 'X-Forwarded-For', 'x-forwarded-user', 'x-real-ip', 'x-original-url', 'X-Rewrite-Url', 'x-http-method-override', 'x-http-method', 'x-cpki-user-id', 'x-threadwarden-user', 'connection', 'te', 'x_a', 'X-Service', 'a b', '', 'expect', 'range', 'if-none-match', 'accept-encoding'] // prettier-ignore
-  for (const name of refused) t.ok(forwardingFault(name, ['x-service']), name)
-  for (const name of ['x-app', 'X-Tenant', 'x-copilotcloud-public-api-key', 'x-forwardedness'])
-    t.equal(forwardingFault(name, ['x-service']), null, name)
+void test('forwardHeaders can’t name what a caller must not choose', (t) => {
+  const faults: Readonly<Record<string, readonly string[]>> = {
+    'is not a header name, or has a "_"': ['x_a', 'a b', '', 'a:b', 'é', 'x-app\n', '@x', 'x@'],
+    'ends at every hop': HOP_BY_HOP,
+    'is never taken from a caller': ['host', 'content-length', 'content-encoding', 'cookie', 'forwarded', 'x-real-ip', 'expect', 'range', 'accept-encoding'], // prettier-ignore
+    'asks for an answer out of a cache': ['if-none-match', 'if-modified-since', 'if-match'],
+    'is reserved': ['x-forwarded', 'x-forwarded-for', 'x-forwarded-user', 'x-original-url', 'x-original', 'x-rewrite-url', 'x-http-method-override', 'x-http-method', 'x-http-methods', 'x-cpki-user-id', 'x-threadwarden-user', 'x-threadwarden'], // prettier-ignore
+    'is set by upstream.headers': ['x-service', 'x-tenant'],
+  }
+  for (const [fault, names] of Object.entries(faults)) {
+    for (const name of names) {
+      t.equal(forwardingFault(name, ['X-Service', 'x-tenant']), fault, name)
+      t.equal(forwardingFault(capital(name), ['X-Service', 'x-tenant']), fault, capital(name))
+    }
+  }
+  const fine = ['x-app', 'X-Tenants', 'x-copilotcloud-public-api-key', 'x-forwardedness', 'app-x-forwarded-for', 'my-x-http-method', 'x-if-match', "a!#$%&'*+-.^`|~0"] // prettier-ignore
+  for (const name of fine) t.equal(forwardingFault(name, ['X-Service', 'x-tenant']), null, name)
+  t.end()
+})
+
+void test('upstream.headers can’t set what the gateway sets itself', (t) => {
+  const own = [...HOP_BY_HOP, 'host', 'content-length', 'content-type', 'content-encoding', 'accept-encoding', 'expect']
+  for (const name of own) {
+    t.equal(settingFault(name), 'is set by the gateway itself', name)
+    t.equal(settingFault(capital(name)), 'is set by the gateway itself', capital(name))
+  }
+  for (const name of ['authorization', 'Cookie', 'x-service', 'user-agent', 'x-forwarded-for'])
+    t.equal(settingFault(name), null, name)
   t.end()
 })
 
 void test('answers are told apart by status and type', (t) => {
-  t.equal(answerKind(200, { 'content-type': 'text/event-stream; charset=utf-8' }), 'stream')
-  t.equal(answerKind(200, { 'content-type': 'application/vnd.ag-ui.event+proto' }), 'stream')
-  t.equal(answerKind(200, { 'content-type': 'Text/HTML' }), 'html')
-  t.equal(answerKind(500, { 'content-type': 'application/xhtml+xml' }), 'html')
-  for (const status of [301, 302, 304, 307]) t.equal(answerKind(status, {}), 'redirect')
-  t.equal(answerKind(200, { 'content-type': 'application/json' }), 'plain')
-  t.equal(answerKind(204, {}), 'plain')
+  const kinds = {
+    stream: ['text/event-stream; charset=utf-8', 'Text/Event-Stream', 'application/vnd.ag-ui.event+proto', ' text/event-stream'],
+    html: ['text/html', 'Text/HTML; charset=utf-8', 'application/xhtml+xml', ' text/html'],
+    plain: ['application/json', 'application/json; as=text/html', 'text/plain; as=text/event-stream', 'text/htmlx', 'text/event-streams', ''],
+  } // prettier-ignore
+  for (const [kind, types] of Object.entries(kinds)) {
+    for (const type of types) {
+      for (const status of [200, 299, 400, 500]) t.equal(answerKind(status, { 'content-type': type }), kind, `${status} ${type}`)
+    }
+  }
+  for (const status of [300, 301, 302, 304, 307, 399]) {
+    t.equal(answerKind(status, {}), 'redirect', String(status))
+    t.equal(answerKind(status, { 'content-type': 'text/html' }), 'redirect', `a page, ${status}`)
+  }
+  t.equal(answerKind(204, {}), 'plain', 'no type')
   t.end()
 })
 
 void test('what ends at this hop, opens another origin, redirects or lets caches keep it is dropped from answers', (t) => {
-  const headers = {
-    connection: 'keep-alive, x-hop', 'x-hop': '1', 'keep-alive': 'timeout=5', 'transfer-encoding': 'chunked', trailer: 'x', upgrade: 'h2c',
-    'access-control-allow-origin': '*', location: '/x', etag: '"1"', age: '1', expires: 'x', 'cache-control': 'public, max-age=60',
-    'content-type': 'application/json', 'content-length': '2', 'x-more': ['a', 'b'], 'x-request-id': 'theirs',
+  // prettier-ignore
+  const dropped = [
+    ...HOP_BY_HOP, 'x-hop', 'access-control-allow-origin', 'access-control-x',
+    'location', 'refresh', 'x-request-id', 'x-sendfile', 'x-lighttpd-send-file',
+    'cache-control', 'etag', 'age', 'expires', 'last-modified', 'pragma', 'warning', 'surrogate-control', 'surrogate-key', 'edge-control',
+    'cdn-cache-control', 'cloudflare-cdn-cache-control', 'x-accel-redirect', 'x-accel-buffering', 'x-accel-expires',
+  ]
+  const kept = {
+    'content-type': 'application/json', 'content-length': '2', 'content-encoding': 'gzip', 'x-more': ['a', 'b'],
+    'retry-after': '1', 'x-access-control-a': '1', 'x-location': '1', 'cdn-cache-control-x': '1', 'my-x-accel-x': '1',
   } // prettier-ignore
-  t.same(forwardedAnswerHeaders(headers, 'plain'), {
-    'content-type': 'application/json',
-    'content-length': '2',
-    'x-more': ['a', 'b'],
-    'cache-control': 'private, no-store',
-  })
-  t.same(forwardedAnswerHeaders({ 'content-type': 'text/event-stream', 'content-length': '9' }, 'stream'), {
-    'content-type': 'text/event-stream',
+  const headers = {
+    ...kept,
+    ...Object.fromEntries(dropped.map((name) => [name, 'x'])),
+    connection: 'keep-alive , X-Hop',
+    'x-none': undefined,
+  }
+  t.strictSame(forwardedAnswerHeaders(headers, 'plain'), { ...kept, 'cache-control': 'private, no-store' })
+  const streamed = Object.entries(kept).filter(([name]) => name !== 'content-length')
+  t.strictSame(forwardedAnswerHeaders(headers, 'stream'), {
+    ...Object.fromEntries(streamed),
     'cache-control': 'no-cache, no-transform',
     'x-accel-buffering': 'no',
   })
+  t.strictSame(forwardedAnswerHeaders({}, 'plain'), { 'cache-control': 'private, no-store' })
+  t.not(forwardedAnswerHeaders(headers, 'plain')['x-more'], kept['x-more'], 'a list of its own: what is added to it stays here')
   t.end()
 })
 
-void test('content types: JSON in UTF-8 only, multipart with a boundary that can be no media type', (t) => {
-  for (const type of [
-    'application/json',
-    'Application/JSON',
-    'application/json; charset=utf-8',
-    'application/json;charset="UTF-8"',
-  ])
-    t.ok(isJsonType(type), type)
-  for (const type of ['', 'text/plain', 'application/json; charset=utf-16', 'application/json; charset=utf-7', 'application/json; x=1', 'application/jsonx', 'text/plain, application/json', 'application/json; charset=utf-8; charset=utf-7']) t.notOk(isJsonType(type), type) // prettier-ignore
-  t.equal(
-    multipartType('multipart/form-data; boundary=----WebKitFormBoundaryABC123'),
-    'multipart/form-data; boundary=----WebKitFormBoundaryABC123',
-  )
-  t.equal(multipartType('multipart/form-data; boundary="a b:c"'), 'multipart/form-data; boundary="a b:c"')
-  for (const type of ['multipart/form-data', 'multipart/mixed; boundary=a', 'multipart/form-data; boundary=a/b', 'multipart/form-data; boundary="application/json"', 'multipart/form-data; boundary=', `multipart/form-data; boundary=${'a'.repeat(71)}`, 'multipart/form-data; boundary="a "', 'multipart/form-data; boundary=a; boundary=b', 'multipart/form-data; x=application/json; boundary=a']) t.equal(multipartType(type), null, type) // prettier-ignore
+void test('JSON is application/json, with no charset but UTF-8', (t) => {
+  const taken = ['application/json', 'Application/JSON', 'application/json; charset=utf-8', 'application/json  ;  Charset="UTF-8" ', 'application/json;charset=utf-8', ' application/json\t', 'application/json '] // prettier-ignore
+  for (const type of taken) t.ok(isJsonType(type), type)
+  const refused = ['', 'text/plain', 'application/json; charset=utf-16', 'application/json; charset=utf-7', 'application/json; x=1', 'application/json;', 'application/jsonx', 'text/plain, application/json', 'application/json, text/plain', 'application/json; charset=utf-8; charset=utf-7', 'application/json; charset="utf-8'] // prettier-ignore
+  for (const type of refused) t.notOk(isJsonType(type), type)
+  t.end()
+})
+
+void test('multipart has a boundary that can be no media type, and is written anew', (t) => {
+  const longest = 'a'.repeat(70)
+  const rewritten: readonly (readonly [string, string])[] = [
+    ['multipart/form-data; boundary=----WebKitFormBoundaryABC123', '----WebKitFormBoundaryABC123'],
+    ['Multipart/Form-Data;BOUNDARY=a', 'a'],
+    [' multipart/form-data  ;  boundary=a\t', 'a'],
+    ["multipart/form-data; boundary=a'+_-.1", "a'+_-.1"],
+    ['multipart/form-data; boundary="a b:c"', '"a b:c"'],
+    ['multipart/form-data; boundary="a"', '"a"'],
+    [`multipart/form-data; boundary=${longest}`, longest],
+    [`multipart/form-data; boundary="${longest}"`, `"${longest}"`],
+  ]
+  for (const [type, boundary] of rewritten) t.equal(multipartType(type), `multipart/form-data; boundary=${boundary}`, type)
+  const refused = ['multipart/form-data', 'multipart/mixed; boundary=a', 'x-multipart/form-data; boundary=a', 'multipart/form-data; boundary=a/b', 'multipart/form-data; boundary="application/json"', 'multipart/form-data; boundary=', 'multipart/form-data; boundary=""', `multipart/form-data; boundary=a${longest}`, `multipart/form-data; boundary="a${longest}"`, 'multipart/form-data; boundary="a "', 'multipart/form-data; boundary=a b', 'multipart/form-data; boundary=a; boundary=b', 'multipart/form-data; boundary="a', 'multipart/form-data; x=application/json; boundary=a'] // prettier-ignore
+  for (const type of refused) t.equal(multipartType(type), null, type)
   t.end()
 })

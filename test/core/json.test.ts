@@ -2,7 +2,7 @@
 import { test } from 'tap'
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { makeJsonReader, MAX_DEPTH, MAX_VALUES, readJsonObject, type JsonReading } from '../../src/core/json.ts'
+import { makeJsonReader, MAX_DEPTH, MAX_VALUES, readJsonObject, type Json, type JsonReading } from '../../src/core/json.ts'
 
 const read = (text: string | Buffer) => readJsonObject(Buffer.from(text as string))
 const reason = (text: string | Buffer) => {
@@ -94,13 +94,27 @@ void test('it makes no difference in which pieces a text comes', (t) => {
       const expected = readJsonObject(whole)
       for (const size of [1, 2, 3, 5, 7]) {
         const { result } = inPieces(whole, size)
-        // What the engine misreads, it misreads from the second time on.
-        if (![result, expected].some((one) => one.outcome === 'refused' && one.reason === 'body-key-misread'))
-          assert.deepEqual(result, expected)
+        // Of several faults, the one that comes first in a piece is told.
+        if (expected.outcome === 'refused') assert.equal(result.outcome, 'refused')
+        else assert.deepEqual(result, expected)
       }
     }),
     { numRuns: 500 },
   )
+  t.end()
+})
+
+void test('a character may be cut anywhere by the end of a piece', (t) => {
+  // The first and the last character of each length in UTF-8.
+  for (const character of ['\u0080', '\u07ff', '\u0800', '\uffff', '\u{10000}', '\u{10ffff}']) {
+    const bytes = Buffer.from(`{"a":"${character}"}`)
+    for (const size of [1, 2, 3, 7, 8, 9])
+      t.same(
+        inPieces(bytes, size).result,
+        { outcome: 'read', value: { a: character } },
+        `${JSON.stringify(character)} by ${size}`,
+      )
+  }
   t.end()
 })
 
@@ -109,6 +123,8 @@ void test('what is hostile is refused before the rest has come', (t) => {
   const early = (start: string | Buffer) => inPieces(Buffer.concat([Buffer.from(start as string), rest]), 1024)
   t.match(early(`{"a":${'['.repeat(MAX_DEPTH)}`), { result: { reason: 'body-too-deep' }, taken: 1024 })
   t.match(early(Buffer.from([0x7b, 0x22, 0xff])), { result: { reason: 'body-not-utf8' }, taken: 1024 })
+  for (const start of ['\\', '{"a":1}\\', '{\\"a":1', '{"a":\\u0031'])
+    t.match(early(start), { result: { reason: 'body-not-json' }, taken: 1024 }, start)
   const many = early(`{"a":[${'1,'.repeat(MAX_VALUES)}`)
   t.match(many.result, { reason: 'body-too-many-values' })
   t.ok(many.taken < MAX_VALUES * 2 + 2048)
@@ -126,16 +142,65 @@ void test('the number of values is bounded before they are made', (t) => {
   const many = (count: number) => `{"a":[${'{},'.repeat(count - 1)}{}]}`
   t.equal(reason(many(1000)), 'read')
   t.equal(reason(many(MAX_VALUES)), 'body-too-many-values')
-  t.equal(reason(`{"a":[${'1,'.repeat(MAX_VALUES)}1]}`), 'body-too-many-values')
+  // The object and the list are values, too.
+  const commas = (count: number) => `{"a":[${'1,'.repeat(count)}1]}`
+  t.equal(reason(commas(MAX_VALUES - 2)), 'read')
+  t.equal(reason(commas(MAX_VALUES - 1)), 'body-too-many-values')
   t.equal(reason(`{"a":"${'1,'.repeat(MAX_VALUES)}"}`), 'read', 'commas in a string are no values')
   t.end()
 })
 
-void test('an escaped key that the engine misreads hides no duplicate (nodejs/node#63785)', (t) => {
+void test('an escaped key is read as what it stands for, whatever the engine has seen before (nodejs/node#63785)', (t) => {
   // Once V8 has seen an object with the key `\u0074hr`, it takes the escaped spelling of threadId in its place for that.
   const tail = '"runId":"x","messages":[],"tools":[],"context":[]}'
   for (let at = 0; at < 3; at += 1) t.equal(reason(`{"threadId":"mine","\\\\u0074hr":"r",${tail}`), 'read')
-  t.not(reason(`{"threadId":"mine","\\u0074hreadId":"yours",${tail}`), 'read')
+  t.equal(reason(`{"threadId":"mine","\\u0074hreadId":"yours",${tail}`), 'body-key-repeated')
+  // And where the key that it has seen is a beginning of the one that comes, or holds its escapes as they are.
+  for (const [seen, then] of [
+    ['{"selectedPath":1,"C:\\\\\\\\User":1}', '{"selectedPath":1,"C:\\\\Users":1}'],
+    ['{"u8":1,"\\\\u":1}', '{"u8":1,"\\u005cX":1}'],
+    ['{"title":1,"\\\\":1}', '{"title":1,"\\n":1}'],
+    ['{"a":1,"\\\\n":1}', '{"a":1,"\\n":1}'],
+  ] as const) {
+    for (let at = 0; at < 3; at += 1) read(seen)
+    t.strictSame(read(then), { outcome: 'read', value: literal(then) }, then)
+  }
+  t.end()
+})
+
+/** What a literal without lists means, found without JSON.parse reading a key. */
+function literal(text: string): unknown {
+  const strings = [...text.matchAll(/"(?:[^"\\]|\\.)*"/g)].map(([string]) => JSON.parse(string) as string)
+  return Object.fromEntries(strings.map((key) => [key, 1]))
+}
+
+void test('what is written with escapes is read as it was meant', (t) => {
+  const key = fc.string({ unit: fc.constantFrom('a', 'b', 'u', '0', '\\', '"', '\n', 'é', '{', '}', '[', ']', ':', ',', ' ') })
+  const value = fc.letrec<{ value: Json }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 3 },
+      fc.oneof(key, fc.integer(), fc.boolean(), fc.constant(null)),
+      fc.array(tie('value'), { maxLength: 3 }),
+      fc.dictionary(key, tie('value'), { maxKeys: 3, noNullPrototype: true }),
+    ),
+  })).value
+  const escape = (text: string, every: number): string =>
+    text.replaceAll(/[ab0é]/g, (one, at: number) =>
+      at % every === 0 ? `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}` : one,
+    )
+  fc.assert(
+    fc.property(
+      fc.dictionary(key, value, { maxKeys: 4, noNullPrototype: true }),
+      fc.integer({ min: 1, max: 4 }),
+      fc.constantFrom(undefined, 1, '\t'),
+      (meant, every, space) => {
+        // Escapes in numbers are none: digits other than 0 are not touched, and 0 stands in texts alone here.
+        const text = JSON.stringify(meant, null, space).replaceAll(/"(?:[^"\\]|\\.)*"/g, (string) => escape(string, every))
+        assert.deepEqual(readJsonObject(Buffer.from(text)), { outcome: 'read', value: meant })
+      },
+    ),
+    { numRuns: 2000 },
+  )
   t.end()
 })
 
@@ -145,8 +210,22 @@ void test('an escaped string is looked at once, however many colons follow it', 
   t.end()
 })
 
+void test('the end of a string is not searched for again at each of its escapes', (t) => {
+  // Quadratic, if it were: minutes, for 4 MB.
+  t.equal(reason(`{"a":"${'\\n'.repeat(2_000_000)}"}`), 'read')
+  t.end()
+})
+
 void test('escaped keys are read as what they stand for', (t) => {
-  for (const text of ['{"\\u00e9":1}', '{"a\\\\b":1}', '{"\\u005c":1}', '{"\\"":{"\\n":[]}}', '{"a":"\\u0074"}']) {
+  for (const text of [
+    '{"\\u00e9":1}',
+    '{"a\\\\b":1}',
+    '{"\\u005c":1}',
+    '{"a":1,"b\\u005Cc":1}',
+    '{"a":"\\"x","y":1}',
+    '{"\\"":{"\\n":[]}}',
+    '{"a":"\\u0074"}',
+  ]) {
     t.same(read(text), { outcome: 'read', value: JSON.parse(text) as unknown }, text)
   }
   t.end()

@@ -24,7 +24,6 @@ const ELSEWHERE: ReadonlySet<Reason> = new Set<Reason>([
   'http-unreadable',
   'body-aborted',
   // Rests on a fault of V8's (nodejs/node#63785): gone once that is.
-  'body-key-misread',
   // Only where unknown threads are verified.
   'thread-has-history',
 ])

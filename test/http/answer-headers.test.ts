@@ -74,6 +74,11 @@ void test('Vary of the upstream and of the gateway are one list', async (t) => {
   })
   const answer = await call(`${base}/info`, { token: alice, headers: { origin: 'https://a.example' } })
   t.equal(answer.headers.get('vary'), 'Accept, Origin')
+  const ours = await gated(t, json({}), { config: { cors: { origins: ['https://a.example'] } } })
+  const listed = await call(`${ours.base}/info`, { token: ours.alice, headers: { origin: 'https://a.example' } })
+  t.equal(listed.headers.get('vary'), 'Origin')
+  const plain = await gated(t, json({}, 200, { vary: 'Accept' }))
+  t.equal((await call(`${plain.base}/info`, { token: plain.alice })).headers.get('vary'), 'Accept', 'without CORS it is theirs')
 })
 
 void test('answers of the gateway itself are JSON in one form, stored by nobody', async (t) => {

@@ -3,6 +3,7 @@ import { test } from 'tap'
 import { call, codeOf } from '../support/client.ts'
 import { gated } from '../support/gated.ts'
 import { json } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
 
 void test('the upstream’s own refusals pass unchanged', async (t) => {
   const { base, alice, upstream } = await gated(t)
@@ -41,6 +42,7 @@ void test('a page in place of an answer is a 502, an error page keeps its status
     for (const [theirs, ours] of [
       [200, 502],
       [201, 502],
+      [400, 400],
       [404, 404],
       [500, 500],
     ] as const) {
@@ -51,5 +53,19 @@ void test('a page in place of an answer is a 502, an error page keeps its status
       t.equal(codeOf(answer), 'upstream-unusable')
       t.notMatch(answer.text, 'secret')
     }
+  }
+})
+
+void test('what does not pass is let go at once, and not read to its end', async (t) => {
+  const { base, alice, upstream } = await gated(t)
+  for (const [status, type] of [
+    [302, 'text/plain'],
+    [200, 'text/html'],
+    [500, 'text/html'],
+  ] as const) {
+    // The end of this answer never comes.
+    upstream.answer((_request, response) => void response.writeHead(status, { 'content-type': type }).write('secret'))
+    t.equal(codeOf(await call(`${base}/info`, { token: alice })), 'upstream-unusable')
+    await until(() => upstream.requests.at(-1)!.left())
   }
 })

@@ -81,12 +81,15 @@ void test('a GET that states an empty body passes without one', async (t) => {
   t.equal(upstream.requests[0]?.body.length, 0)
 })
 
-void test('a route that needs a body says so', async (t) => {
-  const { base, alice, upstream } = await gated(t)
+void test('a route that needs a body says so, also where one was announced and never came', async (t) => {
+  const { base, gateway, alice, upstream } = await gated(t)
   for (const path of ['agent/default/run', 'agent/default/connect', 'agent/default/suggest', 'annotate']) {
     const answer = await call(`${base}/${path}`, { method: 'POST', token: alice })
     t.equal(answer.status, 400, path)
     t.equal(codeOf(answer), 'body-malformed', path)
+    const lines = [`POST /api/copilotkit/${path} HTTP/1.1`, 'Host: a', `Authorization: Bearer ${alice}`, 'Connection: close']
+    const empty = head(...lines, 'Content-Type: application/json', 'Transfer-Encoding: chunked')
+    t.match(firstAnswer(await sendRaw(gateway.url, `${empty}0\r\n\r\n`)), { status: 400, body: '"code":"body-malformed"' }, path)
   }
   t.same(upstream.requests, [])
 })

@@ -1,5 +1,7 @@
 /** The first run claims a thread; the claim goes again exactly where the run certainly did not start (design "Claims"). */
+import { readFileSync } from 'node:fs'
 import { test } from 'tap'
+import { SHIPPED_POLICY } from '../../src/prepare.ts'
 import { call, codeOf, runInput } from '../support/client.ts'
 import { gateBefore, gated } from '../support/gated.ts'
 import { head, openRaw } from '../support/raw.ts'
@@ -79,4 +81,31 @@ void test('a caller who leaves after the run was sent keeps the claim', async (t
   await until(() => rows(gateway.folder)[0]?.provisional === 0)
   t.same(owners(gateway.folder), ['t1=corp:alice'])
   await until(() => upstream.requests[0]!.left())
+})
+
+void test('a run of an operator on a thread whose owner’s first run is under way keeps the thread with its owner', async (t) => {
+  const policy = readFileSync(SHIPPED_POLICY, 'utf8').replace(
+    'rules:\n',
+    'rules:\n  - routes: [agent/run]\n    allow: [operator]\n    threads: [foreign]\n',
+  )
+  const answers: (() => void)[] = []
+  const { base, alice, bob, olga, gateway } = await gated(
+    t,
+    (request, response) => {
+      const refused = request.headers.get('authorization')?.[0] === `Bearer ${alice}`
+      answers.push(() => void (refused ? json({ error: 'no' }, 422) : events())(request, response))
+    },
+    { policy },
+  )
+  const run = (token: string) => call(`${base}/agent/default/run`, { token, body: runInput('t1') })
+  const first = run(alice)
+  await until(() => answers.length === 1)
+  const second = run(olga)
+  await until(() => answers.length === 2)
+  answers[1]?.()
+  t.equal((await second).status, 200)
+  answers[0]?.()
+  t.equal((await first).status, 422)
+  t.same(owners(gateway.folder), ['t1=corp:alice'], 'what the operator began there is hers')
+  t.equal(codeOf(await run(bob)), 'not-owner')
 })

@@ -30,6 +30,8 @@ void test('where /info names the managed platform it is a 204', async (t) => {
     const answer = await call(`${base}/agent/default/connect`, { token: alice, body: runInput('t1') })
     t.equal(answer.status, 204)
     t.equal(answer.text, '')
+    t.equal(answer.headers.get('cache-control'), 'no-store')
+    t.equal(answer.headers.get('content-length') ?? '0', '0', 'nothing comes behind it (RFC 9110 §8.6)')
     t.same(upstream.requests, [])
   }
 })

@@ -39,3 +39,23 @@ void test('a caller who waits to be asked for the body is asked only when it is 
   t.notOk(upstream.requests[0]?.headers.has('expect'))
   known.destroy()
 })
+
+void test('a caller who waits to be asked for a recording is asked', async (t) => {
+  const { gateway, alice, upstream } = await gated(t)
+  const caller = await openRaw(gateway.url)
+  caller.write(
+    head(
+      'POST /api/copilotkit/transcribe HTTP/1.1',
+      'Host: a',
+      `Authorization: Bearer ${alice}`,
+      'Content-Type: multipart/form-data; boundary=b',
+      'Content-Length: 5',
+      'Expect: 100-continue',
+    ),
+  )
+  t.match(await caller.until('\r\n\r\n'), /^HTTP\/1\.1 100 /)
+  caller.write('--b--')
+  t.match(await caller.until('HTTP/1.1 200'), 'HTTP/1.1 200')
+  t.equal(upstream.requests[0]?.body.toString(), '--b--')
+  caller.destroy()
+})

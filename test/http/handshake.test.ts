@@ -2,6 +2,7 @@
 import { test } from 'tap'
 import { call, codeOf } from '../support/client.ts'
 import { gated } from '../support/gated.ts'
+import { ask } from '../support/raw.ts'
 import { json } from '../support/upstream.ts'
 
 const ENVELOPE = { method: 'info' }
@@ -53,7 +54,7 @@ void test('the policy has its say, as on /info', async (t) => {
 })
 
 void test('anything else on the base path is 404', async (t) => {
-  const { base, alice, upstream } = await gated(t)
+  const { base, gateway, alice, upstream } = await gated(t)
   const posts: readonly (readonly [string, string])[] = [
     ['application/json', '{}'],
     ['application/json', ''],
@@ -77,8 +78,16 @@ void test('anything else on the base path is 404', async (t) => {
     t.equal(answer.status, 404, `${type} ${body}`)
     t.equal(((await answer.json()) as { code: string }).code, 'not-found')
   }
+  const limits = { config: { limits: { body: '1KiB' } } }
+  const small = await gated(t, undefined, limits)
+  const large = await call(small.base, { token: small.alice, body: { ...ENVELOPE, params: 'x'.repeat(1024) } })
+  t.same([large.status, codeOf(large)], [404, 'not-found'], 'more than a body may be')
   for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
     t.equal((await call(base, { method, token: alice })).status, 404, method)
+  }
+  for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY']) {
+    const { status } = await ask(gateway.url, { method, target: '/api/copilotkit', token: alice, body: JSON.stringify(ENVELOPE) })
+    t.equal(status, 404, `the envelope by ${method}`)
   }
   t.equal((await call(base, { method: 'POST', token: alice })).status, 404, 'no body at all')
   t.equal(codeOf(await call(base, { body: { method: 'threads/clear' } })), 'credential-missing', 'after the credential')

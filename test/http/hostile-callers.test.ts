@@ -9,10 +9,10 @@ import { test } from 'tap'
 import { makeOpenStreams } from '../../src/http/open-streams.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
 import { openRun } from '../support/event-stream.ts'
-import { gated } from '../support/gated.ts'
+import { gateBefore, gated } from '../support/gated.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { call, runInput } from '../support/client.ts'
-import { firstAnswer, head, openRaw, sendRaw } from '../support/raw.ts'
+import { firstAnswer, head, openRaw, requestBytes, sendRaw } from '../support/raw.ts'
 import { AUDIENCE, ISSUER, JWK, makeSigner } from '../support/tokens.ts'
 import { INFO, json, startUpstream, type Answering } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
@@ -95,6 +95,8 @@ void test('a caller who leaves while keys are fetched has nothing sent for them'
   t.match(await stays.until('mode'), /200/)
   await until(() => gateway.lines.filter((line) => line['msg'] === 'request').length > 0)
   t.equal(upstream.requests.length, 1, 'only what was asked by the caller who stayed')
+  const { text } = await call(`${gateway.healthUrl}/metrics`)
+  t.match(text, 'threadwarden_decisions_total{route="info",reason="caller-left"} 1')
   stays.destroy()
 })
 
@@ -206,4 +208,48 @@ void test('the log names the caller of a cut answer, and no status that was neve
   await until(() => line() !== undefined)
   t.match(line(), { client: '127.0.0.1', principal: 'corp:alice', complete: false })
   t.notOk('status' in (line() ?? {}))
+})
+
+void test('a recording that goes on after its upstream could not be reached ends nothing but itself', async (t) => {
+  const away = await startUpstream()
+  await away.close()
+  const framing = ['Content-Type: multipart/form-data; boundary=b', 'Transfer-Encoding: chunked']
+  const chunk = (kibibytes: number) => `${(kibibytes * 1024).toString(16)}\r\n${'a'.repeat(kibibytes * 1024)}\r\n`
+  // Beyond the limit it was an error without a listener, which ended the process; within it, nobody read on.
+  for (const [runBody, more] of [
+    ['64KiB', 80],
+    ['64MiB', 800],
+  ] as const) {
+    const { gateway, base, alice } = await gateBefore(t, away.url, { config: { limits: { runBody } } })
+    const begin = requestBytes({ method: 'POST', target: '/api/copilotkit/transcribe', token: alice, framing, keepAlive: true })
+    const caller = await openRaw(gateway.url)
+    caller.write(Buffer.concat([begin, Buffer.from('1\r\na\r\n')]))
+    await caller.until('upstream-unreachable')
+    caller.write(`${chunk(more)}0\r\n\r\n`)
+    caller.write(requestBytes({ target: '/api/copilotkit/nowhere', token: alice }))
+    t.match(await caller.ended(), /HTTP\/1\.1 502 [^]*HTTP\/1\.1 404 /, 'the rest is let go, and the next request is answered')
+    const leaver = await openRaw(gateway.url)
+    leaver.write(Buffer.concat([begin, Buffer.from('1\r\na\r\n')]))
+    await leaver.until('upstream-unreachable')
+    leaver.socket.resetAndDestroy()
+    t.equal((await call(`${base}/nowhere`, { token: alice })).status, 404, 'the gateway is still there')
+  }
+})
+
+void test('a caller who pipelines without end is cut off, and takes no more than a few requests upstream', async (t) => {
+  const gate = await gated(t, begun)
+  const { gateway, upstream, alice } = gate
+  const next = requestBytes({ target: '/api/copilotkit/info', token: alice, keepAlive: true })
+  const patient = await openRaw(gateway.url)
+  upstream.answer(json({}))
+  patient.write(Buffer.concat(Array.from({ length: 16 }, () => next)))
+  await until(() => (patient.text().match(/HTTP\/1\.1 200/g)?.length ?? 0) === 16)
+  patient.destroy()
+  upstream.answer(begun)
+  const before = upstream.beginnings()
+  const greedy = await openRun(gate)
+  await greedy.until('data: 1')
+  for (let at = 0; at < 200; at += 1) greedy.write(next)
+  await greedy.ended()
+  t.ok(upstream.beginnings() - before <= 16)
 })

@@ -48,6 +48,12 @@ void test('every request is one decision, by route and reason', async (t) => {
   })
 })
 
+void test('query names that do not pass are counted', async (t) => {
+  const gate = await gated(t)
+  await call(`${gate.base}/info?a=1&b=2&c`, { token: gate.alice })
+  t.equal((await figures(gate))['dropped_total{kind="query-name"}'], 3)
+})
+
 void test('a list whose query is refused was not permitted', async (t) => {
   const gate = await gated(t)
   await call(`${gate.base}/threads?limit=0`, { token: gate.alice })
@@ -64,6 +70,7 @@ void test('what the upstream fails to give is counted by reason', async (t) => {
   const gate = await gated(t, json({}, 302))
   const { base, alice, upstream } = gate
   await call(`${base}/info`, { token: alice })
+  await call(`${base}/info`, { token: alice })
   upstream.answer((_request, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('x'))
   await call(`${base}/info`, { token: alice })
   upstream.answer((_request, response) => void response.destroy())
@@ -73,7 +80,7 @@ void test('what the upstream fails to give is counted by reason', async (t) => {
   await upstream.close()
   await call(`${base}/info`, { token: alice })
   t.match(await figures(gate), {
-    'upstream_errors_total{reason="upstream-redirect"}': 1,
+    'upstream_errors_total{reason="upstream-redirect"}': 2,
     'upstream_errors_total{reason="upstream-html"}': 1,
     'upstream_errors_total{reason="upstream-broke-off"}': 1,
     'upstream_errors_total{reason="upstream-list-unreadable"}': 1,
@@ -101,6 +108,13 @@ void test('open streams are counted while they are open', async (t) => {
   const connection = await openRun(gate)
   await connection.until('data: 1')
   t.equal((await figures(gate))['open_streams'], 1)
+  gate.upstream.answer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/plain' }).write('not yet whole')
+  })
+  const plain = await openRun(gate)
+  await plain.until('not yet whole')
+  t.equal((await figures(gate))['open_streams'], 1, 'an answer that is slow is no stream')
+  plain.destroy()
   connection.destroy()
   await until(async () => (await figures(gate))['open_streams'] === undefined)
 })

@@ -3,6 +3,7 @@ import { test } from 'tap'
 import { call, codeOf } from '../support/client.ts'
 import { gated, type GatedUpstream } from '../support/gated.ts'
 import { firstAnswer, head, sendRaw } from '../support/raw.ts'
+import { until } from '../support/until.ts'
 
 const APP = 'https://app.example.com'
 
@@ -40,6 +41,7 @@ void test('a listed origin gets a 204 that names itself, the methods and the hea
     t.match(headers.get('vary'), /^Origin\b/)
     t.notOk(headers.has('access-control-allow-credentials'))
     t.match(headers.get('x-request-id'), /^[0-9a-f-]{36}$/)
+    t.equal(headers.get('content-length') ?? '0', '0', 'nothing comes behind it (RFC 9110 §8.6)')
   }
   t.equal((await preflight(gate, APP, '/api/copilotkit/nowhere')).status, 204, 'the path does not matter')
   t.same(gate.upstream.requests, [])
@@ -119,4 +121,13 @@ void test('what comes before the credential comes before a preflight too', async
   const gate = await gated(t, undefined, { config: { cors: { origins: [APP] } } })
   t.equal((await preflight(gate, APP, '/api/copilotkit//info')).status, 400)
   t.equal((await preflight(gate, APP, '/api/copilotkit/info', [`Origin: ${APP}`])).status, 400)
+})
+
+void test('the log tells preflights that were permitted from those that were not', async (t) => {
+  const gate = await gated(t, undefined, { config: { cors: { origins: [APP] } } })
+  await preflight(gate, APP)
+  await preflight(gate, 'https://evil.example')
+  const reasons = () => gate.gateway.lines.filter(({ msg }) => msg === 'request').map(({ reason }) => reason)
+  await until(() => reasons().length === 2)
+  t.same(reasons(), ['permitted', 'origin-not-listed'])
 })

@@ -4,6 +4,7 @@ import { call, codeOf, runInput } from '../support/client.ts'
 import { gateBefore, gated, type GatedUpstream } from '../support/gated.ts'
 import { startRawUpstream } from '../support/raw-upstream.ts'
 import { owners } from '../support/rows.ts'
+import { until } from '../support/until.ts'
 import { events, json, type Answering } from '../support/upstream.ts'
 
 const VERIFY = { config: { ownership: { unknownThread: 'verify' } } }
@@ -53,6 +54,29 @@ void test('nothing held: a run claims and is sent, a suggestion is sent', async 
     t.equal(codeOf(await call(`${base}/agent/default/run`, { token: bob, body: runInput('t1') })), 'not-owner')
     await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1') })
     t.equal(upstream.requests.length, 7, 'a thread with an owner is not asked for')
+  }
+})
+
+void test('a thread that gets an owner while the question is asked is decided anew, for a suggestion as for a run', async (t) => {
+  const held: (() => void)[] = []
+  const late: Answering = (request, response) => void held.push(() => void NO_EVENTS(request, response))
+  for (const route of ['suggest', 'run']) {
+    const { base, alice, bob, upstream, gateway } = await holding(t, NO_MESSAGES, late)
+    const bobs = call(`${base}/agent/default/${route}`, { token: bob, body: runInput('t1') })
+    await until(() => held.length === 1)
+    const alices = call(`${base}/agent/default/run`, { token: alice, body: runInput('t1') })
+    await until(() => held.length === 2)
+    held.pop()?.()
+    t.equal((await alices).status, 200)
+    held.pop()?.()
+    t.equal(codeOf(await bobs), 'not-owner', route)
+    t.same(owners(gateway.folder), ['t1=corp:alice'])
+    const runs = upstream.requests.filter((request) => request.method === 'POST')
+    t.same(
+      runs.map((request) => request.headers.get('authorization')),
+      [[`Bearer ${alice}`]],
+      'nothing of his arrived',
+    )
   }
 })
 

@@ -1,7 +1,8 @@
 /** The file decides, and nothing else does: changing one line changes exactly the answer that it speaks of. */
 import { test } from 'tap'
+import { decide } from '../../src/core/decide.ts'
 import { CALLERS, told, type Thread } from './callers.ts'
-import { compiled, edited, ruled, SHIPPED } from './policies.ts'
+import { compiled, descriptor, edited, ruled, SHIPPED } from './policies.ts'
 
 const shipped = compiled(SHIPPED)
 const CHANGES: readonly (readonly [
@@ -69,5 +70,17 @@ void test('rules add up: a second one gives operators what the first gives nobod
   t.equal(told(policy, CALLERS.olga, 'GET threads/t-1/messages', 'foreign'), 'yes')
   t.equal(told(policy, CALLERS.alice, 'GET threads/t-1/messages', 'foreign'), 'not-owner')
   t.equal(told(policy, CALLERS.olga, 'GET threads/t-1/messages', 'unknown'), 'not-owner')
+  t.end()
+})
+
+void test('a rule that allows nobody is as good as none: the reason names no operators, who may not do it either', (t) => {
+  const facts = { userScoped: false, unknownThread: 'claim' } as const
+  for (const rules of [[{ routes: ['memories/list'], allow: [] }], [{ routes: ['info'], allow: ['signed-in'] }]]) {
+    const policy = compiled(ruled(rules))
+    for (const caller of Object.values(CALLERS)) {
+      const decision = decide(descriptor('GET', 'memories'), caller, policy.rules, facts)
+      t.match(decision, { outcome: 'refused', reason: 'no-rule-allows', code: 'not-allowed' })
+    }
+  }
   t.end()
 })

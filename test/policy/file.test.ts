@@ -1,6 +1,7 @@
 /** The policy file itself: one schema, every fault at once with its line, and no word that means nothing. */
 import { test } from 'tap'
-import { faultsIn, ruled } from './policies.ts'
+import { loadPolicy } from '../../src/policy/compile.ts'
+import { faultsIn, load, ruled } from './policies.ts'
 
 const RULE = { routes: ['info'], allow: ['signed-in'] }
 
@@ -58,5 +59,15 @@ void test('the words of a rule are the known ones', (t) => {
 void test('a policy without a version or a rule is none', (t) => {
   t.match(faultsIn('rules: []\n'), [{ path: 'version' }, { path: 'rules' }])
   t.match(faultsIn(''), [{ path: '' }])
+  t.end()
+})
+
+void test('a file that is not there, or cannot be read as a document, is a fault of its own', (t) => {
+  t.match(loadPolicy('/nowhere/policy.yaml', ['corp']), { ok: false, faults: [{ file: '/nowhere/policy.yaml' }] })
+  for (const text of ['rules: [', '{', 'a: 1\na: 2', '\t- x']) {
+    const outcome = load(text)
+    t.equal(outcome.ok, false, text)
+    t.ok(!outcome.ok && outcome.faults.length > 0, text)
+  }
   t.end()
 })

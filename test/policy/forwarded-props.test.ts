@@ -47,7 +47,8 @@ void test('a named one passes, and only that one', (t) => {
   const text = policy([{ name: 'a2uiAction' }])
   const sent = { a2uiAction: { x: 1 }, A2uiAction: 1, other: 1 }
   t.strictSame(passed(text, sent)['forwardedProps'], { a2uiAction: { x: 1 } })
-  t.match(load(text), { ok: true, value: { warnings: [] } })
+  const loaded = load(text)
+  t.same(loaded.ok && loaded.value.warnings, [])
   t.end()
 })
 
@@ -81,9 +82,17 @@ void test('tools pass, are dropped, or pass by name', (t) => {
   t.strictSame(passing({}, tools), { tools, dropped: [] })
   t.strictSame(passing({ tools: 'pass' }, 'odd'), { tools: 'odd', dropped: [] })
   t.strictSame(passing({ tools: 'drop' }, [chart]), { tools: [], dropped: ['tools.showChart'] })
+  t.strictSame(passing({ tools: 'drop' }, [{ name: 'd' }]), { tools: [], dropped: ['tools.d'] }, 'the word is no list of letters')
+  t.strictSame(compiled(policy([], { tools: 'drop' })).bodies.tools, new Set(), 'no name is on it')
   t.strictSame(passing({ tools: [] }, [chart]), { tools: [], dropped: ['tools.showChart'] })
   t.match(passing({ tools: ['showChart'] }, tools), { tools: [chart], dropped: { length: 7 } })
   t.strictSame(passing({ tools: ['showChart'] }, chart), { tools: [], dropped: ['tools.showChart'] }, 'no list')
+  const disguised = { ...chart, type: 'function', function: { name: 'sendNotes' }, metadata: { a: 1 } }
+  t.strictSame(
+    passing({ tools: ['showChart'] }, [disguised]),
+    { tools: [{ ...chart, metadata: { a: 1 } }], dropped: [] },
+    'no other name beside',
+  )
   const inState = (policed: object, state: Json) => {
     const read = checkBody(
       descriptor('POST', 'agent/a/run').route,

@@ -30,7 +30,7 @@ void test('a rule about threads says which', (t) => {
 void test('a rule about no thread does not say which', (t) => {
   for (const route of ['info', 'threads/list', 'threads/clear', 'transcribe']) {
     t.match(faultsIn(ruled([{ routes: [route], allow: ['operator'], threads: ['own'] }])), [
-      { path: 'rules.0.threads', message: `${route} is about no thread` },
+      { path: 'rules.0.threads', message: `${route} is about no thread`, hint: 'give it a rule of its own' },
     ])
   }
   t.end()
@@ -57,7 +57,11 @@ void test('threads without an owner are opened for run, connect and suggest alon
 
 void test('foreign threads are opened to operators alone', (t) => {
   const opened = (...allow: string[]) => faultsIn(ruled([{ routes: ['threads/messages'], allow, threads: ['own', 'foreign'] }]))
-  const fault = { path: 'rules.0.threads', message: 'foreign threads can be opened to operators alone' }
+  const fault = {
+    path: 'rules.0.threads',
+    message: 'foreign threads can be opened to operators alone',
+    hint: 'give operators a rule of their own',
+  }
   t.match(opened('signed-in'), [fault])
   t.match(opened('anonymous'), [fault])
   t.match(opened('operator', 'signed-in'), [fault])

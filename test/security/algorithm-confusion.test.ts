@@ -176,6 +176,15 @@ void test('a secret file that holds a key in any wrapping is refused at start', 
     'DER in base64': der('spki').toString('base64'),
     'DER in base64, in lines': der('spki').toString('base64').replace(/.{64}/g, '$&\n'),
     'DER in base64url': der('pkcs1').toString('base64url'),
+    'DER in hexadecimal': der('spki').toString('hex'),
+    'the private key in DER': privateKey.export({ type: 'pkcs8', format: 'der' }),
+    'PEM in base64': Buffer.from(pemOf(publicKey)).toString('base64'),
+    'PEM in UTF-16': Buffer.from(pemOf(publicKey), 'utf16le'),
+    'JWK in base64': Buffer.from(jwk).toString('base64'),
+    'JWK behind a byte order mark': `\ufeff${jwk}`,
+    'the certificate of a key set': certificateOf(publicKey).toString('base64'),
+    'the certificate in DER': certificateOf(publicKey),
+    'an SSH key': 'ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABgQC7 alice@example',
   }
   for (const [name, secret] of Object.entries(wrapped)) {
     t.throws(() => gate(t, { corp: { algorithms: ['HS256'], secret } }), /holds a key or certificate/, name)

@@ -79,6 +79,17 @@ void test('join codes pass where the upstream scopes users itself, and only stri
   }
 })
 
+void test('of several pages the join codes of the first pass, for they are those of the whole list', async (t) => {
+  const { gateway, alice, upstream } = await owned(t, { upstream: { userScoped: true } })
+  upstream.answer((request, response) =>
+    (request.target.includes('cursor=')
+      ? json({ threads: items('a2'), joinCode: 'code-of-the-second' })
+      : json({ threads: items('a1'), nextCursor: 'two', joinCode: 'code-of-the-first' }))(request, response),
+  )
+  const answer = await ask(gateway.url, { target: LIST, token: alice })
+  t.equal(answer.body, '{"threads":[{"id":"a1"},{"id":"a2"}],"joinCode":"code-of-the-first"}')
+})
+
 /** The whole answer without what differs between any two: date, request id and the sealed cursor. */
 async function seen(gate: GatedUpstream, query: string): Promise<string> {
   const text = await sendRaw(gate.gateway.url, requestBytes({ target: `${LIST}${query}`, token: gate.alice }))

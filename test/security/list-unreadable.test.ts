@@ -9,6 +9,7 @@ import { gateBefore, gated } from '../support/gated.ts'
 import { ask, requestBytes, sendRaw } from '../support/raw.ts'
 import { startRawUpstream } from '../support/raw-upstream.ts'
 import { events, json, type Answering } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
 import { BASE, codeIn, run } from './thread-routes.ts'
 
 const LIST = `${BASE}/threads`
@@ -36,6 +37,10 @@ const UNREADABLE: Record<string, Answering> = {
   'two charsets': plain(200, { 'content-type': 'application/json; charset=utf-8; charset=utf-16' }, SECRET),
   'another parameter': plain(200, { 'content-type': 'application/json; profile=x' }, SECRET),
   'two types': plain(200, { 'content-type': 'application/json, text/html' }, SECRET),
+  'JSON as a parameter of another type': plain(200, { 'content-type': 'text/plain; application/json' }, SECRET),
+  'a type that begins like JSON': plain(200, { 'content-type': 'application/json-seq' }, SECRET),
+  'a charset that begins like utf-8': plain(200, { 'content-type': 'application/json; charset=utf-8x' }, SECRET),
+  'a type that ends like JSON': plain(200, { 'content-type': 'x-application/json' }, SECRET),
   'a type that is nearly JSON': plain(200, { 'content-type': 'application/vnd.api+json' }, SECRET),
   multipart: plain(200, { 'content-type': 'multipart/mixed; boundary=b' }, `--b\r\n\r\n${SECRET}\r\n--b--`),
   'JSON lines': plain(200, { 'content-type': 'application/x-ndjson' }, SECRET),
@@ -104,6 +109,36 @@ void test('a caller’s wish for a coding, a range or a condition does not reach
   const { headers } = upstream.requests.at(-1)!
   t.same(headers.get('accept-encoding'), ['identity'])
   for (const name of ['range', 'if-none-match', 'if-modified-since', 'if-range', 'te']) t.notOk(headers.has(name), name)
+})
+
+void test('an answer that is no list is let go at once, and not read to its end', async (t) => {
+  const { gateway, alice, upstream } = await gated(t)
+  for (const [status, headers] of [
+    [202, JSON_TYPE],
+    [200, { 'content-type': 'text/plain' }],
+    [200, { ...JSON_TYPE, 'content-encoding': 'gzip' }],
+  ] as const) {
+    // The end of this answer never comes.
+    upstream.answer((_request, response) => void response.writeHead(status, headers).write(SECRET))
+    t.equal((await ask(gateway.url, { target: LIST, token: alice })).status, 502)
+    await until(() => upstream.requests.at(-1)!.left())
+  }
+})
+
+void test('a redirect in place of a list has its own reason', async (t) => {
+  const { gateway, alice, upstream } = await gated(t)
+  for (const [status, reason] of [
+    [299, 'upstream-list-unreadable'],
+    [300, 'upstream-redirect'],
+    [399, 'upstream-redirect'],
+  ] as const) {
+    upstream.answer(plain(status, JSON_TYPE, SECRET))
+    const answer = await ask(gateway.url, { target: LIST, token: alice })
+    t.same([answer.status, codeIn(answer)], [502, 'upstream-unusable'], String(status))
+    const logged = () => gateway.lines.filter((line) => line['msg'] === 'request')
+    await until(() => logged().at(-1)?.['requestId'] === answer.headers.get('x-request-id'))
+    t.equal(logged().at(-1)?.['reason'], reason, String(status))
+  }
 })
 
 void test('an answer that breaks off is no list, however much of it came', async (t) => {

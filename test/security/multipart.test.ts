@@ -181,6 +181,22 @@ void test('beyond its bound it is 413, stated or not, and the upstream never see
   t.ok(upstream.requests[0]!.body.length <= 1024, 'no more than the bound arrived, on a connection that broke off')
 })
 
+void test('the bound is exact: its last byte passes, one more does not', async (t) => {
+  const { gateway, alice, upstream } = await gated(t, json({}), { config: { limits: { runBody: '1KiB' } } })
+  for (const [length, status] of [
+    [1024, 200],
+    [1025, 413],
+  ] as const) {
+    const body = Buffer.alloc(length, 'x')
+    t.equal((await send(gateway.url, alice, 'multipart/form-data; boundary=b', body)).status, status)
+    const chunked = Buffer.concat([Buffer.from(`${length.toString(16)}\r\n`), body, Buffer.from('\r\n0\r\n\r\n')])
+    const framing = ['Content-Type: multipart/form-data; boundary=b', 'Transfer-Encoding: chunked']
+    t.equal((await ask(gateway.url, { target: TARGET, token: alice, body: chunked, framing })).status, status)
+  }
+  const whole = upstream.requests.filter(({ body }) => body.length === 1024)
+  t.equal(whole.length, 2)
+})
+
 void test('it is not held: the upstream has the first part before the second is sent', async (t) => {
   const { gateway, alice, upstream } = await gated(t)
   const connection = await openRaw(gateway.url)
@@ -192,6 +208,26 @@ void test('it is not held: the upstream has the first part before the second is 
   t.equal(upstream.requests[0]?.body.length, 513)
   t.equal(firstAnswer(await connection.until('{}')).status, 200)
   connection.destroy()
+})
+
+void test('a length that was stated is stated upstream before the whole of it has come; none is made up', async (t) => {
+  const { gateway, alice, upstream } = await gated(t)
+  for (const [framing, first, second, lengths, codings] of [
+    ['Content-Length: 4', 'xx', 'yy', ['4'], undefined],
+    ['Transfer-Encoding: chunked', '2\r\nxx\r\n', '2\r\nyy\r\n0\r\n\r\n', undefined, ['chunked']],
+  ] as const) {
+    const before = upstream.requests.length
+    const connection = await openRaw(gateway.url)
+    connection.write(REQUEST(alice, framing))
+    connection.write(first)
+    await until(() => upstream.beginnings() === before + 1)
+    connection.write(second)
+    t.equal(firstAnswer(await connection.until('{}')).status, 200)
+    connection.destroy()
+    const arrived = upstream.requests.at(-1)!
+    t.equal(arrived.body.toString(), 'xxyy')
+    t.same([arrived.headers.get('content-length'), arrived.headers.get('transfer-encoding')], [lengths, codings])
+  }
 })
 
 void test('a caller who leaves in the middle breaks it off upstream', async (t) => {

@@ -64,7 +64,15 @@ void test('a run id that is no plain name reaches nothing, wherever it stands', 
     const answer = await ask(gateway.url, { target, token: alice, body: JSON.stringify({ runId: id }) })
     t.match(answer, { status: 400, body: '"code":"body-malformed"' }, `stop ${JSON.stringify(id)}`)
   }
+  for (const id of HOSTILE) {
+    // The runtime writes it into a path of the managed platform: `..` would leave the route.
+    const body = JSON.stringify({ threadId: 't1', type: 'like', payload: {}, clientEventId: id })
+    const answer = await ask(gateway.url, { target: `${BASE}/annotate`, token: alice, body })
+    t.match(answer, { status: 400, body: '"code":"body-malformed"' }, `annotate ${JSON.stringify(id)}`)
+  }
   t.equal(upstream.beginnings(), 1, 'the honest run alone')
+  const like = JSON.stringify({ threadId: 't1', type: 'like', payload: {}, clientEventId: crypto.randomUUID() })
+  t.equal((await ask(gateway.url, { target: `${BASE}/annotate`, token: alice, body: like })).status, 200)
 })
 
 void test('the run ids that clients make pass as they are', async (t) => {

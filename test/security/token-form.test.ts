@@ -78,6 +78,8 @@ const NO_OBJECTS: readonly (readonly [name: string, token: string])[] = [
   ['a token within a token', rsaToken(rsaToken(claims()), { cty: 'JWT' })],
   ['a token within a token, as a JSON string', rsaToken(JSON.stringify(rsaToken(claims())), { cty: 'JWT' })],
   ['the claims under the payload of another form', rsaToken({ payload: claims() })],
+  ['good claims behind a byte order mark', rsaToken(`\ufeff${JSON.stringify(claims())}`)],
+  ['a good header behind a byte order mark', signedAs('RS256', '\ufeff{"alg":"RS256"}', claims(), PAIRS.rsa.privateKey)],
   ['the claims in a list', rsaToken(JSON.stringify([claims()]))],
 ] // prettier-ignore
 

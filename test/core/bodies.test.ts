@@ -1,0 +1,150 @@
+/** Bodies: of each route a closed set of keys passes, the ids in it are checked, and what is dropped is told. */
+import { test } from 'tap'
+import { checkBody, type BodyPolicy } from '../../src/core/bodies.ts'
+import type { JsonObject } from '../../src/core/json.ts'
+import { ROUTES, type Route } from '../../src/core/routes.ts'
+
+const PASSING: BodyPolicy = { forwardedProps: new Set(), state: 'pass', tools: 'all' }
+
+/** A route of the table, by its method and path. */
+function routeOf(text: string): Route {
+  const found = ROUTES.find(({ method, path }) => `${method} ${path.join('/')}` === text)
+  if (found === undefined) throw new Error(`no route ${text}`)
+  return found
+}
+
+const RUN = routeOf('POST agent/:agentId/run')
+const check = (route: Route, body: JsonObject, policy: Partial<BodyPolicy> = {}) =>
+  checkBody(route, body, { ...PASSING, ...policy })
+const checkRun = (body: JsonObject, policy?: Partial<BodyPolicy>) => check(RUN, { threadId: 't-1', ...body }, policy)
+
+void test('the keys of a route pass, others are dropped by name', (t) => {
+  const body = {
+    threadId: 't-1',
+    runId: 'r-1',
+    parentRunId: null,
+    messages: [],
+    tools: [],
+    context: [],
+    state: { a: 1 },
+    resume: 1,
+  }
+  t.strictSame(check(RUN, { ...body, method: 'agent/stop', params: {}, agentId: 'a', lastSeenEventId: 'e' }), {
+    outcome: 'checked',
+    threadId: 't-1',
+    body,
+    dropped: ['method', 'params', 'agentId', 'lastSeenEventId'],
+  })
+  t.match(check(routeOf('POST agent/:agentId/connect'), { threadId: 't-1', lastSeenEventId: 'e' }), {
+    body: { threadId: 't-1', lastSeenEventId: 'e' },
+    dropped: { length: 0 },
+  })
+  t.end()
+})
+
+void test('of a route without a body, nothing passes', (t) => {
+  const none = { outcome: 'checked', threadId: undefined, body: {} }
+  t.strictSame(check(routeOf('GET info'), { method: 'info', threadId: 't-1' }), { ...none, dropped: ['method', 'threadId'] })
+  t.strictSame(check(routeOf('GET info'), {}), { ...none, dropped: [] })
+  t.end()
+})
+
+void test('the thread in the body must be one, on routes that name it there', (t) => {
+  for (const threadId of [undefined, null, '', 5, '../x', ['t-1'], 'events']) {
+    const body = threadId === undefined ? {} : { threadId }
+    for (const route of ROUTES.filter((row) => row.thread === 'body')) {
+      t.match(
+        check(route, body),
+        { reason: 'thread-id-invalid', code: 'thread-id-invalid' },
+        `${route.id} ${JSON.stringify(body)}`,
+      )
+    }
+  }
+  t.end()
+})
+
+void test('elsewhere the thread is in the path, and a body names none', (t) => {
+  t.strictSame(check(routeOf('PATCH threads/:threadId'), { agentId: 'a', name: 'n', threadId: 't-2' }), {
+    outcome: 'checked',
+    threadId: undefined,
+    body: { agentId: 'a', name: 'n' },
+    dropped: ['threadId'],
+  })
+  t.end()
+})
+
+void test('an agent in the body must be one', (t) => {
+  const route = routeOf('DELETE threads/:threadId')
+  for (const agentId of [null, '', 5, 'a/b', 'constructor', ['a']])
+    t.match(check(route, { agentId }), { reason: 'agent-id-invalid', code: 'agent-id-invalid' }, JSON.stringify(agentId))
+  t.match(check(route, { agentId: 'a' }), { body: { agentId: 'a' } })
+  t.end()
+})
+
+void test('run ids in the body may be missing or null, but no paths', (t) => {
+  for (const key of ['runId', 'parentRunId']) {
+    for (const runId of ['../../other/runs/r', '', 5, false, ['r']])
+      t.match(checkRun({ [key]: runId }), { reason: 'run-id-invalid', code: 'body-malformed' }, `${key} ${JSON.stringify(runId)}`)
+    for (const runId of ['r-1', 'A0B1', null]) t.match(checkRun({ [key]: runId }), { body: { [key]: runId } }, `${key} ${runId}`)
+  }
+  t.match(check(routeOf('POST agent/:agentId/stop/:threadId'), { runId: 'a/b' }), { reason: 'run-id-invalid' })
+  t.end()
+})
+
+void test('dropped properties are told by name', (t) => {
+  t.strictSame(checkRun({ forwardedProps: { toolChoice: 'auto', config: {}, theme: 'x', command: { goto: 'n' } } }), {
+    outcome: 'checked',
+    threadId: 't-1',
+    body: { threadId: 't-1', forwardedProps: { toolChoice: 'auto' } },
+    dropped: ['forwardedProps.config', 'forwardedProps.theme', 'forwardedProps.command.goto'],
+  })
+  t.match(checkRun({ forwardedProps: { theme: 'x' } }, { forwardedProps: new Set(['theme']) }), {
+    body: { forwardedProps: { theme: 'x' } },
+  })
+  t.end()
+})
+
+void test('state passes or is dropped whole, as the policy says', (t) => {
+  t.strictSame(checkRun({ state: { a: 1 } }, { state: 'drop' }), {
+    outcome: 'checked',
+    threadId: 't-1',
+    body: { threadId: 't-1' },
+    dropped: ['state'],
+  })
+  t.match(checkRun({ state: { a: 1 } }), { body: { state: { a: 1 } } })
+  t.end()
+})
+
+const CHART = { name: 'chart', description: 'd' }
+const NAMED = { tools: new Set(['chart', '5']) }
+
+void test('tools pass by name; what has none is dropped without one', (t) => {
+  const tools = [CHART, { name: 'other' }, { name: ['chart'] }, { name: 5 }, { description: 'd' }, 'chart', null, [CHART]]
+  const run = checkRun({ tools }, NAMED)
+  t.strictSame(run.outcome === 'checked' && [run.body['tools'], run.dropped], [
+    [CHART],
+    ['tools.other', ...Array<string>(6).fill('tools.')],
+  ])
+  for (const all of [tools, 'odd'])
+    t.match(checkRun({ tools: all }), { body: { tools: all }, dropped: { length: 0 } }, 'all may pass')
+  const single = checkRun({ tools: CHART }, NAMED)
+  t.strictSame(single.outcome === 'checked' && [single.body['tools'], single.dropped], [[], ['tools.chart']], 'no list')
+  t.end()
+})
+
+void test('tools in the state pass by the same names, the rest of the state is left alone', (t) => {
+  const state = { a: 1, tools: [CHART, { name: 'other' }, {}] }
+  const run = checkRun({ state }, NAMED)
+  t.strictSame(run.outcome === 'checked' && [run.body['state'], run.dropped], [
+    { a: 1, tools: [CHART] },
+    ['state.tools.other', 'state.tools.'],
+  ])
+  for (const other of [{ a: 1 }, null, 'x', [{ tools: [CHART] }]]) {
+    t.strictSame(checkRun({ state: other }, NAMED), checkRun({ state: other }), JSON.stringify(other))
+    t.match(checkRun({ state: other }, NAMED), { body: { state: other }, dropped: { length: 0 } }, JSON.stringify(other))
+  }
+  const context = { tools: [{ name: 'other' }] }
+  t.match(checkRun({ context, state }), { body: { context, state }, dropped: { length: 0 } }, 'all may pass')
+  t.match(checkRun({ context }, NAMED), { body: { context }, dropped: { length: 0 } }, 'other keys have no tools')
+  t.end()
+})

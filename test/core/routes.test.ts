@@ -1,0 +1,72 @@
+/** The table of routes, row by row, as the real runtime has it (runtime contract §1) and as the design lets bodies pass. */
+import { test } from 'tap'
+import { QUERY_NAMES, ROUTE_IDS, ROUTES, type Route } from '../../src/core/routes.ts'
+
+const RUN = 'threadId runId parentRunId messages tools context state forwardedProps resume'
+
+/**
+ * Route id, method and path; the query names after `?`; the body: none, json (one has to be there), optional (there may
+ * be one) or recording, with the keys that pass; where the thread is; whether the large limit bounds the body.
+ */
+const TABLE: readonly (readonly [id: string, request: string, body: string, keys?: string, more?: string])[] = [
+  ['info', 'GET /info', 'none'],
+  ['agent/run', 'POST /agent/:agentId/run', 'json', RUN, 'thread in body, large'],
+  ['agent/connect', 'POST /agent/:agentId/connect', 'json', `${RUN} lastSeenEventId`, 'thread in body, large'],
+  ['agent/suggest', 'POST /agent/:agentId/suggest', 'json', RUN, 'thread in body, large'],
+  ['agent/stop', 'POST /agent/:agentId/stop/:threadId', 'optional', 'runId', 'thread in path'],
+  ['transcribe', 'POST /transcribe', 'recording', 'audio mimeType filename', 'large'],
+  ['threads/list', 'GET /threads?agentId&includeArchived&limit&cursor', 'none'],
+  ['threads/subscribe', 'POST /threads/subscribe', 'optional'],
+  ['threads/clear', 'POST /threads/clear', 'optional'],
+  ['threads/update', 'PATCH /threads/:threadId', 'json', 'agentId name archived', 'thread in path'],
+  ['threads/update', 'DELETE /threads/:threadId', 'optional', 'agentId', 'thread in path'],
+  ['threads/archive', 'POST /threads/:threadId/archive', 'optional', 'agentId', 'thread in path'],
+  ['threads/messages', 'GET /threads/:threadId/messages', 'none', '', 'thread in path'],
+  ['threads/events', 'GET /threads/:threadId/events', 'none', '', 'thread in path'],
+  ['threads/state', 'GET /threads/:threadId/state', 'none', '', 'thread in path'],
+  ['annotate', 'POST /annotate', 'json', 'threadId type payload clientEventId occurredAt', 'thread in body'],
+  ['memories/list', 'GET /memories?includeInvalidated', 'none'],
+  ['memories/list', 'POST /memories', 'json', 'content kind scope'],
+  ['memories/recall', 'POST /memories/recall', 'json', 'query limit scope'],
+  ['memories/subscribe', 'POST /memories/subscribe', 'optional'],
+  ['memories/mutate', 'PATCH /memories/:memoryId', 'json', 'content kind scope'],
+  ['memories/mutate', 'DELETE /memories/:memoryId', 'optional'],
+  ['inspector/metadata', 'GET /inspector-metadata', 'none'],
+  ['inspector/learning', 'GET /inspector-learning?agentId&skillsPage&insightsPage', 'none'],
+  ['cpk-debug-events', 'GET /cpk-debug-events', 'none'],
+]
+
+const requestOf = ({ method, path, query }: Route) =>
+  `${method} /${path.join('/')}${query.length === 0 ? '' : `?${query.join('&')}`}`
+const bodyOf = ({ body }: Route) => (body.kind === 'json' && body.optional === true ? 'optional' : body.kind)
+const keysOf = ({ body }: Route) => (body.kind === 'none' ? '' : body.keys.join(' '))
+const moreOf = ({ thread, largeBody }: Route) =>
+  [thread === undefined ? [] : `thread in ${thread}`, largeBody === true ? 'large' : []].flat().join(', ')
+
+void test('every route, and no other', (t) => {
+  const rows = ROUTES.map((row) => [row.id, requestOf(row), bodyOf(row), keysOf(row), moreOf(row)])
+  t.strictSame(
+    rows,
+    TABLE.map(([id, request, body, keys = '', more = '']) => [id, request, body, keys, more]),
+  )
+  t.end()
+})
+
+void test('every route id stands once in the list of ids, in the order of the table', (t) => {
+  t.strictSame(ROUTE_IDS, [...new Set(TABLE.map(([id]) => id))])
+  t.equal(ROUTE_IDS.length, 22)
+  t.end()
+})
+
+void test('the query names that no request may repeat are those of all routes', (t) => {
+  t.strictSame([...QUERY_NAMES].sort(), [
+    'agentId',
+    'cursor',
+    'includeArchived',
+    'includeInvalidated',
+    'insightsPage',
+    'limit',
+    'skillsPage',
+  ])
+  t.end()
+})

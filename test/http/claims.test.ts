@@ -1,0 +1,132 @@
+/** What the upstream's answer to a permitted request means for the ownership table, by every route and status (design "Claims"). */
+import { test } from 'tap'
+import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
+import { decide, type OwnerRecord, type Permit } from '../../src/core/decide.ts'
+import type { Principal } from '../../src/core/principal.ts'
+import { refuse } from '../../src/core/reasons.ts'
+import { makeClaims, threadKey } from '../../src/http/claims.ts'
+import type { Payload } from '../../src/http/payload.ts'
+import type { UpstreamAnswer, UpstreamFailure } from '../../src/http/upstream.ts'
+import { makeLog } from '../../src/observe/log.ts'
+import type { Metrics } from '../../src/observe/metrics.ts'
+import type { OwnershipStore } from '../../src/store/port.ts'
+import { compiled, SHIPPED } from '../policy/policies.ts'
+
+const ALICE: Principal = {
+  kind: 'user',
+  id: 'corp:alice',
+  issuer: 'corp',
+  subject: 'alice',
+  name: undefined,
+  roles: [],
+  permissions: [],
+}
+
+const OWN = { owner: 'corp:alice', deleted: false }
+const KEY = { scope: 'one', threadId: 't1' }
+
+/** A permit of alice's for a request; what the path does not say of the thread is in the body. */
+function permit(method: string, path: string, record: OwnerRecord = OWN): Permit {
+  const classified = classify(method, path.split('/'), new Map()) as RouteDescriptor
+  const descriptor =
+    classified.route.thread === 'body' ? { ...classified, ids: { ...classified.ids, threadId: 't1' } } : classified
+  const facts = { userScoped: false, unknownThread: 'claim', record } as const
+  const decision = decide(descriptor, ALICE, compiled(SHIPPED).rules, facts)
+  if (decision.outcome !== 'permitted') throw new Error(`${method} ${path} is not permitted`)
+  return decision
+}
+
+const answered = (status: number) => ({ outcome: 'answered', status }) as UpstreamAnswer
+const failed = (maybeSent: boolean): UpstreamFailure => ({
+  outcome: 'failed',
+  refusal: refuse('upstream-unreachable'),
+  maybeSent,
+  detail: 'X',
+})
+
+const NONE: Payload = { kind: 'none' }
+const named = (name: string | number | null | undefined): Payload => ({ kind: 'json', bytes: Buffer.alloc(0), name })
+
+/** Settles, and gives what the store and the metrics were told. */
+async function settled(of: Permit, result: UpstreamAnswer | UpstreamFailure, payload = NONE, registration: number | null = 7) {
+  const told: unknown[] = []
+  const note =
+    (name: string, result?: unknown) =>
+    (...what: unknown[]): unknown => {
+      told.push([name, ...what])
+      return result
+    }
+  const store = { settle: note('settle', true), bury: note('bury'), rename: note('rename') } as unknown as OwnershipStore
+  const metrics = { claimed: note('claimed') } as unknown as Metrics
+  await makeClaims(store, 'one', () => 1234, metrics, makeLog('silent')).settle(of, registration, payload, result)
+  return told
+}
+
+void test('a run is settled for its owner: not started, or it stays', async (t) => {
+  const run = permit('POST', 'agent/a/run')
+  for (const [result, outcome] of [
+    [answered(200), 'stays'],
+    [answered(302), 'stays'],
+    [answered(399), 'stays'],
+    [answered(400), 'not-started'],
+    [answered(408), 'stays'],
+    [answered(499), 'stays'],
+    [answered(498), 'not-started'],
+    [answered(500), 'stays'],
+    [failed(true), 'stays'],
+    [failed(false), 'not-started'],
+  ] as const) {
+    t.same(await settled(run, result), [
+      ['settle', KEY, 'corp:alice', 7, outcome],
+      ['claimed', 'released'],
+    ])
+  }
+  t.same(await settled(run, answered(400), NONE, null), [], 'what did not register is not settled')
+})
+
+void test('a deletion or a name is noted where a 2xx confirmed it, and nowhere else', async (t) => {
+  const remove = permit('DELETE', 'threads/t1')
+  const update = permit('PATCH', 'threads/t1')
+  for (const result of [answered(199), answered(300), answered(404), answered(500), failed(true), failed(false)]) {
+    t.same(await settled(remove, result), [])
+    t.same(await settled(update, result, named('n')), [])
+  }
+  for (const status of [200, 204, 299]) {
+    t.same(await settled(remove, answered(status)), [['bury', KEY, 'corp:alice', 1234]])
+    t.same(await settled(update, answered(status), named('n')), [['rename', KEY, 'corp:alice', 'n']])
+  }
+  for (const name of [null, 5]) {
+    t.same(await settled(update, answered(200), named(name)), [['rename', KEY, 'corp:alice', null]], 'no text, no name')
+  }
+  t.same(await settled(update, answered(200), named(undefined)), [], 'a body that says nothing of the name changes none')
+})
+
+void test('no other route changes a row, whatever its body says', async (t) => {
+  for (const [method, path] of [
+    ['POST', 'agent/a/connect'],
+    ['POST', 'agent/a/suggest'],
+    ['POST', 'agent/a/stop/t1'],
+    ['POST', 'threads/t1/archive'],
+    ['GET', 'threads/t1/messages'],
+    ['POST', 'annotate'],
+    ['GET', 'info'],
+  ] as const) {
+    for (const result of [answered(200), answered(404), failed(false)]) {
+      t.same(await settled(permit(method, path), result, named('n')), [], path)
+    }
+  }
+})
+
+void test('a store that fails after the upstream has answered is logged, and spoils no answer', async (t) => {
+  const lines: Record<string, unknown>[] = []
+  const log = makeLog('info', { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) })
+  const store = { settle: () => Promise.reject(new Error('the disk is full')) } as unknown as OwnershipStore
+  await makeClaims(store, '', () => 0, {} as Metrics, log).settle(permit('POST', 'agent/a/run'), 7, NONE, answered(200))
+  t.match(lines, [{ msg: 'the ownership table could not be brought up to date', err: { message: 'the disk is full' } }])
+})
+
+void test('what is about no thread has no key', (t) => {
+  t.equal(threadKey(permit('GET', 'info'), 'one'), null)
+  t.same(threadKey(permit('GET', 'threads/t1/messages'), 'one'), KEY)
+  t.end()
+})

@@ -1,0 +1,129 @@
+/** The forwarder by itself: it takes permits and nothing else, and tells the failures of the upstream from callers who left. */
+import type { ServerResponse } from 'node:http'
+import { PassThrough, type Readable } from 'node:stream'
+import { test } from 'tap'
+import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
+import { decide, type Permit } from '../../src/core/decide.ts'
+import { EVERYBODY } from '../../src/core/principal.ts'
+import { refuse } from '../../src/core/reasons.ts'
+import type { Exchange } from '../../src/http/exchange.ts'
+import { makeForwarder } from '../../src/http/forward.ts'
+import type { Claims } from '../../src/http/claims.ts'
+import type { OpenStreams } from '../../src/http/open-streams.ts'
+import type { Upstream } from '../../src/http/upstream.ts'
+import { makeLog } from '../../src/observe/log.ts'
+import type { Metrics } from '../../src/observe/metrics.ts'
+import { compiled, SHIPPED } from '../policy/policies.ts'
+
+const GONE = { outcome: 'failed', refusal: refuse('upstream-unreachable'), maybeSent: false, detail: 'ECONNREFUSED' } as const
+
+/** A forwarder before an upstream that is away, and what it was told to send, to count and to log. */
+function forwarding() {
+  const sent: string[] = []
+  const counted: string[] = []
+  const lines: Record<string, unknown>[] = []
+  const upstream = {
+    send: async ({ target, headers }: { readonly target: string; readonly headers: object }) => {
+      sent.push(target)
+      if (target.endsWith('/info') && 'content-type' in headers) throw new Error('a type of a body that is not there')
+      return GONE
+    },
+  } as unknown as Upstream
+  const forwarder = makeForwarder({
+    upstream,
+    basePath: '/base',
+    headerRules: { server: {}, forward: [], forwardAuthorization: true },
+    claims: { settle: async () => {} } satisfies Claims,
+    streams: {} as OpenStreams,
+    metrics: { upstreamFailed: (reason: string) => counted.push(reason) } as unknown as Metrics,
+    log: makeLog('info', { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) }),
+  })
+  const exchange = { id: 'id-1', lines: new Map(), answerHeaders: {}, reason: 'permitted' } as unknown as Exchange
+  return { forwarder, exchange, sent, counted, lines }
+}
+
+/** A permit, by default to ask for /info. */
+function permitted(descriptor = classify('GET', ['info'], new Map()) as RouteDescriptor): Permit {
+  const decision = decide(descriptor, EVERYBODY, compiled(SHIPPED).rules, { userScoped: false, unknownThread: 'claim' })
+  if (decision.outcome !== 'permitted') throw new Error('not permitted')
+  return decision
+}
+
+void test('nothing is sent without a permit that the decision made, however much it looks like one', async (t) => {
+  const { forwarder, exchange, sent } = forwarding()
+  const permit = permitted()
+  const { signal } = new AbortController()
+  for (const forged of [{ ...permit }, Object.create(permit) as Permit, JSON.parse(JSON.stringify(permit)) as Permit]) {
+    await t.rejects(forwarder.ask(forged, exchange, signal), /without a permit/)
+    await t.rejects(forwarder.pass(forged, exchange, { kind: 'none' }, {} as never, signal), /without a permit/)
+  }
+  t.same(sent, [])
+  t.same(await forwarder.ask(permit, exchange, signal), GONE)
+  t.same(sent, ['/base/info'])
+})
+
+void test('a recording that could not be sent is let go', async (t) => {
+  const { forwarder, exchange } = forwarding()
+  const body = new PassThrough()
+  const payload = { kind: 'stream', type: 'multipart/form-data; boundary=b', length: undefined, body } as const
+  const classified = classify('POST', ['transcribe'], new Map()) as RouteDescriptor
+  const sending = forwarder.pass(permitted(classified), exchange, payload, {} as never, new AbortController().signal)
+  t.match(await sending, { status: 502 })
+  t.ok(body.destroyed)
+})
+
+void test('a failure is counted and logged with what is known of it', (t) => {
+  const { forwarder, exchange, counted, lines } = forwarding()
+  t.match(forwarder.failed(GONE, exchange), { status: 502, body: '"code":"upstream-unreachable"' })
+  t.equal(exchange.reason, 'upstream-unreachable')
+  t.same(counted, ['upstream-unreachable'])
+  t.match(lines, [{ level: 'warn', requestId: 'id-1', reason: 'upstream-unreachable', detail: 'ECONNREFUSED' }])
+  t.end()
+})
+
+void test('a caller who left is no failure of the upstream’s', (t) => {
+  const { forwarder, exchange, counted, lines } = forwarding()
+  forwarder.failed({ ...GONE, refusal: refuse('caller-left') }, exchange)
+  t.equal(exchange.reason, 'caller-left')
+  t.same(counted, [])
+  t.same(lines, [])
+  t.end()
+})
+
+/** A plain answer that has begun, and the caller's side of it. */
+function begun() {
+  const body = new PassThrough()
+  // Like node's own response, it does not destroy itself where it fails.
+  const response = Object.assign(new PassThrough({ autoDestroy: false }), { writeHead: () => response })
+  const answer = { outcome: 'answered', status: 200, headers: { 'content-type': 'text/plain' }, body } as const
+  return { body, response: response as unknown as ServerResponse, answer }
+}
+
+void test('an answer and its caller end together, whichever of them breaks', async (t) => {
+  const { forwarder, exchange } = forwarding()
+  const closed = (one: Readable | ServerResponse) => new Promise((resolve) => one.once('close', resolve))
+
+  const left = begun()
+  forwarder.deliver(left.answer, exchange, left.response)
+  left.response.destroy()
+  await closed(left.body)
+  t.ok(left.body.destroyed, 'the caller left')
+
+  const failed = begun()
+  forwarder.deliver(failed.answer, exchange, failed.response)
+  failed.response.emit('error', new Error('the connection failed'))
+  t.ok(failed.response.destroyed, 'no error of a caller’s may reach the process')
+  await closed(failed.body)
+
+  const broken = begun()
+  forwarder.deliver(broken.answer, exchange, broken.response)
+  broken.body.destroy(new Error('the upstream broke off'))
+  await closed(broken.response)
+  t.ok(broken.response.destroyed, 'no short answer that looks whole')
+
+  const late = begun()
+  late.response.destroy()
+  await closed(late.response)
+  forwarder.deliver(late.answer, exchange, late.response)
+  t.ok(late.body.destroyed, 'the caller had left before')
+})

@@ -1,0 +1,187 @@
+/** The gate by itself, where its parts fail or a thread changes hands under it: no answer of theirs may open it. */
+import { test } from 'tap'
+import type { Principal } from '../../src/core/principal.ts'
+import { refuse } from '../../src/core/reasons.ts'
+import { makeGate, type GateParts } from '../../src/http/gate.ts'
+import type { Answer } from '../../src/http/answer.ts'
+import { makeBudget } from '../../src/http/request-body.ts'
+import { StoreUnavailable, type OwnershipStore } from '../../src/store/port.ts'
+import { incoming, outgoing } from '../fuzz/message.ts'
+import { compiled, SHIPPED } from '../policy/policies.ts'
+import { runInput } from '../support/client.ts'
+
+const ALICE: Principal = {
+  kind: 'user',
+  id: 'corp:alice',
+  issuer: 'corp',
+  subject: 'alice',
+  name: undefined,
+  roles: [],
+  permissions: [],
+}
+
+/** What the gate told its parts, in order. */
+type Told = (readonly [string, ...unknown[]])[]
+
+/** Parts of a gate that lets everything through that the shipped policy allows; the store knows no thread. */
+function parts(told: Told, more: Partial<GateParts> & { readonly storing?: Partial<OwnershipStore> } = {}): GateParts {
+  const { storing, ...rest } = more
+  const { rules, bodies } = compiled(SHIPPED)
+  const metrics = {
+    decided: (...what: unknown[]) => told.push(['decided', ...what]),
+    claimed: (...what: unknown[]) => told.push(['claimed', ...what]),
+    upstreamFailed: (...what: unknown[]) => told.push(['upstreamFailed', ...what]),
+    dropped: () => {},
+  } as unknown as GateParts['metrics']
+  const store = {
+    owner: async () => null,
+    claim: async () => ({ outcome: 'new', registration: 1 }),
+    ...storing,
+  } as unknown as OwnershipStore
+  const forwarder = {
+    pass: async () => {
+      told.push(['passed'])
+      return 'passed'
+    },
+  } as unknown as GateParts['forwarder']
+  return {
+    publicPath: '/api',
+    cors: { origins: [], credentials: false },
+    authenticate: async () => ALICE,
+    rules,
+    bodies,
+    facts: { userScoped: false, unknownThread: 'claim' },
+    scope: '',
+    limits: { body: 10_000, runBody: 10_000 },
+    budget: makeBudget(10_000),
+    store,
+    transport: { known: () => true, mode: () => 'sse' },
+    headerRules: { server: {}, forward: [], forwardAuthorization: true },
+    forwarder,
+    list: async () => ({ outcome: 'listed', body: '' }),
+    askHistory: async () => 'none',
+    onHistoryUntold: () => told.push(['historyUntold']),
+    onFault: (...what) => told.push(['fault', ...what]),
+    onDropped: () => {},
+    metrics,
+    clock: () => 0,
+    isShuttingDown: () => false,
+    ...rest,
+  }
+}
+
+/** Sends a run on the thread t1 through a gate. */
+async function run(given: GateParts): Promise<Answer | 'passed'> {
+  const gate = makeGate(given)
+  const body = Buffer.from(JSON.stringify(runInput('t1')))
+  const headers = [
+    ['Host', 'a'],
+    ['Content-Type', 'application/json'],
+    ['Content-Length', String(body.length)],
+  ] as const
+  const message = incoming({ method: 'POST', target: '/api/agent/default/run', headers, body })
+  const exchange = gate.open(message, 'id-1', 0)
+  const arrived = await gate.arrive(message, '/api/agent/default/run', exchange)
+  if (!('outcome' in arrived)) return arrived
+  const response = outgoing(message, () => {})
+  return gate.proceed(arrived, message, response, exchange)
+}
+
+void test('an identity source that throws lets nobody in: 500, and the fault is told with its request', async (t) => {
+  const told: Told = []
+  const fault = new Error('nonsense')
+  const answer = await run(parts(told, { authenticate: () => Promise.reject(fault) }))
+  t.match(answer, { status: 500, body: '"code":"identity-failed"' })
+  t.same(told, [
+    ['fault', fault, 'id-1'],
+    ['decided', 'none', 'identity-failed'],
+  ])
+})
+
+void test('a store that does not answer is 503; a fault that is no such failure is not taken for one', async (t) => {
+  for (const method of ['owner', 'claim'] as const) {
+    const told: Told = []
+    const away = parts(told, { storing: { [method]: () => Promise.reject(new StoreUnavailable('away')) } })
+    t.match(await run(away), { status: 503, body: '"code":"store-unavailable"' })
+    t.same(told, [['decided', 'agent/run', 'store-unavailable']])
+    t.ok(away.budget.take(10_000), 'nothing of the body is held any more')
+
+    const fault = new TypeError('a mistake')
+    const broken = parts([], { storing: { [method]: () => Promise.reject(fault) } })
+    await t.rejects(run(broken), fault)
+    t.ok(broken.budget.take(10_000))
+  }
+})
+
+void test('a thread that somebody else claims first is theirs, and the lost race is counted', async (t) => {
+  const told: Told = []
+  const claim = async () => ({ outcome: 'foreign', record: { owner: 'corp:bob', deleted: false } }) as const
+  t.match(await run(parts(told, { storing: { claim } })), { status: 403, body: '"code":"not-owner"' })
+  t.same(told, [
+    ['claimed', 'lost-race'],
+    ['decided', 'agent/run', 'thread-foreign'],
+  ])
+})
+
+void test('a claim of a new thread is counted, another run on it is not', async (t) => {
+  for (const [outcome, counted] of [
+    ['new', [['claimed', 'new']]],
+    ['own', []],
+  ] as const) {
+    const told: Told = []
+    t.equal(await run(parts(told, { storing: { claim: async () => ({ outcome, registration: 1 }) } })), 'passed')
+    t.same(told, [...counted, ['decided', 'agent/run', 'permitted'], ['passed']])
+  }
+})
+
+void test('a thread that is lost and free in turn is given up after a few turns, and nothing passes', async (t) => {
+  const told: Told = []
+  const claim = async () => ({ outcome: 'foreign', record: null }) as const
+  await t.rejects(run(parts(told, { storing: { claim } })), /comes to no end/)
+  t.same(told, [
+    ['claimed', 'lost-race'],
+    ['claimed', 'lost-race'],
+    ['claimed', 'lost-race'],
+  ])
+})
+
+void test('a claim is made for the caller, with the agent and the time of the run', async (t) => {
+  const claims: unknown[] = []
+  const claim = async (...what: unknown[]) => {
+    claims.push(what)
+    return { outcome: 'new', registration: 1 } as const
+  }
+  await run(parts([], { scope: 'one', clock: () => 1234, storing: { claim } }))
+  t.same(claims, [[{ scope: 'one', threadId: 't1' }, 'corp:alice', 'default', 1234]])
+})
+
+void test('verify: an upstream that gives no answer is a refusal, and counted as its failure', async (t) => {
+  const told: Told = []
+  const facts = { userScoped: false, unknownThread: 'verify' } as const
+  const answer = await run(parts(told, { facts, askHistory: async () => refuse('upstream-timeout') }))
+  t.match(answer, { status: 504, body: '"code":"upstream-timeout"' })
+  t.same(told, [
+    ['upstreamFailed', 'upstream-timeout'],
+    ['decided', 'agent/run', 'upstream-timeout'],
+  ])
+})
+
+void test('verify: what the upstream says of a thread is asked once, and a history that it does not tell is noted', async (t) => {
+  const facts = { userScoped: false, unknownThread: 'verify' } as const
+  for (const [history, status, expected] of [
+    ['none', 'passed', [['claimed', 'new'], ['decided', 'agent/run', 'permitted'], ['passed']]],
+    ['some', 403, [['decided', 'agent/run', 'thread-has-history']]],
+    ['cannot-tell', 403, [['historyUntold'], ['decided', 'agent/run', 'thread-has-history']]],
+  ] as const) {
+    const told: Told = []
+    let asked = 0
+    const askHistory = async () => {
+      asked += 1
+      return history
+    }
+    const answer = await run(parts(told, { facts, askHistory }))
+    t.equal(answer === 'passed' ? answer : answer.status, status, history)
+    t.same(told, expected, history)
+    t.equal(asked, 1)
+  }
+})

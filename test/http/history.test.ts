@@ -1,0 +1,52 @@
+/** What the upstream's answers say of a thread that nobody owns, status by status: only two that are empty are no history. */
+import { Readable } from 'node:stream'
+import { test } from 'tap'
+import { makeAskHistory } from '../../src/http/history.ts'
+import type { Upstream } from '../../src/http/upstream.ts'
+
+const NO_MESSAGES = '{"messages":[]}'
+const NO_EVENTS = '{"events":[]}'
+
+type Said = readonly [status: number, body: string]
+
+/** Asks an upstream that says this of messages, and of events. */
+async function asked(...said: Said[]) {
+  const bodies: Readable[] = []
+  const targets: string[] = []
+  const upstream = {
+    send: async ({ target }: { readonly target: string }) => {
+      const [status, text] = said[targets.length] ?? [500, '']
+      const body = Readable.from([Buffer.from(text)])
+      targets.push(target)
+      bodies.push(body)
+      return { outcome: 'answered', status, headers: {}, body }
+    },
+  } as unknown as Upstream
+  const history = await makeAskHistory(upstream, '/base')('t1', {}, new AbortController().signal)
+  return { history: typeof history === 'string' ? history : history.reason, bodies, targets }
+}
+
+void test('each answer has its meaning, and none is left open', async (t) => {
+  for (const [expected, ...said] of [
+    ['none', [200, NO_MESSAGES], [200, NO_EVENTS]],
+    ['none', [404, ''], [404, '']],
+    ['some', [200, '{"messages":[1]}']],
+    ['some', [200, NO_EVENTS]],
+    ['some', [200, NO_MESSAGES], [200, '{"events":[1]}']],
+    ['some', [200, 'nonsense']],
+    ['none', [200, NO_MESSAGES.padEnd(64 * 1024)], [200, NO_EVENTS]],
+    ['some', [200, NO_MESSAGES.padEnd(64 * 1024 + 1)]],
+    ['some', [400, '']],
+    ['some', [499, '']],
+    ['cannot-tell', [422, '']],
+    ['cannot-tell', [404, ''], [422, '']],
+    ['upstream-answer-unreadable', [399, '']],
+    ['upstream-answer-unreadable', [500, '']],
+    ['upstream-answer-unreadable', [201, NO_MESSAGES]],
+  ] as const satisfies readonly (readonly [string, ...Said[]])[]) {
+    const { history, bodies, targets } = await asked(...said)
+    t.equal(history, expected, JSON.stringify(said).slice(0, 80))
+    t.same(targets, ['/base/threads/t1/messages', '/base/threads/t1/events'].slice(0, said.length))
+    t.ok(bodies.every((body) => body.destroyed))
+  }
+})
