@@ -15,7 +15,7 @@ const USAGE = `Changes the code of the decision path in every small way, and loo
   npm run mutants -- [--part NAME [--file FILE]…]… [--concurrency N] [--read] [--table]
 
   --part         ${NAMES.join(', ')} (default: all; together they take hours on a small machine)
-  --file         only this file of the part
+  --file         only this file of the part; what the last run said of the others stays
   --concurrency  tests side by side (default: 2)
   --read         reads the last runs' reports instead of running
   --table        writes docs/rules.md from the result; wants all parts
@@ -69,8 +69,7 @@ async function main(): Promise<number> {
   for (const name of options.parts) {
     const part = PARTS[name]
     if (part === undefined) continue
-    const mutate = options.files.length > 0 ? options.files : part.mutate
-    if (!options.read) await runPart(name, { ...part, mutate }, options.concurrency)
+    if (!options.read) await runPart(name, part, options.concurrency, options.files)
     const mutants = readMutants(name)
     const noticed = mutants.filter((mutant) => !mutant.survived).length
     const score = ((100 * noticed) / mutants.length).toFixed(1)

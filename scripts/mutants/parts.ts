@@ -8,10 +8,29 @@ export interface Part {
   readonly tests: readonly string[]
 }
 
-/** The parts, in the order of a request's way. */
+/** The parts. */
 export const PARTS: Readonly<Record<string, Part>> = {
   core: {
     mutate: ['src/core/**/*.ts'],
     tests: ['test/core/*.test.ts', 'test/policy/*.test.ts', 'test/docs/errors.test.ts'],
+  },
+  lists: {
+    mutate: ['src/http/thread-list.ts', 'src/http/cursor.ts'],
+    tests: ['test/http/cursor.test.ts', 'test/http/list-*.test.ts', 'test/security/list-*.test.ts'],
+  },
+  bodies: {
+    mutate: ['src/http/payload.ts', 'src/http/request-body.ts'],
+    tests: [
+      'test/http/{payload,request-body,expect,handshake,hostile-callers}.test.ts',
+      'test/http/body-*.test.ts',
+      'test/security/{body-*,hostile-json,multipart,single-route-envelope}.test.ts',
+    ],
+  },
+  gate: {
+    mutate: ['src/http/gate.ts'],
+    tests: [
+      'test/http/{gate,verify,unknown-thread,connect-unknown,preflight,handshake,expect,metrics,log,hostile-callers}.test.ts',
+      'test/security/{store-failing,no-way-round-authentication}.test.ts',
+    ],
   },
 }

@@ -43,10 +43,12 @@ interface ReportedMutant {
  * Runs a part. The tester works on a copy of the tree and tells its progress on standard output.
  * @param name the part's, for its report
  * @param concurrency how many tests run side by side
+ * @param files only these of the part; what its last report says of others stays. None: all
  * @throws Error if the tests fail without any change, or the tester does
  */
-export async function runPart(name: string, part: Part, concurrency: number): Promise<void> {
+export async function runPart(name: string, part: Part, concurrency: number, files: readonly string[]): Promise<void> {
   mkdirSync(REPORTS, { recursive: true })
+  const report = files.length === 0 ? reportFile(name) : join(REPORTS, 'some-files.json')
   const config = join(REPORTS, `${name}.config.json`)
   writeFileSync(
     config,
@@ -55,10 +57,10 @@ export async function runPart(name: string, part: Part, concurrency: number): Pr
       testRunner: 'tap',
       tap: { testFiles: part.tests, nodeArgs: ['-r', '{{hookFile}}', '{{testFile}}'], forceBail: true },
       coverageAnalysis: 'perTest',
-      mutate: part.mutate,
+      mutate: files.length === 0 ? part.mutate : files,
       ignorePatterns: ['dist', 'mutants', 'examples/langgraph', '.tap'],
       reporters: ['json', 'progress-append-only'],
-      jsonReporter: { fileName: reportFile(name) },
+      jsonReporter: { fileName: report },
       tempDirName: join(ROOT, 'mutants/sandbox'),
       checkers: [],
       // The sources run as they are: types are stripped, not checked.
@@ -70,6 +72,9 @@ export async function runPart(name: string, part: Part, concurrency: number): Pr
   const tester = spawn(process.execPath, [join(PACKAGES, 'core/bin/stryker.js'), 'run', config], { cwd: ROOT, stdio: 'inherit' })
   const code = await new Promise((resolve) => tester.once('exit', resolve))
   if (code !== 0) throw new Error(`the mutation tester ended with ${String(code)}`)
+  if (report === reportFile(name)) return
+  const [whole, some] = [reportFile(name), report].map((file) => JSON.parse(readFileSync(file, 'utf8')) as Report)
+  writeFileSync(reportFile(name), JSON.stringify({ ...whole, files: { ...whole?.files, ...some?.files } }))
 }
 
 function reportFile(name: string): string {

@@ -48,14 +48,14 @@ export function checkBody(route: Route, value: JsonObject, policy: BodyPolicy): 
       body[key] = props.kept
       dropped.push(...props.dropped.map((name) => `forwardedProps.${name}`))
     } else if (key === 'tools' && policy.tools !== 'all') {
-      const tools = filterTools(part, policy.tools)
+      const tools = filterTools(part, policy.tools, 'tools')
       body[key] = tools.kept
-      dropped.push(...tools.dropped.map((name) => `tools.${name}`))
+      dropped.push(...tools.dropped)
     } else if (key === 'state' && policy.tools !== 'all' && isObject(part) && part['tools'] !== undefined) {
       // The runtime's LangGraph agent adds the tools that it finds in the state to those of the run.
-      const tools = filterTools(part['tools'], policy.tools)
+      const tools = filterTools(part['tools'], policy.tools, 'state.tools')
       body[key] = { ...part, tools: tools.kept }
-      dropped.push(...tools.dropped.map((name) => `state.tools.${name}`))
+      dropped.push(...tools.dropped)
     } else body[key] = part
   }
   if (body['agentId'] !== undefined && !isAgentId(body['agentId'])) return refuse('agent-id-invalid')
@@ -72,18 +72,23 @@ export function checkBody(route: Route, value: JsonObject, policy: BodyPolicy): 
 /** What a tool of a frontend is made of (AG-UI `Tool`). Another key could name another tool to a model. */
 const TOOL_KEYS = ['name', 'description', 'parameters', 'metadata']
 
-/** Keeps of the frontend's tools those with a name that may pass. The runtime wants the list, be it empty (contract §1.1). */
+/**
+ * Keeps of the frontend's tools those with a name that may pass. The runtime wants the list, be it empty (contract §1.1).
+ * @param place where it stands, for the names of what is dropped
+ */
 function filterTools(
   value: Json,
   allowed: ReadonlySet<string>,
+  place: string,
 ): { readonly kept: readonly Json[]; readonly dropped: readonly string[] } {
+  if (!Array.isArray(value)) return { kept: [], dropped: [place] }
   const kept: Json[] = []
   const dropped: string[] = []
-  for (const tool of Array.isArray(value) ? (value as readonly Json[]) : [value]) {
-    const name = isObject(tool) && typeof tool['name'] === 'string' ? tool['name'] : undefined
-    if (isObject(tool) && name !== undefined && Array.isArray(value) && allowed.has(name)) {
+  for (const tool of value as readonly Json[]) {
+    if (!isObject(tool)) dropped.push(place)
+    else if (allowed.has(tool['name'] as string)) {
       kept.push(Object.fromEntries(Object.entries(tool).filter(([key]) => TOOL_KEYS.includes(key))))
-    } else dropped.push(name ?? '')
+    } else dropped.push(typeof tool['name'] === 'string' ? `${place}.${tool['name']}` : place)
   }
   return { kept, dropped }
 }

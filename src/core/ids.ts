@@ -32,7 +32,7 @@ const OBJECT_NAMES: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Obj
 function readsAsUuid(id: string): boolean {
   const lower = id.toLowerCase()
   const bare = lower.replaceAll('urn:', '').replaceAll('uuid:', '').replaceAll('-', '')
-  return HEX_32.test(bare) || FIVE_NUMBERS.test(lower) || (id.length === 38 && UUID.test(lower.slice(1, -1)))
+  return HEX_32.test(bare) || FIVE_NUMBERS.test(lower) || UUID.test(lower.slice(1, -1))
 }
 
 /**

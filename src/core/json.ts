@@ -241,7 +241,7 @@ function asLists(text: string): string {
 function isEmptyAt(text: string, at: number): boolean {
   const next = /[^ \t\n\r]/g
   next.lastIndex = at
-  return /[}\]]/.test(next.exec(text)?.[0] ?? '')
+  return /[}\]]/.test(String(next.exec(text)))
 }
 
 /** The value that asLists wrote as lists. Of equal keys one stays, as with JSON.parse. */

@@ -53,6 +53,8 @@ void test('what no parser takes for a UUID may be a thread id, however much it l
     '1-2-3-4',
     '1-2-3-4-5-6',
     '1-2-3-4-x',
+    `${'0'.repeat(31)}g`,
+    `g${'0'.repeat(31)}`,
     `xy${UUID}`,
     `x0${'0'.repeat(30)}`,
     '2026-11-21',

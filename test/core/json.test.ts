@@ -118,6 +118,16 @@ void test('a character may be cut anywhere by the end of a piece', (t) => {
   t.end()
 })
 
+void test('a piece without bytes changes nothing, also within an escape', (t) => {
+  const text = '{"a\\"b":1,"c":"\\\\"}'
+  for (let at = 0; at <= text.length; at += 1) {
+    const reader = makeJsonReader()
+    for (const piece of [text.slice(0, at), '', text.slice(at)]) t.equal(reader.push(Buffer.from(piece)), null)
+    t.strictSame(reader.end(), { outcome: 'read', value: { 'a"b': 1, c: '\\' } }, String(at))
+  }
+  t.end()
+})
+
 void test('what is hostile is refused before the rest has come', (t) => {
   const rest = Buffer.alloc(1_000_000, ' ')
   const early = (start: string | Buffer) => inPieces(Buffer.concat([Buffer.from(start as string), rest]), 1024)

@@ -1,24 +1,24 @@
-/** docs/specification.md names code and tests that are there. */
+/** The pages that say which code holds a rule and which test shows it name code and tests that are there. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { links, page, ROOT, rows } from './markdown.ts'
 
-const specification = page('docs/specification.md')
-
 /** A link with what is said of it up to the next one. */
 const parts = (cell: string) => cell.split(/(?=\[)/).filter((part) => part.startsWith('['))
 
-for (const [rule = '', short = '', code = '', held = ''] of rows(specification.text)) {
-  void test(`${rule}: ${short}`, (t) => {
-    for (const part of [...parts(code), ...parts(held)]) {
-      const [link] = links(specification.name, part)
-      const text = readFileSync(join(ROOT, link?.path ?? ''), 'utf8')
-      for (const [, name = ''] of part.matchAll(/`([^`]+)`/g)) {
-        t.match(text, new RegExp(`(?:function|const) ${name}\\b|^ {2}${name}\\(`, 'm'), `${link?.path} has ${name}`)
+for (const { name, text } of [page('docs/specification.md'), page('docs/threat-model.md')]) {
+  for (const cells of rows(text).filter((row) => row.length > 2)) {
+    void test(`${name}: ${cells.slice(0, -2).join(': ')}`, (t) => {
+      for (const part of cells.slice(-2).flatMap(parts)) {
+        const [link] = links(name, part)
+        const source = readFileSync(join(ROOT, link?.path ?? ''), 'utf8')
+        for (const [, code = ''] of part.matchAll(/`([^`]+)`/g)) {
+          t.match(source, new RegExp(`(?:function|const|class) ${code}\\b|^ {2}${code}\\(`, 'm'), `${link?.path} has ${code}`)
+        }
+        for (const [, said = ''] of part.matchAll(/"([^"]+)"/g)) t.ok(source.includes(said), `${link?.path} has a test "${said}"`)
       }
-      for (const [, name = ''] of part.matchAll(/"([^"]+)"/g)) t.ok(text.includes(name), `${link?.path} has a test "${name}"`)
-    }
-    t.end()
-  })
+      t.end()
+    })
+  }
 }

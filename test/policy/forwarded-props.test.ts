@@ -86,7 +86,7 @@ void test('tools pass, are dropped, or pass by name', (t) => {
   t.strictSame(compiled(policy([], { tools: 'drop' })).bodies.tools, new Set(), 'no name is on it')
   t.strictSame(passing({ tools: [] }, [chart]), { tools: [], dropped: ['tools.showChart'] })
   t.match(passing({ tools: ['showChart'] }, tools), { tools: [chart], dropped: { length: 7 } })
-  t.strictSame(passing({ tools: ['showChart'] }, chart), { tools: [], dropped: ['tools.showChart'] }, 'no list')
+  t.strictSame(passing({ tools: ['showChart'] }, chart), { tools: [], dropped: ['tools'] }, 'no list')
   const disguised = { ...chart, type: 'function', function: { name: 'sendNotes' }, metadata: { a: 1 } }
   t.strictSame(
     passing({ tools: ['showChart'] }, [disguised]),
@@ -104,7 +104,7 @@ void test('tools pass, are dropped, or pass by name', (t) => {
   const state = { a: 1, tools: [chart, { name: 'other' }] }
   t.strictSame(inState({}, state), { state, dropped: [] })
   t.strictSame(inState({ tools: ['showChart'] }, state), { state: { a: 1, tools: [chart] }, dropped: ['state.tools.other'] })
-  t.strictSame(inState({ tools: 'drop' }, { tools: chart }), { state: { tools: [] }, dropped: ['state.tools.showChart'] })
+  t.strictSame(inState({ tools: 'drop' }, { tools: chart }), { state: { tools: [] }, dropped: ['state.tools'] })
   for (const odd of [{ a: 1 }, null, 'x', [{ tools: [chart] }]])
     t.strictSame(inState({ tools: 'drop' }, odd), { state: odd, dropped: [] })
   t.match(faultsIn(policy([], { tools: 'none' })), [{ path: 'tools', message: 'is not a choice' }])

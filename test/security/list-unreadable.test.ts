@@ -5,6 +5,7 @@
  */
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { test } from 'tap'
+import { call, codeOf } from '../support/client.ts'
 import { gateBefore, gated } from '../support/gated.ts'
 import { ask, requestBytes, sendRaw } from '../support/raw.ts'
 import { startRawUpstream } from '../support/raw-upstream.ts'
@@ -199,4 +200,12 @@ void test('a refusal of the upstream’s passes, an HTML one as our JSON', async
   upstream.answer(plain(404, { 'content-type': 'text/html' }, 'secret'))
   const answer = await ask(gateway.url, { target: LIST, token: alice })
   t.same([answer.status, codeIn(answer)], [404, 'upstream-unusable'])
+})
+
+void test('a list from an upstream that breaks off before its answer is 502 upstream-unreachable', async (t) => {
+  const { base, alice, upstream } = await gated(t, (_request, response) => void response.destroy())
+  const answer = await call(`${base}/threads`, { token: alice })
+  t.equal(answer.status, 502)
+  t.equal(codeOf(answer), 'upstream-unreachable')
+  t.equal(upstream.requests.length, 1)
 })
