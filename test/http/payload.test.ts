@@ -11,6 +11,7 @@ import { makeMetrics } from '../../src/observe/metrics.ts'
 const INFO = classify('GET', ['info'], new Map()) as RouteDescriptor
 const RUN = classify('POST', ['agent', 'a', 'run'], new Map()) as RouteDescriptor
 const STOP = classify('POST', ['agent', 'a', 'stop', 't1'], new Map()) as RouteDescriptor
+const RENAME = classify('PATCH', ['threads', 't1'], new Map()) as RouteDescriptor
 const TRANSCRIBE = classify('POST', ['transcribe'], new Map()) as RouteDescriptor
 
 const JSON_TYPE = ['content-type', 'application/json', 'transfer-encoding', 'chunked']
@@ -45,6 +46,7 @@ void test('what was read says so, and what it is', async (t) => {
     [STOP, JSON_TYPE, '', { kind: 'none' }],
     [STOP, JSON_TYPE, '{"runId":"r"}', { kind: 'json', bytes: Buffer.from('{"runId":"r"}'), name: undefined }],
     [RUN, JSON_TYPE, '{"threadId":"t1"}', { kind: 'json', bytes: Buffer.from('{"threadId":"t1"}'), name: undefined }],
+    [RENAME, JSON_TYPE, '{"name":"n"}', { kind: 'json', bytes: Buffer.from('{"name":"n"}'), name: 'n' }],
     [
       TRANSCRIBE,
       ['content-type', 'multipart/form-data; boundary=b', 'transfer-encoding', 'chunked'],
