@@ -26,11 +26,4 @@ export const PARTS: Readonly<Record<string, Part>> = {
       'test/security/{body-*,hostile-json,multipart,single-route-envelope}.test.ts',
     ],
   },
-  gate: {
-    mutate: ['src/http/gate.ts'],
-    tests: [
-      'test/http/{gate,verify,unknown-thread,connect-unknown,preflight,handshake,expect,metrics,log,hostile-callers}.test.ts',
-      'test/security/{store-failing,no-way-round-authentication}.test.ts',
-    ],
-  },
 }
