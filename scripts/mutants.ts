@@ -86,7 +86,7 @@ async function main(): Promise<number> {
     process.stdout.write(`out of date in mutants/accepted.yaml: ${file}: ${code} becomes ${replacement}\n`)
   }
   process.stdout.write(`${unheld.length} survived, ${survivors.length - unheld.length} may\n`)
-  if (options.table) writeTable(all, accepted)
+  if (options.table) writeTable(all, accepted, unheld)
   return unheld.length + stale.length === 0 ? 0 : 1
 }
 

@@ -29,6 +29,7 @@ export interface Mutant {
 
 interface Report {
   readonly files: Readonly<Record<string, { readonly source: string; readonly mutants: readonly ReportedMutant[] }>>
+  readonly testFiles: Readonly<Record<string, { readonly tests: readonly { readonly id: string; readonly name: string }[] }>>
 }
 
 interface ReportedMutant {
@@ -73,8 +74,20 @@ export async function runPart(name: string, part: Part, concurrency: number, fil
   const code = await new Promise((resolve) => tester.once('exit', resolve))
   if (code !== 0) throw new Error(`the mutation tester ended with ${String(code)}`)
   if (report === reportFile(name)) return
-  const [whole, some] = [reportFile(name), report].map((file) => JSON.parse(readFileSync(file, 'utf8')) as Report)
-  writeFileSync(reportFile(name), JSON.stringify({ ...whole, files: { ...whole?.files, ...some?.files } }))
+  const [whole, some] = [readReport(reportFile(name)), readReport(report)]
+  writeFileSync(reportFile(name), JSON.stringify({ ...whole, files: { ...whole.files, ...some.files } }))
+}
+
+/** Reads a report, with the names of test files in place of their numbers, which are of one run alone. */
+function readReport(file: string): Report {
+  const report = JSON.parse(readFileSync(file, 'utf8')) as Report
+  const tests = Object.values(report.testFiles).flatMap((one) => one.tests)
+  const names = new Map(tests.map(({ id, name }) => [id, name]))
+  const files = Object.entries(report.files).map(([path, { source, mutants }]) => {
+    const named = mutants.map((mutant) => ({ ...mutant, killedBy: (mutant.killedBy ?? []).map((id) => names.get(id) ?? id) }))
+    return [path, { source, mutants: named }]
+  })
+  return { ...report, files: Object.fromEntries(files) as Report['files'] }
 }
 
 function reportFile(name: string): string {
@@ -83,7 +96,7 @@ function reportFile(name: string): string {
 
 /** The mutants of a part's last run. */
 export function readMutants(name: string): readonly Mutant[] {
-  const report = JSON.parse(readFileSync(reportFile(name), 'utf8')) as Report
+  const report = readReport(reportFile(name))
   return Object.entries(report.files).flatMap(([file, { source, mutants }]) => {
     const lines = source.split('\n')
     return mutants.map(({ mutatorName, replacement = '', status, killedBy, location }) => ({

@@ -51,8 +51,12 @@ function firstSentence(comment: string): string {
   return /^.*?[.:](?= [A-Z]|$)/.exec(words ?? '')?.[0] ?? words ?? ''
 }
 
-/** Writes the page. */
-export function writeTable(mutants: readonly Mutant[], accepted: readonly Accepted[]): void {
+/**
+ * Writes the page.
+ * @param accepted survivors with their reasons
+ * @param unheld survivors without one
+ */
+export function writeTable(mutants: readonly Mutant[], accepted: readonly Accepted[], unheld: readonly Mutant[]): void {
   const files = [...new Set(mutants.map((mutant) => mutant.file))].sort()
   const survivors = mutants.filter((mutant) => mutant.survived).length
   const sections = files.map((file) => {
@@ -64,7 +68,8 @@ export function writeTable(mutants: readonly Mutant[], accepted: readonly Accept
     })
     return `## ${file}\n\n| Rule | Code | Changes noticed | By |\n| --- | --- | --- | --- |\n${rows.join('\n')}\n`
   })
-  const spared = accepted.map(
+  const reasoned = [...accepted, ...unheld.map((mutant) => ({ ...mutant, reason: 'Not noticed when this page was made.' }))]
+  const spared = reasoned.map(
     ({ file, code, replacement, reason }) =>
       `| [${basename(file)}](../${file}) | \`${cell(code)}\` | \`${cell(replacement)}\` | ${cell(reason)} |`,
   )
@@ -72,12 +77,12 @@ export function writeTable(mutants: readonly Mutant[], accepted: readonly Accept
     join(ROOT, 'docs/rules.md'),
     `# Rules, code and tests
 
-Made by \`npm run mutants -- --table\`: not to be edited. The command changes the code of the decision path in every small way it knows (a condition turned round, a word taken out, a bound moved by one) and runs the tests after each change. This page says how many of the changes to each piece of code were noticed, and by which tests first. ${mutants.length} changes were made, ${mutants.length - survivors} were noticed, and the other ${survivors} are listed [below](#changes-that-change-nothing) with the reason why no test can notice them.
+Made by \`npm run mutants -- --table\`: not to be edited. The command changes the code of the decision path in every small way it knows (a condition turned round, a word taken out, a bound moved by one) and runs the tests after each change. This page says how many of the changes to each piece of code were noticed, and by which tests first. ${mutants.length} changes were made, ${mutants.length - survivors} were noticed, and the other ${survivors} are listed [below](#changes-that-were-not-noticed); where no test could notice them, with the reason.
 
 ${sections.join('\n')}
-## Changes that change nothing
+## Changes that were not noticed
 
-| File | Line | Instead | Why nothing is lost |
+| File | Line | Instead | Why |
 | --- | --- | --- | --- |
 ${spared.join('\n')}
 `,
