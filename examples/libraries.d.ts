@@ -3,9 +3,10 @@
 declare module 'express' {
   import type { IncomingMessage, ServerResponse } from 'node:http'
 
+  export type Router = (request: never, response: never, next: (error?: unknown) => void) => void
   interface Application {
     (request: IncomingMessage, response: ServerResponse): void
-    use(handler: (request: never, response: never, next: (error?: unknown) => void) => void): void
+    use(handler: Router): void
   }
   export default function express(): Application
 }

@@ -27,7 +27,7 @@ export interface RuntimeOptions {
   readonly basePath?: string
   /** How the runtime is mounted: on node:http (the default) or in an Express application. */
   readonly adapter?: Adapter
-  /** `single-route`: one POST with an envelope instead of routes; with the adapter `node`. By default `multi-route`. */
+  /** `single-route`: one POST with an envelope instead of routes. By default `multi-route`. */
   readonly mode?: 'multi-route' | 'single-route'
   /** Where the agent `remote` is; without it there's no such agent. */
   readonly agentUrl?: string
@@ -119,9 +119,9 @@ function mount(
   basePath: string,
   { adapter = 'node', mode = 'multi-route', cors }: RuntimeOptions,
 ): RequestListener {
-  const settings = { runtime, ...(cors !== undefined && { cors }) }
+  const settings = { runtime, mode, ...(cors !== undefined && { cors }) }
   if (adapter === 'node') {
-    const listener = createCopilotNodeListener({ ...settings, mode, ...(basePath !== '' && { basePath }) })
+    const listener = createCopilotNodeListener({ ...settings, ...(basePath !== '' && { basePath }) })
     return (request, response) => void listener(request, response)
   }
   const application = express()

@@ -33,6 +33,9 @@ function install(folder, options) {
 install(root, [])
 // The runtime's peer dependencies contradict each other: without the flag npm does not come to an end.
 install(`${root}examples`, ['--legacy-peer-deps', '--ignore-scripts'])
-// For the tests alone. Its packages contradict each other likewise, and those of the runtime.
-if (process.argv.includes('--tests')) install(`${root}examples/langgraph`, ['--legacy-peer-deps', '--ignore-scripts'])
+// For the tests alone. Their packages contradict each other likewise, and those of the runtime.
+if (process.argv.includes('--tests')) {
+  install(`${root}examples/langgraph`, ['--legacy-peer-deps', '--ignore-scripts'])
+  install(`${root}examples/runtime-1.54`, ['--legacy-peer-deps', '--ignore-scripts'])
+}
 if (process.argv.includes('--mutants')) install(`${root}mutants`, ['--ignore-scripts'])

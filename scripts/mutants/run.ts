@@ -59,7 +59,7 @@ export async function runPart(name: string, part: Part, concurrency: number, fil
       tap: { testFiles: part.tests, nodeArgs: ['-r', '{{hookFile}}', '{{testFile}}'], forceBail: true },
       coverageAnalysis: 'perTest',
       mutate: files.length === 0 ? part.mutate : files,
-      ignorePatterns: ['dist', 'mutants', 'examples/langgraph', '.tap'],
+      ignorePatterns: ['dist', 'mutants', 'examples/langgraph', 'examples/runtime-1.54', '.tap'],
       reporters: ['json', 'progress-append-only'],
       jsonReporter: { fileName: report },
       tempDirName: join(ROOT, 'mutants/sandbox'),
