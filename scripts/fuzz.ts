@@ -6,14 +6,14 @@ import { parseArgs } from 'node:util'
 import { examine } from '../test/fuzz/differential.ts'
 import { anyCase } from '../test/fuzz/grammar.ts'
 import { run, seedOfEnvironment, type Report, type Run } from '../test/fuzz/run.ts'
-import { PAIRS, startWire, wireCases } from '../test/fuzz/wire.ts'
+import { MOUNTS, startWire, wireCases } from '../test/fuzz/wire.ts'
 
 const USAGE = `Requests that a hostile caller might write, put to the gateway and to the real runtime.
 
   npm run fuzz -- [--cases N] [--wire N] [--seed S]
 
   --cases  how many, in this process (default: 200000)
-  --wire   how many over real sockets, before each of ${PAIRS.length} runtimes (default: a hundredth of the cases)
+  --wire   how many over real sockets, before each of ${MOUNTS.length} runtimes (default: a hundredth of the cases)
   --seed   a whole number; the same one makes the same cases (default: THREADWARDEN_FUZZ_SEED, or any)
 
 Exit code: 0 if nothing was found, 1 with a counter-example, 2 for wrong usage.
@@ -81,10 +81,10 @@ async function main(): Promise<number> {
     if (report.counterExample !== null) return 1
   }
   if (overSockets === 0) return 0
-  for (const [at, [adapter, place]] of PAIRS.entries()) {
-    const wire = await startWire(adapter, place)
-    const what = { arbitrary: wireCases(adapter, place), examine: wire.examine, cases: overSockets, seed: seed + at }
-    const report = await follow(`over sockets: ${adapter}, ${place}`, what).finally(() => wire.close())
+  for (const [at, mount] of MOUNTS.entries()) {
+    const wire = await startWire(mount)
+    const what = { arbitrary: wireCases(mount), examine: wire.examine, cases: overSockets, seed: seed + at }
+    const report = await follow(`over sockets: ${mount.join(', ')}`, what).finally(() => wire.close())
     if (report.counterExample !== null) return 1
   }
   return 0

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { makeAuthenticate } from './auth/authenticate.ts'
 import { makeIssuers, type Issuer } from './auth/issuer.ts'
 import type { Config } from './config/schema.ts'
+import type { Transport } from './core/transport.ts'
 import { makeApp } from './http/app.ts'
 import { makeClaims } from './http/claims.ts'
 import { makeCursorSeal } from './http/cursor.ts'
@@ -98,15 +99,6 @@ export async function startGateway(
   }
   const streams = makeOpenStreams(config.streams.keepAlive, metrics)
   const facts = { userScoped: config.upstream.userScoped, unknownThread: config.ownership.unknownThread }
-  const forwarder = makeForwarder({
-    upstream,
-    basePath,
-    headerRules,
-    claims: makeClaims(store, SCOPE, clock, metrics, log),
-    streams,
-    metrics,
-    log,
-  })
   const rollout = watchRollout({
     upstream,
     upstreamUrl,
@@ -122,11 +114,21 @@ export async function startGateway(
     upstream,
     basePath,
     headers: server,
-    named: config.upstream.transport !== 'auto',
+    named: config.upstream.transport === 'auto' ? null : config.upstream.transport,
     readiness,
-    onFirstAnswer: () => rollout.look(),
+    onFirstAnswer: (facts) => rollout.look(facts),
     log,
     intervals: PROBE_INTERVALS,
+  })
+  const forwarder = makeForwarder({
+    upstream,
+    basePath,
+    headerRules,
+    transport: probe,
+    claims: makeClaims(store, SCOPE, clock, metrics, log),
+    streams,
+    metrics,
+    log,
   })
   let stopping = false
   const gate = makeGate({
@@ -152,6 +154,7 @@ export async function startGateway(
       seal: makeCursorSeal(await store.secret()),
     }),
     askHistory: makeAskHistory(upstream, basePath),
+    onBridged: sayBridged(log),
     onFault: (error, requestId) => log.error({ err: error, requestId }, 'the gateway failed'),
     onHistoryUntold: () => rollout.historyUntold(),
     onDropped: onceByName((name) =>
@@ -216,6 +219,20 @@ export async function startGateway(
 function sayClientToken(log: Logger): (userId: string) => void {
   return onceByName((principal) =>
     log.warn({ principal }, "this token is a client's own, not a person's: ALL WHO COME WITH IT ARE ONE USER"),
+  )
+}
+
+/** Says once for each kind of client which setting would let it speak to the upstream as that speaks itself. */
+function sayBridged(log: Logger): (client: Transport) => void {
+  const settings: Readonly<Record<Transport, string>> = {
+    'multi-route': 'set useSingleEndpoint={true} on its CopilotKitProvider, or mount the runtime with mode: "multi-route"',
+    'single-route': 'set useSingleEndpoint={false} on its CopilotKitProvider, or mount the runtime with mode: "single-route"',
+  }
+  return onceByName((client) =>
+    log.info(
+      { client, upstream: client === 'multi-route' ? 'single-route' : 'multi-route' },
+      `this client speaks the other transport, and the gateway translates: to make that unnecessary, ${settings[client as Transport]}`,
+    ),
   )
 }
 

@@ -6,6 +6,7 @@
 import { z } from 'zod'
 import { isPointer } from '../core/pointer.ts'
 import { isFetchable } from '../core/addresses.ts'
+import { endsLikeRoute, TRANSPORTS } from '../core/transport.ts'
 import { bodySize, duration, size } from './quantities.ts'
 
 // prettier-ignore
@@ -132,9 +133,14 @@ export const configSchema = z
         )
         .describe('Where the runtime listens. https verifies its certificate.'),
       ca: z.string().min(1).optional().describe('A PEM file with the private CA of the upstream.'),
-      basePath: basePath.describe('The path under which the runtime serves its routes.'),
+      basePath: basePath
+        .refine((path) => !endsLikeRoute(path), 'ends like a route of the runtime, which could take envelopes for it')
+        .describe('The path under which the runtime serves its routes, or the one path of a single-route runtime.'),
       publicPath: basePath.optional().describe('Where callers find them; by default basePath.'),
-      transport: notYet(z.enum(['auto', 'multi-route', 'single-route']), 'transport', ['auto', 'multi-route']).default('auto'),
+      transport: z
+        .enum(['auto', ...TRANSPORTS])
+        .default('auto')
+        .describe('How the runtime takes requests; auto asks it, and goes on asking.'),
       userScoped: z.boolean().default(false).describe('true for the managed platform: subscriptions and join codes may pass.'),
       forwardAuthorization: z.boolean().default(true),
       headers: z

@@ -224,6 +224,7 @@ function logRequest(parts: AppParts, request: FastifyRequest, reply: FastifyRepl
       client,
       method: request.method,
       route: exchange.route,
+      transport: exchange.client === 'single-route' ? exchange.client : undefined,
       thread: exchange.threadId,
       principal: exchange.principal?.id,
       // An answer that never began has no status, whatever its default says.

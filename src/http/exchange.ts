@@ -2,6 +2,7 @@
 import type { Principal } from '../core/principal.ts'
 import type { HeaderLines } from '../core/headers.ts'
 import type { Reason, Refusal } from '../core/reasons.ts'
+import type { RuntimeFacts, Transport } from '../core/transport.ts'
 import type { RouteLabel } from '../observe/metrics.ts'
 import type { Registration } from '../store/port.ts'
 
@@ -15,6 +16,10 @@ export interface Exchange {
   readonly headerFault: Refusal | null
   /** Headers of every answer to this request: CORS and the request id. */
   readonly answerHeaders: Readonly<Record<string, string>>
+  /** How the caller writes: in an envelope, or by a path. */
+  client: Transport
+  /** What the upstream was when the request was let in: it is written for that, whatever happens meanwhile. */
+  upstream: RuntimeFacts | null
   principal: Principal | undefined
   route: RouteLabel
   threadId: string | undefined

@@ -3,7 +3,6 @@
  * from the descriptor and the body from what was checked, and keeps the ownership table true to what became of it.
  */
 import type { ServerResponse } from 'node:http'
-import { upstreamTarget } from '../core/classify.ts'
 import { isPermit, type Permit } from '../core/decide.ts'
 import { answerKind, forwardedAnswerHeaders, upstreamHeaders, type UpstreamHeaderRules } from '../core/headers.ts'
 import { refuse, type Refusal } from '../core/reasons.ts'
@@ -14,6 +13,8 @@ import type { Claims } from './claims.ts'
 import type { Exchange } from './exchange.ts'
 import type { OpenStreams } from './open-streams.ts'
 import type { Payload } from './payload.ts'
+import type { TransportState } from './transport-probe.ts'
+import { upstreamRequest } from './upstream-request.ts'
 import type { Upstream, UpstreamAnswer, UpstreamFailure } from './upstream.ts'
 
 /** What the forwarder works with. */
@@ -21,6 +22,7 @@ export interface ForwardParts {
   readonly upstream: Upstream
   readonly basePath: string
   readonly headerRules: UpstreamHeaderRules
+  readonly transport: Pick<TransportState, 'suspect'>
   readonly claims: Claims
   readonly streams: OpenStreams
   readonly metrics: Metrics
@@ -60,7 +62,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
 
   const ask: Forwarder['ask'] = async (permit, exchange, signal, options = {}) => {
     if (!isPermit(permit)) throw new Error('nothing is forwarded without a permit')
-    const { route } = permit.descriptor
+    if (exchange.upstream === null) throw new Error('nothing is forwarded to an upstream that nobody knows')
     const payload = options.payload ?? { kind: 'none' }
     const own: Record<string, string> = { 'x-request-id': exchange.id }
     if (payload.kind === 'json') own['content-type'] = 'application/json'
@@ -69,15 +71,11 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       if (payload.length !== undefined) own['content-length'] = payload.length
     }
     const body = payload.kind === 'none' ? undefined : payload.kind === 'json' ? payload.bytes : payload.body
-    return upstream.send(
-      {
-        method: route.method,
-        target: upstreamTarget(parts.basePath, permit.descriptor, options.query),
-        headers: upstreamHeaders(exchange.lines, parts.headerRules, own),
-        ...(body === undefined ? {} : { body }),
-      },
-      signal,
-    )
+    const headers = upstreamHeaders(exchange.lines, parts.headerRules, own)
+    const question = { descriptor: permit.descriptor, query: options.query, headers, body }
+    const result = await upstream.send(upstreamRequest(exchange.upstream, parts.basePath, question), signal)
+    if (isTelling(result)) parts.transport.suspect()
+    return result
   }
 
   const refused = (refusal: Refusal, exchange: Exchange, status?: number): Answer => {
@@ -130,6 +128,15 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
   }
 
   return { ask, pass, deliver, failed, unusable: refused }
+}
+
+/** How a runtime answers what was written for the other transport (contract §1.3), besides what else is answered so. */
+const TELLING = new Set([400, 404, 405, 415])
+
+/** True for what an upstream that has changed its transport, or is away, would come to. */
+function isTelling(result: UpstreamAnswer | UpstreamFailure): boolean {
+  if (result.outcome === 'answered') return TELLING.has(result.status)
+  return result.refusal.reason === 'upstream-unreachable' || result.refusal.reason === 'upstream-broke-off'
 }
 
 /** The gateway's own answer headers; `Vary` is joined, not replaced. */

@@ -12,13 +12,16 @@ import type { Principal } from '../core/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
 import { QUERY_NAMES } from '../core/routes.ts'
 import { readTarget } from '../core/target.ts'
+import { hasOperation, type RuntimeFacts, type Transport } from '../core/transport.ts'
 import { StoreUnavailable, type OwnershipStore } from '../store/port.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
 import { threadKey } from './claims.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
 import type { AskHistory } from './history.ts'
-import { readPayload, type Payload, type PayloadParts } from './payload.ts'
+import { readEnveloped, readPayload, type Payload, type PayloadParts } from './payload.ts'
+import type { Rewritten } from './rewriting.ts'
+import { bridgedInfo } from './runtime-info.ts'
 import type { ThreadList } from './thread-list.ts'
 import type { TransportState } from './transport-probe.ts'
 
@@ -36,6 +39,8 @@ export interface GateParts extends PayloadParts {
   readonly forwarder: Forwarder
   readonly list: ThreadList
   readonly askHistory: AskHistory
+  /** Told that a client of this transport was let through to an upstream of the other. */
+  readonly onBridged: (client: Transport) => void
   /** Told that `verify` met an upstream that does not serve thread histories. */
   readonly onHistoryUntold: () => void
   /** Told of a fault of the gateway's own. */
@@ -49,7 +54,7 @@ export interface GateParts extends PayloadParts {
 export interface Arrived {
   readonly outcome: 'arrived'
   readonly principal: Principal
-  /** What it is about; null for the handshake on the base path, which only its body tells. */
+  /** What it is about; null for an envelope on the base path, of which only the body tells. */
   readonly descriptor: RouteDescriptor | null
 }
 
@@ -62,8 +67,6 @@ export interface Gate {
   /** The rest; answers itself, or passes the request on. */
   proceed(arrived: Arrived, message: IncomingMessage, response: ServerResponse, exchange: Exchange): Promise<Answer | 'passed'>
 }
-
-const INFO = classify('GET', ['info'], new Map()) as RouteDescriptor
 
 /** Makes the gate. */
 export function makeGate(parts: GateParts): Gate {
@@ -94,37 +97,53 @@ export function makeGate(parts: GateParts): Gate {
     if (isRefusal(principal)) return refused(principal, exchange)
     exchange.principal = principal
     if (parts.isShuttingDown()) return refused(refuse('shutting-down'), exchange)
-    if (!parts.transport.known()) return refused(refuse('upstream-transport-pending'), exchange)
+    const upstream = parts.transport.current()
+    if (upstream === null) return refused(refuse('upstream-transport-pending'), exchange)
+    exchange.upstream = upstream
     metrics.dropped('query-name', target.droppedQueryNames)
 
-    // The client's way of asking for /info where GET was refused (contract §1.3); its body decides whether it is that.
+    // The one place for envelopes: what they ask for stands in their body alone (contract §1.3).
     if (target.segments?.length === 0) {
-      return method === 'POST' ? { outcome: 'arrived', principal, descriptor: null } : refused(refuse('route-unknown'), exchange)
+      if (method !== 'POST') return refused(refuse('route-unknown'), exchange)
+      exchange.client = 'single-route'
+      return { outcome: 'arrived', principal, descriptor: null }
     }
     const descriptor = classify(method, target.segments, target.query)
     if (descriptor.outcome === 'refused') return refused(descriptor, exchange)
-    exchange.route = descriptor.route.id
-    const early = decide(descriptor, principal, parts.rules, parts.facts)
-    if (early.outcome === 'refused') return refused(early, exchange)
-    return { outcome: 'arrived', principal, descriptor }
+    const refusal = admit(descriptor, principal, exchange)
+    return refusal === null ? { outcome: 'arrived', principal, descriptor } : refused(refusal, exchange)
   }
 
-  const proceed: Gate['proceed'] = async (arrived, message, response, exchange) => {
+  /** What can be said without the body. */
+  const admit = (descriptor: RouteDescriptor, principal: Principal, exchange: Exchange): Refusal | null => {
+    exchange.route = descriptor.route.id
+    if (!hasOperation(upstreamOf(exchange), descriptor.route)) return refuse('upstream-lacks-route')
+    const early = decide(descriptor, principal, parts.rules, parts.facts)
+    return early.outcome === 'refused' ? early : null
+  }
+
+  const proceed: Gate['proceed'] = async ({ principal, descriptor }, message, response, exchange) => {
     const left = new AbortController()
     response.once('close', () => {
       if (!response.writableFinished) left.abort()
     })
     // Authentication may have taken long enough for the caller to leave: nothing is begun for nobody.
     if (response.destroyed) return refused(refuse('caller-left'), exchange)
-    const descriptor = arrived.descriptor ?? INFO
-    const body = await readPayload(parts, descriptor, arrived.descriptor === null, message, exchange.lines, () => {
-      // Only now is the body wanted: before, an answer was possible without it. HTTP/1.0 knows no such answer (RFC 9110 §10.1.1).
-      if (exchange.lines.has('expect') && message.httpVersion !== '1.0') response.writeContinue()
-    })
+    const arriving = {
+      message,
+      lines: exchange.lines,
+      onWanted: () => {
+        // Only now is the body wanted: before, an answer was possible without it. HTTP/1.0 knows no such answer (RFC 9110 §10.1.1).
+        if (exchange.lines.has('expect') && message.httpVersion !== '1.0') response.writeContinue()
+      },
+    }
+    const body =
+      descriptor === null
+        ? await readEnveloped(parts, (asked) => admit(asked, principal, exchange), arriving)
+        : await readPayload(parts, descriptor, upstreamOf(exchange), arriving)
     if (body.outcome === 'refused') return refused(body, exchange)
     try {
-      exchange.route = descriptor.route.id
-      const permit = await permitFor(parts, body.descriptor, arrived.principal, exchange, left.signal)
+      const permit = await permitFor(parts, body.descriptor, principal, exchange, left.signal)
       if (permit.outcome === 'refused') return refused(permit, exchange)
       exchange.reason = 'permitted'
       return await act(permit, body.payload, response, exchange, left.signal)
@@ -143,28 +162,38 @@ export function makeGate(parts: GateParts): Gate {
     exchange: Exchange,
     signal: AbortSignal,
   ): Promise<Answer | 'passed'> => {
-    const list = permit.descriptor.route.id === 'threads/list' ? await parts.list(permit, exchange, signal) : null
+    const bridged = upstreamOf(exchange).transport !== exchange.client
+    const anew = rewrite(permit, exchange, bridged, signal)
+    const rewritten = anew === null ? null : await anew
     // A cursor or limit that is none is a refusal like any other; what else becomes of a list was permitted.
-    if (list?.outcome === 'refused' && list.code === 'target-malformed') return refused(list, exchange)
+    if (rewritten?.outcome === 'refused' && rewritten.code === 'target-malformed') return refused(rewritten, exchange)
     metrics.decided(exchange.route, 'permitted')
-    if (list === null) {
-      if (permit.answerEmpty) return emptyThread(parts.transport)
+    if (bridged) parts.onBridged(exchange.client)
+    if (rewritten === null) {
+      if (permit.answerEmpty) return emptyThread(upstreamOf(exchange).managed)
       return parts.forwarder.pass(permit, exchange, payload, response, signal)
     }
-    switch (list.outcome) {
-      case 'listed':
+    switch (rewritten.outcome) {
+      case 'rewritten':
         return {
           status: 200,
           headers: { 'content-type': 'application/json', 'cache-control': 'private, no-store' },
-          body: list.body,
+          body: rewritten.body,
         }
       case 'elsewise':
-        return parts.forwarder.deliver(list.answer, exchange, response)
+        return parts.forwarder.deliver(rewritten.answer, exchange, response)
       case 'failed':
-        return parts.forwarder.failed(list, exchange)
+        return parts.forwarder.failed(rewritten, exchange)
       case 'refused':
-        return parts.forwarder.unusable(list, exchange)
+        return parts.forwarder.unusable(rewritten, exchange)
     }
+  }
+
+  /** The answers that don't pass as the upstream gives them; null for those that do. */
+  const rewrite = (permit: Permit, exchange: Exchange, bridged: boolean, signal: AbortSignal): Promise<Rewritten> | null => {
+    const { id } = permit.descriptor.route
+    if (id === 'threads/list') return parts.list(permit, exchange, signal)
+    return id === 'info' && bridged ? bridgedInfo(parts.forwarder, permit, exchange, signal) : null
   }
 
   return {
@@ -177,6 +206,8 @@ export function makeGate(parts: GateParts): Gate {
         lines,
         headerFault: headerFault(lines, message.httpVersion),
         answerHeaders,
+        client: 'multi-route',
+        upstream: null,
         principal: undefined,
         route: 'none',
         threadId: undefined,
@@ -206,10 +237,9 @@ async function permitFor(
     if (decision.outcome === 'refused') return decision
     if (decision.outcome === 'needs') {
       if (threadId === undefined) throw new Error('a decision about a thread without its id')
-      if (decision.fact === 'record') {
-        facts = { ...facts, record: await parts.store.owner({ scope: parts.scope, threadId }) }
-      } else {
+      if (decision.fact === 'upstreamHistory') {
         const history = await parts.askHistory(
+          upstreamOf(exchange),
           threadId,
           upstreamHeaders(exchange.lines, parts.headerRules, { 'x-request-id': exchange.id }),
           signal,
@@ -219,10 +249,10 @@ async function permitFor(
           return history
         }
         if (history === 'cannot-tell') parts.onHistoryUntold()
-        // The question took its time, and somebody may own the thread by now.
-        const record = await parts.store.owner({ scope: parts.scope, threadId })
-        facts = { ...facts, record, upstreamHistory: history === 'none' ? 'none' : 'some' }
+        facts = { ...facts, upstreamHistory: history === 'none' ? 'none' : 'some' }
       }
+      // After a history again: the question took its time, and somebody may own the thread by now.
+      facts = { ...facts, record: await parts.store.owner({ scope: parts.scope, threadId }) }
       continue
     }
     const key = decision.claim ? threadKey(decision, parts.scope) : null
@@ -240,9 +270,15 @@ async function permitFor(
   throw new Error('a decision that comes to no end')
 }
 
+/** What the upstream was when the request was let in. */
+function upstreamOf({ upstream }: Exchange): RuntimeFacts {
+  if (upstream === null) throw new Error('a request went on before anybody knew the upstream')
+  return upstream
+}
+
 /** What the runtime answers to a connect with a thread that it never heard of (contract §1). */
-function emptyThread(transport: TransportState): Answer {
-  if (transport.mode() === 'managed') return { status: 204, headers: { 'cache-control': 'no-store' }, body: '' }
+function emptyThread(managed: boolean): Answer {
+  if (managed) return { status: 204, headers: { 'cache-control': 'no-store' }, body: '' }
   return {
     status: 200,
     headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' },

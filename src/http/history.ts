@@ -2,9 +2,11 @@
  * `unknownThread: verify`: whether the upstream already holds something of a thread that nobody owns (design "Unknown
  * threads"). It sees the runtime's own store only.
  */
-import { classify, upstreamTarget, type RouteDescriptor } from '../core/classify.ts'
+import { classify, type RouteDescriptor } from '../core/classify.ts'
 import { isObject, type Json } from '../core/json.ts'
 import { refuse, type Refusal } from '../core/reasons.ts'
+import { hasOperation, type RuntimeFacts } from '../core/transport.ts'
+import { upstreamRequest } from './upstream-request.ts'
 import { collect, type Upstream } from './upstream.ts'
 
 /** What the upstream said of a thread's history. */
@@ -12,11 +14,13 @@ export type History = 'none' | 'some' | 'cannot-tell'
 
 /**
  * Asks the upstream for the messages and then the events of a thread.
+ * @param facts what the upstream is
  * @param headers the caller's, as they would go upstream
  * @returns `none` if both are empty or unknown, `cannot-tell` where the runtime does not serve them (422), `some` for
  * content and every other refusal of the upstream's; a refusal (502, 504) if it gave no usable answer
  */
 export type AskHistory = (
+  facts: RuntimeFacts,
   threadId: string,
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
@@ -27,10 +31,11 @@ const MAX_BYTES = 64 * 1024
 
 /** Makes the question. */
 export function makeAskHistory(upstream: Upstream, basePath: string): AskHistory {
-  return async (threadId, headers, signal) => {
+  return async (facts, threadId, headers, signal) => {
     for (const part of ['messages', 'events'] as const) {
       const descriptor = classify('GET', ['threads', threadId, part], new Map()) as RouteDescriptor
-      const answer = await upstream.send({ method: 'GET', target: upstreamTarget(basePath, descriptor), headers }, signal)
+      if (!hasOperation(facts, descriptor.route)) return 'cannot-tell'
+      const answer = await upstream.send(upstreamRequest(facts, basePath, { descriptor, headers }), signal)
       if (answer.outcome === 'failed') return answer.refusal
       if (answer.status === 200) {
         const bytes = await collect(answer.body, MAX_BYTES)

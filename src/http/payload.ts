@@ -1,14 +1,15 @@
 /** Reads what goes along with a request and checks it against its route: JSON into one reading, recordings as they come. */
-import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { checkBody, type BodyPolicy } from '../core/bodies.ts'
 import type { RouteDescriptor } from '../core/classify.ts'
-import type { HeaderLines } from '../core/headers.ts'
-import { makeJsonReader, type Json, type JsonReader, type JsonReading } from '../core/json.ts'
-import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
+import { openEnvelope } from '../core/envelope.ts'
+import { isObject, makeJsonReader, type Json, type JsonObject, type JsonReading } from '../core/json.ts'
+import { isRefusal, refuse, type Reason, type Refusal } from '../core/reasons.ts'
+import type { RuntimeFacts } from '../core/transport.ts'
 import type { Metrics } from '../observe/metrics.ts'
-import { bodyForm, boundedBody, hasBody, holdBody, type BodyBudget } from './request-body.ts'
+import { readRecording } from './recording.ts'
+import { bodyForm, boundedBody, hasBody, holdBody, type ArrivingBody, type BodyBudget } from './request-body.ts'
 
 /**
  * What goes along with a permit: a JSON body that was checked (its bytes, and the `name` that a thread is given), or a
@@ -45,71 +46,128 @@ const LARGE_BODY = 256 * 1024
 
 /**
  * Reads what a request brings along, as its route allows.
- * @param handshake true for the base path, where the body alone tells whether it is a question for /info
- * @param onWanted called when the body is about to be read
- * @returns the payload to forward, or a refusal: 415, 413, 400, 503, or 404 for a handshake that is none
+ * @param upstream what it is for: a single-route upstream takes no multipart
+ * @returns the payload to forward, or a refusal: 415, 413, 400 or 503
  */
 export async function readPayload(
   parts: PayloadParts,
   descriptor: RouteDescriptor,
-  handshake: boolean,
-  message: IncomingMessage,
-  lines: HeaderLines,
-  onWanted: () => void,
+  upstream: RuntimeFacts,
+  arriving: ArrivingBody,
 ): Promise<ReadBody | Refusal> {
   const { route } = descriptor
-  if (!hasBody(lines) && !handshake) {
-    if (route.body.kind === 'json' && route.body.optional !== true) return refuse('body-not-json')
-    if (route.body.kind === 'recording') return refuse('media-type-unsupported')
-    return { outcome: 'read', descriptor, payload: NOTHING, release: () => {} }
-  }
-  if (route.body.kind === 'none' && !handshake) return refuse('body-unexpected')
+  const { message, lines, onWanted } = arriving
+  const missing = route.body.kind === 'recording' ? 'media-type-unsupported' : 'body-not-json'
+  if (!hasBody(lines)) return without(descriptor, missing)
+  if (route.body.kind === 'none') return refuse('body-unexpected')
   const form = bodyForm(lines)
-  if (isRefusal(form)) return handshake ? refuse('route-unknown') : form
-  const most = route.largeBody === true ? parts.limits.runBody : parts.limits.body
-  if (form.form === 'multipart') {
-    if (route.body.kind !== 'recording') return refuse(handshake ? 'route-unknown' : 'media-type-unsupported')
-    const length = lines.get('content-length')?.[0]
-    if (Number(length ?? 0) > most) return refuse('body-too-large')
-    onWanted()
-    return {
-      outcome: 'read',
-      descriptor,
-      payload: { kind: 'stream', type: form.type, length, body: boundedBody(message, most) },
-      release: () => {},
-    }
+  if (isRefusal(form)) return form
+  const most = mostOf(parts, descriptor)
+  if (form.form === 'json') {
+    return withJson(parts, most, arriving, (reading, bytes) => {
+      // A chunked body may turn out to be empty.
+      if (bytes === 0 && isOptional(descriptor)) return without(descriptor, missing)
+      return reading.outcome === 'refused' ? reading : checked(parts, descriptor, reading.value, bytes)
+    })
   }
-  const reader = makeJsonReader()
-  const held = await holdBody(message, lines, most, parts.budget, onWanted, (piece) => reader.push(piece))
-  if (isRefusal(held)) return handshake ? refuse('route-unknown') : held
-  let read: Awaited<ReturnType<typeof readJson>> | undefined
-  try {
-    read = await readJson(parts, descriptor, reader, held.bytes, most, handshake)
-  } finally {
-    if (read?.outcome !== 'read') held.release()
+  if (route.body.kind !== 'recording') return refuse('media-type-unsupported')
+  if (upstream.transport === 'single-route') {
+    const recording = await readRecording(form.type, arriving, most, parts.budget)
+    if (recording.outcome === 'refused') return recording
+    return guarded(recording.release, () => checked(parts, descriptor, recording.value, recording.bytes))
   }
-  return read.outcome === 'refused' ? read : { ...read, release: held.release }
+  const length = lines.get('content-length')?.[0]
+  if (Number(length ?? 0) > most) return refuse('body-too-large')
+  onWanted()
+  return {
+    outcome: 'read',
+    descriptor,
+    payload: { kind: 'stream', type: form.type, length, body: boundedBody(message, most) },
+    release: () => {},
+  }
 }
 
-async function readJson(
+/**
+ * Reads an envelope, and what it brings along for what it asks.
+ * @param admit told what is asked before the body of it is looked at: it may refuse
+ * @returns the same as readPayload, and 404 for what is no envelope
+ */
+export async function readEnveloped(
+  parts: PayloadParts,
+  admit: (descriptor: RouteDescriptor) => Refusal | null,
+  arriving: ArrivingBody,
+): Promise<ReadBody | Refusal> {
+  if (!hasBody(arriving.lines)) return refuse('route-unknown')
+  const form = bodyForm(arriving.lines)
+  // What is no JSON is no envelope, and nothing else is served on the base path.
+  if (isRefusal(form) || form.form !== 'json') return refuse('route-unknown')
+  return withJson(parts, parts.limits.runBody, arriving, (reading, bytes) => {
+    if (bytes === 0) return refuse('route-unknown')
+    if (reading.outcome === 'refused') return reading
+    const envelope = openEnvelope(reading.value)
+    if (envelope.outcome === 'refused') return envelope
+    const { descriptor, body } = envelope
+    const refusal = admit(descriptor)
+    if (refusal !== null) return refusal
+    if (bytes > mostOf(parts, descriptor)) return refuse('body-too-large')
+    const unwanted = body !== undefined && descriptor.route.body.kind === 'none'
+    noteDropped(parts, unwanted ? [...envelope.dropped, 'body'] : envelope.dropped)
+    parts.metrics.dropped('query-name', envelope.droppedQueryNames)
+    if (body === undefined || unwanted) return without(descriptor, 'body-not-object')
+    // The runtime takes a string for JSON that is written in it, and would read what nobody has checked (contract §1.3).
+    return isObject(body) ? checked(parts, descriptor, body, bytes) : refuse('body-not-object')
+  })
+}
+
+function mostOf({ limits }: PayloadParts, { route }: RouteDescriptor): number {
+  return route.largeBody === true ? limits.runBody : limits.body
+}
+
+function isOptional({ route }: RouteDescriptor): boolean {
+  return route.body.kind === 'none' || (route.body.kind === 'json' && route.body.optional === true)
+}
+
+/** What comes of a request that brings nothing along. */
+function without(descriptor: RouteDescriptor, missing: Reason): ReadBody | Refusal {
+  return isOptional(descriptor) ? { outcome: 'read', descriptor, payload: NOTHING, release: () => {} } : refuse(missing)
+}
+
+/** A payload before somebody has said who lets it go. */
+type Made = Omit<ReadBody, 'release'>
+
+/** Holds a JSON body while it is made into a payload; what is refused is held no longer. */
+async function withJson(
+  parts: PayloadParts,
+  most: number,
+  arriving: ArrivingBody,
+  make: (reading: JsonReading, bytes: number) => Made | Refusal | Promise<Made | Refusal>,
+): Promise<ReadBody | Refusal> {
+  const reader = makeJsonReader()
+  const held = await holdBody(arriving, most, parts.budget, (piece) => reader.push(piece))
+  return isRefusal(held) ? held : guarded(held.release, () => make(reader.end(), held.bytes))
+}
+
+async function guarded(release: () => void, make: () => Made | Refusal | Promise<Made | Refusal>): Promise<ReadBody | Refusal> {
+  let read: Made | Refusal | undefined
+  try {
+    read = await make()
+  } finally {
+    if (read?.outcome !== 'read') release()
+  }
+  return read.outcome === 'refused' ? read : { ...read, release }
+}
+
+/** Checks a JSON body against its route and writes it anew. */
+async function checked(
   parts: PayloadParts,
   descriptor: RouteDescriptor,
-  reader: JsonReader,
+  value: JsonObject,
   bytes: number,
-  most: number,
-  handshake: boolean,
-): Promise<Omit<ReadBody, 'release'> | Refusal> {
-  // A chunked body may turn out to be empty.
-  const optional = descriptor.route.body.kind === 'json' && descriptor.route.body.optional === true
-  if (optional && bytes === 0) return { outcome: 'read', descriptor, payload: NOTHING }
-  const json = reader.end()
-  if (handshake) return isInfoEnvelope(json) ? { outcome: 'read', descriptor, payload: NOTHING } : refuse('route-unknown')
-  if (json.outcome === 'refused') return json
-  const checked = checkBody(descriptor.route, json.value, parts.bodies)
-  if (checked.outcome === 'refused') return checked
-  parts.metrics.dropped('body-key', checked.dropped.length)
-  checked.dropped.forEach(parts.onDropped)
-  const { threadId, body } = checked
+): Promise<Made | Refusal> {
+  const result = checkBody(descriptor.route, value, parts.bodies)
+  if (result.outcome === 'refused') return result
+  noteDropped(parts, result.dropped)
+  const { threadId, body } = result
   const large = bytes > LARGE_BODY
   if (large) await setImmediate()
   const text = JSON.stringify(body)
@@ -117,7 +175,7 @@ async function readJson(
   const written = Buffer.from(text)
   if (large) await setImmediate()
   // Some numbers grow when they are written anew; the limit holds for what is sent, too.
-  if (written.length > most) return refuse('body-too-large')
+  if (written.length > mostOf(parts, descriptor)) return refuse('body-too-large')
   return {
     outcome: 'read',
     descriptor: threadId === undefined ? descriptor : { ...descriptor, ids: { ...descriptor.ids, threadId } },
@@ -125,6 +183,7 @@ async function readJson(
   }
 }
 
-function isInfoEnvelope(json: JsonReading): boolean {
-  return json.outcome === 'read' && json.value['method'] === 'info'
+function noteDropped({ metrics, onDropped }: PayloadParts, names: readonly string[]): void {
+  metrics.dropped('body-key', names.length)
+  names.forEach(onDropped)
 }

@@ -27,6 +27,14 @@ export function makeBudget(most: number): BodyBudget {
   }
 }
 
+/** A body on its way in. */
+export interface ArrivingBody {
+  readonly message: IncomingMessage
+  readonly lines: HeaderLines
+  /** Called when it is about to be read. */
+  readonly onWanted: () => void
+}
+
 /** True if a request has a body (RFC 9112 §6.3). */
 export function hasBody(lines: HeaderLines): boolean {
   if (lines.has('transfer-encoding')) return true
@@ -54,19 +62,14 @@ export interface HeldBody {
 
 /**
  * Hands a body on as it comes, for somebody to hold.
- * @param message the request
- * @param lines its headers
  * @param most the bound of this body in bytes: 413 beyond it
  * @param budget the bound of all bodies: 503 beyond it
- * @param onWanted called when it is about to be read
  * @param take takes the next bytes, or refuses them: the rest is not waited for then
  */
 export async function holdBody(
-  message: IncomingMessage,
-  lines: HeaderLines,
+  { message, lines, onWanted }: ArrivingBody,
   most: number,
   budget: BodyBudget,
-  onWanted: () => void,
   take: (bytes: Buffer) => Refusal | null,
 ): Promise<HeldBody | Refusal> {
   if (Number(lines.get('content-length')?.[0] ?? 0) > most) return refuse('body-too-large')

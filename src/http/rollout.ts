@@ -4,20 +4,23 @@
  * the gateway.
  */
 import { randomUUID } from 'node:crypto'
+import { classify, type RouteDescriptor } from '../core/classify.ts'
 import { isObject, type Json } from '../core/json.ts'
 import { isRefusal } from '../core/reasons.ts'
 import type { UnknownThread } from '../core/decide.ts'
+import { hasOperation, type RuntimeFacts } from '../core/transport.ts'
 import type { Logger } from '../observe/log.ts'
 import type { OwnershipStore } from '../store/port.ts'
 import { openPastLoopback } from './exposure.ts'
 import { makeAskHistory } from './history.ts'
 import type { Readiness } from './readiness.ts'
+import { upstreamRequest } from './upstream-request.ts'
 import { collect, type Upstream } from './upstream.ts'
 
 /** Watches how the gateway fits its upstream. */
 export interface Rollout {
   /** Looks once, when the upstream first answers. */
-  look(): void
+  look(upstream: RuntimeFacts): void
   /** Told that a request met an upstream that does not serve histories. */
   historyUntold(): void
 }
@@ -40,6 +43,8 @@ export interface RolloutParts {
 const LOOK_TIMEOUT_MS = 30_000
 const MAX_LIST_BYTES = 32 * 1024 * 1024
 
+const LIST = classify('GET', ['threads'], new Map()) as RouteDescriptor
+
 /** Makes the watch. */
 export function watchRollout(parts: RolloutParts): Rollout {
   const headers = { ...parts.headers, accept: 'application/json', 'accept-encoding': 'identity' }
@@ -51,12 +56,10 @@ export function watchRollout(parts: RolloutParts): Rollout {
     parts.readiness.set('unknownThread', why)
   }
 
-  const warnOfOldThreads = async (): Promise<void> => {
-    if (!(await parts.store.isEmpty())) return
-    const answer = await parts.upstream.send(
-      { method: 'GET', target: `${parts.basePath}/threads`, headers },
-      AbortSignal.timeout(LOOK_TIMEOUT_MS),
-    )
+  const warnOfOldThreads = async (upstream: RuntimeFacts): Promise<void> => {
+    if (!hasOperation(upstream, LIST.route) || !(await parts.store.isEmpty())) return
+    const question = upstreamRequest(upstream, parts.basePath, { descriptor: LIST, headers })
+    const answer = await parts.upstream.send(question, AbortSignal.timeout(LOOK_TIMEOUT_MS))
     if (answer.outcome === 'failed') return
     const bytes = await collect(answer.body, MAX_LIST_BYTES)
     const threads = answer.status === 200 && typeof bytes !== 'string' ? countThreads(bytes) : 0
@@ -67,8 +70,9 @@ export function watchRollout(parts: RolloutParts): Rollout {
     )
   }
 
-  const tryToVerify = async (): Promise<void> => {
+  const tryToVerify = async (upstream: RuntimeFacts): Promise<void> => {
     const history = await makeAskHistory(parts.upstream, parts.basePath)(
+      upstream,
       randomUUID(),
       headers,
       AbortSignal.timeout(LOOK_TIMEOUT_MS),
@@ -87,9 +91,9 @@ export function watchRollout(parts: RolloutParts): Rollout {
 
   return {
     historyUntold,
-    look() {
+    look(upstream) {
       const looks = { claim: warnOfOldThreads, verify: tryToVerify, deny: () => Promise.resolve() }
-      Promise.all([looks[parts.unknownThread](), warnOfOpenUpstream()]).catch((error: unknown) =>
+      Promise.all([looks[parts.unknownThread](upstream), warnOfOpenUpstream()]).catch((error: unknown) =>
         parts.log.error({ err: error }, 'the upstream could not be looked at'),
       )
     },

@@ -4,15 +4,14 @@
  */
 import { decide, type Facts, type Permit, type Rules } from '../core/decide.ts'
 import { isThreadId } from '../core/ids.ts'
-import type { Json } from '../core/json.ts'
-import { refuse, type Refusal } from '../core/reasons.ts'
+import { refuse } from '../core/reasons.ts'
 import { ROUTES, type Route } from '../core/routes.ts'
 import { gather, readThreadPage, type Gathering, type Place, type ThreadPage } from '../core/thread-page.ts'
 import type { OwnershipStore } from '../store/port.ts'
 import type { CursorSeal } from './cursor.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
-import { collect, type UpstreamAnswer, type UpstreamFailure } from './upstream.ts'
+import { readAnswer, type Rewritten, type Unread } from './rewriting.ts'
 
 /** What the list works with. */
 export interface ThreadListParts {
@@ -24,15 +23,8 @@ export interface ThreadListParts {
   readonly seal: CursorSeal
 }
 
-/** What became of a list: a body to send, an answer of the upstream's to pass on, a failure, or a refusal. */
-export type ListResult =
-  | { readonly outcome: 'listed'; readonly body: string }
-  | { readonly outcome: 'elsewise'; readonly answer: UpstreamAnswer }
-  | UpstreamFailure
-  | Refusal
-
 /** Gives the caller's list. */
-export type ThreadList = (permit: Permit, exchange: Exchange, signal: AbortSignal) => Promise<ListResult>
+export type ThreadList = (permit: Permit, exchange: Exchange, signal: AbortSignal) => Promise<Rewritten>
 
 /** Bounds of one walk: a page in bytes, and pages for one request. */
 const MAX_PAGE_BYTES = 32 * 1024 * 1024
@@ -67,14 +59,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     let joinCodes: ThreadPage['joinCodes'] = {}
     let place: Place | null = start
     for (let pages = 0; place !== null && pages < MAX_PAGES; pages += 1) {
-      const page: ThreadPage | Exclude<ListResult, { outcome: 'listed' }> = await fetchPage(
-        parts.forwarder,
-        permit,
-        exchange,
-        signal,
-        query,
-        place.page,
-      )
+      const page: ThreadPage | Unread = await fetchPage(parts.forwarder, permit, exchange, signal, query, place.page)
       if ('outcome' in page) return page
       if (pages === 0 && parts.facts.userScoped) joinCodes = page.joinCodes
       const rest = gather(page, place, await reader(page, permit), gathering)
@@ -86,7 +71,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     }
     // Nothing of the caller's is left as far as was walked: no cursor, which would only tell that others' threads follow.
     const nextCursor = place === null ? {} : { nextCursor: parts.seal.seal(place, bound) }
-    return { outcome: 'listed', body: JSON.stringify({ threads: gathering.items, ...nextCursor, ...joinCodes }) }
+    return { outcome: 'rewritten', body: JSON.stringify({ threads: gathering.items, ...nextCursor, ...joinCodes }) }
   }
 }
 
@@ -97,30 +82,12 @@ async function fetchPage(
   signal: AbortSignal,
   query: readonly (readonly [string, string])[],
   cursor: string | null,
-): Promise<ThreadPage | Exclude<ListResult, { outcome: 'listed' }>> {
+): Promise<ThreadPage | Unread> {
   const withCursor = cursor === null ? query : [...query, ['cursor', cursor] as const]
   const answer = await forwarder.ask(permit, exchange, signal, { query: withCursor })
-  if (answer.outcome === 'failed') return answer
-  // Only 200 can be a list; an error of the upstream's is passed on, anything else is not understood.
-  if (answer.status !== 200) {
-    if (answer.status >= 300) return { outcome: 'elsewise', answer }
-    answer.body.destroy()
-    return refuse('upstream-list-unreadable')
-  }
-  const type = String(answer.headers['content-type'] ?? '').toLowerCase()
-  const encoding = String(answer.headers['content-encoding'] ?? 'identity').toLowerCase()
-  const readable = /^application\/json\s*(?:;\s*charset=utf-8\s*)?$/.test(type) && encoding === 'identity'
-  if (!readable) answer.body.destroy()
-  const bytes = readable ? await collect(answer.body, MAX_PAGE_BYTES) : 'unreadable'
-  return (typeof bytes === 'string' ? null : parsePage(bytes)) ?? refuse('upstream-list-unreadable')
-}
-
-function parsePage(bytes: Buffer): ThreadPage | null {
-  try {
-    return readThreadPage(JSON.parse(bytes.toString('utf8')) as Json)
-  } catch {
-    return null
-  }
+  const read = await readAnswer(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable')
+  if (read.outcome !== 'read') return read
+  return readThreadPage(read.value) ?? refuse('upstream-list-unreadable')
 }
 
 function readLimit(permit: Permit): number | null {

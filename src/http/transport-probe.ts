@@ -1,18 +1,22 @@
 /**
- * Asks the upstream what it is. A single-route upstream takes an envelope on any path and would be wide open behind a
- * path classifier (contract §1.3), so until the upstream has shown that it is multi-route, nothing is forwarded.
+ * Asks the upstream what it is, and goes on asking. Until it has shown which transport it speaks nothing is forwarded,
+ * unless the configuration names it. What is written for one transport means nothing to the other (core/transport.ts), so
+ * an upstream that changes can refuse requests for a moment, and not misread them.
  */
-import { isObject, type Json, type JsonObject } from '../core/json.ts'
+import { classify, type RouteDescriptor } from '../core/classify.ts'
+import type { Json } from '../core/json.ts'
+import { assumedFacts, readRuntimeInfo, TRANSPORTS, type RuntimeFacts, type Transport } from '../core/transport.ts'
 import type { Logger } from '../observe/log.ts'
-import { collect, type Upstream } from './upstream.ts'
 import type { Readiness } from './readiness.ts'
+import { upstreamRequest } from './upstream-request.ts'
+import { collect, type Upstream } from './upstream.ts'
 
 /** What the upstream is known to be. */
 export interface TransportState {
-  /** True if requests may be forwarded. */
-  known(): boolean
-  /** `managed` where /info names the managed platform: its empty connect is a 204. */
-  mode(): 'sse' | 'managed'
+  /** Null while nothing may be forwarded. */
+  current(): RuntimeFacts | null
+  /** Told of an answer, or of none, that a change would explain: the upstream is asked again at once. */
+  suspect(): void
 }
 
 /** The probe. */
@@ -28,77 +32,101 @@ export interface ProbeParts {
   readonly basePath: string
   /** The server's own headers: the probe has no caller. */
   readonly headers: Readonly<Record<string, string>>
-  /** True if the configuration names the transport: then nothing waits for the answer. */
-  readonly named: boolean
+  /** The transport that the configuration names: then nothing waits for the answer. */
+  readonly named: Transport | null
   readonly readiness: Readiness
   /** Called once, when the upstream first answers as a runtime does. */
-  readonly onFirstAnswer: () => void
+  readonly onFirstAnswer: (upstream: RuntimeFacts) => void
   readonly log: Logger
   /** Milliseconds between questions while the answer is awaited, and once it is known. */
   readonly intervals: { readonly pending: number; readonly known: number }
 }
 
-type Verdict =
-  | { readonly kind: 'multi-route'; readonly managed: boolean }
+/** What the upstream has shown itself to be. */
+export type Verdict =
+  | { readonly kind: 'runtime'; readonly facts: RuntimeFacts; readonly version: string }
   | { readonly kind: 'away'; readonly why: string }
   | { readonly kind: 'unfit'; readonly why: string }
-  /** It has shown that it is single-route: whatever the configuration says, nothing is forwarded. */
-  | { readonly kind: 'single-route'; readonly why: string }
 
 /** An upstream that stalls in the middle of its answer is asked again. */
 const PROBE_TIMEOUT_MS = 10_000
 const MAX_INFO_BYTES = 4 * 1024 * 1024
 
+const INFO = classify('GET', ['info'], new Map()) as RouteDescriptor
+
 /** Makes the probe. */
 export function makeTransportProbe(parts: ProbeParts): TransportProbe {
-  let multiRoute = parts.named
-  let managed = false
+  const { named, log } = parts
+  let facts = named === null ? null : assumedFacts(named)
   let timer: NodeJS.Timeout | undefined
+  let asking = false
+  let askedAt = 0
+  /** True if the next question is due as soon as it may be. */
+  let soon = false
   let said = ''
   let doubted = ''
-  let answered = false
+  let answered: RuntimeFacts | null = null
   const stopped = new AbortController()
 
   const say = (why: string | null): void => {
     parts.readiness.set('upstream', why)
-    if (why === said || (why ?? '') === said) return
+    if (why !== null && why !== said) log.warn({ pending: why }, 'waiting for the upstream')
     said = why ?? ''
-    if (why === null) parts.log.info({ transport: 'multi-route', mode: managed ? 'managed' : 'sse' }, 'the upstream answers')
-    else parts.log.warn({ pending: why }, 'waiting for the upstream')
   }
 
   /** A transport that is named is believed, but not in silence. */
   const doubt = (why: string): void => {
     if (doubted === why) return
     doubted = why
-    parts.log.warn({ detail: why }, 'upstream.transport says multi-route, and the upstream does not answer as one')
+    log.warn({ detail: why }, `upstream.transport says ${named}, and the upstream does not answer as one`)
+  }
+
+  const met = (met: RuntimeFacts, version: string): void => {
+    const news = answered?.transport !== met.transport || answered.managed !== met.managed || said !== ''
+    if (answered !== null && answered.transport !== met.transport) {
+      log.warn({ from: answered.transport, to: met.transport }, 'the upstream has changed its transport')
+    }
+    if (news) log.info({ transport: met.transport, mode: met.managed ? 'managed' : 'sse', version }, 'the upstream answers')
+    const first = answered === null
+    facts = answered = met
+    say(null)
+    if (first) parts.onFirstAnswer(met)
   }
 
   const ask = async (): Promise<void> => {
-    const verdict = await probe(parts, AbortSignal.any([stopped.signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)]))
+    asking = true
+    soon = false
+    const signal = AbortSignal.any([stopped.signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)])
+    const verdict = await askRuntime(parts, named, signal)
     if (stopped.signal.aborted) return
-    if (verdict.kind === 'multi-route') {
-      multiRoute = true
-      managed = verdict.managed
-      say(null)
-      if (!answered) parts.onFirstAnswer()
-      answered = true
-    } else {
-      const believed = parts.named && verdict.kind === 'unfit'
-      // An upstream that is merely away keeps its standing: what the gateway writes is no envelope to any transport.
-      if (verdict.kind !== 'away') multiRoute = believed
+    const contradicts = verdict.kind === 'runtime' && named !== null && verdict.facts.transport !== named
+    const believed = verdict.kind === 'unfit' && named !== null
+    if (contradicts) {
+      facts = null
+      say(`upstream.transport says ${named}, and the upstream is ${verdict.facts.transport}: name that, or auto`)
+    } else if (verdict.kind === 'runtime') met(verdict.facts, verdict.version)
+    else {
+      // An upstream that is merely away keeps its standing: what is written for it means nothing to the other kind.
+      if (verdict.kind === 'unfit') facts = believed ? assumedFacts(named) : null
       if (believed) doubt(verdict.why)
       say(believed ? null : verdict.why)
     }
-    const pending = verdict.kind !== 'multi-route' && !(verdict.kind === 'unfit' && parts.named)
-    timer = setTimeout(() => void ask(), pending ? parts.intervals.pending : parts.intervals.known)
+    asking = false
+    askedAt = performance.now()
+    timer = setTimeout(() => void ask(), said === '' ? parts.intervals.known : parts.intervals.pending)
   }
 
   return {
-    known: () => multiRoute,
-    mode: () => (managed ? 'managed' : 'sse'),
+    current: () => facts,
+    suspect: () => {
+      if (asking || soon || stopped.signal.aborted) return
+      soon = true
+      clearTimeout(timer)
+      // Callers may get such answers as often as they like; the gateway does not ask as often.
+      timer = setTimeout(() => void ask(), Math.max(0, askedAt + parts.intervals.pending - performance.now()))
+    },
     start: async () => {
-      if (!parts.named) say('the upstream has not been asked yet')
+      if (named === null) say('the upstream has not been asked yet')
       await ask()
     },
     stop: () => {
@@ -108,58 +136,52 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
   }
 }
 
-async function probe(parts: ProbeParts, signal: AbortSignal): Promise<Verdict> {
-  const target = `${parts.basePath}/info`
-  const headers = { ...parts.headers, accept: 'application/json', 'accept-encoding': 'identity' }
-  const answer = await parts.upstream.send({ method: 'GET', target, headers }, signal)
-  if (answer.outcome === 'failed') return { kind: 'away', why: `GET ${target} got no answer (${answer.detail})` }
-  const bytes = await collect(answer.body, MAX_INFO_BYTES)
-  if (answer.status === 401 || answer.status === 403) {
-    return {
-      kind: 'unfit',
-      why: `GET ${target} answered ${answer.status}: name upstream.transport, or give upstream.headers a credential`,
-    }
-  }
-  if (answer.status === 404 || answer.status === 405) {
-    const singleRoute = await probeSingleRoute(parts, signal)
-    if (singleRoute !== null) return singleRoute
-    return {
-      kind: 'unfit',
-      why: `GET ${target} answered ${answer.status}: a single-route upstream, which this version does not guard, or another basePath`,
-    }
-  }
-  if (answer.status >= 500) return { kind: 'away', why: `GET ${target} answered ${answer.status}` }
-  if (bytes === 'broke-off') return { kind: 'away', why: `GET ${target} broke off in its answer` }
-  const info = readInfo(answer.status, bytes)
-  if (info === null) {
-    return { kind: 'unfit', why: `GET ${target} answered ${answer.status} without the "version" and "agents" of a runtime` }
-  }
-  return { kind: 'multi-route', managed: info['mode'] === 'intelligence' || isObject(info['intelligence']) }
-}
+/** Whom to ask. */
+export type AskRuntimeParts = Pick<ProbeParts, 'upstream' | 'basePath' | 'headers'>
 
-/** A single-route runtime takes `{"method":"info"}` at its base path, where a multi-route one says 404 (contract §1.3). */
-async function probeSingleRoute(parts: ProbeParts, signal: AbortSignal): Promise<Verdict | null> {
-  const target = parts.basePath === '' ? '/' : parts.basePath
-  const headers = {
-    ...parts.headers,
-    accept: 'application/json',
-    'accept-encoding': 'identity',
-    'content-type': 'application/json',
+/**
+ * Asks an upstream what it is, in the way of either transport.
+ * @param named the transport to try first; by default multi-route
+ */
+export async function askRuntime(parts: AskRuntimeParts, named: Transport | null, signal: AbortSignal): Promise<Verdict> {
+  const order = named === 'single-route' ? TRANSPORTS.toReversed() : TRANSPORTS
+  const tried: string[] = []
+  for (const transport of order) {
+    const answer = await askAs(transport, parts, signal)
+    if (answer.kind !== 'no') return answer
+    tried.push(answer.why)
   }
-  const body = Buffer.from('{"method":"info"}')
-  const answer = await parts.upstream.send({ method: 'POST', target, headers, body }, signal)
-  if (answer.outcome === 'failed') return null
-  if (readInfo(answer.status, await collect(answer.body, MAX_INFO_BYTES)) === null) return null
   return {
-    kind: 'single-route',
-    why: `POST ${target} {"method":"info"} is answered: a single-route upstream, which this version does not guard`,
+    kind: 'unfit',
+    why: `${tried.join(', ')}: neither a multi-route nor a single-route runtime; is upstream.basePath right?`,
   }
 }
 
-/** What a runtime says of itself, or null for anything else. */
-function readInfo(status: number, bytes: Buffer | 'too-large' | 'broke-off'): JsonObject | null {
-  const info = status === 200 && typeof bytes !== 'string' ? parse(bytes) : undefined
-  return isObject(info) && typeof info['version'] === 'string' && isObject(info['agents']) ? info : null
+/** Asks in the way of one transport; `no` means that it isn't this one. */
+async function askAs(
+  transport: Transport,
+  { upstream, basePath, headers }: AskRuntimeParts,
+  signal: AbortSignal,
+): Promise<Verdict | { readonly kind: 'no'; readonly why: string }> {
+  const request = upstreamRequest(assumedFacts(transport), basePath, {
+    descriptor: INFO,
+    headers: { ...headers, accept: 'application/json', 'accept-encoding': 'identity' },
+  })
+  const question = `${request.method} ${request.target}${transport === 'single-route' ? ' {"method":"info"}' : ''}`
+  const answer = await upstream.send(request, signal)
+  if (answer.outcome === 'failed') return { kind: 'away', why: `${question} got no answer (${answer.detail})` }
+  const bytes = await collect(answer.body, MAX_INFO_BYTES)
+  const why = `${question} answered ${answer.status}`
+  if (answer.status === 401 || answer.status === 403) {
+    return { kind: 'unfit', why: `${why}: name upstream.transport, or give upstream.headers a credential` }
+  }
+  if (answer.status >= 500) return { kind: 'away', why }
+  if (bytes === 'broke-off') return { kind: 'away', why: `${question} broke off in its answer` }
+  const info = answer.status === 200 && bytes !== 'too-large' ? readRuntimeInfo(parse(bytes)) : null
+  if (info !== null) {
+    return { kind: 'runtime', facts: { transport, resources: info.resources, managed: info.managed }, version: info.version }
+  }
+  return { kind: 'no', why: answer.status === 200 ? `${why} without the "version" and "agents" of a runtime` : why }
 }
 
 function parse(bytes: Buffer): Json | undefined {

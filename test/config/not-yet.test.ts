@@ -10,7 +10,6 @@ const ANNOUNCED = [
   ['admin', {}],
   ['admin', null],
   ['enforcement', 'observe'],
-  ['upstream.transport', 'single-route'],
   ['streams.tokenExpiry', 'close'],
   ['streams.tokenExpiry', 'grace'],
   ['ownership.lists', 'table'],
@@ -44,12 +43,10 @@ void test('a store of no kind is refused', (t) => {
 void test('the inert values are accepted', (t) => {
   const { config } = accepted({
     enforcement: 'enforce',
-    'upstream.transport': 'multi-route',
     'streams.tokenExpiry': 'ignore',
     'ownership.lists': 'upstream',
     'limits.newThreads': 'off',
   })
-  t.equal(config.upstream.transport, 'multi-route')
   t.equal(config.streams.tokenExpiry, 'ignore')
   t.end()
 })

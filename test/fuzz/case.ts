@@ -2,6 +2,7 @@
  * A request as a hostile caller would write it, as plain data: what fast-check makes, what a counter-example prints, and
  * what stands in `fixed-cases.test.ts`.
  */
+import { TRANSPORTS, type Transport } from '../../src/core/transport.ts'
 import type { HttpVersion } from './message.ts'
 
 /** How the runtime is mounted; with a JSON parser before it, Express builds address and body in another way (contract §2). */
@@ -22,6 +23,8 @@ export type Place = keyof typeof PLACES
 export interface Case {
   readonly adapter: Adapter
   readonly place: Place
+  /** How the runtime is mounted: what it takes, whatever the caller writes. */
+  readonly upstream: Transport
   readonly method: string
   /** As it stands in the request line. */
   readonly target: string
@@ -37,6 +40,7 @@ export interface Case {
 const USUAL = {
   adapter: 'node',
   place: 'base path',
+  upstream: 'multi-route',
   method: 'GET',
   httpVersion: '1.1',
   headers: [['host', 'gateway.example']],
@@ -47,6 +51,26 @@ const USUAL = {
 /** A case of its target and what is unusual about it. */
 export function caseOf(unusual: Partial<Case> & Pick<Case, 'target'>): Case {
   return { ...USUAL, ...unusual }
+}
+
+/** What a caller means: an envelope is what is sent to the public path itself, anything else is a path of its own. */
+export function clientOf(one: Case): Transport {
+  const [path] = one.target.split('?')
+  const { publicPath } = PLACES[one.place]
+  return path === publicPath || path === `${publicPath}/` ? 'single-route' : 'multi-route'
+}
+
+/** Who speaks with whom: the transport of the caller, and that of the upstream. */
+export type Pair = `${Transport} to ${Transport}`
+
+/** All of them. */
+export const TRANSPORT_PAIRS: readonly Pair[] = TRANSPORTS.flatMap((client) =>
+  TRANSPORTS.map((upstream): Pair => `${client} to ${upstream}`),
+)
+
+/** The pair of a case. */
+export function pairOf(one: Case): Pair {
+  return `${clientOf(one)} to ${one.upstream}`
 }
 
 /** Writes a case as it would stand in a test. */

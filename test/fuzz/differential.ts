@@ -1,19 +1,24 @@
 /**
  * The property: either the gateway refuses, and the upstream sees nothing; or the real runtime resolves exactly the
- * operation, the ids and the thread that the gateway decided on - in what the gateway sends, and also in what the caller
- * wrote, because the gateway never changes what a request means (invariant 2).
+ * operation, the ids and the thread that the gateway decided on - in what the gateway sends, read on the upstream's
+ * transport, and also in what the caller wrote, read on the caller's, because the gateway never changes what a request
+ * means (invariant 2). And what it sends means nothing on the other transport than the upstream's.
  */
 import type { RouteDescriptor } from '../../src/core/classify.ts'
-import { bodyBytes, headerPairs, type Adapter, type Case, type Place } from './case.ts'
+import type { Transport } from '../../src/core/transport.ts'
+import { bodyBytes, clientOf, headerPairs, pairOf, PLACES, type Adapter, type Case, type Pair, type Place } from './case.ts'
 import { FOREIGN, makeGateUnderTest, type Outcome } from './gate-under-test.ts'
-import { makeJudge, memberOf, type Resolution, type Verdict } from './judge.ts'
+import { memberOf, type Resolution } from './handed-on.ts'
+import { makeJudge, type Verdict } from './judge.ts'
 import type { Written } from './message.ts'
 import { misreading, NEVER_SENT, repeatedKey } from './other-readers.ts'
+import { shapeFaults } from './sent-shape.ts'
 
 /** What came of a case. */
 export interface Finding {
   /** The route that was permitted and served, or why it was not. */
   readonly outcome: string
+  readonly pair: Pair
   readonly permitted: boolean
   /** What the runtime would have served, had the request reached it as it was written. */
   readonly asWritten: string | undefined
@@ -24,65 +29,94 @@ export interface Finding {
 /** Answers that need no upstream: a preflight, and a connect to a thread that nobody owns. */
 const ANSWERED_HERE = 'answered by the gateway'
 
-const gates = remembered((place: Place) => makeGateUnderTest(place))
-const judges = remembered((place: Place, adapter: Adapter) => makeJudge(adapter, place))
+const gates = remembered((place: Place, upstream: Transport) => makeGateUnderTest(place, upstream))
+const judges = remembered((adapter: Adapter, transport: Transport, basePath: string) =>
+  makeJudge({ adapter, transport, basePath }),
+)
 
 /** Puts a case to the gateway and to the runtime, and compares. */
 export async function examine(one: Case): Promise<Finding> {
-  const outcome = await gates(one.place)(one)
-  const judge = judges(one.place, one.adapter)
-  const asWritten = await judge(written(one))
+  const outcome = await gates(one.place, one.upstream)(one)
+  const asWritten = await readAsWritten(one, clientOf(one))
   const sent = outcome.sent[0]
-  const faults = sent === undefined ? [] : faultsOf(outcome, await judge(sent), asWritten, one)
+  const faults = sent === undefined ? [] : await faultsOf(outcome, sent, asWritten, one)
+  // A caller may also write for the upstream what means nothing to the gateway.
+  const averted = sent === undefined && typeof asWritten === 'number' ? await readAsWritten(one, one.upstream) : asWritten
   return {
     outcome: outcome.descriptor?.route.id ?? (outcome.reason === 'permitted' ? ANSWERED_HERE : outcome.reason),
+    pair: pairOf(one),
     permitted: sent !== undefined,
-    asWritten: typeof asWritten === 'number' ? undefined : asWritten.route.method,
+    asWritten: typeof averted === 'number' ? undefined : averted.route.method,
     faults: outcome.sent.length > 1 ? ['it was sent more than once'] : faults,
   }
 }
 
-/** The request as the runtime would get it without a gateway, but for the host, which is never the caller's to say. */
+/** What a runtime of the caller's choice would make of a request that reached it as it was written. */
+function readAsWritten(one: Case, transport: Transport): Promise<Verdict> {
+  const { basePath, publicPath } = PLACES[one.place]
+  // A path is found by its end, whatever stands before; an envelope only where the caller knows the runtime to be.
+  return judges(one.adapter, transport, transport === 'single-route' ? publicPath : basePath)(written(one))
+}
+
+/** The request as the runtime would get it without a gateway, but for what is never the caller's to say. */
 function written(one: Case): Written {
   const { method, target, httpVersion } = one
-  // Nor is it asked what a body is written in that isn't there, at which Express's parser stumbles.
+  // The host; and what a body is written in that isn't there, at which Express's parser stumbles.
   const left = (one.body ?? '') === '' ? ['host', 'content-type', 'content-encoding'] : ['host']
-  const headers = headerPairs(one).filter(([name]) => !left.includes(name.toLowerCase()))
+  const headers = headerPairs(one)
+    .filter(([name]) => !left.includes(name.toLowerCase()))
+    // The runtime looks for the type of an envelope in lower case, and gets it so from the gateway.
+    .map(([name, value]) => [name, /^application\/json\b/i.test(value) ? value.toLowerCase() : value] as const)
   return { method, target, httpVersion, headers: [['host', 'runtime.internal'], ...headers], body: bodyBytes(one) }
 }
 
-/** The client's second way to ask for /info, which only the gateway reads as that (contract §1.3). */
-function isInfoQuestion(one: Case): boolean {
-  return one.method === 'POST' && one.body?.includes('"info"') === true
-}
-
-function faultsOf(outcome: Outcome, asSent: Verdict, asWritten: Verdict, one: Case): readonly string[] {
+async function faultsOf(outcome: Outcome, sent: Written, asWritten: Verdict, one: Case): Promise<readonly string[]> {
   const body = bodyBytes(one)
   const { descriptor } = outcome
   if (descriptor === undefined) return ['something was sent without a decision']
-  const faults = differences(descriptor, asSent, SENT)
-  if (isInfoQuestion(one) && descriptor.route.id === 'info') {
-    if (typeof asWritten !== 'number') faults.push('the question for /info was one for something else')
-    return faults
+  const { basePath } = PLACES[one.place]
+  const asSent = await judges(one.adapter, one.upstream, basePath)(sent)
+  const elsewhere = await judges(one.adapter, other(one.upstream), basePath)(sent)
+  const misread = body !== null && isMisread(body)
+  const faults = [
+    ...shapeFaults(sent, one.upstream, basePath),
+    ...differences(descriptor, asSent, SENT),
+    ...differences(descriptor, asWritten, WRITTEN, misread),
+  ]
+  if (typeof elsewhere !== 'number') {
+    faults.push(`what was sent: the ${other(one.upstream)} transport resolves ${elsewhere.route.method} in it`)
   }
-  faults.push(...differences(descriptor, asWritten, WRITTEN))
-  const repeated = sentBodyIsJson(outcome) && body !== null ? repeatedKey(body.toString('utf8')) : null
+  const repeated = bodyIsJson(one) && body !== null ? repeatedKey(body.toString('utf8')) : null
   if (repeated !== null) faults.push(`what was written: the body has ${print(repeated)} twice`)
-  if (typeof asSent !== 'number' && typeof asWritten !== 'number') faults.push(...bodyDifferences(descriptor, asSent, asWritten))
+  if (typeof asSent !== 'number' && typeof asWritten !== 'number' && !misread) {
+    faults.push(...bodyDifferences(descriptor, asSent, asWritten))
+  }
   return faults
+}
+
+function other(transport: Transport): Transport {
+  return transport === 'multi-route' ? 'single-route' : 'multi-route'
 }
 
 /** What a verdict is about: the gateway's own request, or the caller's. */
 export const SENT = 'what was sent'
 export const WRITTEN = 'what was written'
 
-/** A recording goes through as it came. */
-function sentBodyIsJson({ sent }: Outcome): boolean {
-  return sent[0]?.headers.some(([name, value]) => name === 'content-type' && value === 'application/json') === true
+/** Not a recording, whose bytes may look like anything. */
+function bodyIsJson(one: Case): boolean {
+  return one.headers.some(([name, value]) => name.toLowerCase() === 'content-type' && /json/i.test(value))
 }
 
-/** How what the runtime resolved differs from what was decided. */
-export function differences(descriptor: RouteDescriptor, verdict: Verdict, what: typeof SENT | typeof WRITTEN): string[] {
+/**
+ * How what the runtime resolved differs from what was decided.
+ * @param misread true if V8 took a key of the body for another one (nodejs/node#63785): its thread is not the one written
+ */
+export function differences(
+  descriptor: RouteDescriptor,
+  verdict: Verdict,
+  what: typeof SENT | typeof WRITTEN,
+  misread = false,
+): string[] {
   const { route, ids } = descriptor
   if (typeof verdict === 'number') return [`${what}: decided ${route.id}, the runtime answers ${verdict}`]
   const faults: string[] = []
@@ -90,12 +124,11 @@ export function differences(descriptor: RouteDescriptor, verdict: Verdict, what:
     if (decided !== resolved) faults.push(`${what}: ${name} decided ${print(decided)}, resolved ${print(resolved)}`)
   }
   compare('the operation', route.id, verdict.route.method)
-  compare('the method', route.method, verdict.method)
+  if (verdict.method !== null) compare('the method', route.method, verdict.method)
   compare('the agent', ids.agentId, verdict.route.agentId)
   compare('the memory', ids.memoryId, verdict.route.memoryId)
   const { thread } = verdict
-  // The thread of a body that V8 misread is not the one that stands there (nodejs/node#63785).
-  if (!(what === WRITTEN && isMisread(verdict.body))) compare('the thread', ids.threadId, thread)
+  if (!misread) compare('the thread', ids.threadId, thread)
   if (typeof thread === 'string' && thread.startsWith(FOREIGN)) faults.push(`${what}: ${print(thread)} is somebody else's`)
   const named = descriptor.query.filter(([name]) => name === 'agentId')
   for (const [kind, id] of [...Object.entries(ids), ...named]) {
@@ -116,7 +149,7 @@ export function differences(descriptor: RouteDescriptor, verdict: Verdict, what:
 
 /** What is sent is what was written, as far as the route knows it. */
 function bodyDifferences({ route }: RouteDescriptor, asSent: Resolution, asWritten: Resolution): readonly string[] {
-  if (route.body.kind === 'none' || isMisread(asWritten.body)) return []
+  if (route.body.kind === 'none') return []
   const { keys } = route.body
   const strange = keysOf(asSent.body).filter((key) => !keys.includes(key))
   const changed = keys.filter(
@@ -136,8 +169,17 @@ function bodyDifferences({ route }: RouteDescriptor, asSent: Resolution, asWritt
   ]
 }
 
-function isMisread(body: unknown): boolean {
-  return keysOf(body).some((key) => key.includes('\\'))
+/** Looks for keys with a backslash in what the runtime's own JSON.parse makes of a body. */
+function isMisread(body: Buffer): boolean {
+  try {
+    return hasBackslashKey(JSON.parse(body.toString('utf8')))
+  } catch {
+    return false
+  }
+}
+
+function hasBackslashKey(value: unknown): boolean {
+  return keysOf(value).some((key) => key.includes('\\') || hasBackslashKey(memberOf(value, key)))
 }
 
 function keysOf(body: unknown): readonly string[] {

@@ -132,8 +132,7 @@ const BODIES: readonly Row[] = [
   [runOf('{"threadId":"t1","+AHQ-hreadId":"victim-1"}', { headers: [HOST, ['content-type', 'application/json; charset=utf-7']] }), 'media-type-unsupported', 'agent/run'],
   [runOf('{"threadId":"t1"}', { headers: [...JSON_LINES, ['content-encoding', 'gzip']] }), 'content-encoding-unsupported'],
   [runOf('{"threadId":"t1","method":"agent/run","params":{"agentId":"default"},"body":{"threadId":"victim-1"}}'), 'agent/run', 'agent/run'],
-  [{ target: BASE, method: 'POST', headers: JSON_LINES, body: '{"method":"info"}' }, 'info', null],
-  [{ target: BASE, method: 'POST', headers: JSON_LINES, body: '{"method":"agent/run","params":{"agentId":"default"},"body":{"threadId":"victim-1"}}' }, 'route-unknown', null],
+  [runOf('{"method":"agent/run","params":{"agentId":"default"},"body":{"threadId":"t1"}}', { target: `${BASE}/agent/default/stop/t1` }), 'agent/stop', 'agent/stop'],
   [{ target: `${BASE}/threads/t1/messages`, headers: JSON_LINES, body: '{"threadId":"victim-1"}' }, 'body-unexpected', 'threads/messages'],
 
   // What the runtime would put before the target is never the caller's.
@@ -147,7 +146,121 @@ const BODIES: readonly Row[] = [
   [{ target: `${BASE}/transcribe`, method: 'POST', headers: [HOST, ['content-type', 'Multipart/Form-Data; Boundary=b1']], body: '{"audio":"x"}' }, 'transcribe', 'transcribe'],
 ]
 
-for (const [what, rows] of Object.entries({ targets: TARGETS, bodies: BODIES })) {
+/** An envelope of these members, in their order, as a client sends it. */
+const envelopeOf = (method: string, params?: object, body?: unknown, more: Partial<Case> = {}): Row[0] =>
+  written(JSON.stringify({ method, params, body }), more)
+
+/** An envelope as text; a case has a character for each of its bytes. */
+const written = (text: string, more: Partial<Case> = {}): Row[0] => ({
+  ...RUN,
+  target: BASE,
+  body: Buffer.from(text).toString('latin1'),
+  ...more,
+})
+
+const tunnel = (path: string, httpMethod = 'GET', body?: unknown): Row[0] =>
+  envelopeOf('resource/request', { path, httpMethod }, body)
+
+const DEFAULT = { agentId: 'default' }
+const MINE = { threadId: 't1' }
+
+// prettier-ignore
+const ENVELOPES: readonly Row[] = [
+  [envelopeOf('info'), 'info', 'info'],
+  [envelopeOf('agent/run', DEFAULT, MINE), 'agent/run', 'agent/run'],
+  [envelopeOf('agent/connect', DEFAULT, MINE), 'agent/connect', 'agent/connect'],
+  [envelopeOf('agent/suggest', DEFAULT, MINE), 'agent/suggest', 'agent/suggest'],
+  [envelopeOf('agent/stop', { ...DEFAULT, ...MINE }), 'agent/stop', 'agent/stop'],
+  [envelopeOf('agent/stop', { ...DEFAULT, ...MINE }, { runId: 'r1' }), 'agent/stop', 'agent/stop'],
+  [envelopeOf('transcribe', undefined, { audio: 'GkU=', mimeType: 'audio/webm' }), 'transcribe', 'transcribe'],
+  [envelopeOf('inspector/metadata'), 'inspector/metadata', 'inspector/metadata'],
+  [envelopeOf('inspector/learning', { ...DEFAULT, skillsPage: 2, insightsPage: '3' }), 'inspector/learning', 'inspector/learning'],
+  [tunnel('/threads?agentId=default'), 'threads/list', 'threads/list'],
+  [tunnel('/threads/t1/messages'), 'threads/messages', 'threads/messages'],
+  [tunnel('/threads/t1', 'PATCH', { agentId: 'default', name: 'x' }), 'threads/update', 'threads/update'],
+  [tunnel('/threads/t1', 'DELETE', { agentId: 'default' }), 'threads/update', 'threads/update'],
+  [tunnel('/threads/clear', 'POST', {}), 'threads/clear', 'threads/clear'],
+  [tunnel('/memories/m1', 'DELETE'), 'memories/mutate', 'memories/mutate'],
+  [tunnel('/annotate', 'POST', { ...MINE, type: 'x' }), 'annotate', 'annotate'],
+
+  // Whose it is stands in the body, or in the params, as ever.
+  [envelopeOf('agent/run', DEFAULT, { threadId: 'victim-1' }), 'thread-foreign', 'agent/run'],
+  [envelopeOf('agent/run', { ...DEFAULT, threadId: 't1' }, { threadId: 'victim-1' }), 'thread-foreign', 'agent/run'],
+  [envelopeOf('agent/stop', { ...DEFAULT, threadId: 'victim-1' }, MINE), 'thread-foreign', 'agent/stop'],
+  [tunnel('/threads/victim-1/messages'), 'thread-foreign', 'threads/messages'],
+  [tunnel('/annotate', 'POST', { threadId: 'victim-1' }), 'thread-foreign', 'annotate'],
+
+  // A string is opened once more by the runtime, by whatever way it came.
+  [envelopeOf('agent/run', DEFAULT, JSON.stringify(MINE)), 'body-not-object', 'agent/run'],
+  [envelopeOf('agent/run', DEFAULT, '{"threadId":"victim-1"}'), 'body-not-object', 'agent/run'],
+  [envelopeOf('transcribe', undefined, '{"audio":"x"}'), 'body-not-object', 'transcribe'],
+  [tunnel('/annotate', 'POST', '{"threadId":"victim-1"}'), 'body-not-object', 'annotate'],
+  [envelopeOf('agent/run', DEFAULT, [MINE]), 'body-not-object', 'agent/run'],
+
+  // The path in the tunnel is read as the runtime reads one: as a URL, by its end.
+  [tunnel('/threads/t1/../victim-1/messages'), 'target-dot-segment', 'threads/messages'],
+  [tunnel('/threads/t1/%2e%2e/victim-1/messages'), 'target-dot-segment', 'threads/messages'],
+  [tunnel('/threads\\clear', 'POST'), 'target-character', 'threads/clear'],
+  [tunnel('/threads/clear#/messages', 'POST'), 'target-character', 'threads/clear'],
+  [tunnel('/junk/threads/victim-1/state'), 'route-unknown', 'threads/state'],
+  [tunnel(`${BASE}/threads/t1/state`), 'route-unknown', 'threads/state'],
+  [tunnel('/agent/default/threads/clear', 'POST'), 'route-unknown', 'threads/clear'],
+  [tunnel('//evil.example/threads/t1/state'), 'target-empty-segment', null],
+  [tunnel('/\\evil.example/threads/t1/state'), 'target-character', null],
+  [tunnel('/\t/copilotkit.resource/threads/victim-1/state'), 'target-character', 'threads/state'],
+  [tunnel('http://copilotkit.resource/threads/t1/state'), 'target-not-origin-form', null],
+  [tunnel('threads/t1/state'), 'target-not-origin-form', null],
+  [tunnel('/threads/a%2Fb/messages'), 'target-separator', 'threads/messages'],
+  [tunnel('/threads?agentId=default&agent%49d=remote'), 'query-name-repeated', 'threads/list'],
+  [tunnel('/threads/t1/messages', 'get'), 'method-not-allowed', 'threads/messages'],
+  [tunnel('/threads/clear', 'PO\u017fT'), 'method-not-allowed', 'threads/clear'],
+  [tunnel('/threads/clear'), 'method-not-allowed', null],
+
+  // What has a method of its own is not in the tunnel, and the other way round.
+  [tunnel('/agent/default/run', 'POST', MINE), 'route-unknown', null],
+  [tunnel('/info'), 'route-unknown', null],
+  [tunnel('/cpk-debug-events'), 'route-unknown', null],
+  [tunnel('/'), 'route-unknown', null],
+  [envelopeOf('threads/clear'), 'route-unknown', null],
+  [envelopeOf('cpk-debug-events'), 'route-unknown', null],
+
+  // Two of the same, or another spelling of one.
+  [written('{"method":"info","method":"resource/request","params":{"path":"/threads/clear","httpMethod":"POST"}}'), 'body-key-repeated', 'threads/clear'],
+  [written('{"method":"info","\\u006dethod":"inspector/metadata"}'), 'body-key-repeated', 'inspector/metadata'],
+  [written('{"method":"agent/run","params":{"agentId":"default"},"body":{"threadId":"t1"},"body":{"threadId":"victim-1"}}'), 'body-key-repeated', 'agent/run'],
+  [written('{"method":"agent/stop","params":{"agentId":"default","threadId":"t1","threadId":"victim-1"}}'), 'body-key-repeated', 'agent/stop'],
+  [written('{"method":"agent/run","params":{"__proto__":{"agentId":"default"}},"body":{"threadId":"t1"}}'), 'body-key-forbidden', null],
+  [written('{"method":["info"]}'), 'route-unknown', null],
+  [written('[{"method":"info"}]'), 'body-not-object', null],
+  [envelopeOf('INFO'), 'route-unknown', null],
+  [envelopeOf('info '), 'route-unknown', null],
+
+  // Ids have the same grammars, and params one form.
+  [envelopeOf('agent/run', { agentId: '__proto__' }, MINE), 'agent-id-invalid', 'agent/run'],
+  [envelopeOf('agent/run', { agentId: 'a/../b' }, MINE), 'agent-id-invalid', 'agent/run'],
+  [envelopeOf('agent/run', [DEFAULT], MINE), 'agent-id-invalid', null],
+  [envelopeOf('agent/run', undefined, MINE), 'agent-id-invalid', null],
+  [envelopeOf('agent/stop', { ...DEFAULT, threadId: ' t1' }), 'thread-id-invalid', 'agent/stop'],
+  [envelopeOf('agent/stop', { ...DEFAULT, threadId: ['t1'] }), 'thread-id-invalid', null],
+
+  // Nothing but a POST of JSON to the public path is an envelope.
+  [envelopeOf('info', undefined, undefined, { method: 'PATCH' }), 'route-unknown', null],
+  [envelopeOf('info', undefined, undefined, { target: `${BASE}/` }), 'target-empty-segment', 'info'],
+  [envelopeOf('info', undefined, undefined, { target: `${BASE}/x`, upstream: 'single-route' }), 'route-unknown', 'info'],
+  [envelopeOf('agent/run', DEFAULT, { threadId: 'victim-1' }, { target: `${BASE}/agent/default/run`, upstream: 'single-route' }), 'thread-id-invalid', 'agent/run'],
+  [envelopeOf('info', undefined, undefined, { headers: [HOST, ['content-type', 'text/plain; application/json']] }), 'route-unknown', 'info'],
+
+  // To an upstream of one route, or of many.
+  [{ target: `${BASE}/threads/t1/messages`, upstream: 'single-route' }, 'threads/messages', 'threads/messages'],
+  [{ target: `${BASE}/cpk-debug-events`, upstream: 'single-route' }, 'upstream-lacks-route', 'cpk-debug-events'],
+  [runOf('{"threadId":"t1","method":"info","params":{}}', { upstream: 'single-route' }), 'agent/run', 'agent/run'],
+  [{ ...envelopeOf('agent/run', DEFAULT, MINE), upstream: 'single-route' }, 'agent/run', 'agent/run'],
+  [{ ...tunnel('/threads/t1/messages'), upstream: 'single-route' }, 'threads/messages', 'threads/messages'],
+  [{ ...envelopeOf('info', undefined, undefined, { place: 'no base path', target: '/' }), upstream: 'single-route' }, 'info', 'info'],
+  [{ ...envelopeOf('info', undefined, undefined, { place: 'public path before no base path', target: '/chat' }), upstream: 'single-route' }, 'info', 'info'],
+]
+
+for (const [what, rows] of Object.entries({ targets: TARGETS, bodies: BODIES, envelopes: ENVELOPES })) {
   void test(`${what} with two readings`, async (t) => {
     t.teardown(hush())
     for (const adapter of ADAPTERS) {

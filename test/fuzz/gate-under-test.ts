@@ -7,6 +7,7 @@ import type { OwnerRecord, Rules } from '../../src/core/decide.ts'
 import type { User } from '../../src/core/principal.ts'
 import { refuse, type Reason } from '../../src/core/reasons.ts'
 import { ROUTE_IDS } from '../../src/core/routes.ts'
+import { assumedFacts, type Transport } from '../../src/core/transport.ts'
 import { makeCursorSeal } from '../../src/http/cursor.ts'
 import { makeForwarder, type Forwarder } from '../../src/http/forward.ts'
 import { makeGate } from '../../src/http/gate.ts'
@@ -94,9 +95,14 @@ const METRICS: Metrics = {
 
 /**
  * Makes a gateway at a place. It takes one request after the other.
+ * @param runtime what the upstream is known to be
  * @param unknown how the ids begin of threads that nobody owns; null for none
  */
-export function makeGateUnderTest(place: Place, unknown: string | null = UNKNOWN): (one: Case) => Promise<Outcome> {
+export function makeGateUnderTest(
+  place: Place,
+  runtime: Transport,
+  unknown: string | null = UNKNOWN,
+): (one: Case) => Promise<Outcome> {
   const store = makeStore(unknown)
   const { publicPath, basePath } = PLACES[place]
   let sent: Written[] = []
@@ -110,10 +116,12 @@ export function makeGateUnderTest(place: Place, unknown: string | null = UNKNOWN
   } as unknown as Upstream
   const headerRules = { server: { 'x-server': 'yes' }, forward: ['x-tenant'], forwardAuthorization: true }
   const log = makeLog('silent')
+  const transport = { current: () => assumedFacts(runtime), suspect: () => {} }
   const real = makeForwarder({
     upstream,
     basePath,
     headerRules,
+    transport,
     claims: { settle: async () => {} },
     streams: {} as OpenStreams,
     metrics: METRICS,
@@ -142,7 +150,7 @@ export function makeGateUnderTest(place: Place, unknown: string | null = UNKNOWN
     limits: LIMITS,
     budget: makeBudget(16 * LIMITS.runBody),
     store,
-    transport: { known: () => true, mode: () => 'sse' },
+    transport,
     headerRules,
     forwarder,
     list: makeThreadList({ store, scope: '', rules: RULES, facts, forwarder, seal: makeCursorSeal(new Uint8Array(32)) }),
@@ -150,6 +158,7 @@ export function makeGateUnderTest(place: Place, unknown: string | null = UNKNOWN
     onFault: (error) => {
       throw error
     },
+    onBridged: () => {},
     onHistoryUntold: () => {},
     onDropped: () => {},
     metrics: METRICS,

@@ -8,15 +8,16 @@ import type { Route } from '../../src/core/routes.ts'
 import { MAX_VALUES } from '../../src/core/json.ts'
 import { LIMITS } from './gate-under-test.ts'
 import { agentId, anyId } from './grammar-ids.ts'
+import { form } from './grammar-form.ts'
 
 /** Writes a body for a route: a character for each byte. */
 export type WriteBody = (route: Route) => string | null
 
-type Member = readonly [key: string, value: string]
-type MembersEdit = (members: readonly Member[]) => readonly Member[]
-type TextEdit = (text: string) => string
+export type Member = readonly [key: string, value: string]
+export type MembersEdit = (members: readonly Member[]) => readonly Member[]
+export type TextEdit = (text: string) => string
 
-const EVIL_VALUES = [
+export const EVIL_VALUES = [
   ...[
     'null',
     'true',
@@ -164,29 +165,47 @@ const value = fc.oneof(
   anyId.map((id) => JSON.stringify(id)),
 )
 
-const membersEdit: fc.Arbitrary<MembersEdit> = fc.oneof(
-  fc.tuple(key, value).map((member): MembersEdit => (members) => [...members, member]),
-  fc.tuple(key, value).map((member): MembersEdit => (members) => [member, ...members]),
-  key.map(
-    (other): MembersEdit =>
-      (members) =>
-        members.map(([name, part], at) => [at === 0 ? other : name, part]),
-  ),
-  value.map(
-    (other): MembersEdit =>
-      (members) =>
-        members.map(([name, part], at) => [name, at === 0 ? other : part]),
-  ),
-  fc.nat({ max: 9 }).map(
-    (index): MembersEdit =>
-      (members) =>
-        members.filter((_member, at) => at !== index % (members.length || 1)),
-  ),
-  fc.constant<MembersEdit>((members) => [...members, ...members]),
-  fc.constant<MembersEdit>((members) => [...members].reverse()),
-)
+// Mostly the first member: what it says matters most.
+const which = fc.constantFrom(0, 0, 0, 1, 2)
 
-const utf8 = (text: string): string => Buffer.from(text, 'utf8').toString('latin1')
+/**
+ * Edits of an object's members with these keys and values.
+ * @param none how often there are none, to one time that there are some
+ */
+export const membersEdits = (
+  key: fc.Arbitrary<string>,
+  value: fc.Arbitrary<string>,
+  none = 3,
+): fc.Arbitrary<readonly MembersEdit[]> => {
+  const one: fc.Arbitrary<MembersEdit> = fc.oneof(
+    fc.tuple(key, value).map((member): MembersEdit => (members) => [...members, member]),
+    fc.tuple(key, value).map((member): MembersEdit => (members) => [member, ...members]),
+    fc.tuple(which, key).map(
+      ([index, other]): MembersEdit =>
+        (members) =>
+          members.map(([name, part], at) => [at === index ? other : name, part]),
+    ),
+    fc.tuple(which, value).map(
+      ([index, other]): MembersEdit =>
+        (members) =>
+          members.map(([name, part], at) => [name, at === index ? other : part]),
+    ),
+    fc.nat({ max: 9 }).map(
+      (index): MembersEdit =>
+        (members) =>
+          members.filter((_member, at) => at !== index % (members.length || 1)),
+    ),
+    fc.constant<MembersEdit>((members) => [...members, ...members]),
+    fc.constant<MembersEdit>((members) => [...members].reverse()),
+  )
+  return fc.oneof(
+    { arbitrary: fc.constant<MembersEdit[]>([]), weight: none },
+    { arbitrary: fc.array(one, { minLength: 1, maxLength: 3 }), weight: 1 },
+  )
+}
+
+/** The bytes of a text, a character for each. */
+export const utf8 = (text: string): string => Buffer.from(text, 'utf8').toString('latin1')
 const utf16 = (text: string): string => Buffer.from(text, 'utf16le').toString('latin1')
 const utf32 = (text: string): string => [...text].map((one) => `${one}\0\0\0`).join('')
 
@@ -226,16 +245,15 @@ const textEdit: fc.Arbitrary<TextEdit> = fc.constantFrom<TextEdit[]>(
   (text) => text.replace(/\}$/, ',"n":[1e400]}'),
 )
 
-const members = fc.oneof(
-  { arbitrary: fc.constant<MembersEdit[]>([]), weight: 3 },
-  { arbitrary: fc.array(membersEdit, { minLength: 1, maxLength: 3 }), weight: 1 },
-)
-const texts = fc.oneof(
+const members = membersEdits(key, value)
+/** Edits of a text: mostly none. */
+export const texts = fc.oneof(
   { arbitrary: fc.constant<TextEdit[]>([]), weight: 9 },
   { arbitrary: fc.array(textEdit, { minLength: 1, maxLength: 2 }), weight: 1 },
 )
 
-function jsonText(own: readonly Member[], changes: readonly MembersEdit[]): string {
+/** Writes an object of its members, changed. */
+export function jsonText(own: readonly Member[], changes: readonly MembersEdit[]): string {
   return `{${changes
     .reduce((all, change) => change(all), own)
     .map((member) => member.join(':'))
@@ -252,12 +270,6 @@ const json: fc.Arbitrary<WriteBody> = fc.record({ values, members, texts }).map(
   )
   return parts.texts.reduce((bytes, change) => change(bytes), text)
 })
-
-const recording: fc.Arbitrary<WriteBody> = fc.constantFrom('b1', 'b 1', 'x').map(
-  (boundary): WriteBody =>
-    () =>
-      `--${boundary}\r\nContent-Disposition: form-data; name="audio"; filename="a.webm"\r\nContent-Type: audio/webm\r\n\r\n\x1a\x45\r\n--${boundary}--\r\n`,
-)
 
 const infoQuestion: fc.Arbitrary<WriteBody> = fc
   .constantFrom(
@@ -290,10 +302,10 @@ const none: fc.Arbitrary<WriteBody> = fc.constant<WriteBody>(() => null)
 
 /** A body as the route takes it, mostly. */
 export const fittingBody: fc.Arbitrary<WriteBody> = fc
-  .record({ json, recording, none, given: fc.boolean() })
+  .record({ json, form, none, given: fc.boolean() })
   .map((parts): WriteBody => (route) => {
     if (route.body.kind === 'none') return null
-    if (route.body.kind === 'recording' && parts.given) return parts.recording(route)
+    if (route.body.kind === 'recording' && parts.given) return parts.form
     return route.body.kind === 'json' && route.body.optional === true && parts.given ? null : parts.json(route)
   })
 
@@ -301,7 +313,14 @@ export const fittingBody: fc.Arbitrary<WriteBody> = fc
 export const anyBody: fc.Arbitrary<WriteBody> = fc.oneof(
   { arbitrary: json, weight: 20 },
   { arbitrary: none, weight: 10 },
-  { arbitrary: recording, weight: 6 },
+  {
+    arbitrary: form.map(
+      (text): WriteBody =>
+        () =>
+          text,
+    ),
+    weight: 6,
+  },
   { arbitrary: infoQuestion, weight: 10 },
   { arbitrary: misread, weight: 6 },
 )

@@ -17,7 +17,7 @@ const jsonTypes = ['application/json', 'application/json; charset=utf-8', 'appli
 const oddTypes = [
   'application/json; charset=utf-16', 'application/json; charset=utf-16le', 'application/json; charset=utf-7', 'application/json; charset=iso-8859-1', 'application/json; charset=utf-8; charset=utf-7',
   'application/json; charset', 'application/json; x=y', 'application/json;', 'application/json, text/plain', 'application/vnd.api+json', 'application/jsonp', 'application/jsonx', 'text/json', 'text/plain', 'text/plain; application/json', '',
-  'application/x-www-form-urlencoded', 'application/octet-stream', 'multipart/form-data', 'multipart/form-data; boundary=b1', 'multipart/form-data; boundary="b 1"', 'multipart/form-data; boundary=application/json', 'multipart/form-data; boundary="a;b"',
+  'application/x-www-form-urlencoded', 'application/octet-stream', 'multipart/form-data', 'multipart/form-data; boundary=b1', 'multipart/form-data; boundary="b 1"', 'multipart/form-data; boundary=application/json', 'multipart/form-data; boundary="application/json"', 'multipart/form-data; boundary="a;b"',
   'multipart/form-data; boundary=b1; charset=utf-16', 'multipart/mixed; boundary=b1', 'Multipart/Form-Data; Boundary=b1', 'application/json; boundary=b1',
 ]
 // prettier-ignore

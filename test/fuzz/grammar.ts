@@ -1,11 +1,15 @@
 /**
- * The grammar of cases: a route of the real runtime, spelled as it should be or not, with the method, header lines and
- * body that belong to it or not. Without chains, so that a counter-example shrinks part by part.
+ * The grammar of cases: a route of the real runtime, spelled as it should be or not - as a path or as an envelope - with
+ * the method, header lines and body that belong to it or not. Without chains, so that a counter-example shrinks part by
+ * part.
  */
 import fc from 'fast-check'
 import { ROUTES, type Route } from '../../src/core/routes.ts'
+import { TRANSPORTS, type Transport } from '../../src/core/transport.ts'
 import { ADAPTERS, PLACES, type Adapter, type Case, type Place } from './case.ts'
 import { anyBody, fittingBody, hugeBody } from './grammar-body.ts'
+import { envelope, envelopeTarget } from './grammar-envelope.ts'
+import { isForm } from './grammar-form.ts'
 import { LISTED_ORIGIN } from './gate-under-test.ts'
 import { HOST, jsonType, linesEdits, recordingType, type Line } from './grammar-headers.ts'
 import { spelling } from './grammar-target.ts'
@@ -36,49 +40,85 @@ const preflight: fc.Arbitrary<readonly Line[] | null> = fc.oneof(
   },
 )
 
+const body = fc.oneof(
+  { arbitrary: fittingBody, weight: 280 },
+  { arbitrary: anyBody, weight: 20 },
+  { arbitrary: hugeBody, weight: 3 },
+)
+
+/** The parts that a request has whatever the transport. */
+const common = {
+  route,
+  body,
+  jsonType,
+  linesEdits,
+  preflight,
+  chunked: fc.oneof({ arbitrary: fc.constant(false), weight: 5 }, { arbitrary: fc.constant(true), weight: 1 }),
+  httpVersion: fc.oneof(
+    { arbitrary: fc.constant('1.1' as const), weight: 30 },
+    { arbitrary: fc.constant('1.0' as const), weight: 1 },
+    { arbitrary: fc.constantFrom('0.9' as const, '2.0' as const), weight: 1 },
+  ),
+}
+
+/** Requests whose path says what they are about. */
+const outer = fc
+  .record({ ...common, method, spelling, recordingType })
+  .map((parts) => (at: Pick<Case, 'adapter' | 'place' | 'upstream'>): Case => {
+    const { route } = parts
+    const body = parts.body(route)
+    const type = isForm(body) ? parts.recordingType : parts.jsonType
+    // The client names the type also where it sends nothing (contract §4, stop).
+    const lines: readonly Line[] = body === null && route.body.kind === 'none' ? [HOST] : [HOST, ['content-type', type]]
+    return {
+      ...at,
+      method: parts.preflight === null ? parts.method(route) : 'OPTIONS',
+      target: parts.spelling(route, PLACES[at.place].publicPath),
+      httpVersion: parts.httpVersion,
+      headers: parts.linesEdits.reduce<readonly Line[]>((all, change) => change(all), [...lines, ...(parts.preflight ?? [])]),
+      body,
+      chunked: parts.chunked && body !== null,
+    }
+  })
+
+const envelopeMethod = fc.oneof(
+  { arbitrary: fc.constant('POST'), weight: 20 },
+  { arbitrary: fc.constantFrom(...methods), weight: 1 },
+)
+
+/** Requests whose envelope says it. */
+const enveloped = fc
+  .record({ ...common, method: envelopeMethod, envelope, target: envelopeTarget })
+  .map((parts) => (at: Pick<Case, 'adapter' | 'place' | 'upstream'>): Case => {
+    const lines: readonly Line[] = [HOST, ['content-type', parts.jsonType], ...(parts.preflight ?? [])]
+    return {
+      ...at,
+      method: parts.preflight === null ? parts.method : 'OPTIONS',
+      target: parts.target(PLACES[at.place].publicPath),
+      httpVersion: parts.httpVersion,
+      headers: parts.linesEdits.reduce((all, change) => change(all), lines),
+      body: parts.envelope(parts.route, parts.body(parts.route)),
+      chunked: parts.chunked,
+    }
+  })
+
 /** Requests to runtimes that are mounted in these ways. */
-export function casesFor(adapters: readonly Adapter[], places: readonly Place[]): fc.Arbitrary<Case> {
+export function casesFor(
+  adapters: readonly Adapter[],
+  places: readonly Place[],
+  upstreams: readonly Transport[],
+): fc.Arbitrary<Case> {
   return fc
     .record({
-      adapter: fc.constantFrom(...adapters),
-      place: fc.constantFrom(...places),
-      route,
-      method,
-      spelling,
-      body: fc.oneof(
-        { arbitrary: fittingBody, weight: 280 },
-        { arbitrary: anyBody, weight: 20 },
-        { arbitrary: hugeBody, weight: 3 },
-      ),
-      jsonType,
-      recordingType,
-      linesEdits,
-      preflight,
-      chunked: fc.oneof({ arbitrary: fc.constant(false), weight: 5 }, { arbitrary: fc.constant(true), weight: 1 }),
-      httpVersion: fc.oneof(
-        { arbitrary: fc.constant('1.1' as const), weight: 30 },
-        { arbitrary: fc.constant('1.0' as const), weight: 1 },
-        { arbitrary: fc.constantFrom('0.9' as const, '2.0' as const), weight: 1 },
-      ),
+      at: fc.record({
+        adapter: fc.constantFrom(...adapters),
+        place: fc.constantFrom(...places),
+        upstream: fc.constantFrom(...upstreams),
+      }),
+      write: fc.oneof(outer, enveloped),
     })
-    .map((parts): Case => {
-      const { route } = parts
-      const body = parts.body(route)
-      const type = body?.startsWith('--') === true ? parts.recordingType : parts.jsonType
-      // The client names the type also where it sends nothing (contract §4, stop).
-      const lines: readonly Line[] = body === null && route.body.kind === 'none' ? [HOST] : [HOST, ['content-type', type]]
-      return {
-        adapter: parts.adapter,
-        place: parts.place,
-        method: parts.preflight === null ? parts.method(route) : 'OPTIONS',
-        target: parts.spelling(route, PLACES[parts.place].publicPath),
-        httpVersion: parts.httpVersion,
-        headers: parts.linesEdits.reduce<readonly Line[]>((all, change) => change(all), [...lines, ...(parts.preflight ?? [])]),
-        body,
-        chunked: parts.chunked && body !== null,
-      }
-    })
+    .map(({ at, write }) => write(at))
 }
 
 /** Any request to any of them. */
-export const anyCase = casesFor(ADAPTERS, Object.keys(PLACES) as Place[])
+export const anyCase = casesFor(ADAPTERS, Object.keys(PLACES) as Place[], TRANSPORTS)

@@ -11,26 +11,32 @@ import { ROUTE_IDS } from '../../src/core/routes.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { firstAnswer } from '../support/raw.ts'
 import { makeSigner } from '../support/tokens.ts'
-import { headerPairs, PLACES, type Adapter, type Case, type Place } from './case.ts'
+import type { Transport } from '../../src/core/transport.ts'
+import { caseOf, headerPairs, pairOf, PLACES, type Adapter, type Case, type Place } from './case.ts'
 import { differences, SENT, type Finding } from './differential.ts'
 import { FOREIGN, LIMITS, LISTED_ORIGIN, makeGateUnderTest, type Outcome } from './gate-under-test.ts'
 import { casesFor } from './grammar.ts'
-import { mountRuntime, type Verdict } from './judge.ts'
+import { hush, mountRuntime, type Verdict } from './judge.ts'
 
 /** Gateway and runtime, listening. */
 export interface Wire {
-  readonly adapter: Adapter
-  readonly place: Place
   readonly examine: (one: Case) => Promise<Finding>
   readonly close: () => Promise<void>
 }
 
-/** How the runtime is mounted in the pairs that are started. */
-export const PAIRS: readonly (readonly [Adapter, Place])[] = [
-  ['node', 'base path'],
-  ['node', 'public path before no base path'],
-  ['express', 'no base path'],
-  ['express with a JSON parser', 'base path'],
+/** How a runtime is mounted. */
+export type WireMount = readonly [adapter: Adapter, place: Place, upstream: Transport]
+
+/** How those are mounted that are started. */
+export const MOUNTS: readonly WireMount[] = [
+  ['node', 'base path', 'multi-route'],
+  ['node', 'public path before no base path', 'multi-route'],
+  ['express', 'no base path', 'multi-route'],
+  ['express with a JSON parser', 'base path', 'multi-route'],
+  ['node', 'base path', 'single-route'],
+  ['node', 'no base path', 'single-route'],
+  ['express', 'public path before no base path', 'single-route'],
+  ['express with a JSON parser', 'base path', 'single-route'],
 ]
 
 const ABOUT_THREADS = ['agent/run', 'agent/connect', 'agent/suggest']
@@ -77,17 +83,19 @@ const OWNED = [
 const NOT_OWNED = [`${FOREIGN}-1`, `${FOREIGN}-2`]
 
 /** Requests for one runtime. A target may end the request line early: what is left of the line is then a header. */
-export function wireCases(adapter: Adapter, place: Place): fc.Arbitrary<Case> {
-  return casesFor([adapter], [place])
+export function wireCases([adapter, place, upstream]: WireMount): fc.Arbitrary<Case> {
+  return casesFor([adapter], [place], [upstream])
 }
 
 /** Starts a runtime and a gateway before it. */
-export async function startWire(adapter: Adapter, place: Place): Promise<Wire> {
+export async function startWire([adapter, place, upstream]: WireMount): Promise<Wire> {
   const { basePath, publicPath } = PLACES[place]
-  const model = makeGateUnderTest(place, null)
+  const model = makeGateUnderTest(place, upstream, null)
+  // The runtime tells of each question of the gateway's own that it can't read.
+  const speak = hush()
   let arrived = 0
   let resolution: Verdict | undefined
-  const listener = mountRuntime(adapter, place, (found, request) => {
+  const listener = mountRuntime({ adapter, transport: upstream, basePath }, (found, request) => {
     if (request.headers.has('x-request-id')) resolution = found
   })
   const server = createServer((request, response) => {
@@ -105,7 +113,7 @@ export async function startWire(adapter: Adapter, place: Place): Promise<Wire> {
         url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
         basePath: basePath === '' ? '/' : basePath,
         publicPath: publicPath === '' ? '/' : publicPath,
-        transport: 'multi-route',
+        transport: upstream,
         headers: { 'x-server': 'yes' },
       },
       forwardHeaders: ['x-tenant'],
@@ -129,12 +137,10 @@ export async function startWire(adapter: Adapter, place: Place): Promise<Wire> {
     [alice, OWNED],
     [bob, NOT_OWNED],
   ] as const) {
-    for (const id of ids) await ask(claimOf(id, token, adapter, place))
+    for (const id of ids) await ask(claimOf(id, token, place))
   }
 
   return {
-    adapter,
-    place,
     async examine(one) {
       const withToken = {
         ...one,
@@ -151,6 +157,7 @@ export async function startWire(adapter: Adapter, place: Place): Promise<Wire> {
           : expected.reason === 'permitted'
             ? `answered ${answer.status}`
             : expected.reason,
+        pair: pairOf(withToken),
         permitted: served,
         asWritten: undefined,
         faults: faultsOf(expected, answer),
@@ -161,6 +168,7 @@ export async function startWire(adapter: Adapter, place: Place): Promise<Wire> {
       signer.remove()
       server.closeAllConnections()
       server.close()
+      speak()
     },
   }
 }
@@ -186,21 +194,18 @@ function faultsOf(
     : [`permitted, but the upstream saw nothing, and the answer is ${status}`]
 }
 
-function claimOf(threadId: string, token: string, adapter: Adapter, place: Place): Case {
-  return {
-    adapter,
+function claimOf(threadId: string, token: string, place: Place): Case {
+  return caseOf({
     place,
     method: 'POST',
     target: `${PLACES[place].publicPath}/agent/default/run`,
-    httpVersion: '1.1',
     headers: [
       ['host', 'gateway.example'],
       ['content-type', 'application/json'],
       ['authorization', `Bearer ${token}`],
     ],
     body: JSON.stringify({ threadId, runId: 'r', messages: [], tools: [], context: [] }),
-    chunked: false,
-  }
+  })
 }
 
 /** The request as bytes, complete whatever its headers say, so that nobody waits for more of it. */

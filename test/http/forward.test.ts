@@ -5,6 +5,7 @@ import { test } from 'tap'
 import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
 import { decide, type Permit } from '../../src/core/decide.ts'
 import { EVERYBODY } from '../../src/core/principal.ts'
+import { assumedFacts } from '../../src/core/transport.ts'
 import { refuse } from '../../src/core/reasons.ts'
 import type { Exchange } from '../../src/http/exchange.ts'
 import { makeForwarder } from '../../src/http/forward.ts'
@@ -33,12 +34,20 @@ function forwarding() {
     upstream,
     basePath: '/base',
     headerRules: { server: {}, forward: [], forwardAuthorization: true },
+    transport: { suspect: () => {} },
     claims: { settle: async () => {} } satisfies Claims,
     streams: {} as OpenStreams,
     metrics: { upstreamFailed: (reason: string) => counted.push(reason) } as unknown as Metrics,
     log: makeLog('info', { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) }),
   })
-  const exchange = { id: 'id-1', lines: new Map(), answerHeaders: {}, reason: 'permitted' } as unknown as Exchange
+  const upstreamIs = assumedFacts('multi-route')
+  const exchange = {
+    id: 'id-1',
+    upstream: upstreamIs,
+    lines: new Map(),
+    answerHeaders: {},
+    reason: 'permitted',
+  } as unknown as Exchange
   return { forwarder, exchange, sent, counted, lines }
 }
 

@@ -4,6 +4,7 @@ import type { Principal } from '../../src/core/principal.ts'
 import { refuse } from '../../src/core/reasons.ts'
 import { makeGate, type GateParts } from '../../src/http/gate.ts'
 import type { Answer } from '../../src/http/answer.ts'
+import { assumedFacts } from '../../src/core/transport.ts'
 import { makeBudget } from '../../src/http/request-body.ts'
 import { StoreUnavailable, type OwnershipStore } from '../../src/store/port.ts'
 import { incoming, outgoing } from '../fuzz/message.ts'
@@ -55,11 +56,12 @@ function parts(told: Told, more: Partial<GateParts> & { readonly storing?: Parti
     limits: { body: 10_000, runBody: 10_000 },
     budget: makeBudget(10_000),
     store,
-    transport: { known: () => true, mode: () => 'sse' },
+    transport: { current: () => assumedFacts('multi-route'), suspect: () => {} },
     headerRules: { server: {}, forward: [], forwardAuthorization: true },
     forwarder,
-    list: async () => ({ outcome: 'listed', body: '' }),
+    list: async () => ({ outcome: 'rewritten', body: '' }),
     askHistory: async () => 'none',
+    onBridged: () => told.push(['bridged']),
     onHistoryUntold: () => told.push(['historyUntold']),
     onFault: (...what) => told.push(['fault', ...what]),
     onDropped: () => {},

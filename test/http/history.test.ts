@@ -1,6 +1,7 @@
 /** What the upstream's answers say of a thread that nobody owns, status by status: only two that are empty are no history. */
 import { Readable } from 'node:stream'
 import { test } from 'tap'
+import { assumedFacts } from '../../src/core/transport.ts'
 import { makeAskHistory } from '../../src/http/history.ts'
 import type { Upstream } from '../../src/http/upstream.ts'
 
@@ -22,7 +23,7 @@ async function asked(...said: Said[]) {
       return { outcome: 'answered', status, headers: {}, body }
     },
   } as unknown as Upstream
-  const history = await makeAskHistory(upstream, '/base')('t1', {}, new AbortController().signal)
+  const history = await makeAskHistory(upstream, '/base')(assumedFacts('multi-route'), 't1', {}, new AbortController().signal)
   return { history: typeof history === 'string' ? history : history.reason, bodies, targets }
 }
 

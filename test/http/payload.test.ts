@@ -4,8 +4,9 @@ import { Readable } from 'node:stream'
 import { test } from 'tap'
 import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
 import { headerLines } from '../../src/core/headers.ts'
+import { assumedFacts } from '../../src/core/transport.ts'
 import { readPayload, type PayloadParts } from '../../src/http/payload.ts'
-import { makeBudget } from '../../src/http/request-body.ts'
+import { makeBudget, type ArrivingBody } from '../../src/http/request-body.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
 
 const INFO = classify('GET', ['info'], new Map()) as RouteDescriptor
@@ -29,19 +30,17 @@ function parts(more: Partial<PayloadParts> = {}): PayloadParts {
 }
 
 const read = (given: PayloadParts, descriptor: RouteDescriptor, raw: readonly string[], body: string) =>
-  readPayload(
-    given,
-    descriptor,
-    descriptor === INFO && body !== '',
-    Readable.from(body === '' ? [] : [Buffer.from(body)]) as unknown as IncomingMessage,
-    headerLines(raw),
-    () => {},
-  )
+  readPayload(given, descriptor, assumedFacts('multi-route'), arriving(raw, body))
+
+const arriving = (raw: readonly string[], body: string): ArrivingBody => ({
+  message: Readable.from(body === '' ? [] : [Buffer.from(body)]) as unknown as IncomingMessage,
+  lines: headerLines(raw),
+  onWanted: () => {},
+})
 
 void test('what was read says so, and what it is', async (t) => {
   for (const [descriptor, raw, body, payload] of [
     [INFO, [], '', { kind: 'none' }],
-    [INFO, JSON_TYPE, '{"method":"info"}', { kind: 'none' }],
     [STOP, [], '', { kind: 'none' }],
     [STOP, JSON_TYPE, '', { kind: 'none' }],
     [STOP, JSON_TYPE, '{"runId":"r"}', { kind: 'json', bytes: Buffer.from('{"runId":"r"}'), name: undefined }],

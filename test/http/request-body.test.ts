@@ -17,7 +17,7 @@ const CHUNKED = headerLines(['transfer-encoding', 'chunked'])
 
 /** Holds a body of at most 10 bytes. */
 const hold = (message: IncomingMessage, budget: BodyBudget, take: (bytes: Buffer) => Refusal | null = () => null) =>
-  holdBody(message, CHUNKED, 10, budget, () => {}, take)
+  holdBody({ message, lines: CHUNKED, onWanted: () => {} }, 10, budget, take)
 
 void test('a body is held from its first byte until it is released, and given back once', async (t) => {
   const { source, message } = begun()

@@ -1,4 +1,4 @@
-/** Until the upstream has shown that it is multi-route nothing is forwarded: a single-route one takes an envelope on any path. */
+/** Until the upstream has shown which transport it speaks nothing is forwarded, unless the configuration names it. */
 import { test } from 'tap'
 import { call, codeOf, runInput } from '../support/client.ts'
 import { gateBefore, type Gated } from '../support/gated.ts'
@@ -60,8 +60,8 @@ void test('what is pending says what to do', async (t) => {
   for (const [status, advice] of [
     [401, /name upstream\.transport, or give upstream\.headers a credential/],
     [403, /name upstream\.transport/],
-    [404, /single-route upstream.*basePath/],
-    [405, /single-route/],
+    [404, /GET .*\/info answered 404, POST .* answered 404: neither .* upstream\.basePath/],
+    [405, /neither a multi-route nor a single-route runtime/],
   ] as const) {
     const { gateway } = await asked(t, json({}, status))
     const { pending } = (await call(`${gateway.healthUrl}/readyz`)).json as { pending: Record<string, string> }

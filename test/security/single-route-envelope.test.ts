@@ -1,8 +1,8 @@
 /**
  * The runtime's other transport: one POST with `{"method", "params", "body"}`, taken on any path below the base, with a
- * generic tunnel to every thread (`resource/request`) and a body that may be JSON in a string (contract §1.3). Before a
- * runtime of that kind the path says one thing and the body does another. `method` and `params` at the top of a body reach
- * nothing, on no path; the one envelope that is answered is the question for /info, and it goes on as GET /info.
+ * generic tunnel to every thread (`resource/request`) and a body that may be JSON in a string (contract §1.3). An envelope is
+ * what it says, wherever it goes; it is read on the base path alone, and `method` and `params` at the top of any other body
+ * reach nothing.
  */
 import { test } from 'tap'
 import { call, runInput } from '../support/client.ts'
@@ -17,33 +17,93 @@ const tunnel = (path: string, httpMethod = 'GET', body?: unknown) => ({
   ...(body === undefined ? {} : { body }),
 })
 
-/** Everything that the envelope can ask for, aimed at the thread `foreign`. */
-const ENVELOPES: Record<string, object> = {
-  'agent/run': { method: 'agent/run', params: { agentId: 'default' }, body: runInput('foreign') },
-  'agent/connect': { method: 'agent/connect', params: { agentId: 'default' }, body: runInput('foreign') },
-  'agent/suggest': { method: 'agent/suggest', params: { agentId: 'default' }, body: runInput('foreign') },
-  'agent/run with its body in a string': {
-    method: 'agent/run',
-    params: { agentId: 'default' },
-    body: JSON.stringify(runInput('foreign')),
-  },
-  'agent/stop': { method: 'agent/stop', params: { agentId: 'default', threadId: 'foreign' }, body: {} },
-  transcribe: { method: 'transcribe', body: { audio: 'AAAA', mimeType: 'audio/webm' } },
-  'inspector/metadata': { method: 'inspector/metadata' },
-  'inspector/learning': { method: 'inspector/learning', params: { agentId: 'default' } },
-  'the tunnel to messages': tunnel('/threads/foreign/messages'),
-  'the tunnel to state': tunnel('/junk/threads/foreign/state'),
-  'the tunnel through dot segments': tunnel('/threads/mine/../foreign/events'),
-  'the tunnel to the list': tunnel('/threads?limit=100'),
-  'the tunnel to clear': tunnel('/threads/clear', 'POST', {}),
-  'the tunnel to delete': tunnel('/threads/foreign', 'DELETE'),
-  'the tunnel to annotate': tunnel('/annotate', 'POST', { threadId: 'foreign', type: 'x', payload: {} }),
-  'the tunnel to memories': tunnel('/memories', 'GET'),
-  'a method in other letters': { method: 'INFO' },
-  'a method with a space': { method: ' info' },
-  'info in a list': { method: ['info'] },
-  'info as an object': { method: { toString: 'info' } },
-  'no method': { params: {}, body: {} },
+const agent = (method: string, body: unknown, more: object = {}) => ({ method, params: { agentId: 'default', ...more }, body })
+
+const FOREIGN = [403, 'not-owner'] as const
+const HIDDEN = [404, 'not-found'] as const
+const NOT_ALLOWED = [403, 'not-allowed'] as const
+const NONE = [404, 'not-found'] as const
+const TARGET = [400, 'target-malformed'] as const
+const BODY = [400, 'body-malformed'] as const
+
+/** Everything that an envelope can ask for, aimed at the thread `foreign`, and what alice gets. */
+const ENVELOPES: Record<string, readonly [envelope: object, answer: readonly [number, string]]> = {
+  'agent/run': [agent('agent/run', runInput('foreign')), FOREIGN],
+  'agent/connect': [agent('agent/connect', runInput('foreign')), FOREIGN],
+  'agent/suggest': [agent('agent/suggest', runInput('foreign')), FOREIGN],
+  'agent/run with an own thread in its params': [agent('agent/run', runInput('foreign'), { threadId: 'mine' }), FOREIGN],
+  'agent/run with an own thread beside it': [{ ...agent('agent/run', runInput('foreign')), ids: { threadId: 'mine' } }, FOREIGN],
+  'agent/run with its body in a string': [agent('agent/run', JSON.stringify(runInput('foreign'))), BODY],
+  'agent/run with its body in two strings': [agent('agent/run', JSON.stringify(JSON.stringify(runInput('foreign')))), BODY],
+  'agent/run with an own body in a string': [agent('agent/run', JSON.stringify(runInput('mine'))), BODY],
+  'agent/run with its body in a list': [agent('agent/run', [runInput('foreign')]), BODY],
+  'agent/run with an envelope for a body': [
+    agent('agent/run', agent('agent/run', runInput('foreign'))),
+    [400, 'thread-id-invalid'],
+  ],
+  'agent/run without a body': [{ method: 'agent/run', params: { agentId: 'default' } }, BODY],
+  'agent/run without params': [{ method: 'agent/run', body: runInput('mine') }, [400, 'agent-id-invalid']],
+  'agent/run with params in a string': [
+    { method: 'agent/run', params: '{"agentId":"default"}', body: runInput('mine') },
+    [400, 'agent-id-invalid'],
+  ],
+  'agent/run of an agent that is a path': [
+    agent('agent/run', runInput('mine'), { agentId: 'x/../../threads' }),
+    [400, 'agent-id-invalid'],
+  ],
+  'agent/stop': [agent('agent/stop', {}, { threadId: 'foreign' }), FOREIGN],
+  'agent/stop with an own thread in its body': [agent('agent/stop', { threadId: 'mine' }, { threadId: 'foreign' }), FOREIGN],
+  'agent/stop of two threads': [agent('agent/stop', {}, { threadId: ['mine', 'foreign'] }), [400, 'thread-id-invalid']],
+  'inspector/metadata': [{ method: 'inspector/metadata' }, NOT_ALLOWED],
+  'inspector/learning': [{ method: 'inspector/learning', params: { agentId: 'default' } }, NOT_ALLOWED],
+  'the debug feed': [{ method: 'cpk-debug-events' }, NONE],
+  'the tunnel to messages': [tunnel('/threads/foreign/messages'), FOREIGN],
+  'the tunnel to events': [tunnel('/threads/foreign/events'), HIDDEN],
+  'the tunnel behind something': [tunnel('/junk/threads/foreign/state'), NONE],
+  'the tunnel through dot segments': [tunnel('/threads/mine/../foreign/messages'), TARGET],
+  'the tunnel through encoded dot segments': [tunnel('/threads/mine/%2e%2e/foreign/messages'), TARGET],
+  'the tunnel through backslashes': [tunnel('/threads\\foreign\\messages'), TARGET],
+  'the tunnel to another host': [tunnel('//evil/threads/foreign/messages'), TARGET],
+  'the tunnel to another host by a backslash': [tunnel('/\\evil/threads/foreign/messages'), TARGET],
+  'the tunnel to an address': [tunnel('http://copilotkit.resource/threads/foreign/messages'), TARGET],
+  'the tunnel without a slash': [tunnel('threads/foreign/messages'), TARGET],
+  'the tunnel with a fragment': [tunnel('/threads/foreign/messages#/threads/mine/messages'), TARGET],
+  'the tunnel with a slash at its end': [tunnel('/threads/foreign/messages/'), TARGET],
+  'the tunnel with an encoded slash': [tunnel('/threads/mine%2F..%2Fforeign/messages'), TARGET],
+  'the tunnel with a tab': [tunnel('/threads/fore\tign/messages'), TARGET],
+  'the tunnel with letters that stand encoded': [tunnel('/threads/%66oreign/messages'), TARGET],
+  'the tunnel with a query twice': [tunnel('/threads?limit=1&limit=2'), TARGET],
+  'the tunnel with no path': [{ method: 'resource/request', params: { httpMethod: 'GET' } }, TARGET],
+  'the tunnel with a path that is a list': [
+    { method: 'resource/request', params: { path: ['/threads'], httpMethod: 'GET' } },
+    TARGET,
+  ],
+  'the tunnel to nothing': [tunnel('/'), NONE],
+  'the tunnel to agents': [tunnel('/agent/default/run', 'POST', runInput('mine')), NONE],
+  'the tunnel to the debug feed': [tunnel('/cpk-debug-events'), NONE],
+  'the tunnel to info': [tunnel('/info'), NONE],
+  'the tunnel to transcribe': [tunnel('/transcribe', 'POST', { audio: 'AAAA' }), NONE],
+  'the tunnel to the inspector': [tunnel('/inspector-metadata'), NONE],
+  'the tunnel to clear': [tunnel('/threads/clear', 'POST', {}), NOT_ALLOWED],
+  'the tunnel to delete': [tunnel('/threads/foreign', 'DELETE'), FOREIGN],
+  'the tunnel with no method': [{ method: 'resource/request', params: { path: '/threads' } }, [405, 'method-not-allowed']],
+  'the tunnel with another method': [tunnel('/threads/mine/messages', 'POST'), [405, 'method-not-allowed']],
+  'the tunnel with a method in other letters': [tunnel('/threads/mine', 'delete'), [405, 'method-not-allowed']],
+  'the tunnel with a blank in its method': [tunnel('/threads/mine', 'DELETE '), [405, 'method-not-allowed']],
+  'the tunnel with two methods': [tunnel('/threads/mine', ['PATCH', 'DELETE'] as never), [405, 'method-not-allowed']],
+  'the tunnel to annotate': [tunnel('/annotate', 'POST', { threadId: 'foreign', type: 'x', payload: {} }), FOREIGN],
+  'the tunnel to annotate with its body in a string': [
+    tunnel('/annotate', 'POST', JSON.stringify({ threadId: 'foreign', type: 'x', payload: {} })),
+    BODY,
+  ],
+  'the tunnel to memories': [tunnel('/memories', 'GET'), NOT_ALLOWED],
+  'a tunnel in a tunnel': [tunnel('/', 'POST', tunnel('/threads/foreign/messages')), NONE],
+  'a method in other letters': [{ method: 'INFO' }, NONE],
+  'a method with a space': [{ method: ' info' }, NONE],
+  'a method that every object has': [{ method: 'constructor' }, NONE],
+  'info in a list': [{ method: ['info'] }, NONE],
+  'info as an object': [{ method: { toString: 'info' } }, NONE],
+  'no method': [{ params: {}, body: {} }, NONE],
 }
 
 /** A gateway where `mine` is alice's and `foreign` is bob's. */
@@ -54,13 +114,11 @@ async function owned(t: Parameters<typeof gated>[0]): Promise<GatedUpstream & { 
   return { ...gate, before: gate.upstream.beginnings() }
 }
 
-void test('no envelope but the question for /info is answered on the base path, whoever asks', async (t) => {
-  const { gateway, alice, olga, upstream, before } = await owned(t)
-  for (const [name, envelope] of Object.entries(ENVELOPES)) {
-    for (const token of [alice, olga]) {
-      const answer = await ask(gateway.url, { target: BASE, token, body: JSON.stringify(envelope) })
-      t.same([answer.status, codeIn(answer)], [404, 'not-found'], name)
-    }
+void test('an envelope gets what it asks for, and of another’s thread nothing', async (t) => {
+  const { gateway, alice, upstream, before } = await owned(t)
+  for (const [name, [envelope, expected]] of Object.entries(ENVELOPES)) {
+    const answer = await ask(gateway.url, { target: BASE, token: alice, body: JSON.stringify(envelope) })
+    t.same([answer.status, codeIn(answer)], expected, name)
     const nobody = await ask(gateway.url, { target: BASE, body: JSON.stringify(envelope) })
     t.same([nobody.status, codeIn(nobody)], [401, 'credential-missing'], name)
   }
@@ -85,7 +143,7 @@ void test('the question for /info goes on as GET /info: nothing of its envelope 
   }
 })
 
-void test('an envelope that two parsers read differently is no question for /info', async (t) => {
+void test('an envelope that two parsers read differently is refused', async (t) => {
   const { gateway, alice, upstream, before } = await owned(t)
   for (const body of [
     '{"method":"info","method":"agent/run"}',
@@ -99,7 +157,7 @@ void test('an envelope that two parsers read differently is no question for /inf
     '',
   ]) {
     const answer = await ask(gateway.url, { target: BASE, token: alice, body })
-    t.same([answer.status, codeIn(answer)], [404, 'not-found'], body)
+    t.same([answer.status, codeIn(answer)], body === '' ? NONE : BODY, body)
   }
   for (const type of ['text/plain', 'application/json; charset=utf-16', 'multipart/form-data; boundary=b']) {
     const body = '{"method":"info"}'
@@ -125,11 +183,12 @@ void test('on every other path an envelope is what the path says, or nothing', a
     'resource/request': 404,
     'agent/run': 404,
   }
-  for (const [name, envelope] of Object.entries(ENVELOPES)) {
+  for (const [name, [envelope]] of Object.entries(ENVELOPES)) {
     const body = JSON.stringify(envelope)
     for (const [path, status] of Object.entries(paths)) {
       t.equal((await ask(gateway.url, { target: `${BASE}/${path}`, token: alice, body })).status, status, `${name} at ${path}`)
     }
+    t.equal((await ask(gateway.url, { target: `${BASE}/`, token: alice, body })).status, 400, `${name} at the base with a slash`)
     for (const target of ['/', '/api', '/other/api/copilotkit', '/api/copilotkit-2']) {
       t.equal((await ask(gateway.url, { target, token: alice, body })).status, 404, `${name} at ${target}`)
     }
@@ -152,7 +211,7 @@ void test('an envelope beside an own thread is dropped from every body', async (
     ['DELETE', `${BASE}/threads/mine`, { agentId: 'default' }] as const,
   ]
   for (const [method, target, own] of bodies) {
-    for (const [name, envelope] of Object.entries(ENVELOPES)) {
+    for (const [name, [envelope]] of Object.entries(ENVELOPES)) {
       // A deleted thread takes part no longer.
       if (method === 'DELETE' && name !== 'agent/run') continue
       const body = JSON.stringify({ ...envelope, httpMethod: 'GET', ...own })
@@ -166,7 +225,7 @@ void test('an envelope beside an own thread is dropped from every body', async (
 
 void test('dropped keys are counted', async (t) => {
   const { gateway, alice } = await owned(t)
-  const body = JSON.stringify({ ...ENVELOPES['agent/run'], ...runInput('mine') })
+  const body = JSON.stringify({ ...ENVELOPES['agent/run']![0], ...runInput('mine') })
   await ask(gateway.url, { target: `${BASE}/agent/default/run`, token: alice, body })
   t.match((await call(`${gateway.healthUrl}/metrics`)).text, 'threadwarden_dropped_total{kind="body-key"} 3')
 })

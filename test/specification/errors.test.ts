@@ -26,9 +26,9 @@ void test('401, 403, 404, 422 and 204, as the table says', async (t) => {
   t.equal((await call(`${stack.base}/threads/${id}/events`, { token: bob })).status, 404, '404: the guard on events')
   t.equal((await call(`${stack.base}/threads/${id}/state`, { token: bob })).status, 404, '404: the guard on state')
   t.equal(
-    (await call(stack.base, { token: alice, body: { method: 'agent/run' } })).status,
+    (await call(stack.base, { token: alice, body: { method: 'agent/walk' } })).status,
     404,
-    '404: single-route against multi-route',
+    '404: what neither transport has; the gateway bridges single-route against multi-route',
   )
   const update = await call(`${stack.base}/threads/${id}`, {
     method: 'PATCH',

@@ -1,0 +1,119 @@
+/**
+ * The two transports of the runtime (contract §1.3): `multi-route` has a path for each operation, `single-route` takes
+ * every operation as a POST with the envelope `{"method", "params", "body"}`. A client speaks either, and so does an
+ * upstream; the gateway reads both and writes what the upstream takes.
+ */
+import { upstreamTarget, type RouteDescriptor } from './classify.ts'
+import { envelopeOf, writeEnvelope, type WrittenEnvelope } from './envelope.ts'
+import { isObject, type Json, type JsonObject } from './json.ts'
+import { ROUTES, type Route } from './routes.ts'
+
+/** How requests are written. */
+export const TRANSPORTS = ['multi-route', 'single-route'] as const
+
+/** How requests are written. */
+export type Transport = (typeof TRANSPORTS)[number]
+
+/** What an upstream is known to be. */
+export interface RuntimeFacts {
+  readonly transport: Transport
+  /** False for a single-route runtime without the tunnel to threads and memories (`resource/request`): older than 1.7x. */
+  readonly resources: boolean
+  /** True for the managed platform: its empty connect is a 204. */
+  readonly managed: boolean
+}
+
+/** What is believed of a transport that the configuration names, before the upstream has answered. */
+export function assumedFacts(transport: Transport): RuntimeFacts {
+  return { transport, resources: true, managed: false }
+}
+
+/** What a runtime says of itself, read. */
+export interface RuntimeInfo {
+  readonly version: string
+  readonly managed: boolean
+  /** Whether it takes `resource/request`; only single-route runtimes say so. */
+  readonly resources: boolean
+}
+
+/**
+ * Reads the answer to the question for /info.
+ * @returns null for anything that is not a runtime's: it has a `version` and `agents` (design "Transport")
+ */
+export function readRuntimeInfo(info: Json | undefined): RuntimeInfo | null {
+  if (!isObject(info) || typeof info['version'] !== 'string' || !isObject(info['agents'])) return null
+  const { singleRoute } = info
+  return {
+    version: info['version'],
+    managed: info['mode'] === 'intelligence' || isObject(info['intelligence']),
+    resources: isObject(singleRoute) && singleRoute['resourceOperations'] === true,
+  }
+}
+
+const NO_ENDPOINTS = { list: false, inspect: false, mutations: false, realtimeMetadata: false }
+
+/**
+ * The runtime's /info as it is true for a client of the other transport: clients ask for threads only where
+ * `threadEndpoints`, or `singleRoute.threadEndpoints` beside `resourceOperations`, say that they may (contract §1.3).
+ * @param info what the upstream said of itself
+ * @param client the transport of the client
+ */
+export function infoFor(client: Transport, info: JsonObject): JsonObject {
+  const { singleRoute, threadEndpoints, ...rest } = info
+  if (client === 'single-route') {
+    // What a runtime that is older than the list of endpoints has, nobody can say: its client doesn't ask, either.
+    const endpoints = threadEndpoints ?? NO_ENDPOINTS
+    return { ...rest, threadEndpoints: NO_ENDPOINTS, singleRoute: { resourceOperations: true, threadEndpoints: endpoints } }
+  }
+  const tunnelled = isObject(singleRoute) && singleRoute['resourceOperations'] === true
+  return { ...rest, threadEndpoints: (tunnelled ? singleRoute['threadEndpoints'] : undefined) ?? NO_ENDPOINTS }
+}
+
+/** A request as an upstream takes it, but for its headers. */
+export interface WireForm {
+  readonly method: string
+  /** Path and query. */
+  readonly target: string
+  /** For a single-route upstream, what to say to it; the body of the request goes inside. */
+  readonly envelope: WrittenEnvelope | null
+}
+
+/** True if an upstream of this kind has the operation at all. */
+export function hasOperation({ transport, resources }: RuntimeFacts, route: Route): boolean {
+  if (transport === 'multi-route') return true
+  const way = envelopeOf(route)
+  return way === 'method' || (way === 'tunnel' && resources)
+}
+
+/**
+ * Writes a request for an upstream, from the descriptor alone.
+ * @param upstream what it is
+ * @param base its base path: `''` or `/a/b`
+ * @param descriptor what the request is about
+ * @param query the query to send; by default the descriptor's
+ * @throws Error for an operation that the upstream doesn't have
+ */
+export function wireForm(
+  { transport }: RuntimeFacts,
+  base: string,
+  descriptor: RouteDescriptor,
+  query: RouteDescriptor['query'] = descriptor.query,
+): WireForm {
+  if (transport === 'multi-route') {
+    return { method: descriptor.route.method, target: upstreamTarget(base, descriptor, query), envelope: null }
+  }
+  // Exactly the base path: Express serves a single-route runtime nowhere else (contract §1.3).
+  return { method: 'POST', target: base === '' ? '/' : base, envelope: writeEnvelope(descriptor, query) }
+}
+
+/**
+ * True for a base path that ends like a route which is POSTed to: a multi-route runtime that is mounted without a base path
+ * looks at the end of a path alone (contract §2), and would take an envelope that is sent there for that route.
+ */
+export function endsLikeRoute(base: string): boolean {
+  const segments = base.split('/').slice(1)
+  return ROUTES.some(({ method, path }) => {
+    const end = segments.slice(-path.length)
+    return method === 'POST' && end.length === path.length && path.every((word, at) => word.startsWith(':') || word === end[at])
+  })
+}
