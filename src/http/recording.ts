@@ -39,26 +39,33 @@ export async function readRecording(
   return refuse('body-no-recording')
 }
 
+/** A recording is one part; clients send a few more at most. */
+const LIMITS = { parts: 16, headerPairs: 32 }
+
 /** The file `audio` of a form; with two parts of that name, two readers could take different ones. */
 function readForm(pieces: readonly Buffer[], type: string): Promise<JsonObject | null> {
   return new Promise((resolve) => {
+    const refused = (): void => resolve(null)
     const found: JsonObject[] = []
     let named = 0
-    const form = new Busboy({ headers: { 'content-type': type } })
+    const form = new Busboy({ headers: { 'content-type': type }, limits: LIMITS })
     form.on('file', (name, file, filename, _encoding, type) => {
-      // As the runtime takes it in a form (contract §1): browsers that know no type say so.
-      const mimeType = type === 'application/octet-stream' ? 'audio/webm' : type
       if (name === 'audio') named += 1
       const bytes: Buffer[] = []
       file.on('data', (chunk: Buffer) => void bytes.push(chunk))
+      // A part that breaks off fails by itself, and would end the process if nobody listened.
+      file.on('error', refused)
       file.on('end', () => {
+        // As the runtime takes it in a form (contract §1): browsers that know no type say so.
+        const mimeType = type === 'application/octet-stream' ? 'audio/webm' : type
         if (name === 'audio') found.push({ audio: Buffer.concat(bytes).toString('base64'), mimeType, filename })
       })
     })
     form.on('field', (name) => {
       if (name === 'audio') named += 1
     })
-    form.on('error', () => resolve(null))
+    form.on('partsLimit', refused)
+    form.on('error', refused)
     form.on('finish', () => resolve(named === 1 ? (found[0] ?? null) : null))
     for (const piece of pieces) form.write(piece)
     form.end()

@@ -113,14 +113,16 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
     }
     asking = false
     askedAt = performance.now()
-    timer = setTimeout(() => void ask(), said === '' ? parts.intervals.known : parts.intervals.pending)
+    timer = setTimeout(() => void ask(), said === '' && !soon ? parts.intervals.known : parts.intervals.pending)
   }
 
   return {
     current: () => facts,
     suspect: () => {
-      if (asking || soon || stopped.signal.aborted) return
+      if (soon || stopped.signal.aborted) return
       soon = true
+      // The answer that is awaited may be older than this one.
+      if (asking) return
       clearTimeout(timer)
       // Callers may get such answers as often as they like; the gateway does not ask as often.
       timer = setTimeout(() => void ask(), Math.max(0, askedAt + parts.intervals.pending - performance.now()))
@@ -175,7 +177,8 @@ async function askAs(
   if (answer.status === 401 || answer.status === 403) {
     return { kind: 'unfit', why: `${why}: name upstream.transport, or give upstream.headers a credential` }
   }
-  if (answer.status >= 500) return { kind: 'away', why }
+  // It is there, and has no answer now (RFC 9110 §15.5.9, RFC 6585 §4).
+  if (answer.status >= 500 || answer.status === 408 || answer.status === 429) return { kind: 'away', why }
   if (bytes === 'broke-off') return { kind: 'away', why: `${question} broke off in its answer` }
   const info = answer.status === 200 && bytes !== 'too-large' ? readRuntimeInfo(parse(bytes)) : null
   if (info !== null) {

@@ -105,7 +105,7 @@ export function connecting(mode: Mode, thread: string): Asked {
 }
 
 /** The runtimes tell the console of everything that is wrong with a request. */
-function hush(t: Test): void {
+export function hush(t: Test): void {
   t.capture(console, 'error')
   t.capture(console, 'warn')
 }

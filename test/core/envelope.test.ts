@@ -1,0 +1,124 @@
+/** Envelopes, opened and written: what one says is a route of the table, held to the grammar of a request line. */
+import { test } from 'tap'
+import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
+import { envelopeOf, openEnvelope, writeEnvelope } from '../../src/core/envelope.ts'
+import type { JsonObject } from '../../src/core/json.ts'
+import { ROUTES, type Route } from '../../src/core/routes.ts'
+
+/** The descriptor of an honest request to a route, with its query. */
+function honest(route: Route): RouteDescriptor {
+  const path = route.path.map((word) => ({ ':agentId': 'agent', ':threadId': 'T:1', ':memoryId': 'm1' })[word] ?? word)
+  const values = new Map(route.query.map((name) => [name, name === 'agentId' ? 'agent' : '1&2=3']))
+  return classify(route.method, path, values) as RouteDescriptor
+}
+
+void test('what is written is opened as the same, on every route but the debug feed', (t) => {
+  for (const route of ROUTES) {
+    const descriptor = honest(route)
+    if (route.id === 'cpk-debug-events') {
+      t.throws(() => writeEnvelope(descriptor, []), /no envelope/)
+      continue
+    }
+    const written = writeEnvelope(descriptor, descriptor.query)
+    const opened = openEnvelope({ ...written, body: { a: 1 } })
+    t.match(opened, { outcome: 'opened', body: { a: 1 }, dropped: [], droppedQueryNames: 0 }, route.id)
+    if (opened.outcome === 'opened') t.strictSame(opened.descriptor, descriptor, `${route.method} ${route.id}`)
+  }
+  t.end()
+})
+
+void test('methods and params are those that the runtime reads', (t) => {
+  const written = (method: string, path: string, query: Record<string, string> = {}) => {
+    const descriptor = classify(method, path.split('/'), new Map(Object.entries(query))) as RouteDescriptor
+    return writeEnvelope(descriptor, descriptor.query)
+  }
+  t.strictSame(written('POST', 'agent/a/run'), { method: 'agent/run', params: { agentId: 'a' } })
+  t.strictSame(written('POST', 'agent/a/connect'), { method: 'agent/connect', params: { agentId: 'a' } })
+  t.strictSame(written('POST', 'agent/a/suggest'), { method: 'agent/suggest', params: { agentId: 'a' } })
+  t.strictSame(written('POST', 'agent/a/stop/t'), { method: 'agent/stop', params: { agentId: 'a', threadId: 't' } })
+  t.strictSame(written('GET', 'info'), { method: 'info', params: {} })
+  t.strictSame(written('POST', 'transcribe'), { method: 'transcribe', params: {} })
+  t.strictSame(written('GET', 'inspector-metadata'), { method: 'inspector/metadata', params: {} })
+  t.strictSame(written('GET', 'inspector-learning', { agentId: 'a', skillsPage: '2' }), {
+    method: 'inspector/learning',
+    params: { agentId: 'a', skillsPage: '2' },
+  })
+  t.strictSame(written('GET', 'threads', { agentId: 'a', cursor: 'c&d' }), {
+    method: 'resource/request',
+    params: { path: '/threads?agentId=a&cursor=c%26d', httpMethod: 'GET' },
+  })
+  t.strictSame(written('DELETE', 'threads/T:1'), {
+    method: 'resource/request',
+    params: { path: '/threads/T%3A1', httpMethod: 'DELETE' },
+  })
+  t.end()
+})
+
+void test('the thread of a run stands in its body, and in no param', (t) => {
+  const run = classify('POST', ['agent', 'a', 'run'], new Map()) as RouteDescriptor
+  t.strictSame(writeEnvelope({ ...run, ids: { ...run.ids, threadId: 't1' } }, []).params, { agentId: 'a' })
+  t.end()
+})
+
+void test('a number is a page, and no id', (t) => {
+  const opened = openEnvelope({ method: 'inspector/learning', params: { agentId: 'a', skillsPage: 2, insightsPage: null } })
+  t.match(opened, { descriptor: { query: [['agentId', 'a'], ['skillsPage', '2']] }, dropped: ['params.insightsPage'] }) // prettier-ignore
+  t.match(openEnvelope({ method: 'agent/run', params: { agentId: 1 } }), { reason: 'agent-id-invalid' })
+  t.match(openEnvelope({ method: 'agent/stop', params: { agentId: 'a', threadId: 1 } }), { reason: 'thread-id-invalid' })
+  t.end()
+})
+
+void test('what means nothing is named, and goes no further', (t) => {
+  const opened = openEnvelope({
+    method: 'agent/run',
+    params: { agentId: 'a', threadId: 't', path: '/threads', x: 1 },
+    body: null,
+    threadId: 't',
+    httpMethod: 'GET',
+  })
+  t.match(opened, { dropped: ['threadId', 'httpMethod', 'params.threadId', 'params.path', 'params.x'] })
+  t.equal((opened as { readonly body: unknown }).body, undefined, 'null is no body')
+  const tunnel = openEnvelope({
+    method: 'resource/request',
+    params: { path: '/threads?x=1&y=2', httpMethod: 'GET', agentId: 'a' },
+  })
+  t.match(tunnel, { dropped: ['params.agentId'], droppedQueryNames: 2, descriptor: { query: [] } })
+  t.end()
+})
+
+void test('what is none of the methods is no route', (t) => {
+  const strange: readonly JsonObject[] = [
+    {},
+    ...['', 'INFO', 'info ', 'threads/list', 'threads/clear', 'annotate', 'memories/list', 'cpk-debug-events'].map((method) => ({
+      method,
+    })),
+    ...['constructor', '__proto__', 'toString', 'resource', 'resource/Request', 'agent/'].map((method) => ({ method })),
+    ...[null, 1, true, ['info'], { info: 1 }].map((method) => ({ method })),
+  ]
+  for (const envelope of strange) t.match(openEnvelope(envelope), { reason: 'route-unknown' }, JSON.stringify(envelope))
+  t.end()
+})
+
+void test('params that are no object hold nothing', (t) => {
+  for (const params of [null, 'agentId=a', ['a'], 1, '{"agentId":"a"}']) {
+    t.match(openEnvelope({ method: 'agent/run', params }), { reason: 'agent-id-invalid' })
+    t.match(openEnvelope({ method: 'resource/request', params }), { reason: 'target-not-origin-form' })
+    t.match(openEnvelope({ method: 'info', params }), { outcome: 'opened' })
+  }
+  t.end()
+})
+
+void test('the tunnel reaches threads, memories and annotations, by their own methods alone', (t) => {
+  for (const route of ROUTES) {
+    const { path, method } = {
+      path: `/${route.path.map((word) => (word.startsWith(':') ? 'x' : word)).join('/')}`,
+      method: route.method,
+    }
+    const opened = openEnvelope({ method: 'resource/request', params: { path, httpMethod: method } })
+    t.match(opened, envelopeOf(route) === 'tunnel' ? { outcome: 'opened' } : { reason: 'route-unknown' }, `${method} ${path}`)
+    for (const httpMethod of [method.toLowerCase(), ` ${method}`, 'HEAD', '', null, ['GET']]) {
+      t.match(openEnvelope({ method: 'resource/request', params: { path, httpMethod } }), { reason: 'method-not-allowed' })
+    }
+  }
+  t.end()
+})

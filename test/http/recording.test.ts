@@ -1,0 +1,87 @@
+/** A recording that comes as a form, for an upstream that takes JSON alone: one file `audio`, or it is refused. */
+import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { test } from 'tap'
+import { headerLines } from '../../src/core/headers.ts'
+import { readRecording } from '../../src/http/recording.ts'
+import { makeBudget } from '../../src/http/request-body.ts'
+
+const TYPE = 'multipart/form-data; boundary=b'
+const FILE = 'Content-Disposition: form-data; name="audio"; filename="a.webm"'
+const WEBM = 'Content-Type: audio/webm'
+
+function part(head: string, content: string): string {
+  return `--b\r\n${head}\r\n\r\n${content}\r\n`
+}
+
+/** Reads a form, a few bytes at a time, with a budget of 10,000 bytes. */
+async function read(form: string, budget = makeBudget(10_000), most = 10_000) {
+  const message = Readable.from(form.match(/[^]{1,7}/g)?.map((text) => Buffer.from(text, 'latin1')) ?? [])
+  const lines = headerLines(['content-type', TYPE, 'transfer-encoding', 'chunked'])
+  return readRecording(TYPE, { message: message as unknown as IncomingMessage, lines, onWanted: () => {} }, most, budget)
+}
+
+void test('the file of a form becomes base64, with its type and its name', async (t) => {
+  const bytes = Buffer.from(Array.from({ length: 256 }, (_none, byte) => byte)).toString('latin1')
+  const audio = Buffer.from(bytes, 'latin1').toString('base64')
+  for (const [head, mimeType, filename] of [
+    [`${FILE}\r\n${WEBM}`, 'audio/webm', 'a.webm'],
+    [`${FILE}\r\nContent-Type: audio/webm;codecs=opus`, 'audio/webm', 'a.webm'],
+    [`${FILE}\r\nContent-Type: application/octet-stream`, 'audio/webm', 'a.webm'],
+    [`Content-Disposition: form-data; name="audio"; filename="../../x/b.wav"\r\nContent-Type: audio/wav`, 'audio/wav', 'b.wav'],
+  ] as const) {
+    const form = `${part('Content-Disposition: form-data; name="other"', 'x')}${part(head, bytes)}--b--\r\n`
+    t.match(await read(form), { outcome: 'read', value: { audio, mimeType, filename } }, head)
+  }
+})
+
+void test('what is not one file called audio is refused, whatever is wrong with it, and its bytes are given back', async (t) => {
+  const good = part(`${FILE}\r\n${WEBM}`, 'abc')
+  const budget = makeBudget(10_000)
+  for (const form of [
+    '--b--\r\n',
+    part('Content-Disposition: form-data; name="audio"', 'no file') + '--b--\r\n',
+    part('Content-Disposition: form-data; name="Audio"; filename="a"', 'abc') + '--b--\r\n',
+    part('Content-Disposition: attachment; filename="a"', 'abc') + '--b--\r\n',
+    `${good}${good}--b--\r\n`,
+    `${good}${part('Content-Disposition: form-data; name="audio"', 'and a field')}--b--\r\n`,
+    `${part('Content-Disposition: form-data; name="audio"', 'a field')}${good}--b--\r\n`,
+    good,
+    good.slice(0, -3),
+    '--b\r\n',
+    '--b',
+    'nonsense',
+    '--c\r\n\r\n\r\n--c--\r\n',
+    `--b\r\n${FILE}\r\n`,
+    `--b\r\n${FILE}`,
+    '',
+  ]) {
+    t.match(await read(form, budget), { outcome: 'refused', reason: 'body-no-recording' }, JSON.stringify(form))
+    t.ok(budget.take(10_000), 'all of it is there')
+    budget.give(10_000)
+  }
+})
+
+void test('its bytes are held until it is released', async (t) => {
+  const form = `${part(`${FILE}\r\n${WEBM}`, 'abc')}--b--\r\n`
+  const budget = makeBudget(form.length)
+  const first = await read(form, budget)
+  t.match(await read(form, budget), { reason: 'bodies-budget-exhausted' })
+  if (first.outcome === 'read') first.release()
+  t.match(await read(form, budget), { outcome: 'read', bytes: form.length })
+})
+
+void test('beyond its bound it is too large', async (t) => {
+  const form = `${part(`${FILE}\r\n${WEBM}`, 'abc')}--b--\r\n`
+  t.match(await read(form, makeBudget(10_000), form.length - 1), { reason: 'body-too-large' })
+})
+
+void test('a form may have other parts, and not any number of them', async (t) => {
+  const parts = Array.from({ length: 12 }, (_none, at) =>
+    part(`Content-Disposition: form-data; name="p${at}"; filename="f"`, 'x'),
+  )
+  t.match(await read(`${parts.join('')}${part(`${FILE}\r\n${WEBM}`, 'abc')}--b--\r\n`), { outcome: 'read' })
+  t.match(await read(`${parts.join('').repeat(20)}${part(`${FILE}\r\n${WEBM}`, 'abc')}--b--\r\n`, makeBudget(100_000), 100_000), {
+    reason: 'body-no-recording',
+  })
+})
