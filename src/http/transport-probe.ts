@@ -113,7 +113,14 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
     }
     asking = false
     askedAt = performance.now()
-    timer = setTimeout(() => void ask(), said === '' && !soon ? parts.intervals.known : parts.intervals.pending)
+    askLater()
+  }
+
+  /** Callers may get telling answers as often as they like; the gateway does not ask as often. */
+  const askLater = (): void => {
+    const pause = said === '' && !soon ? parts.intervals.known : parts.intervals.pending
+    clearTimeout(timer)
+    timer = setTimeout(() => void ask(), Math.max(0, askedAt + pause - performance.now()))
   }
 
   return {
@@ -121,11 +128,8 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
     suspect: () => {
       if (soon || stopped.signal.aborted) return
       soon = true
-      // The answer that is awaited may be older than this one.
-      if (asking) return
-      clearTimeout(timer)
-      // Callers may get such answers as often as they like; the gateway does not ask as often.
-      timer = setTimeout(() => void ask(), Math.max(0, askedAt + parts.intervals.pending - performance.now()))
+      // The answer that is awaited may be older than this one: it is asked again after it.
+      if (!asking) askLater()
     },
     start: async () => {
       if (named === null) say('the upstream has not been asked yet')
