@@ -230,7 +230,7 @@ function sayBridged(log: Logger): (client: Transport) => void {
   }
   return onceByName((client) =>
     log.info(
-      { client, upstream: client === 'multi-route' ? 'single-route' : 'multi-route' },
+      { from: client, to: client === 'multi-route' ? 'single-route' : 'multi-route' },
       `this client speaks the other transport, and the gateway translates: to make that unnecessary, ${settings[client as Transport]}`,
     ),
   )

@@ -154,7 +154,7 @@ void test('without the tunnel an upstream has no threads to read, and verify can
 
 void test('a log line names once, for each kind of client, what would make the bridge unnecessary', async (t) => {
   const bridges = (gate: GatedUpstream): unknown[] =>
-    gate.gateway.lines.filter((line) => String(line['msg']).includes('useSingleEndpoint')).map(({ client, upstream, msg }) => [client, upstream, /useSingleEndpoint=\{\w+\}/.exec(String(msg))?.[0]]) // prettier-ignore
+    gate.gateway.lines.filter((line) => String(line['msg']).includes('useSingleEndpoint')).map(({ from, to, msg }) => [from, to, /useSingleEndpoint=\{\w+\}/.exec(String(msg))?.[0]]) // prettier-ignore
   const multi = await gated(t)
   const before = await single(t)
   for (const gate of [multi, before]) {
