@@ -79,23 +79,24 @@ type Claims = Readonly<Record<string, unknown>>
  * have many; and only UTF-8 (RFC 7519 §7.2), or two names would be read as one, each unknown byte replaced by the same.
  */
 function readUnverified(token: string): { readonly header: Claims; readonly claims: Claims } | null {
-  const parts = token.split('.')
-  const [header, claims] = parts
-  if (parts.length !== 3 || header === undefined || claims === undefined || !parts.every(isCanonical)) return null
+  const [head, body, signature, ...more] = token.split('.').map(canonicalBytes)
+  if (!head || !body || !signature || more.length > 0) return null
   try {
-    const read = { header: parsed(header), claims: parsed(claims) }
-    return isClaims(read.header) && isClaims(read.claims) ? { header: read.header, claims: read.claims } : null
+    const [header, claims] = [parsed(head), parsed(body)]
+    return isClaims(header) && isClaims(claims) ? { header, claims } : null
   } catch {
     return null
   }
 }
 
-function isCanonical(part: string): boolean {
-  return Buffer.from(part, 'base64url').toString('base64url') === part
+/** What a part says, or null if it could be written in another way. */
+function canonicalBytes(part: string): Buffer | null {
+  const bytes = Buffer.from(part, 'base64url')
+  return bytes.toString('base64url') === part ? bytes : null
 }
 
-function parsed(part: string): unknown {
-  return JSON.parse(UTF8.decode(Buffer.from(part, 'base64url')))
+function parsed(bytes: Buffer): unknown {
+  return JSON.parse(UTF8.decode(bytes))
 }
 
 function isClaims(value: unknown): value is Claims {

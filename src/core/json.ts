@@ -54,15 +54,6 @@ export function makeJsonReader(): JsonReader {
   }
 }
 
-/**
- * Reads the bytes of a request body as one JSON object.
- * @param bytes the whole body
- */
-export function readJsonObject(bytes: Uint8Array): JsonReading {
-  const reader = makeJsonReader()
-  return reader.push(bytes) ?? reader.end()
-}
-
 /** True for a JSON object: no array, no null. */
 export function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -69,19 +69,19 @@ export function makeApp(parts: AppParts): FastifyInstance {
   app.addHook('onRequest', async (request, reply) => {
     // Where the end of a request can't be trusted, what comes behind it is none (RFC 9112 §11.2).
     if (closing.has(request.raw.socket)) return reply.hijack()
+    // A socket that is gone no longer knows its address.
+    const client = request.ip
+    if (answers.count(request.raw.socket) >= MAX_PIPELINED) {
+      log.info({ client, requestId: request.id }, 'too many requests at once on a connection')
+      request.raw.socket.destroy()
+      return reply.hijack()
+    }
     const exchange = gate.open(request.raw, request.id, parts.now())
     request.exchange = exchange
     // Node's parser reads nothing more on a connection that was to be upgraded: what comes next would never be answered.
     const upgrading = exchange.lines.has('upgrade')
     if (upgrading) reply.raw.shouldKeepAlive = false
     if (upgrading || exchange.headerFault !== null) closing.add(request.raw.socket)
-    // A socket that is gone no longer knows its address.
-    const client = request.ip
-    if (answers.count(request.raw.socket) >= MAX_PIPELINED) {
-      log.info({ client, requestId: exchange.id }, 'too many requests at once on a connection')
-      request.raw.socket.destroy()
-      return reply.hijack()
-    }
     answers.opened(request.raw.socket, reply.raw)
     // Not Fastify's onResponse: it says nothing of answers that were cut off, and those have to be in the log too.
     reply.raw.once('close', () => {

@@ -156,7 +156,7 @@ class SqliteStore implements OwnershipStore {
     return this.#guard(() => {
       // The row there, or the one after it: a row is found and read either way, and the time tells nothing.
       const row = this.#nearest.get(scope, threadId)
-      const record = row === undefined ? null : { owner: row.user_id, deleted: isGone(row) }
+      const record = row === undefined ? null : recordOf(row)
       return row?.thread_id === threadId ? record : null
     })
   }
@@ -164,7 +164,7 @@ class SqliteStore implements OwnershipStore {
   owners(scope: string, threadIds: readonly string[]): Promise<ReadonlyMap<string, NonNullable<OwnerRecord>>> {
     return this.#guard(() => {
       const rows = this.#owners.all(scope, JSON.stringify(threadIds))
-      return new Map(rows.map((row) => [row.thread_id, { owner: row.user_id, deleted: isGone(row) }]))
+      return new Map(rows.map((row) => [row.thread_id, recordOf(row)]))
     })
   }
 
@@ -190,7 +190,7 @@ class SqliteStore implements OwnershipStore {
         this.#insert.run(values)
         return { outcome: 'new', registration: 0 }
       }
-      if (row.user_id !== userId) return { outcome: 'foreign', record: { owner: row.user_id, deleted: isGone(row) } }
+      if (row.user_id !== userId) return { outcome: 'foreign', record: recordOf(row) }
       if (row.provisional === 1) {
         this.#register.run({ ...key, userId })
         return { outcome: 'own', registration: row.life }
@@ -261,9 +261,9 @@ class SqliteStore implements OwnershipStore {
   }
 }
 
-/** A tombstone; it stays one until a run of its owner is confirmed. */
-function isGone(row: { readonly deleted_at: number | null }): boolean {
-  return row.deleted_at !== null
+/** What a row says of its thread: with `deleted_at` it is a tombstone, until a run of its owner is confirmed. */
+function recordOf(row: { readonly user_id: string; readonly deleted_at: number | null }): NonNullable<OwnerRecord> {
+  return { owner: row.user_id, deleted: row.deleted_at !== null }
 }
 
 function message(error: unknown): string {
