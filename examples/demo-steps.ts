@@ -37,6 +37,7 @@ export async function throughGateway(teller: Teller, tokens: Tokens): Promise<vo
   await aliceChats(teller, tokens)
   await bobStaysOut(teller, tokens)
   await listsDiffer(teller, tokens)
+  await otherTransport(teller, tokens)
   await tokensCount(teller, tokens)
   await agentKnows(teller, tokens)
   await browsersCall(teller, tokens)
@@ -85,6 +86,22 @@ async function listsDiffer({ heading, tell }: Teller, { alice, bob, olga }: Toke
   await tell({ ...read('alice', alice, '/threads'), ...sees(['alice-1'], threadIds), says })
   await tell({ ...read('bob', bob, '/threads'), ...sees(['bob-1'], threadIds), says })
   await tell({ ...read('olga', olga, '/threads'), ...sees([], threadIds), says })
+}
+
+async function otherTransport({ heading, tell }: Teller, { alice, bob }: Tokens): Promise<void> {
+  heading('A frontend of the other transport posts envelopes; the runtime gets routes')
+  const tunnel = (path: string): object => ({ method: 'resource/request', params: { path, httpMethod: 'GET' } })
+  const envelope = { method: 'POST', path: '', status: 200 }
+  await tell({
+    ...{ ...envelope, who: 'alice', token: alice, body: tunnel('/threads') },
+    ...sees(['alice-1'], threadIds),
+    says: (answer) => `resource/request for /threads: ${threadIds(answer).join(', ')}`,
+  })
+  await tell({
+    ...{ ...envelope, who: 'bob', token: bob, body: tunnel('/threads/alice-1/messages') },
+    ...refused(403, 'not-owner'),
+    says: "for alice's messages",
+  })
 }
 
 async function tokensCount({ heading, tell }: Teller, { forged }: Tokens): Promise<void> {
