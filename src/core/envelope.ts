@@ -7,7 +7,7 @@ import { classify, upstreamTarget, type RouteDescriptor } from './classify.ts'
 import { isObject, type Json, type JsonObject } from './json.ts'
 import { refuse, type Refusal } from './reasons.ts'
 import { QUERY_NAMES, ROUTES, type Route } from './routes.ts'
-import { readTarget } from './target.ts'
+import { isQueryValue, readTarget } from './target.ts'
 
 /** An envelope, opened: what it is about, and the body that it carries. */
 export interface Envelope {
@@ -44,7 +44,8 @@ export function openEnvelope(value: JsonObject): Envelope | Refusal {
   return {
     outcome: 'opened',
     descriptor: asked.descriptor,
-    body: body ?? undefined,
+    // In the tunnel the runtime takes null for no body; elsewhere it is one, which no route takes.
+    body: method === TUNNEL ? (body ?? undefined) : body,
     dropped: [...Object.keys(others), ...strange.map((name) => `params.${name}`)],
     droppedQueryNames: asked.droppedQueryNames,
   }
@@ -69,6 +70,7 @@ function askedBy(method: Json | undefined, params: JsonObject): Asked | Refusal 
     const value = params[name]
     if (typeof value === 'string' || typeof value === 'number') query.set(name, String(value))
   }
+  if (![...query.values()].every(isQueryValue)) return refuse('query-encoding')
   const descriptor = classify(route.method, segments, query)
   if (descriptor.outcome === 'refused') return descriptor
   return { outcome: 'asked', descriptor, known: [...Object.keys(descriptor.ids), ...query.keys()], droppedQueryNames: 0 }

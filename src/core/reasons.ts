@@ -49,6 +49,7 @@ export const REASONS = {
   'target-empty-segment': 'target-malformed',
   'query-encoding': 'target-malformed',
   'query-name-repeated': 'target-malformed',
+  'query-beside-envelope': 'target-malformed',
   'query-limit-invalid': 'target-malformed',
   'query-cursor-invalid': 'target-malformed',
   'memory-id-invalid': 'target-malformed',

@@ -66,12 +66,17 @@ function readQuery(text: string, known: ReadonlySet<string>): Pick<Target, 'quer
     const equals = pair.indexOf('=')
     const name = decode((equals === -1 ? pair : pair.slice(0, equals)).replaceAll('+', ' '))
     const value = decode(equals === -1 ? '' : pair.slice(equals + 1).replaceAll('+', ' '))
-    if (name === null || value === null || CONTROL.test(name) || CONTROL.test(value)) return refuse('query-encoding')
+    if (name === null || value === null || !isQueryValue(name) || !isQueryValue(value)) return refuse('query-encoding')
     if (!known.has(name)) droppedQueryNames += 1
     else if (query.has(name)) return refuse('query-name-repeated')
     else query.set(name, value)
   }
   return { query, droppedQueryNames }
+}
+
+/** True for what may stand in the value of a query, wherever that is written: no controls, and no half of a character. */
+export function isQueryValue(text: string): boolean {
+  return text.isWellFormed() && !CONTROL.test(text)
 }
 
 function decode(text: string): string | null {

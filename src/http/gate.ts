@@ -105,6 +105,8 @@ export function makeGate(parts: GateParts): Gate {
     // The one place for envelopes: what they ask for stands in their body alone (contract §1.3).
     if (target.segments?.length === 0) {
       if (method !== 'POST') return refused(refuse('route-unknown'), exchange)
+      // The runtime would take for a param what stands in the address and not in the params.
+      if (target.query.size > 0) return refused(refuse('query-beside-envelope'), exchange)
       exchange.client = 'single-route'
       return { outcome: 'arrived', principal, descriptor: null }
     }

@@ -58,11 +58,7 @@ export function watchRollout(parts: RolloutParts): Rollout {
 
   const warnOfOldThreads = async (upstream: RuntimeFacts): Promise<void> => {
     if (!hasOperation(upstream, LIST.route) || !(await parts.store.isEmpty())) return
-    const question = upstreamRequest(upstream, parts.basePath, { descriptor: LIST, headers })
-    const answer = await parts.upstream.send(question, AbortSignal.timeout(LOOK_TIMEOUT_MS))
-    if (answer.outcome === 'failed') return
-    const bytes = await collect(answer.body, MAX_LIST_BYTES)
-    const threads = answer.status === 200 && typeof bytes !== 'string' ? countThreads(bytes) : 0
+    const threads = (await listedThreads(parts, upstream, headers, AbortSignal.timeout(LOOK_TIMEOUT_MS))) ?? 0
     if (threads === 0) return
     parts.log.warn(
       { threads, unknownThread: 'claim' },
@@ -100,12 +96,29 @@ export function watchRollout(parts: RolloutParts): Rollout {
   }
 }
 
-function countThreads(bytes: Buffer): number {
+/**
+ * Counts the threads that the upstream's own list shows.
+ * @param facts what the upstream is; it must have the list
+ * @returns null if it gave no list
+ */
+export async function listedThreads(
+  { upstream, basePath }: Pick<RolloutParts, 'upstream' | 'basePath'>,
+  facts: RuntimeFacts,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<number | null> {
+  const answer = await upstream.send(upstreamRequest(facts, basePath, { descriptor: LIST, headers }), signal)
+  if (answer.outcome === 'failed') return null
+  const bytes = await collect(answer.body, MAX_LIST_BYTES)
+  return answer.status === 200 && typeof bytes !== 'string' ? countThreads(bytes) : null
+}
+
+function countThreads(bytes: Buffer): number | null {
   try {
     const value = JSON.parse(bytes.toString('utf8')) as Json
     const threads = isObject(value) ? value['threads'] : undefined
-    return Array.isArray(threads) ? threads.length : 0
+    return Array.isArray(threads) ? threads.length : null
   } catch {
-    return 0
+    return null
   }
 }

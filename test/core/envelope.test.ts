@@ -77,12 +77,21 @@ void test('what means nothing is named, and goes no further', (t) => {
     httpMethod: 'GET',
   })
   t.match(opened, { dropped: ['threadId', 'httpMethod', 'params.threadId', 'params.path', 'params.x'] })
-  t.equal((opened as { readonly body: unknown }).body, undefined, 'null is no body')
+  t.match(opened, { body: null }, 'which no route takes')
+  const nothing = openEnvelope({ method: 'resource/request', params: { path: '/threads', httpMethod: 'GET' }, body: null })
+  t.equal((nothing as { readonly body?: unknown }).body, undefined, 'null is no body in the tunnel')
   const tunnel = openEnvelope({
     method: 'resource/request',
     params: { path: '/threads?x=1&y=2', httpMethod: 'GET', agentId: 'a' },
   })
   t.match(tunnel, { dropped: ['params.agentId'], droppedQueryNames: 2, descriptor: { query: [] } })
+  t.end()
+})
+
+void test('a param that becomes a query is held to what a query may be', (t) => {
+  for (const page of ['\ud800', '1\n', '\u0000', '\u007f', 'a\udc00b']) {
+    t.match(openEnvelope({ method: 'inspector/learning', params: { skillsPage: page } }), { reason: 'query-encoding' })
+  }
   t.end()
 })
 

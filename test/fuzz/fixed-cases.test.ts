@@ -5,6 +5,7 @@
 import { test } from 'tap'
 import type { Reason } from '../../src/core/reasons.ts'
 import type { RouteId } from '../../src/core/routes.ts'
+import { TRANSPORTS } from '../../src/core/transport.ts'
 import { caseOf, ADAPTERS, type Case } from './case.ts'
 import { examine } from './differential.ts'
 import { hush } from './judge.ts'
@@ -275,3 +276,45 @@ for (const [what, rows] of Object.entries({ targets: TARGETS, bodies: BODIES, en
     }
   })
 }
+
+const form = (lines: string, content = 'x'): Partial<Case> & Pick<Case, 'target'> => ({
+  target: `${BASE}/transcribe`,
+  method: 'POST',
+  headers: [HOST, ['content-type', 'multipart/form-data; boundary=b1']],
+  body: `--b1\r\nContent-Disposition: form-data; ${lines}\r\n\r\n${content}\r\n--b1--\r\n`,
+})
+const WEBM = 'Content-Type: audio/webm'
+
+/** Whether the gateway refuses them or means the same by them is not said here. */
+// prettier-ignore
+const FOUND: readonly Row[0][] = [
+  // The runtime takes what the params of this one don't name from the query of the outer target.
+  envelopeOf('inspector/learning', undefined, undefined, { target: `${BASE}?agentId=default` }),
+  envelopeOf('inspector/learning', { skillsPage: '\ud800' }),
+  // Without a body it stops, with null for one it does not.
+  envelopeOf('agent/stop', { ...DEFAULT, ...MINE }, null),
+  // Forms that the runtime reads as another file, or as none.
+  form(`name="audio"; filename="a.webm"; filename*=utf-8''b.webm\r\n${WEBM}`),
+  form(`name="audio"; filename="a%22b.webm"\r\n${WEBM}`),
+  form(`name="audio"; filename="a\\"b.webm"\r\n${WEBM}`),
+  form('name="audio"; filename="a.webm"\r\nContent-Type: '),
+  form(`name="audio"; filename="a.webm"\r\n${WEBM}\r\nContent-Type: audio/mp3`),
+  form(`name="audio"; filename="a.webm"\r\nContent-Transfer-Encoding: base64\r\n${WEBM}`, 'GkU='),
+  form('name="audio"\r\nContent-Type: application/octet-stream'),
+  form(`name="audio"; filename="a.webm"\r\n${WEBM}`, '\n--b1\n'),
+]
+
+void test('what the fuzz found', async (t) => {
+  t.teardown(hush())
+  for (const adapter of ADAPTERS) {
+    for (const upstream of TRANSPORTS) {
+      for (const one of FOUND) {
+        const faults = await examine(caseOf({ ...one, adapter, upstream })).then(
+          (finding) => finding.faults,
+          (error: unknown) => [String(error)],
+        )
+        t.same(faults, [], `${adapter}, ${upstream}: ${one.target} ${one.body}`)
+      }
+    }
+  }
+})

@@ -245,7 +245,23 @@ const textEdit: fc.Arbitrary<TextEdit> = fc.constantFrom<TextEdit[]>(
   (text) => text.replace(/\}$/, ',"n":[1e400]}'),
 )
 
-const members = membersEdits(key, value)
+/** A body that is fine, and an envelope to who looks for one (contract §1.3). */
+const alsoEnvelope: fc.Arbitrary<readonly MembersEdit[]> = fc
+  .constantFrom<(readonly Member[])[]>(
+    [
+      ['"method"', '"agent/run"'],
+      ['"params"', '{"agentId":"default"}'],
+      ['"body"', '{"threadId":"victim-1"}'],
+    ],
+    [
+      ['"method"', '"resource/request"'],
+      ['"params"', '{"path":"/threads/clear","httpMethod":"POST"}'],
+    ],
+    [['"method"', '"info"']],
+  )
+  .map((more) => [(members) => [...members, ...more]])
+
+const members = fc.oneof({ arbitrary: membersEdits(key, value), weight: 20 }, { arbitrary: alsoEnvelope, weight: 1 })
 /** Edits of a text: mostly none. */
 export const texts = fc.oneof(
   { arbitrary: fc.constant<TextEdit[]>([]), weight: 9 },

@@ -85,16 +85,13 @@ function isForm(request: Request, { method }: ResolvedRoute): boolean {
   return method === 'transcribe' && type.includes('multipart/form-data')
 }
 
-/** The recording of a form, as the handler takes it out and names it; undefined if there is none in it. */
+/** The recording of a form, as the handler takes it out; undefined if there is none in it. */
 async function recordingOf(request: Request): Promise<object | undefined> {
   const form = await request.formData().catch(() => undefined)
   const audio = form?.get('audio')
   if (!(audio instanceof File)) return undefined
   const bytes = Buffer.from(await audio.arrayBuffer())
+  // What a browser says of a recording that it doesn't know.
   const isUntold = audio.type === '' || audio.type === 'application/octet-stream'
-  return {
-    audio: bytes.toString('base64'),
-    mimeType: isUntold ? 'audio/webm' : audio.type,
-    filename: isUntold && audio.name === '' ? 'recording.webm' : audio.name,
-  }
+  return { audio: bytes.toString('base64'), mimeType: isUntold ? 'audio/webm' : audio.type, filename: audio.name }
 }

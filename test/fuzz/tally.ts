@@ -46,7 +46,10 @@ export function makeTally(): Tally {
     lines: () => [
       `${cases} cases, ${sum(permitted)} permitted, ${sum(refused)} refused, of which the runtime would have served ${sum(averted)}`,
       'permitted and refused, by transport of the caller and of the upstream:',
-      ...[...pairs].map(([pair, ofPair]) => `${row(pair, sum(ofPair.permitted))} ${String(sum(ofPair.refused)).padStart(8)}`),
+      ...[...pairs]
+        .map(([pair, ofPair]) => [pair, sum(ofPair.permitted), sum(ofPair.refused)] as const)
+        .filter(([, some, others]) => some + others > 0)
+        .map(([pair, some, others]) => `${row(pair, some)} ${String(others).padStart(8)}`),
       'permitted, by route:',
       ...descending(permitted).map(([name, times]) => row(name, times)),
       'refused, by reason (in brackets how many of them the runtime would have served):',

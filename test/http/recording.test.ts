@@ -6,12 +6,15 @@ import { headerLines } from '../../src/core/headers.ts'
 import { readRecording } from '../../src/http/recording.ts'
 import { makeBudget } from '../../src/http/request-body.ts'
 
-const TYPE = 'multipart/form-data; boundary=b'
+/** As long as the runtime wants them. */
+const BOUNDARY = 'b'.repeat(30)
+const TYPE = `multipart/form-data; boundary=${BOUNDARY}`
+const END = `--${BOUNDARY}--\r\n`
 const FILE = 'Content-Disposition: form-data; name="audio"; filename="a.webm"'
 const WEBM = 'Content-Type: audio/webm'
 
 function part(head: string, content: string): string {
-  return `--b\r\n${head}\r\n\r\n${content}\r\n`
+  return `--${BOUNDARY}\r\n${head}\r\n\r\n${content}\r\n`
 }
 
 /** Reads a form, a few bytes at a time, with a budget of 10,000 bytes. */
@@ -26,11 +29,12 @@ void test('the file of a form becomes base64, with its type and its name', async
   const audio = Buffer.from(bytes, 'latin1').toString('base64')
   for (const [head, mimeType, filename] of [
     [`${FILE}\r\n${WEBM}`, 'audio/webm', 'a.webm'],
-    [`${FILE}\r\nContent-Type: audio/webm;codecs=opus`, 'audio/webm', 'a.webm'],
+    [`${FILE}\r\nContent-Type: audio/webm;codecs=opus`, 'audio/webm;codecs=opus', 'a.webm'],
     [`${FILE}\r\nContent-Type: application/octet-stream`, 'audio/webm', 'a.webm'],
-    [`Content-Disposition: form-data; name="audio"; filename="../../x/b.wav"\r\nContent-Type: audio/wav`, 'audio/wav', 'b.wav'],
+    [FILE, 'text/plain', 'a.webm'],
+    [`Content-Disposition: form-data; name="audio"; filename="../b.wav"\r\nContent-Type: audio/wav`, 'audio/wav', '../b.wav'],
   ] as const) {
-    const form = `${part('Content-Disposition: form-data; name="other"', 'x')}${part(head, bytes)}--b--\r\n`
+    const form = `${part('Content-Disposition: form-data; name="other"', 'x')}${part(head, bytes)}${END}`
     t.match(await read(form), { outcome: 'read', value: { audio, mimeType, filename } }, head)
   }
 })
@@ -39,21 +43,21 @@ void test('what is not one file called audio is refused, whatever is wrong with 
   const good = part(`${FILE}\r\n${WEBM}`, 'abc')
   const budget = makeBudget(10_000)
   for (const form of [
-    '--b--\r\n',
-    part('Content-Disposition: form-data; name="audio"', 'no file') + '--b--\r\n',
-    part('Content-Disposition: form-data; name="Audio"; filename="a"', 'abc') + '--b--\r\n',
-    part('Content-Disposition: attachment; filename="a"', 'abc') + '--b--\r\n',
-    `${good}${good}--b--\r\n`,
-    `${good}${part('Content-Disposition: form-data; name="audio"', 'and a field')}--b--\r\n`,
-    `${part('Content-Disposition: form-data; name="audio"', 'a field')}${good}--b--\r\n`,
+    END,
+    part('Content-Disposition: form-data; name="audio"', 'no file') + END,
+    part('Content-Disposition: form-data; name="Audio"; filename="a"', 'abc') + END,
+    part('Content-Disposition: attachment; filename="a"', 'abc') + END,
+    `${good}${good}${END}`,
+    `${good}${part('Content-Disposition: form-data; name="audio"', 'and a field')}${END}`,
+    `${part('Content-Disposition: form-data; name="audio"', 'a field')}${good}${END}`,
     good,
     good.slice(0, -3),
-    '--b\r\n',
-    '--b',
+    `--${BOUNDARY}\r\n`,
+    `--${BOUNDARY}`,
     'nonsense',
     '--c\r\n\r\n\r\n--c--\r\n',
-    `--b\r\n${FILE}\r\n`,
-    `--b\r\n${FILE}`,
+    `--${BOUNDARY}\r\n${FILE}\r\n`,
+    `--${BOUNDARY}\r\n${FILE}`,
     '',
   ]) {
     t.match(await read(form, budget), { outcome: 'refused', reason: 'body-no-recording' }, JSON.stringify(form))
@@ -63,7 +67,7 @@ void test('what is not one file called audio is refused, whatever is wrong with 
 })
 
 void test('its bytes are held until it is released', async (t) => {
-  const form = `${part(`${FILE}\r\n${WEBM}`, 'abc')}--b--\r\n`
+  const form = `${part(`${FILE}\r\n${WEBM}`, 'abc')}${END}`
   const budget = makeBudget(form.length)
   const first = await read(form, budget)
   t.match(await read(form, budget), { reason: 'bodies-budget-exhausted' })
@@ -72,7 +76,7 @@ void test('its bytes are held until it is released', async (t) => {
 })
 
 void test('beyond its bound it is too large', async (t) => {
-  const form = `${part(`${FILE}\r\n${WEBM}`, 'abc')}--b--\r\n`
+  const form = `${part(`${FILE}\r\n${WEBM}`, 'abc')}${END}`
   t.match(await read(form, makeBudget(10_000), form.length - 1), { reason: 'body-too-large' })
 })
 
@@ -80,8 +84,8 @@ void test('a form may have other parts, and not any number of them', async (t) =
   const parts = Array.from({ length: 12 }, (_none, at) =>
     part(`Content-Disposition: form-data; name="p${at}"; filename="f"`, 'x'),
   )
-  t.match(await read(`${parts.join('')}${part(`${FILE}\r\n${WEBM}`, 'abc')}--b--\r\n`), { outcome: 'read' })
-  t.match(await read(`${parts.join('').repeat(20)}${part(`${FILE}\r\n${WEBM}`, 'abc')}--b--\r\n`, makeBudget(100_000), 100_000), {
+  t.match(await read(`${parts.join('')}${part(`${FILE}\r\n${WEBM}`, 'abc')}${END}`), { outcome: 'read' })
+  t.match(await read(`${parts.join('').repeat(20)}${part(`${FILE}\r\n${WEBM}`, 'abc')}${END}`, makeBudget(100_000), 100_000), {
     reason: 'body-no-recording',
   })
 })
