@@ -116,7 +116,7 @@ export async function startGateway(
     headers: server,
     named: config.upstream.transport === 'auto' ? null : config.upstream.transport,
     readiness,
-    onFirstAnswer: (facts) => rollout.look(facts),
+    onNews: (facts) => rollout.look(facts),
     log,
     intervals: PROBE_INTERVALS,
   })
@@ -153,7 +153,7 @@ export async function startGateway(
       forwarder,
       seal: makeCursorSeal(await store.secret()),
     }),
-    askHistory: makeAskHistory(upstream, basePath),
+    askHistory: makeAskHistory(upstream, basePath, () => probe.suspect()),
     onBridged: sayBridged(log),
     onFault: (error, requestId) => log.error({ err: error, requestId }, 'the gateway failed'),
     onHistoryUntold: () => rollout.historyUntold(),

@@ -1,7 +1,7 @@
 /**
  * What of a JSON body passes, and the ids that it names. Whatever is not in the route's closed set of keys is
- * dropped, as the runtime drops it too; `method` and `params` are in no set, so nothing that leaves here can be read
- * as a single-route envelope (contract §1.3).
+ * dropped, as the runtime drops it too; `method` and `params` are in no set, so nothing that leaves here is a single-route
+ * envelope by itself (contract §1.3).
  */
 import { filterForwardedProps } from './forwarded-props.ts'
 import { isAgentId, isRunId, isThreadId } from './ids.ts'

@@ -8,7 +8,7 @@ import { envelopeOf, writeEnvelope, type WrittenEnvelope } from './envelope.ts'
 import { isObject, type Json, type JsonObject } from './json.ts'
 import { ROUTES, type Route } from './routes.ts'
 
-/** How requests are written. */
+/** All transports, the one that is tried first before the other. */
 export const TRANSPORTS = ['multi-route', 'single-route'] as const
 
 /** How requests are written. */
@@ -19,13 +19,18 @@ export interface RuntimeFacts {
   readonly transport: Transport
   /** False for a single-route runtime without the tunnel to threads and memories (`resource/request`): older than 1.7x. */
   readonly resources: boolean
+  /**
+   * Whether it serves the histories of threads: false where it says that it doesn't, or is too old to. Null as long as it
+   * has said nothing.
+   */
+  readonly histories: boolean | null
   /** True for the managed platform: its empty connect is a 204. */
   readonly managed: boolean
 }
 
 /** What is believed of a transport that the configuration names, before the upstream has answered. */
 export function assumedFacts(transport: Transport): RuntimeFacts {
-  return { transport, resources: true, managed: false }
+  return { transport, resources: true, histories: null, managed: false }
 }
 
 /** What a runtime says of itself, read. */
@@ -34,6 +39,8 @@ export interface RuntimeInfo {
   readonly managed: boolean
   /** Whether it takes `resource/request`; only single-route runtimes say so. */
   readonly resources: boolean
+  /** As in RuntimeFacts. */
+  readonly histories: boolean | null
 }
 
 /**
@@ -41,13 +48,23 @@ export interface RuntimeInfo {
  * @returns null for anything that is not a runtime's: it has a `version` and `agents` (design "Transport")
  */
 export function readRuntimeInfo(info: Json | undefined): RuntimeInfo | null {
-  if (!isObject(info) || typeof info['version'] !== 'string' || !isObject(info['agents'])) return null
-  const { singleRoute } = info
+  if (!isObject(info) || !isObject(info['agents'])) return null
+  const { version, singleRoute } = info
+  if (typeof version !== 'string') return null
+  const resources = isObject(singleRoute) && singleRoute['resourceOperations'] === true
+  const endpoints = resources ? singleRoute['threadEndpoints'] : info['threadEndpoints']
   return {
-    version: info['version'],
+    version,
     managed: info['mode'] === 'intelligence' || isObject(info['intelligence']),
-    resources: isObject(singleRoute) && singleRoute['resourceOperations'] === true,
+    resources,
+    histories: isObject(endpoints) ? endpoints['inspect'] === true : isOlderThanHistories(version) ? false : null,
   }
+}
+
+/** Routes for histories came after 1.54, and /info told of them later still (contract §1.4). */
+function isOlderThanHistories(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  return major < 1 || (major === 1 && minor < 60)
 }
 
 const NO_ENDPOINTS = { list: false, inspect: false, mutations: false, realtimeMetadata: false }

@@ -6,6 +6,7 @@ import type { ServerResponse } from 'node:http'
 import { isPermit, type Permit } from '../core/decide.ts'
 import { answerKind, forwardedAnswerHeaders, upstreamHeaders, type UpstreamHeaderRules } from '../core/headers.ts'
 import { refuse, type Refusal } from '../core/reasons.ts'
+import type { RuntimeFacts, Transport } from '../core/transport.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
@@ -74,7 +75,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     const headers = upstreamHeaders(exchange.lines, parts.headerRules, own)
     const question = { descriptor: permit.descriptor, query: options.query, headers, body }
     const result = await upstream.send(upstreamRequest(exchange.upstream, parts.basePath, question), signal)
-    if (isTelling(result)) parts.transport.suspect()
+    if (isTelling(result, exchange.upstream)) parts.transport.suspect()
     return result
   }
 
@@ -130,12 +131,12 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
   return { ask, pass, deliver, failed, unusable: refused }
 }
 
-/** How a runtime answers what was written for the other transport (contract §1.3), besides what else is answered so. */
-const TELLING = new Set([400, 404, 405, 415])
+/** How a runtime of the other transport answers what was written for this one (contract §1.3), besides what else is answered so. */
+const TELLING: Readonly<Record<Transport, readonly number[]>> = { 'multi-route': [400, 404, 405, 415], 'single-route': [404] }
 
 /** True for what an upstream that has changed its transport, or is away, would come to. */
-function isTelling(result: UpstreamAnswer | UpstreamFailure): boolean {
-  if (result.outcome === 'answered') return TELLING.has(result.status)
+function isTelling(result: UpstreamAnswer | UpstreamFailure, { transport }: RuntimeFacts): boolean {
+  if (result.outcome === 'answered') return TELLING[transport].includes(result.status)
   return result.refusal.reason === 'upstream-unreachable' || result.refusal.reason === 'upstream-broke-off'
 }
 

@@ -10,7 +10,7 @@ import { decide, type Facts, type Permit, type Rules } from '../core/decide.ts'
 import { headerFault, headerLines, upstreamHeaders, type UpstreamHeaderRules } from '../core/headers.ts'
 import type { Principal } from '../core/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
-import { QUERY_NAMES } from '../core/routes.ts'
+import { QUERY_NAMES, ROUTES } from '../core/routes.ts'
 import { readTarget } from '../core/target.ts'
 import { hasOperation, type RuntimeFacts, type Transport } from '../core/transport.ts'
 import { StoreUnavailable, type OwnershipStore } from '../store/port.ts'
@@ -68,6 +68,8 @@ export interface Gate {
   proceed(arrived: Arrived, message: IncomingMessage, response: ServerResponse, exchange: Exchange): Promise<Answer | 'passed'>
 }
 
+const LARGE = ROUTES.filter((route) => route.largeBody)
+
 /** Makes the gate. */
 export function makeGate(parts: GateParts): Gate {
   const { metrics } = parts
@@ -124,6 +126,13 @@ export function makeGate(parts: GateParts): Gate {
     return early.outcome === 'refused' ? early : null
   }
 
+  /** True for somebody who may use a route with a large body at all: nobody else's envelope is read beyond a small one. */
+  const mayBringMuch = (principal: Principal): boolean =>
+    LARGE.some((route) => {
+      const descriptor = { outcome: 'classified', route, ids: {}, query: [] } as const
+      return decide(descriptor, principal, parts.rules, parts.facts).outcome !== 'refused'
+    })
+
   const proceed: Gate['proceed'] = async ({ principal, descriptor }, message, response, exchange) => {
     const left = new AbortController()
     response.once('close', () => {
@@ -141,7 +150,7 @@ export function makeGate(parts: GateParts): Gate {
     }
     const body =
       descriptor === null
-        ? await readEnveloped(parts, (asked) => admit(asked, principal, exchange), arriving)
+        ? await readEnveloped(parts, (asked) => admit(asked, principal, exchange), mayBringMuch(principal), arriving)
         : await readPayload(parts, descriptor, upstreamOf(exchange), arriving)
     if (body.outcome === 'refused') return refused(body, exchange)
     try {
@@ -165,8 +174,7 @@ export function makeGate(parts: GateParts): Gate {
     signal: AbortSignal,
   ): Promise<Answer | 'passed'> => {
     const bridged = upstreamOf(exchange).transport !== exchange.client
-    const anew = rewrite(permit, exchange, bridged, signal)
-    const rewritten = anew === null ? null : await anew
+    const rewritten = await rewrite(permit, exchange, bridged, signal)
     // A cursor or limit that is none is a refusal like any other; what else becomes of a list was permitted.
     if (rewritten?.outcome === 'refused' && rewritten.code === 'target-malformed') return refused(rewritten, exchange)
     metrics.decided(exchange.route, 'permitted')
@@ -192,7 +200,12 @@ export function makeGate(parts: GateParts): Gate {
   }
 
   /** The answers that don't pass as the upstream gives them; null for those that do. */
-  const rewrite = (permit: Permit, exchange: Exchange, bridged: boolean, signal: AbortSignal): Promise<Rewritten> | null => {
+  const rewrite = async (
+    permit: Permit,
+    exchange: Exchange,
+    bridged: boolean,
+    signal: AbortSignal,
+  ): Promise<Rewritten | null> => {
     const { id } = permit.descriptor.route
     if (id === 'threads/list') return parts.list(permit, exchange, signal)
     return id === 'info' && bridged ? bridgedInfo(parts.forwarder, permit, exchange, signal) : null

@@ -90,18 +90,21 @@ export async function readPayload(
 /**
  * Reads an envelope, and what it brings along for what it asks.
  * @param admit told what is asked before the body of it is looked at: it may refuse
+ * @param large whether it may be as large as a run
  * @returns the same as readPayload, and 404 for what is no envelope
  */
 export async function readEnveloped(
   parts: PayloadParts,
   admit: (descriptor: RouteDescriptor) => Refusal | null,
+  large: boolean,
   arriving: ArrivingBody,
 ): Promise<ReadBody | Refusal> {
   if (!hasBody(arriving.lines)) return refuse('route-unknown')
   const form = bodyForm(arriving.lines)
   // What is no JSON is no envelope, and nothing else is served on the base path.
   if (isRefusal(form) || form.form !== 'json') return refuse('route-unknown')
-  return withJson(parts, parts.limits.runBody, arriving, (reading, bytes) => {
+  const { body: small, runBody } = parts.limits
+  return withJson(parts, large ? Math.max(small, runBody) : small, arriving, (reading, bytes) => {
     if (bytes === 0) return refuse('route-unknown')
     if (reading.outcome === 'refused') return reading
     const envelope = openEnvelope(reading.value)

@@ -1,7 +1,7 @@
 /** Answers of the upstream's that the gateway reads and writes anew: the thread list, and /info for the other transport. */
 import type { Json } from '../core/json.ts'
 import { refuse, type Reason, type Refusal } from '../core/reasons.ts'
-import { collect, type UpstreamAnswer, type UpstreamFailure } from './upstream.ts'
+import { collect, jsonOf, type UpstreamAnswer, type UpstreamFailure } from './upstream.ts'
 
 /** What became of one: a body to send, an answer of the upstream's to pass on, a failure, or a refusal. */
 export type Rewritten = { readonly outcome: 'rewritten'; readonly body: string } | Unread
@@ -37,14 +37,18 @@ export async function readAnswer(
   const readable = /^application\/json\s*(?:;\s*charset=utf-8\s*)?$/.test(type) && encoding === 'identity'
   if (!readable) answer.body.destroy()
   const bytes = readable ? await collect(answer.body, most) : 'unreadable'
-  const value = typeof bytes === 'string' ? undefined : parse(bytes)
+  const value = typeof bytes === 'string' ? undefined : jsonOf(bytes)
   return value === undefined ? refuse(unreadable) : { outcome: 'read', value }
 }
 
-function parse(bytes: Buffer): Json | undefined {
+/**
+ * Writes an answer anew.
+ * @param unreadable the reason for one that nests too deep to be written (502): this program reads deeper than it writes
+ */
+export function writtenAnew(value: unknown, unreadable: Reason): Rewritten {
   try {
-    return JSON.parse(bytes.toString('utf8')) as Json
+    return { outcome: 'rewritten', body: JSON.stringify(value) }
   } catch {
-    return undefined
+    return refuse(unreadable)
   }
 }

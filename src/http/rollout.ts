@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { classify, type RouteDescriptor } from '../core/classify.ts'
-import { isObject, type Json } from '../core/json.ts'
+import { isObject } from '../core/json.ts'
 import { isRefusal } from '../core/reasons.ts'
 import type { UnknownThread } from '../core/decide.ts'
 import { hasOperation, type RuntimeFacts } from '../core/transport.ts'
@@ -15,11 +15,11 @@ import { openPastLoopback } from './exposure.ts'
 import { makeAskHistory } from './history.ts'
 import type { Readiness } from './readiness.ts'
 import { upstreamRequest } from './upstream-request.ts'
-import { collect, type Upstream } from './upstream.ts'
+import { collect, jsonOf, type Upstream } from './upstream.ts'
 
 /** Watches how the gateway fits its upstream. */
 export interface Rollout {
-  /** Looks once, when the upstream first answers. */
+  /** Looks when the upstream first answers, and when it has become another one. */
   look(upstream: RuntimeFacts): void
   /** Told that a request met an upstream that does not serve histories. */
   historyUntold(): void
@@ -51,7 +51,7 @@ export function watchRollout(parts: RolloutParts): Rollout {
 
   const historyUntold = (): void => {
     const why =
-      'the upstream does not serve thread histories (422), so verify refuses every new thread: set ownership.unknownThread to claim or deny'
+      'the upstream does not serve thread histories (422, or too old for them), so verify refuses every new thread: set ownership.unknownThread to claim or deny'
     if (!parts.readiness.pending().has('unknownThread')) parts.log.error(why)
     parts.readiness.set('unknownThread', why)
   }
@@ -73,7 +73,9 @@ export function watchRollout(parts: RolloutParts): Rollout {
       headers,
       AbortSignal.timeout(LOOK_TIMEOUT_MS),
     )
-    if (!isRefusal(history) && history === 'cannot-tell') historyUntold()
+    if (isRefusal(history)) return
+    if (history === 'cannot-tell') historyUntold()
+    else parts.readiness.set('unknownThread', null)
   }
 
   const warnOfOpenUpstream = async (): Promise<void> => {
@@ -114,11 +116,7 @@ export async function listedThreads(
 }
 
 function countThreads(bytes: Buffer): number | null {
-  try {
-    const value = JSON.parse(bytes.toString('utf8')) as Json
-    const threads = isObject(value) ? value['threads'] : undefined
-    return Array.isArray(threads) ? threads.length : null
-  } catch {
-    return null
-  }
+  const value = jsonOf(bytes)
+  const threads = isObject(value) ? value['threads'] : undefined
+  return Array.isArray(threads) ? threads.length : null
 }

@@ -5,7 +5,7 @@ import { refuse } from '../core/reasons.ts'
 import { infoFor } from '../core/transport.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
-import { readAnswer, type Rewritten } from './rewriting.ts'
+import { readAnswer, writtenAnew, type Rewritten } from './rewriting.ts'
 
 const MAX_INFO_BYTES = 4 * 1024 * 1024
 
@@ -22,5 +22,5 @@ export async function bridgedInfo(
   const info = await readAnswer(answer, MAX_INFO_BYTES, 'upstream-answer-unreadable')
   if (info.outcome !== 'read') return info
   if (!isObject(info.value)) return refuse('upstream-answer-unreadable')
-  return { outcome: 'rewritten', body: JSON.stringify(infoFor(exchange.client, info.value)) }
+  return writtenAnew(infoFor(exchange.client, info.value), 'upstream-answer-unreadable')
 }

@@ -11,7 +11,7 @@ import type { OwnershipStore } from '../store/port.ts'
 import type { CursorSeal } from './cursor.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
-import { readAnswer, type Rewritten, type Unread } from './rewriting.ts'
+import { readAnswer, writtenAnew, type Rewritten, type Unread } from './rewriting.ts'
 
 /** What the list works with. */
 export interface ThreadListParts {
@@ -71,7 +71,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     }
     // Nothing of the caller's is left as far as was walked: no cursor, which would only tell that others' threads follow.
     const nextCursor = place === null ? {} : { nextCursor: parts.seal.seal(place, bound) }
-    return { outcome: 'rewritten', body: JSON.stringify({ threads: gathering.items, ...nextCursor, ...joinCodes }) }
+    return writtenAnew({ threads: gathering.items, ...nextCursor, ...joinCodes }, 'upstream-list-unreadable')
   }
 }
 

@@ -4,12 +4,11 @@
  * an upstream that changes can refuse requests for a moment, and not misread them.
  */
 import { classify, type RouteDescriptor } from '../core/classify.ts'
-import type { Json } from '../core/json.ts'
 import { assumedFacts, readRuntimeInfo, TRANSPORTS, type RuntimeFacts, type Transport } from '../core/transport.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Readiness } from './readiness.ts'
 import { upstreamRequest } from './upstream-request.ts'
-import { collect, type Upstream } from './upstream.ts'
+import { collect, jsonOf, type Upstream } from './upstream.ts'
 
 /** What the upstream is known to be. */
 export interface TransportState {
@@ -35,8 +34,8 @@ export interface ProbeParts {
   /** The transport that the configuration names: then nothing waits for the answer. */
   readonly named: Transport | null
   readonly readiness: Readiness
-  /** Called once, when the upstream first answers as a runtime does. */
-  readonly onFirstAnswer: (upstream: RuntimeFacts) => void
+  /** Called when the upstream first answers as a runtime does, and when it has become another one. */
+  readonly onNews: (upstream: RuntimeFacts) => void
   readonly log: Logger
   /** Milliseconds between questions while the answer is awaited, and once it is known. */
   readonly intervals: { readonly pending: number; readonly known: number }
@@ -63,6 +62,8 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
   let askedAt = 0
   /** True if the next question is due as soon as it may be. */
   let soon = false
+  /** The pause before it: longer with every suspicion that came to nothing. */
+  let patience = parts.intervals.pending
   let said = ''
   let doubted = ''
   let answered: RuntimeFacts | null = null
@@ -81,24 +82,28 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
     log.warn({ detail: why }, `upstream.transport says ${named}, and the upstream does not answer as one`)
   }
 
-  const met = (met: RuntimeFacts, version: string): void => {
-    const news = answered?.transport !== met.transport || answered.managed !== met.managed || said !== ''
-    if (answered !== null && answered.transport !== met.transport) {
-      log.warn({ from: answered.transport, to: met.transport }, 'the upstream has changed its transport')
+  const met = (now: RuntimeFacts, version: string): void => {
+    const before = answered
+    const news = JSON.stringify(before) !== JSON.stringify(now)
+    if (before !== null && before.transport !== now.transport) {
+      log.warn({ from: before.transport, to: now.transport }, 'the upstream has changed its transport')
     }
-    if (news) log.info({ transport: met.transport, mode: met.managed ? 'managed' : 'sse', version }, 'the upstream answers')
-    const first = answered === null
-    facts = answered = met
+    if (news || said !== '') {
+      log.info({ transport: now.transport, mode: now.managed ? 'managed' : 'sse', version }, 'the upstream answers')
+    }
+    facts = answered = now
     say(null)
-    if (first) parts.onFirstAnswer(met)
+    if (news) parts.onNews(now)
   }
 
   const ask = async (): Promise<void> => {
     asking = true
+    const suspected = soon
     soon = false
     const signal = AbortSignal.any([stopped.signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)])
     const verdict = await askRuntime(parts, named, signal)
     if (stopped.signal.aborted) return
+    const before = facts
     const contradicts = verdict.kind === 'runtime' && named !== null && verdict.facts.transport !== named
     const believed = verdict.kind === 'unfit' && named !== null
     if (contradicts) {
@@ -107,10 +112,12 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
     } else if (verdict.kind === 'runtime') met(verdict.facts, verdict.version)
     else {
       // An upstream that is merely away keeps its standing: what is written for it means nothing to the other kind.
-      if (verdict.kind === 'unfit') facts = believed ? assumedFacts(named) : null
+      if (verdict.kind === 'unfit') facts = believed ? (answered ?? assumedFacts(named)) : null
       if (believed) doubt(verdict.why)
       say(believed ? null : verdict.why)
     }
+    const nothing = suspected && said === '' && facts?.transport === before?.transport
+    patience = nothing ? Math.min(2 * patience, parts.intervals.known) : parts.intervals.pending
     asking = false
     askedAt = performance.now()
     askLater()
@@ -118,7 +125,7 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
 
   /** Callers may get telling answers as often as they like; the gateway does not ask as often. */
   const askLater = (): void => {
-    const pause = said === '' && !soon ? parts.intervals.known : parts.intervals.pending
+    const pause = said !== '' ? parts.intervals.pending : soon ? patience : parts.intervals.known
     clearTimeout(timer)
     timer = setTimeout(() => void ask(), Math.max(0, askedAt + pause - performance.now()))
   }
@@ -184,17 +191,10 @@ async function askAs(
   // It is there, and has no answer now (RFC 9110 §15.5.9, RFC 6585 §4).
   if (answer.status >= 500 || answer.status === 408 || answer.status === 429) return { kind: 'away', why }
   if (bytes === 'broke-off') return { kind: 'away', why: `${question} broke off in its answer` }
-  const info = answer.status === 200 && bytes !== 'too-large' ? readRuntimeInfo(parse(bytes)) : null
+  const info = answer.status === 200 && bytes !== 'too-large' ? readRuntimeInfo(jsonOf(bytes)) : null
   if (info !== null) {
-    return { kind: 'runtime', facts: { transport, resources: info.resources, managed: info.managed }, version: info.version }
+    const { version, ...said } = info
+    return { kind: 'runtime', facts: { transport, ...said }, version }
   }
   return { kind: 'no', why: answer.status === 200 ? `${why} without the "version" and "agents" of a runtime` : why }
-}
-
-function parse(bytes: Buffer): Json | undefined {
-  try {
-    return JSON.parse(bytes.toString('utf8')) as Json
-  } catch {
-    return undefined
-  }
 }

@@ -26,14 +26,15 @@ export function upstreamRequest(
   { descriptor, headers, query, body }: Question,
 ): UpstreamRequest {
   const { method, target, envelope } = wireForm(upstream, basePath, descriptor, query)
-  if (envelope === null) return { method, target, headers, ...(body === undefined ? {} : { body }) }
+  const pieces = Buffer.isBuffer(body) ? [body] : body
+  if (envelope === null) return { method, target, headers, ...(pieces === undefined ? {} : { body: pieces }) }
   if (body !== undefined && !Buffer.isBuffer(body)) throw new Error('a recording that streams does not fit into an envelope')
   const open = JSON.stringify(envelope).slice(0, -1)
   return {
     method,
     target,
     headers: { ...headers, 'content-type': 'application/json' },
-    // The body is JSON already, and may be large: it is not parsed and written once more.
-    body: Buffer.concat([Buffer.from(open), ...(body === undefined ? [] : [Buffer.from(',"body":'), body]), Buffer.from('}')]),
+    // The body is JSON already, and may be large: it is neither written once more nor copied.
+    body: [Buffer.from(open), ...(body === undefined ? [] : [Buffer.from(',"body":'), body]), Buffer.from('}')],
   }
 }

@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import { Pool, type Dispatcher } from 'undici'
 import { refuse, type Refusal } from '../core/reasons.ts'
 import type { UpstreamAnswerHeaders } from '../core/headers.ts'
+import type { Json } from '../core/json.ts'
 
 /** A request to the upstream, written by the gateway from what it checked. */
 export interface UpstreamRequest {
@@ -13,7 +14,8 @@ export interface UpstreamRequest {
   /** Path and query. */
   readonly target: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: Uint8Array | Readable
+  /** In pieces, so that nothing large is copied to be put between others; or a stream. */
+  readonly body?: readonly Uint8Array[] | Readable
 }
 
 /** The head of an answer, with its body to come. */
@@ -129,11 +131,22 @@ function dispatch(
     {
       path: request.target,
       method: request.method,
-      headers: request.headers,
-      ...(request.body === undefined ? {} : { body: request.body }),
+      ...written(request),
     },
     handler,
   )
+}
+
+/** Headers and body as the pool takes them: of pieces it doesn't know the length. */
+function written({ headers, body }: UpstreamRequest): Pick<Dispatcher.DispatchOptions, 'headers' | 'body'> {
+  if (body === undefined) return { headers }
+  if (body instanceof Readable) return { headers, body }
+  const [first, ...more] = body
+  if (first !== undefined && more.length === 0) return { headers, body: first }
+  const length = body.reduce((sum, piece) => sum + piece.length, 0)
+  // Where no connection is made the pool fails it, and an error that nobody listens to would end the process.
+  const pieces = Readable.from(body, { objectMode: false }).on('error', () => {})
+  return { headers: { ...headers, 'content-length': String(length) }, body: pieces }
 }
 
 function refusalOf(error: Error, maybeSent: boolean): Refusal {
@@ -175,4 +188,13 @@ export async function collect(body: Readable, most: number): Promise<Buffer | 't
     return 'broke-off'
   }
   return Buffer.concat(chunks)
+}
+
+/** The JSON in an answer; undefined if it is none. */
+export function jsonOf(bytes: Buffer): Json | undefined {
+  try {
+    return JSON.parse(bytes.toString('utf8')) as Json
+  } catch {
+    return undefined
+  }
 }

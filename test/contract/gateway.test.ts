@@ -5,6 +5,7 @@ import type { RuntimeRequest } from '../../examples/runtime.ts'
 import { call, codeOf, runInput } from '../support/client.ts'
 import { gateBefore } from '../support/gated.ts'
 import { head, sendRaw } from '../support/raw.ts'
+import { until } from '../support/until.ts'
 import type { Mode } from './runtimes.ts'
 
 type Adapter = 'express' | 'hono'
@@ -119,4 +120,28 @@ for (const adapter of ADAPTERS) {
     t.match(await post('/api/copilotkit/agent/default/run'), /^HTTP\/1\.1 200 /, 'the one spelling does not')
     t.same(callers(runtime.requests), ['POST /api/copilotkit/agent/default/run'])
   })
+}
+
+for (const adapter of ADAPTERS) {
+  for (const mode of MODES) {
+    void test(`1.54 ${adapter}, ${mode}: verify cannot tell, says so, and nobody gets at a thread from before`, async (t) => {
+      t.capture(console, 'error')
+      t.capture(console, 'warn')
+      const runtime = await startOldRuntime({ adapter, mode })
+      t.teardown(() => runtime.close())
+      const run = runInput('old-1', 'a secret')
+      const ask =
+        mode === 'multi-route'
+          ? await call(`${runtime.url}${runtime.basePath}/agent/default/run`, { body: run })
+          : await call(`${runtime.url}${runtime.basePath}`, {
+              body: { method: 'agent/run', params: { agentId: 'default' }, body: run },
+            })
+      t.equal(ask.status, 200)
+      const config = { upstream: { transport: 'auto' }, ownership: { unknownThread: 'verify' } }
+      const { base, bob, gateway } = await gateBefore(t, runtime.url, { config })
+      await until(() => gateway.readiness.pending().has('unknownThread'))
+      const refused = await call(`${base}/agent/default/run`, { token: bob, body: runInput('old-1') })
+      t.same([refused.status, codeOf(refused)], [403, 'not-owner'])
+    })
+  }
 }

@@ -56,7 +56,7 @@ for (const written of TRANSPORTS) {
         const answer = await fetch(`${runtime.url}${request.target}`, {
           method: request.method,
           headers: request.headers,
-          ...(request.body === undefined ? {} : { body: new Uint8Array(request.body as Buffer) }),
+          ...(request.body === undefined ? {} : { body: Buffer.concat(request.body as Buffer[]) }),
         })
         await answer.text()
         t.ok([400, 404, 405, 415].includes(answer.status), `${route.method} ${route.id}: ${answer.status}`)

@@ -11,9 +11,9 @@ const SINGLE = { ...MULTI, threadEndpoints: NONE, singleRoute: { resourceOperati
 const OLD = { version: '1.54.1', agents: {}, mode: 'sse' }
 
 void test('a runtime has a version and agents; anything else is none', (t) => {
-  t.strictSame(readRuntimeInfo(MULTI), { version: '1.75.0', managed: false, resources: false })
-  t.strictSame(readRuntimeInfo(SINGLE), { version: '1.75.0', managed: false, resources: true })
-  t.strictSame(readRuntimeInfo(OLD), { version: '1.54.1', managed: false, resources: false })
+  t.strictSame(readRuntimeInfo(MULTI), { version: '1.75.0', managed: false, resources: false, histories: true })
+  t.strictSame(readRuntimeInfo(SINGLE), { version: '1.75.0', managed: false, resources: true, histories: true })
+  t.strictSame(readRuntimeInfo(OLD), { version: '1.54.1', managed: false, resources: false, histories: false })
   t.match(readRuntimeInfo({ ...MULTI, mode: 'intelligence' }), { managed: true })
   t.match(readRuntimeInfo({ ...MULTI, intelligence: { wsUrl: 'wss://x' } }), { managed: true })
   t.match(readRuntimeInfo({ ...MULTI, singleRoute: { resourceOperations: 'true' } }), { resources: false })
@@ -30,6 +30,18 @@ void test('a runtime has a version and agents; anything else is none', (t) => {
   ]) {
     t.equal(readRuntimeInfo(other), null, JSON.stringify(other))
   }
+  t.end()
+})
+
+void test('histories are there where /info says so, and not before there were any', (t) => {
+  const histories = (info: object): unknown => readRuntimeInfo({ ...OLD, ...info })?.histories
+  t.equal(histories({ threadEndpoints: { inspect: false } }), false)
+  t.equal(histories({ threadEndpoints: {} }), false)
+  t.equal(histories({ threadEndpoints: ALL }), true)
+  t.equal(histories({ singleRoute: { resourceOperations: true, threadEndpoints: ALL }, threadEndpoints: NONE }), true)
+  t.equal(histories({ singleRoute: { resourceOperations: false, threadEndpoints: ALL }, threadEndpoints: NONE }), false)
+  for (const version of ['1.54.1', '1.59.9', '0.99.0', '1']) t.equal(histories({ version }), false, version)
+  for (const version of ['1.60.0', '1.75.0', '2.0.0', 'dev']) t.equal(histories({ version }), null, version)
   t.end()
 })
 

@@ -2,6 +2,7 @@
  * The real gate and the real forwarder between two ends that are played: a caller who is signed in already, and an
  * upstream connection that keeps what it is told to send. Whose a thread is stands in its id.
  */
+import { Readable } from 'node:stream'
 import type { RouteDescriptor } from '../../src/core/classify.ts'
 import type { OwnerRecord, Rules } from '../../src/core/decide.ts'
 import type { User } from '../../src/core/principal.ts'
@@ -191,7 +192,7 @@ async function onTheWire({ method, target, headers, body }: UpstreamRequest): Pr
   // The client writes a host of its own only where it is given none.
   const lines = Object.entries({ host: 'runtime.internal:4000', ...headers })
   if (body === undefined) return { method, target, headers: lines, body: null }
-  if (body instanceof Uint8Array) return { method, target, headers: [...lines, ['content-length', String(body.length)]], body }
-  const bytes = Buffer.concat((await body.toArray()) as Buffer[])
-  return { method, target, headers: lines, body: bytes }
+  if (body instanceof Readable) return { method, target, headers: lines, body: Buffer.concat((await body.toArray()) as Buffer[]) }
+  const bytes = Buffer.concat(body)
+  return { method, target, headers: [...lines, ['content-length', String(bytes.length)]], body: bytes }
 }

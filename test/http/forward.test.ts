@@ -136,3 +136,28 @@ void test('an answer and its caller end together, whichever of them breaks', asy
   forwarder.deliver(late.answer, exchange, late.response)
   t.ok(late.body.destroyed, 'the caller had left before')
 })
+
+void test('only an answer that the other transport would give makes the gateway ask what the upstream is', async (t) => {
+  const { exchange } = forwarding()
+  for (const [transport, telling] of [
+    ['single-route', [404]],
+    ['multi-route', [400, 404, 405, 415]],
+  ] as const) {
+    for (const status of [200, 204, 400, 401, 403, 404, 405, 409, 415, 422, 500, 503]) {
+      let suspected = 0
+      const upstream = { send: async () => ({ outcome: 'answered', status, headers: {}, body: Readable.from([]) }) }
+      const forwarder = makeForwarder({
+        upstream: upstream as unknown as Upstream,
+        basePath: '/base',
+        headerRules: { server: {}, forward: [], forwardAuthorization: true },
+        transport: { suspect: () => (suspected += 1) },
+        claims: { settle: async () => {} },
+        streams: {} as OpenStreams,
+        metrics: {} as unknown as Metrics,
+        log: makeLog('silent'),
+      })
+      await forwarder.ask(permitted(), { ...exchange, upstream: assumedFacts(transport) }, new AbortController().signal)
+      t.equal(suspected, (telling as readonly number[]).includes(status) ? 1 : 0, `${transport} ${status}`)
+    }
+  }
+})

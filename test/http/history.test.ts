@@ -51,3 +51,35 @@ void test('each answer has its meaning, and none is left open', async (t) => {
     t.ok(bodies.every((body) => body.destroyed))
   }
 })
+
+/** Asks an upstream that answers the first question like this, and tells whether a change was suspected. */
+async function answered(status: number, type: string, text: string, facts = assumedFacts('single-route')) {
+  let suspected = 0
+  let asked = 0
+  const upstream = {
+    send: async () => {
+      asked += 1
+      return { outcome: 'answered', status, headers: { 'content-type': type }, body: Readable.from([Buffer.from(text)]) }
+    },
+  } as unknown as Upstream
+  const ask = makeAskHistory(upstream, '/base', () => (suspected += 1))
+  const history = await ask(facts, 't1', {}, new AbortController().signal)
+  return [typeof history === 'string' ? history : history.reason, suspected, asked]
+}
+
+void test('what a runtime of the other transport says is no history and no word that there is none', async (t) => {
+  const json = 'application/json'
+  const code = JSON.stringify({ error: 'Not found', code: 'single_route_envelope_against_multi_route_runtime' })
+  t.same(await answered(404, json, code), ['upstream-answer-unreadable', 1, 1])
+  t.same(await answered(404, 'text/html; charset=utf-8', '<h1>no</h1>'), ['upstream-answer-unreadable', 1, 1])
+  t.same(await answered(405, json, '{}'), ['upstream-answer-unreadable', 1, 1])
+  t.same(await answered(415, json, '{}'), ['upstream-answer-unreadable', 1, 1])
+  t.same(await answered(404, json, '{"error":"no such thread"}'), ['none', 0, 2])
+})
+
+void test('a runtime that has no histories is not asked for them', async (t) => {
+  for (const facts of [assumedFacts('multi-route'), assumedFacts('single-route')]) {
+    t.same(await answered(404, 'application/json', '', { ...facts, histories: false }), ['cannot-tell', 0, 0])
+    t.same(await answered(404, 'application/json', '', { ...facts, histories: true }), ['none', 0, 2])
+  }
+})

@@ -68,16 +68,24 @@ void test('what is not one file called audio is refused, whatever is wrong with 
 
 void test('its bytes are held until it is released', async (t) => {
   const form = `${part(`${FILE}\r\n${WEBM}`, 'abc')}${END}`
-  const budget = makeBudget(form.length)
+  const budget = makeBudget(Math.ceil(form.length * 2.5))
   const first = await read(form, budget)
   t.match(await read(form, budget), { reason: 'bodies-budget-exhausted' })
   if (first.outcome === 'read') first.release()
   t.match(await read(form, budget), { outcome: 'read', bytes: form.length })
 })
 
-void test('beyond its bound it is too large', async (t) => {
+void test('what it becomes has to find room in the budget, too', async (t) => {
   const form = `${part(`${FILE}\r\n${WEBM}`, 'abc')}${END}`
-  t.match(await read(form, makeBudget(10_000), form.length - 1), { reason: 'body-too-large' })
+  const budget = makeBudget(form.length * 2)
+  t.match(await read(form, budget), { reason: 'bodies-budget-exhausted' })
+  t.ok(budget.take(form.length * 2), 'and all of it is given back')
+})
+
+void test('beyond its bound, which base64 makes smaller, it is too large', async (t) => {
+  const form = `${part(`${FILE}\r\n${WEBM}`, 'abc')}${END}`
+  t.match(await read(form, makeBudget(10_000), Math.ceil((form.length * 4) / 3) - 1), { reason: 'body-too-large' })
+  t.match(await read(form, makeBudget(10_000), Math.ceil((form.length * 4) / 3)), { outcome: 'read' })
 })
 
 void test('a form may have other parts, and not any number of them', async (t) => {
@@ -88,4 +96,11 @@ void test('a form may have other parts, and not any number of them', async (t) =
   t.match(await read(`${parts.join('').repeat(20)}${part(`${FILE}\r\n${WEBM}`, 'abc')}${END}`, makeBudget(100_000), 100_000), {
     reason: 'body-no-recording',
   })
+})
+
+void test('the head of a part is a few lines', async (t) => {
+  const head = (length: number): string => `${FILE}\r\nX: ${'x'.repeat(length)}\r\n${WEBM}`
+  const budget = (): ReturnType<typeof makeBudget> => makeBudget(1_000_000)
+  t.match(await read(`${part(head(1000), 'abc')}${END}`, budget(), 100_000), { outcome: 'read' })
+  t.match(await read(`${part(head(9000), 'abc')}${END}`, budget(), 100_000), { reason: 'body-no-recording' })
 })

@@ -81,7 +81,7 @@ async function probing(t: Test, intervals: ProbeParts['intervals'], more: Partia
     headers: {},
     named: null,
     readiness,
-    onFirstAnswer: () => {},
+    onNews: () => {},
     log: makeLog('silent'),
     intervals,
     ...more,
@@ -115,7 +115,7 @@ void test('what is told while an answer is awaited is asked again: that answer m
   asked.answerQuestions(AS['single-route']!)
   release()
   await until(() => probe.current()?.transport === 'single-route')
-  t.strictSame(probe.current(), { transport: 'single-route', resources: false, managed: false })
+  t.strictSame(probe.current(), { transport: 'single-route', resources: false, histories: null, managed: false })
 })
 
 void test('an upstream that is away, or has too much to do, keeps its standing', async (t) => {
@@ -152,4 +152,29 @@ void test('an upstream that answers in both ways is taken at its paths, or as it
     await until(() => probe.current() !== null)
     t.equal(probe.current()?.transport, transport)
   }
+})
+
+void test('what a named upstream has said of itself is not forgotten when it has no answer', async (t) => {
+  const { asked, probe } = await probing(t, { pending: 10, known: 3_600_000 }, { named: 'multi-route' })
+  asked.answerQuestions(json({ ...INFO, mode: 'intelligence' }))
+  probe.suspect()
+  await until(() => probe.current()?.managed === true)
+  const before = asked.questions.length
+  asked.answerQuestions(NOT_HERE)
+  probe.suspect()
+  await until(() => asked.questions.length > before + 1)
+  t.equal(probe.current()?.managed, true)
+})
+
+void test('whoever has to know is told when the upstream has become another one, and not else', async (t) => {
+  const told: unknown[] = []
+  const onNews: ProbeParts['onNews'] = ({ managed }) => void told.push(managed)
+  const { asked, probe } = await probing(t, { pending: 1, known: 3_600_000 }, { onNews })
+  for (const mode of ['sse', 'intelligence', 'intelligence', 'sse']) {
+    const before = asked.questions.length
+    asked.answerQuestions(json({ ...INFO, mode }))
+    probe.suspect()
+    await until(() => asked.questions.length > before && (mode === 'intelligence') === probe.current()?.managed)
+  }
+  t.same(told, [false, true, false])
 })

@@ -4,6 +4,7 @@ import { call, codeOf, runInput } from '../support/client.ts'
 import { gateBefore, gated, type GatedUpstream } from '../support/gated.ts'
 import { owners } from '../support/rows.ts'
 import { events, INFO, json, startUpstream, type Answering } from '../support/upstream.ts'
+import { makeSigner } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
 
 const BASE = '/api/copilotkit'
@@ -216,4 +217,25 @@ void test('a run that the upstream refuses leaves no row, in an envelope as well
   const envelope = { method: 'agent/run', params: { agentId: 'default' }, body: runInput('t1') }
   t.equal((await call(gate.base, { token: gate.alice, body: envelope })).status, 404)
   t.same(owners(gate.gateway.folder), [])
+})
+
+void test('whoever may bring nothing large is not read beyond what is small', async (t) => {
+  const config = { authentication: { mode: 'optional' }, limits: { body: '1KiB', runBody: '4KiB' } }
+  const signer = makeSigner()
+  t.teardown(() => signer.remove())
+  const authentication = { ...signer.authentication, mode: 'optional' }
+  const gate = await gated(t, undefined, { signer, config: { ...config, authentication } })
+  const run = { method: 'agent/run', params: { agentId: 'default' }, body: runInput('t1', 'x'.repeat(2048)) }
+  t.same(codeOf(await call(gate.base, { body: run })), 'body-too-large', 'anonymous callers may not run')
+  t.equal((await call(gate.base, { token: gate.alice, body: run })).status, 200)
+})
+
+void test('an /info that nests deeper than can be written is 502', async (t) => {
+  const depth = 20_000
+  const text = `{"version":"1","agents":{},"x":${'['.repeat(depth)}${']'.repeat(depth)}}`
+  const gate = await single(
+    t,
+    (_request, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(text),
+  )
+  t.equal(codeOf(await call(`${gate.base}/info`, { token: gate.alice })), 'upstream-unusable')
 })
