@@ -1,6 +1,6 @@
 /** The forwarder by itself: it takes permits and nothing else, and tells the failures of the upstream from callers who left. */
 import type { ServerResponse } from 'node:http'
-import { PassThrough, type Readable } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import { test } from 'tap'
 import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
 import { decide, type Permit } from '../../src/core/decide.ts'
