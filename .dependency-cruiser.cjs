@@ -24,6 +24,13 @@ module.exports = {
     only('store', ['core'], 'storage, not rules or credentials'),
     only('observe', ['core'], 'what happened'),
     only('http', ['core', 'auth', 'store', 'observe'], 'the way of a request; it gets everything concrete from src/gateway.ts'),
+    only('doctor', ['core', 'config', 'auth', 'http', 'store'], 'looks at everything, and is used by its command alone'),
+    {
+      name: 'only-its-command-knows-the-doctor',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(doctor/|cli/doctor.ts$)' },
+      to: { path: '^src/doctor/' },
+    },
     {
       name: 'http-sees-the-port-of-the-store',
       severity: 'error',

@@ -1,0 +1,25 @@
+/** Where the gateway of a configuration is found. */
+import type { Config } from '../config/schema.ts'
+import type { Wishes } from './subject.ts'
+
+/** An address on which a gateway may listen, as one on this machine can be reached; null if nobody can know its port. */
+function origin({ host, port }: { readonly host: string; readonly port: number }): string | null {
+  if (port === 0) return null
+  const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
+}
+
+/** The origin of the health listener. */
+export function healthOrigin(config: Config): string | null {
+  return origin(config.health)
+}
+
+/** The base of the gateway's routes: what a frontend has as its `runtimeUrl`. */
+export function publicBase(config: Config, wishes: Wishes): string | null {
+  if (wishes.url !== null) return wishes.url
+  const listening = origin(config.listen)
+  return listening === null ? null : `${listening}${config.upstream.publicPath ?? config.upstream.basePath}`
+}
+
+/** Why a listener can't be asked. */
+export const PORT_ZERO = 'its port is 0, so where it listens is not known'

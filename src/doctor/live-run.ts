@@ -1,0 +1,158 @@
+/**
+ * One run through the gateway, and whatever stands before it, because the operator asked for it: do events come one by one?
+ * It makes a thread, which then belongs to whoever the token is.
+ */
+import { randomUUID } from 'node:crypto'
+import { request, type Dispatcher } from 'undici'
+import { codeOf, isStream, type Heard } from './asking.ts'
+import { PORT_ZERO, publicBase } from './addresses.ts'
+import { notChecked, ok, problem, seconds, unknown, warning, type Finding } from './finding.ts'
+import { absent, codeIn } from './gateway.ts'
+import { runInput } from './streams.ts'
+import type { Check, Subject } from './subject.ts'
+
+const CHECK = 'gateway.run'
+
+/** An agent takes the time that it takes. */
+const PATIENCE_MS = 60_000
+
+/** A run that is over sooner says nothing of what stands on the way. */
+const LONG_ENOUGH_MS = 500
+
+/** Events that came within so much of one another came in one piece. */
+const ONE_PIECE_MS = 50
+
+const MAX_BYTES = 16 * 1024 * 1024
+
+/** The check of the run. */
+export const RUN_CHECK: Check = { name: CHECK, atLeast: PATIENCE_MS, run: runOnce }
+
+/** What came of a run; times in milliseconds since it was sent. */
+interface Course {
+  readonly first: number
+  readonly last: number
+  readonly events: number
+  readonly error: boolean
+  /** True if the stream ended in the middle. */
+  readonly brokeOff: boolean
+}
+
+async function runOnce({ config, wishes }: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+  if (wishes.run === null) {
+    return [
+      notChecked(
+        CHECK,
+        'whether events come one by one only a run can tell',
+        'pass --run AGENT: it runs the agent once, on a new thread',
+      ),
+    ]
+  }
+  if (wishes.token === null && config.authentication.mode === 'required') {
+    return [notChecked(CHECK, "it takes a caller's token to run an agent", 'pass one with --token-file')]
+  }
+  const base = publicBase(config, wishes)
+  if (base === null) return [notChecked(CHECK, PORT_ZERO, 'pass the address of the gateway with --url')]
+  const { agentId, message } = wishes.run
+  const sent = performance.now()
+  const answer = await send(`${base}/agent/${encodeURIComponent(agentId)}/run`, message, wishes.token, signal)
+  if (answer instanceof Error) return [absent(CHECK, base, codeOf(answer))]
+  const { statusCode: status, headers } = answer
+  if (status !== 200 || !isStream(headers)) return [refused({ status, headers, text: await answer.body.text() })]
+  const compressed = headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity'
+  if (compressed) {
+    answer.body.on('error', () => {}).destroy()
+    return [
+      problem(
+        CHECK,
+        'the stream of events is compressed on the way, which holds events back',
+        'switch compression off for text/event-stream',
+      ),
+    ]
+  }
+  const course = await follow(answer.body as AsyncIterable<Buffer>, sent)
+  const findings = [judge(course)]
+  // nginx obeys the header and takes it out, so its absence means nothing behind a proxy.
+  if (wishes.url === null && headers['x-accel-buffering'] !== 'no') {
+    findings.push(
+      warning(CHECK, 'the answer lacks X-Accel-Buffering: no, which this gateway sets', 'is it this gateway that listens there?'),
+    )
+  }
+  return findings
+}
+
+/** Asks for compression as browsers do, so that whatever would compress the stream shows itself. */
+function send(url: string, message: string, token: string | null, signal: AbortSignal): Promise<Dispatcher.ResponseData | Error> {
+  return request(url, {
+    method: 'POST',
+    headers: {
+      accept: 'text/event-stream',
+      'accept-encoding': 'gzip, br',
+      'content-type': 'application/json',
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+    },
+    body: JSON.stringify(runInput([{ id: randomUUID(), role: 'user', content: message }])),
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    signal,
+  }).catch((error: unknown) => (error instanceof Error ? error : new Error('failed')))
+}
+
+function refused(heard: Heard): Finding {
+  return problem(
+    CHECK,
+    `the run was answered with ${heard.status}${codeIn(heard)} and no stream of events`,
+    'is the agent the right one, and may this caller run it? The log line of the request has the reason',
+  )
+}
+
+async function follow(body: AsyncIterable<Buffer>, sent: number): Promise<Course> {
+  let [first, last, events, bytes] = [0, 0, 0, 0]
+  let text = ''
+  let error = false
+  let brokeOff = false
+  try {
+    for await (const chunk of body) {
+      bytes += chunk.length
+      if (bytes > MAX_BYTES) break
+      const lines = (text + chunk.toString('latin1')).split('\n')
+      text = lines.pop() ?? ''
+      // Comments keep a stream alive and are no events.
+      const came = lines.filter((line) => line.startsWith('data:'))
+      error ||= came.some((line) => /"type": *"RUN_ERROR"/.test(line))
+      if (came.length === 0) continue
+      last = performance.now() - sent
+      if (events === 0) first = last
+      events += came.length
+    }
+  } catch {
+    brokeOff = true
+  }
+  return { first, last: brokeOff ? performance.now() - sent : last, events, error, brokeOff }
+}
+
+function judge({ first, last, events, error, brokeOff }: Course): Finding {
+  if (brokeOff) {
+    return problem(
+      CHECK,
+      `the stream broke off after ${seconds(last)} and ${events} ${events === 1 ? 'event' : 'events'}`,
+      'look for what ends it: a time-out on the way that is shorter than streams.keepAlive, or the log of the gateway',
+    )
+  }
+  if (error) return warning(CHECK, `the run ended with an error after ${seconds(last)}`, 'look into the log of the runtime')
+  if (events === 0)
+    return problem(
+      CHECK,
+      'the stream ended without an event',
+      'look into the log of the runtime: does the agent run without the gateway?',
+    )
+  if (last < LONG_ENOUGH_MS)
+    return unknown(CHECK, `the run was over in ${seconds(last)}: too quick to tell whether events are held back`)
+  if (events > 1 && last - first < ONE_PIECE_MS) {
+    return problem(
+      CHECK,
+      `events are held back on the way: all ${events} came in one piece after ${seconds(last)}`,
+      'switch buffering and compression off wherever the stream passes (nginx: proxy_buffering off, gzip off, or let X-Accel-Buffering through); if --url names a proxy, try without it to see which side it is. An agent that says everything at its end looks the same',
+    )
+  }
+  return ok(CHECK, `events come one by one: the first after ${seconds(first)}, the last of ${events} after ${seconds(last)}`)
+}

@@ -1,0 +1,163 @@
+/** `threadwarden doctor`: findings for a person or a program, exit codes, and wrong usage. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { test, type Test } from 'tap'
+import { startRuntime } from '../../examples/runtime.ts'
+import { hush } from '../doctor/examination.ts'
+import { startScene } from '../doctor/gateway-scene.ts'
+import { configFile, run, type Ended } from './program.ts'
+
+/** Runs the doctor on a machine whose disk keeps what is written. */
+async function runElsewhere(args: readonly string[]): Promise<Ended> {
+  const script = fileURLToPath(new URL('doctor-elsewhere.ts', import.meta.url))
+  const child = spawn(process.execPath, [script, ...args], { env: { PATH: process.env['PATH'] } })
+  const closed = once(child, 'close') as Promise<[number | null]>
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), closed])
+  return { code, stdout, stderr }
+}
+
+/** A gateway before a runtime, both as they should be, and the configuration by which the doctor finds them. */
+async function startHealthy(t: Test) {
+  hush(t)
+  const runtime = await startRuntime()
+  t.teardown(() => runtime.close())
+  const scene = await startScene(t, runtime.url)
+  await scene.gateway.ready()
+  const { file, folder } = configFile(t, scene.changes)
+  writeFileSync(join(folder, 'token'), `${scene.signer.sign('alice')}\n`)
+  return { ...scene, runtime, file, tokenFile: join(folder, 'token') }
+}
+
+interface Data {
+  readonly healthy: boolean
+  readonly counts: Readonly<Record<string, number>>
+  readonly findings: readonly {
+    readonly check: string
+    readonly level: string
+    readonly message: string
+    readonly remedy?: string
+  }[]
+}
+
+void test('where nothing is wrong the exit code is 0, and nothing is on stderr', async (t) => {
+  const { file, tokenFile } = await startHealthy(t)
+  const { code, stdout, stderr } = await runElsewhere(['--config', file, '--token-file', tokenFile])
+  t.same({ code, stderr }, { code: 0, stderr: '' }, stdout)
+  for (const part of ['configuration', 'store', 'issuers', 'upstream', 'gateway']) t.match(stdout, new RegExp(`^${part}$`, 'm'))
+  t.match(stdout, /^ {2}ok {7}runtime: a multi-route runtime/m)
+  t.match(stdout, /^ {2}unknown {2}run: not checked: .*\n {11}→ pass --run AGENT/m)
+  t.match(stdout, /\n\n0 problems, 0 warnings, \d+ unknown, \d+ ok\.\n$/)
+})
+
+void test('--json says the same to a program', async (t) => {
+  const { file, runtime } = await startHealthy(t)
+  const fine = await runElsewhere(['--config', file, '--json'])
+  const data = JSON.parse(fine.stdout) as Data
+  t.match(fine, { code: 0, stderr: '' })
+  t.match(data, { healthy: true, counts: { problem: 0, warning: 0 } })
+  t.equal(
+    Object.values(data.counts).reduce((sum, count) => sum + count),
+    data.findings.length,
+  )
+  for (const { check, level, message, ...rest } of data.findings) {
+    t.match(check, /^(?:configuration|(?:store|issuers|upstream|gateway)\.[a-z]+)$/)
+    t.match(level, /^(?:ok|warning|problem|unknown)$/)
+    t.ok(message.length > 0)
+    t.same(Object.keys(rest), 'remedy' in rest ? ['remedy'] : [])
+  }
+  await runtime.close()
+  const broken = await runElsewhere(['--config', file, '--json'])
+  t.equal(broken.code, 1)
+  t.match(JSON.parse(broken.stdout), { healthy: false })
+})
+
+void test('a problem is exit code 1, with its remedy below it', async (t) => {
+  const { file } = configFile(t)
+  const { code, stdout } = await runElsewhere(['--config', file])
+  t.equal(code, 1)
+  t.match(stdout, /^ {2}PROBLEM {2}reachable: nothing listens on http:\/\/127\.0\.0\.1:1\n {11}→ start the runtime/m)
+  t.match(stdout, /\n1 problem, 0 warnings, /)
+})
+
+void test('a warning alone is exit code 1, too, and warnings of the configuration are among the findings', async (t) => {
+  const { runtime, changes } = await startHealthy(t)
+  const { file } = configFile(t, {
+    ...changes,
+    'upstream.url': runtime.url,
+    'upstream.headers': { 'x-api-key': 'hunter2hunter2' },
+  })
+  const { code, stdout, stderr } = await runElsewhere(['--config', file])
+  t.equal(code, 1)
+  t.match(stdout, /^ {2}WARNING {2}.*upstream\.headers\.x-api-key: looks like a secret in plain\n {11}→ write/m)
+  t.match(stdout, /\n0 problems, 1 warning, /)
+  t.notOk(stdout.includes('hunter2') || stderr.includes('hunter2'))
+})
+
+void test('an invalid configuration is exit code 1, every fault of it told and nothing asked', async (t) => {
+  const { file } = configFile(t, { 'listen.prot': 1, 'ownership.unknownThread': undefined })
+  const { code, stdout } = await run(['doctor', '--config', file, '--json'])
+  t.equal(code, 1)
+  t.match((JSON.parse(stdout) as Data).findings, [
+    { check: 'configuration', level: 'problem', message: /listen\.prot: is not a known key/, remedy: /validate/ },
+    { check: 'configuration', level: 'problem', message: /ownership\.unknownThread/ },
+    { check: 'everything else', level: 'unknown', message: 'not checked: the configuration is invalid' },
+  ])
+})
+
+void test('--run, --message and --url go to the gateway that is named', async (t) => {
+  const { file, tokenFile, base, runtime } = await startHealthy(t)
+  const asked = ['--config', file, '--token-file', tokenFile, '--url', `${base}/`, '--timeout', '10s']
+  const { stdout } = await runElsewhere([...asked, '--run', 'default', '--message', 'hello'])
+  t.match(stdout, /run: the run was over in \d+ ms: too quick to tell/)
+  t.equal(runtime.requests.filter(({ method, url }) => method === 'POST' && url.endsWith('/run')).length, 1)
+})
+
+void test('the program itself has the command', async (t) => {
+  const { file } = configFile(t)
+  const { code, stdout, stderr } = await run(['doctor', '--config', file, '--timeout', '500ms'])
+  t.same({ code, stderr }, { code: 1, stderr: '' })
+  t.match(stdout, /^configuration\n {2}ok {7}.* is valid\n/)
+})
+
+void test('doctor --help tells of its options and exit codes', async (t) => {
+  const { code, stdout, stderr } = await run(['doctor', '--help'])
+  t.same({ code, stderr }, { code: 0, stderr: '' })
+  for (const word of [
+    '--config FILE',
+    '--timeout',
+    '--token-file FILE',
+    '--url URL',
+    '--run AGENT',
+    '--message',
+    '--json',
+    'Exit codes: 0 no problem',
+  ])
+    t.ok(stdout.includes(word), word)
+})
+
+const noFile = '/nowhere/threadwarden.yaml'
+for (const [args, message] of [
+  [[], /--config FILE is missing/],
+  [['--bogus'], /Unknown option '--bogus'/],
+  [['--config', noFile, '--timeout', '5'], /--timeout 5 is not a duration/],
+  [['--config', noFile, '--timeout', '0s'], /--timeout 0s is not a duration/],
+  [['--config', noFile, '--token-file', '/nowhere/token'], /--token-file \/nowhere\/token cannot be read/],
+  [['--config', noFile, '--token-file', fileURLToPath(import.meta.url)], /holds no token: one line/],
+  [['--config', noFile, '--url', 'chat.example.com'], /--url is an address such as/],
+  [['--config', noFile, '--url', 'https://user:hunter2@chat.example.com/'], /--url holds a password/],
+  [['--config', noFile, '--url', 'https://chat.example.com/?token=hunter2'], /--url has a query/],
+  [['--config', noFile, '--message', 'hello'], /--message goes with --run/],
+  [['--config', noFile, '--run', ''], /--run names an agent/],
+] as const) {
+  void test(`doctor ${args.join(' ').replace(/\/.*\/(?=\w)/, '')} is wrong usage`, async (t) => {
+    const { code, stdout, stderr } = await run(['doctor', ...args])
+    t.same({ code, stdout }, { code: 2, stdout: '' })
+    t.match(stderr, message)
+    t.match(stderr, /See threadwarden doctor --help\.\n$/)
+    t.notMatch(stderr, /hunter2/)
+  })
+}

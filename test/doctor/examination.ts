@@ -1,0 +1,53 @@
+/** Examinations of what a test has started, by a configuration as an operator would write it. */
+import type { Test } from 'tap'
+import { examine } from '../../src/doctor/examine.ts'
+import type { Finding } from '../../src/doctor/finding.ts'
+import type { Machine, Wishes } from '../../src/doctor/subject.ts'
+import { prepare } from '../../src/prepare.ts'
+import { configFile } from '../cli/program.ts'
+import type { Changes } from '../config/configuration.ts'
+import { QUIET } from './machine.ts'
+
+/** What differs from the usual. */
+export interface Differing {
+  readonly wishes?: Partial<Wishes>
+  readonly machine?: Partial<Machine>
+  readonly clock?: () => number
+}
+
+/** What was found. */
+export interface Findings {
+  readonly all: readonly Finding[]
+  /** The one finding of a check. */
+  readonly of: (check: string) => Finding
+  /** All of its findings. */
+  readonly each: (check: string) => readonly Finding[]
+}
+
+/**
+ * Examines.
+ * @param t the test, with which the configuration goes
+ * @param changes of the configuration; the upstream is `upstream.url`
+ */
+export async function examined(t: Test, changes: Changes = {}, differing: Differing = {}): Promise<Findings> {
+  const prepared = prepare(configFile(t, changes).file, process.env)
+  if (!prepared.ok) throw new Error(JSON.stringify(prepared.faults))
+  const wishes = { timeout: 3000, token: null, url: null, run: null, ...differing.wishes }
+  const machine = { ...QUIET, ...differing.machine }
+  const all = await examine(prepared.value.config, wishes, machine, undefined, differing.clock)
+  const each = (check: string): readonly Finding[] => all.filter((one) => one.check === check)
+  return {
+    all,
+    each,
+    of(check) {
+      const [one, ...more] = each(check)
+      if (one === undefined || more.length > 0) throw new Error(`${check} has ${more.length + (one ? 1 : 0)} findings`)
+      return one
+    },
+  }
+}
+
+/** The runtimes tell the console of everything that is wrong with a request. */
+export function hush(t: Test): void {
+  for (const method of ['error', 'warn', 'log', 'debug', 'info'] as const) t.capture(console, method)
+}

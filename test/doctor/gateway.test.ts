@@ -1,0 +1,160 @@
+/** The gateway itself, looked at from outside. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'tap'
+import { startRuntime } from '../../examples/runtime.ts'
+import { INFO, json, startUpstream } from '../support/upstream.ts'
+import { examined, hush } from './examination.ts'
+import { startScene } from './gateway-scene.ts'
+
+for (const mode of ['multi-route', 'single-route'] as const) {
+  void test(`a gateway before a ${mode} runtime that is as it should be`, async (t) => {
+    hush(t)
+    const runtime = await startRuntime({ mode })
+    t.teardown(() => runtime.close())
+    const cors = { origins: ['https://app.example.com', 'https://other.example.com'] }
+    const { gateway, signer, changes } = await startScene(t, runtime.url, { cors })
+    await gateway.ready()
+    const { of } = await examined(t, changes, { wishes: { token: signer.sign('alice') } })
+    t.match(of('gateway.ready'), { level: 'ok', message: 'the gateway is ready' })
+    t.match(of('gateway.authentication'), { level: 'ok', message: 'requests without a token get 401' })
+    t.match(of('gateway.preflight'), {
+      level: 'ok',
+      message: 'preflights of https://app.example.com, https://other.example.com are admitted',
+    })
+    t.match(of('gateway.caller'), { level: 'ok', message: /by path and by envelope/ })
+    t.match(of('gateway.run'), { level: 'unknown', message: /^not checked: .* only a run can tell/, remedy: /--run AGENT/ })
+    const without = await examined(t, changes)
+    t.match(without.of('gateway.caller'), { level: 'unknown', message: /takes a caller's token/, remedy: /--token-file/ })
+  })
+}
+
+void test('a gateway that is not running is not checked, and that is said', async (t) => {
+  const { of } = await examined(t, { 'listen.port': 1, 'health.port': 1, 'listen.host': '0.0.0.0', 'cors.origins': ['*'] })
+  for (const check of ['ready', 'authentication', 'preflight']) {
+    const message = /^not checked: nothing listens on http:\/\/127\.0\.0\.1:1/
+    t.match(of(`gateway.${check}`), { level: 'unknown', message, remedy: 'start it with threadwarden serve' }, check)
+  }
+  const run = await examined(t, { 'listen.port': 1 }, { wishes: { token: 'x', run: { agentId: 'default', message: 'hello' } } })
+  t.match(run.of('gateway.run'), { level: 'unknown', message: /nothing listens/ })
+  const anywhere = await examined(t, { 'listen.port': 0, 'health.port': 0 })
+  t.match(anywhere.of('gateway.authentication'), { level: 'unknown', message: /its port is 0/, remedy: /--url/ })
+})
+
+void test('a port that takes connections and says nothing is told in time', async (t) => {
+  const server = createServer(() => {})
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const { of } = await examined(t, { 'listen.port': port, 'health.port': port }, { wishes: { timeout: 200 } })
+  for (const check of ['ready', 'authentication']) {
+    t.match(of(`gateway.${check}`), { level: 'unknown', message: 'not checked: no answer within 200 ms' })
+  }
+})
+
+void test('a gateway that waits for something is a problem, by the names of what it waits for', async (t) => {
+  const upstream = await startUpstream(json({}))
+  t.teardown(() => upstream.close())
+  upstream.answerQuestions(json({}, 404))
+  const { changes, signer } = await startScene(t, upstream.url)
+  const { of } = await examined(t, changes, { wishes: { token: signer.sign('alice') } })
+  t.match(of('gateway.ready'), {
+    level: 'problem',
+    message: /^the gateway is not ready: upstream: GET .* answered 404/,
+    remedy: /operations\.md/,
+  })
+  t.match(of('gateway.caller'), { level: 'problem', message: /GET \/info answers 503 \(not-ready\); POST .* answers 503/ })
+})
+
+void test('something else at the address of the gateway is a problem', async (t) => {
+  const upstream = await startUpstream(json(INFO))
+  t.teardown(() => upstream.close())
+  const { port } = new URL(upstream.url)
+  const changes = { 'listen.port': Number(port), 'health.port': Number(port), 'cors.origins': ['https://app.example.com'] }
+  const { of } = await examined(t, changes)
+  t.match(of('gateway.ready'), { level: 'problem', message: /answered 200, and not as this gateway/ })
+  t.match(of('gateway.authentication'), { level: 'problem', message: /without a token GET \/info answers 200, not 401; .* POST/ })
+  t.match(of('gateway.preflight'), { level: 'problem', message: /a preflight of https:\/\/app\.example\.com answers 200/ })
+})
+
+for (const [title, headers, message] of [
+  ['401 without WWW-Authenticate', {}, /GET \/info answers 401 without WWW-Authenticate; .* POST .* 401 without/],
+  ['401 with it', { 'www-authenticate': 'Bearer' }, 'requests without a token get 401'],
+] as const) {
+  void test(`a stranger who gets ${title}`, async (t) => {
+    const upstream = await startUpstream(json({}, 401, headers))
+    t.teardown(() => upstream.close())
+    upstream.answerQuestions(json({}, 401, headers))
+    const { of } = await examined(t, { 'listen.port': Number(new URL(upstream.url).port) })
+    t.match(of('gateway.authentication'), { level: 'www-authenticate' in headers ? 'ok' : 'problem', message })
+  })
+}
+
+for (const [title, headers, message] of [
+  ['another origin', { 'access-control-allow-origin': 'https://other.example.com' }, /does not admit it$/],
+  ['no origin', {}, /does not admit it$/],
+  ['no Authorization', { 'access-control-allow-origin': 'https://app.example.com' }, /does not admit Authorization$/],
+] as const) {
+  void test(`a preflight that admits ${title} is a problem`, async (t) => {
+    const upstream = await startUpstream((_request, response) => void response.writeHead(204, headers).end())
+    t.teardown(() => upstream.close())
+    const changes = { 'listen.port': Number(new URL(upstream.url).port), 'cors.origins': ['https://app.example.com'] }
+    t.match((await examined(t, changes)).of('gateway.preflight'), { level: 'problem', message })
+  })
+}
+
+void test('a token that the gateway does not take is a problem, with the code of the refusal', async (t) => {
+  const upstream = await startUpstream(json(INFO))
+  t.teardown(() => upstream.close())
+  const { changes, signer, gateway } = await startScene(t, upstream.url)
+  await gateway.ready()
+  const { of } = await examined(t, changes, { wishes: { token: signer.sign('alice', { exp: 1 }) } })
+  t.match(of('gateway.caller'), {
+    level: 'problem',
+    message: /GET \/info answers 401 \(credential-expired\)/,
+    remedy: /errors\.md/,
+  })
+})
+
+void test('origins that were added after the gateway had started are a problem', async (t) => {
+  const upstream = await startUpstream(json(INFO))
+  t.teardown(() => upstream.close())
+  const { changes } = await startScene(t, upstream.url, { cors: { origins: ['https://app.example.com'] } })
+  const origins = ['https://app.example.com', 'https://new.example.com']
+  const { of } = await examined(t, { ...changes, cors: { origins } })
+  t.match(of('gateway.preflight'), {
+    level: 'problem',
+    message: /^a preflight of https:\/\/new\.example\.com answers 403$/,
+    remedy: /restart/,
+  })
+})
+
+void test('--url asks by another address, and a wrong path there is a problem', async (t) => {
+  const upstream = await startUpstream(json(INFO))
+  t.teardown(() => upstream.close())
+  const { base, gateway } = await startScene(t, upstream.url)
+  await gateway.ready()
+  const right = await examined(t, {}, { wishes: { url: base } })
+  t.match(right.of('gateway.authentication'), { level: 'ok' })
+  const wrong = await examined(t, { 'cors.origins': ['*'] }, { wishes: { url: `${upstream.url}/elsewhere` } })
+  t.match(wrong.of('gateway.authentication'), { level: 'problem', message: /not 401/, remedy: /upstream\.publicPath/ })
+})
+
+for (const mode of ['optional', 'off'] as const) {
+  void test(`in mode ${mode} what strangers get is said`, async (t) => {
+    const upstream = await startUpstream(json(INFO))
+    t.teardown(() => upstream.close())
+    const signer = { mode }
+    const { changes, gateway } = await startScene(t, upstream.url, mode === 'off' ? { authentication: signer } : {})
+    await gateway.ready()
+    const { of } = await examined(t, { ...changes, 'authentication.mode': mode })
+    t.match(of('gateway.authentication'), {
+      level: 'ok',
+      message: new RegExp(`mode is ${mode}: without a token GET /info answers`),
+    })
+    t.match(of('gateway.caller'), { level: mode === 'off' ? 'ok' : 'unknown' })
+  })
+}

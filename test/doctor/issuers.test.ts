@@ -1,0 +1,132 @@
+/** The issuers: keys fetched or not and why, and clocks that go apart. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { startIssuer } from '../../examples/issuer.ts'
+import { makeFolder } from '../support/gateway.ts'
+import { startKeyServer } from '../support/key-server.ts'
+import { JWK, makeSigner } from '../support/tokens.ts'
+import { examined } from './examination.ts'
+
+const issuerAt = (issuer: string, more: object = {}) => ({
+  'authentication.issuers.corp': { issuer, audiences: ['chat'], algorithms: ['RS256'], ...more },
+})
+
+void test('the keys of a real issuer are fetched, and its clock is right', async (t) => {
+  const issuer = await startIssuer()
+  t.teardown(() => issuer.close())
+  const { of } = await examined(t, issuerAt(issuer.issuer))
+  t.match(of('issuers.keys'), { level: 'ok', message: 'corp: 1 key fetched' })
+  t.match(of('issuers.clock'), { level: 'ok', message: /agrees with that of the issuer corp/ })
+})
+
+void test('keys by their address, and keys in a file', async (t) => {
+  const server = await startKeyServer(t)
+  server.keys(JWK, { ...JWK, kid: 'k2' })
+  const uri = await examined(t, issuerAt('https://login.example.com/', { jwksUri: `${server.url}/jwks` }))
+  t.match(uri.of('issuers.keys'), { level: 'ok', message: 'corp: 2 keys fetched' })
+  t.ok(
+    server.fetched.every((path) => path === '/jwks'),
+    'nothing else of the issuer is asked for',
+  )
+  const signer = makeSigner()
+  t.teardown(() => signer.remove())
+  const file = await examined(t, { 'authentication.issuers': signer.authentication.issuers })
+  t.match(file.of('issuers.keys'), { level: 'ok', message: 'corp: 1 key read from its file' })
+  t.match(file.of('issuers.clock'), { level: 'unknown', message: /none tells its time/ })
+})
+
+void test('keys that cannot be fetched are a problem, with why and what to do', async (t) => {
+  const server = await startKeyServer(t)
+  const cases: readonly (readonly [string, () => void, RegExp, RegExp])[] = [
+    ['no keys', () => server.keys(), /holds no key that fits/, /algorithms/],
+    ['keys of another kind', () => server.keys({ kty: 'EC', alg: 'ES256' }), /holds no key that fits/, /algorithms/],
+    ['no such address', () => void server.answers.set('/jwks', { status: 404 }), /answered 404/, /jwksUri/],
+    [
+      'another issuer',
+      () =>
+        void server.answers.set('/.well-known/openid-configuration', {
+          body: { issuer: `${server.url}/`, jwks_uri: `${server.url}/jwks` },
+        }),
+      /speaks for another issuer/,
+      /to the letter/,
+    ],
+  ]
+  for (const [what, arrange, message, remedy] of cases) {
+    arrange()
+    const { of } = await examined(t, issuerAt(server.url))
+    t.match(of('issuers.keys'), { level: 'problem', message, remedy }, what)
+  }
+  const away = await examined(t, issuerAt('http://127.0.0.1:1'))
+  t.match(away.of('issuers.keys'), { level: 'problem', message: /cannot be fetched/, remedy: /NODE_EXTRA_CA_CERTS/ })
+  t.match(away.of('issuers.clock'), { level: 'unknown', message: /gives no answer \(ECONNREFUSED\)/ })
+})
+
+void test('each issuer has findings of its own', async (t) => {
+  const server = await startKeyServer(t)
+  server.keys(JWK)
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  // The operators of the shipped policy would have to say of which issuer they are.
+  const policy = join(folder, 'policy.json')
+  writeFileSync(policy, JSON.stringify({ version: 1, rules: [{ routes: ['info'], allow: ['signed-in'] }] }))
+  const { each } = await examined(t, {
+    ...issuerAt(server.url),
+    policy,
+    'authentication.issuers.partner': { issuer: 'http://127.0.0.1:1', audiences: ['chat'], algorithms: ['RS256'] },
+  })
+  t.same(
+    each('issuers.keys')
+      .map(({ level }) => level)
+      .sort(),
+    ['ok', 'problem'],
+  )
+})
+
+void test('nobody is asked where nobody has to sign in', async (t) => {
+  const { of } = await examined(t, { 'authentication.mode': 'off', 'authentication.issuers': undefined })
+  t.match(of('issuers.keys'), { level: 'unknown', message: /names no issuer/ })
+})
+
+for (const [off, level, message] of [
+  [0, 'ok', /agrees/],
+  [4000, 'ok', /agrees/],
+  [12_000, 'warning', /12(?:\.\d)? s ahead of that of the issuer corp$/],
+  [-12_000, 'warning', /1[12](?:\.\d)? s behind that of the issuer corp$/],
+  [90_000, 'problem', /ahead of .* more than authentication\.clockTolerance \(30 s\)/],
+  [-90_000, 'problem', /behind .* more than authentication\.clockTolerance \(30 s\)/],
+] as const) {
+  void test(`a clock that is ${off / 1000} s off is ${level}`, async (t) => {
+    const server = await startKeyServer(t)
+    server.keys(JWK)
+    // A time that stands still, however long the machine takes.
+    const now = Date.UTC(2026, 0, 1, 0, 0, 0, 500)
+    const date = new Date(now - off).toUTCString()
+    for (const path of ['/jwks', '/.well-known/openid-configuration']) {
+      const known = server.answers.get(path) as { body: unknown }
+      server.answers.set(path, { ...known, headers: { date } })
+    }
+    t.match((await examined(t, issuerAt(server.url), { clock: () => now })).of('issuers.clock'), { level, message })
+  })
+}
+
+void test('a time that comes from a cache, or that nobody tells, says nothing', async (t) => {
+  const server = await startKeyServer(t)
+  const known = server.answers.get('/.well-known/openid-configuration') as { body: unknown }
+  server.answers.set('/.well-known/openid-configuration', { ...known, headers: { age: '30' } })
+  t.match((await examined(t, issuerAt(server.url))).of('issuers.clock'), { level: 'unknown', message: /came from a cache/ })
+  server.answers.set('/.well-known/openid-configuration', { ...known, headers: { date: 'today' } })
+  t.match((await examined(t, issuerAt(server.url))).of('issuers.clock'), { level: 'unknown', message: /sends no Date/ })
+})
+
+void test('the clock of the upstream is compared, too', async (t) => {
+  const server = await startKeyServer(t)
+  server.answers.set('/api/copilotkit/info', { body: {}, headers: { date: new Date(Date.now() - 60_000).toUTCString() } })
+  t.match((await examined(t, { 'upstream.url': server.url })).of('upstream.clock'), {
+    level: 'problem',
+    message: /of the upstream/,
+    remedy: /NTP/,
+  })
+  server.answers.delete('/api/copilotkit/info')
+  t.match((await examined(t, { 'upstream.url': server.url })).of('upstream.clock'), { level: 'ok' })
+})
