@@ -57,7 +57,7 @@ function keySource(key: string, config: IssuerConfig, rules: VerifierRules, surr
   }
   if (secretFile !== undefined) {
     return fixedKeys([
-      fromFile(key, 'secretFile', secretFile, (bytes) => keyFromSecret(withoutNewline(bytes), algorithms, rules)),
+      fromFile(key, 'secretFile', secretFile, (bytes) => keyFromSecret(bytes, algorithms, rules)),
     ])
   }
   return remoteKeys({
@@ -81,10 +81,4 @@ function fromFile<T>(issuer: string, name: string, file: string, read: (bytes: B
   } catch (error) {
     throw new IssuerFaults([{ path, message: `${file} ${error instanceof Error ? error.message : String(error)}` }])
   }
-}
-
-/** A secret as editors write it ends with a newline that is not part of it. */
-function withoutNewline(bytes: Buffer): Buffer {
-  const end = bytes.at(-1) === 0x0a ? (bytes.at(-2) === 0x0d ? -2 : -1) : undefined
-  return bytes.subarray(0, end)
 }

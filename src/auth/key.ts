@@ -102,14 +102,22 @@ export function keyFromPem(pem: string, algorithms: readonly Algorithm[], rules:
 
 /**
  * A key from a shared secret.
+ * @param file the bytes of its file: as editors write it, it ends with a newline that is not part of it
  * @throws Error if it is shorter than the hash of an algorithm (RFC 7518 §3.2), or a key that others may know: whoever
  * has an issuer's public key could sign with it (CVE-2026-34950)
  */
-export function keyFromSecret(secret: Buffer, algorithms: readonly Algorithm[], rules: VerifierRules): VerificationKey {
+export function keyFromSecret(file: Buffer, algorithms: readonly Algorithm[], rules: VerifierRules): VerificationKey {
+  const secret = withoutNewline(file)
   const bits = Math.max(...algorithms.map((algorithm) => Number(algorithm.slice(2))))
   if (secret.length * 8 < bits) throw new Error(`holds ${secret.length} bytes: HS${bits} needs ${bits / 8} at least`)
-  if (isKeyMaterial(secret)) throw new Error('holds a key or certificate, which others may know: a secret is random bytes')
+  // The last byte of a key may be one that looks like a newline.
+  if (isKeyMaterial(secret) || isKeyMaterial(file)) throw new Error('holds a key or certificate, which others may know: a secret is random bytes')
   return makeKey(undefined, algorithms, secret, rules)
+}
+
+function withoutNewline(bytes: Buffer): Buffer {
+  const end = bytes.at(-1) === 0x0a ? (bytes.at(-2) === 0x0d ? -2 : -1) : undefined
+  return bytes.subarray(0, end)
 }
 
 /** True for public and private keys, certificates and key sets, also wrapped in base64 or hexadecimal. */

@@ -3,17 +3,19 @@
  * (design, invariants 2, 3 and 4). Another seed: THREADWARDEN_FUZZ_SEED.
  */
 import fc from 'fast-check'
-import { test, type Test } from 'tap'
+import type { Test } from 'tap'
 import { Pool, type Dispatcher } from 'undici'
 import { runInput } from '../support/client.ts'
+import { enveloped } from '../support/enveloped.ts'
 import { gateBefore } from '../support/gated.ts'
+import { currentPair, testEachPair } from '../support/pairs.ts'
 import { makeSigner } from '../support/tokens.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { CHAT_ROUTES, Model, OWNER_ROUTES, type ThreadRoute, type User } from './model.ts'
 import { MemoryRuntime } from './runtime.ts'
 
-/** Under each policy. */
-const HISTORIES = 12
+/** Under each policy, for each pair of transports. */
+const HISTORIES = 4
 const NAMES = ['alice', 'bob', 'olga', 'anonymous'] as const
 /** By place in a history; `:` is written in two ways in a path, and case makes another thread. */
 const THREADS = ['t', 'T', 'a:b', 'old'] as const
@@ -96,13 +98,21 @@ async function startPlayer(t: Test, auditing: boolean): Promise<(history: { page
   const pool = new Pool(origin, { connections: 16 })
   t.teardown(() => pool.destroy())
 
+  const { client } = currentPair()
   const ask = async (user: User, method: Dispatcher.HttpMethod, path: string, sent?: object): Promise<Reply> => {
+    const plain = { method, target: `${pathname}/${path}`, body: sent === undefined ? undefined : JSON.stringify(sent) }
+    const envelope = client === 'single-route' ? enveloped(plain) : null
+    const { target, body } = envelope ?? plain
     const headers = {
       ...(user.token === undefined ? {} : { authorization: `Bearer ${user.token}` }),
-      ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     }
-    const body = sent === undefined ? null : JSON.stringify(sent)
-    const answer = await pool.request({ method, path: `${pathname}/${path}`, headers, body })
+    const answer = await pool.request({
+      method: envelope === null ? method : 'POST',
+      path: target,
+      headers,
+      body: body ?? null,
+    })
     const text = await answer.body.text()
     const isJson = answer.headers['content-type'] === 'application/json'
     return { status: answer.statusCode, json: isJson ? (JSON.parse(text) as { code?: string }) : undefined }
@@ -270,7 +280,7 @@ function expect(found: unknown, wanted: unknown, what: string): void {
 
 for (const auditing of [false, true]) {
   const policy = auditing ? 'a policy whose operators may use foreign threads' : 'the shipped policy'
-  void test(`lists, routes by id and model agree in every history, under ${policy}`, async (t) => {
+  void testEachPair(`lists, routes by id and model agree in every history, under ${policy}`, async (t) => {
     const seed = Number(process.env['THREADWARDEN_FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
     t.comment(`THREADWARDEN_FUZZ_SEED=${seed}`)
     const play = await startPlayer(t, auditing)

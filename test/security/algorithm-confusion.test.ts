@@ -6,11 +6,12 @@
  * RFC 8725 §2.1 and §3.1; CVE-2026-34950 (fast-jwt, a public key behind a space is a secret), CVE-2026-22817 (Hono, the
  * header's algorithm where the JWK names none), CVE-2022-23540 (jsonwebtoken, `none` by default).
  */
-import { createHash, randomBytes, type KeyObject } from 'node:crypto'
+import { createHash, generateKeyPairSync, randomBytes, type KeyObject } from 'node:crypto'
 import { test } from 'tap'
 import { gate, heard, rsaGate, rsaToken } from '../support/gates.ts'
 import { guarded, PASSED, REFUSED } from '../support/guarded.ts'
 import { startKeyServer } from '../support/key-server.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { assembled, claims, jwkOf, PAIRS, pemOf, signature, signedAs, token } from '../support/signing.ts'
 
 const SECRET = 'a secret of 64 bytes, which is what HS512 asks for: 0123456789abc'
@@ -156,6 +157,15 @@ for (const [name, algorithm, pair, remote] of KNOWN) {
   })
 }
 
+/** A public key in DER whose last byte is this one: an EC point is any bytes. */
+function keyThatEndsWith(byte: number): Buffer {
+  for (;;) {
+    const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const der = publicKey.export({ type: 'spki', format: 'der' })
+    if (der.at(-1) === byte) return der
+  }
+}
+
 void test('a secret file that holds a key in any wrapping is refused at start', (t) => {
   const { publicKey, privateKey } = PAIRS.rsa
   const der = (type: 'spki' | 'pkcs1') => publicKey.export({ type, format: 'der' })
@@ -178,6 +188,7 @@ void test('a secret file that holds a key in any wrapping is refused at start', 
     'DER in base64url': der('pkcs1').toString('base64url'),
     'DER in hexadecimal': der('spki').toString('hex'),
     'the private key in DER': privateKey.export({ type: 'pkcs8', format: 'der' }),
+    'a key whose last byte is a newline': keyThatEndsWith(0x0a),
     'PEM in base64': Buffer.from(pemOf(publicKey)).toString('base64'),
     'PEM in UTF-16': Buffer.from(pemOf(publicKey), 'utf16le'),
     'JWK in base64': Buffer.from(jwk).toString('base64'),
@@ -200,24 +211,27 @@ void test('a secret file that holds a key in any wrapping is refused at start', 
   t.end()
 })
 
-void test('where another issuer has a shared secret, public keys are no secrets and the secret is no key of theirs', async (t) => {
-  const other = 'https://other.example'
-  const { fate, upstream } = await guarded(t, {
-    corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) },
-    other: { issuer: other, algorithms: ['HS256'], secret: SECRET },
-  })
-  t.equal(await fate(rsaToken(claims())), PASSED)
-  t.equal(await fate(token({ alg: 'HS256' }, claims({ iss: other }), SECRET)), PASSED)
-  const { length } = upstream.requests
-  t.equal(await fate(token({ alg: 'HS256' }, claims(), SECRET)), REFUSED, 'the secret of the one for the other')
-  t.equal(await fate(signedAs('HS256', '{"alg":"RS256"}', claims(), SECRET)), REFUSED, 'called RS256')
-  t.equal(await fate(rsaToken(claims({ iss: other }))), REFUSED, 'the key of the other for the one')
-  for (const [wrapping, secret] of wrappingsOf(PAIRS.rsa.publicKey)) {
-    t.equal(await fate(token({ alg: 'HS256' }, claims(), secret)), REFUSED, wrapping)
-    t.equal(await fate(token({ alg: 'HS256' }, claims({ iss: other }), secret)), REFUSED, `${wrapping}, where HS256 is taken`)
-  }
-  t.equal(upstream.requests.length, length)
-})
+void testEachPair(
+  'where another issuer has a shared secret, public keys are no secrets and the secret is no key of theirs',
+  async (t) => {
+    const other = 'https://other.example'
+    const { fate, upstream } = await guarded(t, {
+      corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) },
+      other: { issuer: other, algorithms: ['HS256'], secret: SECRET },
+    })
+    t.equal(await fate(rsaToken(claims())), PASSED)
+    t.equal(await fate(token({ alg: 'HS256' }, claims({ iss: other }), SECRET)), PASSED)
+    const { length } = upstream.requests
+    t.equal(await fate(token({ alg: 'HS256' }, claims(), SECRET)), REFUSED, 'the secret of the one for the other')
+    t.equal(await fate(signedAs('HS256', '{"alg":"RS256"}', claims(), SECRET)), REFUSED, 'called RS256')
+    t.equal(await fate(rsaToken(claims({ iss: other }))), REFUSED, 'the key of the other for the one')
+    for (const [wrapping, secret] of wrappingsOf(PAIRS.rsa.publicKey)) {
+      t.equal(await fate(token({ alg: 'HS256' }, claims(), secret)), REFUSED, wrapping)
+      t.equal(await fate(token({ alg: 'HS256' }, claims({ iss: other }), secret)), REFUSED, `${wrapping}, where HS256 is taken`)
+    }
+    t.equal(upstream.requests.length, length)
+  },
+)
 
 // As they stand in the header's JSON.
 // prettier-ignore
@@ -311,7 +325,7 @@ void test('a good signature of another key is refused', async (t) => {
   t.equal(await heard(rsaGate(t), token({ alg: 'RS256' }, claims(), PAIRS.otherRsa.privateKey)), INVALID)
 })
 
-void test('over the real gateway, nothing of this reaches the upstream', async (t) => {
+void testEachPair('over the real gateway, nothing of this reaches the upstream', async (t) => {
   const server = await startKeyServer(t)
   server.keys(jwkOf(PAIRS.rsa.publicKey, { kid: 'k' }))
   for (const source of [{ publicKey: pemOf(PAIRS.rsa.publicKey) }, { jwksUri: `${server.url}/jwks` }]) {

@@ -4,8 +4,8 @@
  * not be the one that is used. Envoy's rules matched such joined values against single ones (CVE-2026-26308). The gateway
  * looks at the raw lines, and refuses more than one, or one with a comma in it, before it reads either.
  */
-import { test } from 'tap'
 import { gated } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { makeSigner } from '../support/tokens.ts'
 
@@ -52,7 +52,7 @@ const UNREADABLE: Readonly<Record<string, (a: string, b: string) => readonly str
 }
 
 for (const mode of ['required', 'optional', 'off'] as const) {
-  void test(`in mode ${mode} more than one credential is refused, and nothing arrives`, async (t) => {
+  void testEachPair(`in mode ${mode} more than one credential is refused, and nothing arrives`, async (t) => {
     const signer = makeSigner()
     t.teardown(() => signer.remove())
     const config = { authentication: { ...signer.authentication, mode } }
@@ -77,7 +77,7 @@ for (const mode of ['required', 'optional', 'off'] as const) {
   })
 }
 
-void test('names that are nearly Authorization are no second one: they end here', async (t) => {
+void testEachPair('names that are nearly Authorization are no second one: they end here', async (t) => {
   const { gateway, upstream, alice, bob } = await gated(t)
   for (const name of [
     'Proxy-Authorization',

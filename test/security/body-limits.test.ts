@@ -3,9 +3,9 @@
  * where its stack ends, contract §1.1), too many values, or a chunk whose extensions never end (Node, CVE-2024-22019). Each is
  * bounded by its route's limit and all together by one, the answer comes before the work, and what was held is given back.
  */
-import { test } from 'tap'
 import { call, codeOf, runInput } from '../support/client.ts'
 import { gated } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask, firstAnswer, openRaw, requestBytes, sendRaw, type RawRequest } from '../support/raw.ts'
 import { events, json } from '../support/upstream.ts'
 import { BASE, BODY_TARGETS, codeIn, PATH_ROUTES, run } from './thread-routes.ts'
@@ -18,7 +18,7 @@ const begun = (token: string, framing: string): Buffer =>
 
 const LIMITS = { config: { limits: { body: '1KiB', runBody: '4KiB' } } }
 
-void test('runBody bounds run, connect, suggest and transcribe; body bounds all others', async (t) => {
+void testEachPair('runBody bounds run, connect, suggest and transcribe; body bounds all others', async (t) => {
   const { base, alice, upstream } = await gated(t, events(), LIMITS)
   const pad = (bytes: number): string => 'x'.repeat(bytes)
   t.equal((await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1', pad(2000)) })).status, 200)
@@ -32,7 +32,7 @@ void test('runBody bounds run, connect, suggest and transcribe; body bounds all 
     ['agent/default/connect', 'POST', runInput('t1', pad(4000)), 413],
     ['agent/default/suggest', 'POST', runInput('t1', pad(4000)), 413],
     ['transcribe', 'POST', { audio: pad(4096) }, 413],
-    ['annotate', 'POST', { threadId: 't1', type: 'x', payload: pad(900) }, 200],
+    ['annotate', 'POST', { threadId: 't1', type: 'x', payload: pad(800) }, 200],
     ['annotate', 'POST', { threadId: 't1', type: 'x', payload: pad(1024) }, 413],
     ['threads/t1', 'PATCH', { name: pad(1024) }, 413],
     ['agent/default/stop/t1', 'POST', { runId: pad(1024) }, 413],
@@ -43,7 +43,7 @@ void test('runBody bounds run, connect, suggest and transcribe; body bounds all 
   }
 })
 
-void test('the bound is exact: its last byte passes, one more does not', async (t) => {
+void testEachPair('the bound is exact: its last byte passes, one more does not', async (t) => {
   const { gateway, alice, upstream } = await gated(t, events(), LIMITS)
   const filled = (bytes: number): string => `{"threadId":"t1","state":"${'x'.repeat(bytes - 28)}"}`
   for (const framed of [(body: string) => `Content-Length: ${body.length}`, () => 'Transfer-Encoding: chunked']) {
@@ -61,34 +61,37 @@ void test('the bound is exact: its last byte passes, one more does not', async (
   }
 })
 
-void test('a length that is too large is 413 before a byte has come, on every route, and 401 to a stranger', async (t) => {
-  const { gateway, alice, upstream } = await gated(t, events(), LIMITS)
-  t.equal(await run(gateway.url, alice, 't1'), 200)
-  const before = upstream.beginnings()
-  const routes: readonly RawRequest[] = [
-    ...BODY_TARGETS.map(({ target }) => ({ target })),
-    ...PATH_ROUTES.map(({ to }) => to('t1')).filter(({ method }) => method !== undefined),
-    { target: `${BASE}/transcribe` },
-  ]
-  for (const route of routes) {
-    for (const length of ['4097', '999999999999', String(Number.MAX_SAFE_INTEGER)]) {
-      const request = { method: 'POST', ...route, body: '', framing: [JSON_TYPE, `Content-Length: ${length}`] }
-      for (const lines of [[], ['Expect: 100-continue']]) {
-        // The answer ends the connection, though the body never came: it isn't waited for.
-        const told = await sendRaw(gateway.url, requestBytes({ ...request, lines, token: alice, keepAlive: true }))
-        t.match(told, /^HTTP\/1\.1 413 /, `${route.target} ${length}`)
-        t.equal(codeIn(firstAnswer(told)), 'body-too-large')
+void testEachPair(
+  'a length that is too large is 413 before a byte has come, on every route, and 401 to a stranger',
+  async (t) => {
+    const { gateway, alice, upstream } = await gated(t, events(), LIMITS)
+    t.equal(await run(gateway.url, alice, 't1'), 200)
+    const before = upstream.beginnings()
+    const routes: readonly RawRequest[] = [
+      ...BODY_TARGETS.map(({ target }) => ({ target })),
+      ...PATH_ROUTES.map(({ to }) => to('t1')).filter(({ method }) => method !== undefined),
+      { target: `${BASE}/transcribe` },
+    ]
+    for (const route of routes) {
+      for (const length of ['4097', '999999999999', String(Number.MAX_SAFE_INTEGER)]) {
+        const request = { method: 'POST', ...route, body: '', framing: [JSON_TYPE, `Content-Length: ${length}`] }
+        for (const lines of [[], ['Expect: 100-continue']]) {
+          // The answer ends the connection, though the body never came: it isn't waited for.
+          const told = await sendRaw(gateway.url, requestBytes({ ...request, lines, token: alice, keepAlive: true }))
+          t.match(told, /^HTTP\/1\.1 413 /, `${route.target} ${length}`)
+          t.equal(codeIn(firstAnswer(told)), 'body-too-large')
+        }
+        const stranger = await openRaw(gateway.url)
+        stranger.write(requestBytes(request))
+        t.equal(firstAnswer(await stranger.until(/\r\n\r\n\{.*\}/)).status, 401)
+        stranger.destroy()
       }
-      const stranger = await openRaw(gateway.url)
-      stranger.write(requestBytes(request))
-      t.equal(firstAnswer(await stranger.until(/\r\n\r\n\{.*\}/)).status, 401)
-      stranger.destroy()
     }
-  }
-  t.equal(upstream.beginnings(), before)
-})
+    t.equal(upstream.beginnings(), before)
+  },
+)
 
-void test('a body is bounded by what comes, not by what was stated', async (t) => {
+void testEachPair('a body is bounded by what comes, not by what was stated', async (t) => {
   const { gateway, alice, upstream } = await gated(t, events(), LIMITS)
   const connection = await openRaw(gateway.url)
   connection.write(begun(alice, 'Transfer-Encoding: chunked'))
@@ -97,7 +100,7 @@ void test('a body is bounded by what comes, not by what was stated', async (t) =
   t.equal(upstream.beginnings(), 0)
 })
 
-void test('chunk extensions and trailers that do not end are no way to send without end', async (t) => {
+void testEachPair('chunk extensions and trailers that do not end are no way to send without end', async (t) => {
   const { gateway, alice, upstream } = await gated(t, events(), LIMITS)
   for (const flood of [
     `1;${'x'.repeat(20_000)}\r\n \r\n`,
@@ -113,7 +116,7 @@ void test('chunk extensions and trailers that do not end are no way to send with
   t.equal(upstream.beginnings(), 0)
 })
 
-void test('more values than a body may hold are 413: each costs far more than its bytes', async (t) => {
+void testEachPair('more values than a body may hold are 413: each costs far more than its bytes', async (t) => {
   const { gateway, alice, upstream } = await gated(t, events())
   for (const [name, state] of Object.entries({
     objects: `[${'{},'.repeat(125_001)}0]`,
@@ -130,7 +133,7 @@ void test('more values than a body may hold are 413: each costs far more than it
   t.equal((await ask(gateway.url, { target: RUN, token: alice, body: most })).status, 200)
 })
 
-void test('numbers that grow when they are written anew are bounded by what they grow to', async (t) => {
+void testEachPair('numbers that grow when they are written anew are bounded by what they grow to', async (t) => {
   const { gateway, alice, upstream } = await gated(t, events(), LIMITS)
   const body = `{"threadId":"t1","state":[${'1e20,'.repeat(300)}1]}`
   t.ok(body.length < 4096)
@@ -138,7 +141,7 @@ void test('numbers that grow when they are written anew are bounded by what they
   t.equal(upstream.beginnings(), 0)
 })
 
-void test('many chunks of a body within its bound are one body', async (t) => {
+void testEachPair('many chunks of a body within its bound are one body', async (t) => {
   const { gateway, alice, upstream } = await gated(t, events(), LIMITS)
   const body = JSON.stringify(runInput('t1', 'ünïcödé'))
   const chunks = [...Buffer.from(body)].map((byte) =>
@@ -154,7 +157,7 @@ void test('many chunks of a body within its bound are one body', async (t) => {
   t.same(upstream.requests[0]?.headers.get('authorization'), [`Bearer ${alice}`], 'trailers are no headers')
 })
 
-void test('bodies that together hold too much are 503, and the memory comes back', async (t) => {
+void testEachPair('bodies that together hold too much are 503, and the memory comes back', async (t) => {
   const { gateway, base, alice, upstream } = await gated(t, () => {}, { config: { limits: { bodiesInFlight: '3KiB' } } })
   const held: ((status: number) => void)[] = []
   upstream.answer((request, response) => void held.push((status) => void json({}, status)(request, response)))

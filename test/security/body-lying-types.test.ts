@@ -5,9 +5,9 @@
  * and no coding passes, and the upstream gets it in the gateway's own spelling.
  */
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
-import { test } from 'tap'
 import { runInput } from '../support/client.ts'
 import { gated } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { events } from '../support/upstream.ts'
 import { BASE, BODY_TARGETS, codeIn } from './thread-routes.ts'
@@ -16,7 +16,7 @@ const RUN = `${BASE}/agent/default/run`
 const BODY = Buffer.from(JSON.stringify(runInput('t1')))
 const length = (body: Uint8Array): string => `Content-Length: ${body.length}`
 
-void test('application/json passes, with no charset but utf-8, and goes on as application/json', async (t) => {
+void testEachPair('application/json passes, with no charset but utf-8, and goes on as application/json', async (t) => {
   const { gateway, alice, upstream } = await gated(t, events())
   for (const type of [
     'application/json',
@@ -73,7 +73,7 @@ const OTHER_TYPES = [
   '',
 ]
 
-void test('every other type is 415 on every route that takes JSON, and nothing arrives', async (t) => {
+void testEachPair('every other type is 415 on every route that takes JSON, and nothing arrives', async (t) => {
   const { gateway, alice, upstream } = await gated(t)
   for (const type of OTHER_TYPES) {
     const framing = [`Content-Type: ${Buffer.from(type).toString('latin1')}`, length(BODY)]
@@ -89,7 +89,7 @@ void test('every other type is 415 on every route that takes JSON, and nothing a
   t.equal(upstream.beginnings(), 0)
 })
 
-void test('every coding but identity is 415, whether the body has it or not', async (t) => {
+void testEachPair('every coding but identity is 415, whether the body has it or not', async (t) => {
   const { gateway, alice, upstream } = await gated(t, events())
   for (const [coding, body] of [
     ['gzip', gzipSync(BODY)],
@@ -119,7 +119,7 @@ void test('every coding but identity is 415, whether the body has it or not', as
   t.ok(upstream.requests[0]?.body.equals(BODY))
 })
 
-void test('two types or two codings are 400, whichever is the good one', async (t) => {
+void testEachPair('two types or two codings are 400, whichever is the good one', async (t) => {
   const { gateway, alice, upstream } = await gated(t)
   const json = 'Content-Type: application/json'
   for (const lines of [

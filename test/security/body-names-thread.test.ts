@@ -4,8 +4,8 @@
  * (contract §3, §3.1 #4 and #15), and the empty id skips its check. Every route whose body names a thread is checked, by the
  * one key that the upstream reads.
  */
-import { test } from 'tap'
 import { gated, type GatedUpstream } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { owners } from '../support/rows.ts'
 import { events } from '../support/upstream.ts'
@@ -19,7 +19,7 @@ async function owned(t: Parameters<typeof gated>[0]): Promise<GatedUpstream & { 
   return { ...gate, before: gate.upstream.beginnings() }
 }
 
-void test('run, connect, suggest and annotate are refused for a foreign thread and pass for an own one', async (t) => {
+void testEachPair('run, connect, suggest and annotate are refused for a foreign thread and pass for an own one', async (t) => {
   const { gateway, alice, olga, upstream, before } = await owned(t)
   for (const { name, target, body } of BODY_TARGETS) {
     for (const token of [alice, olga]) {
@@ -96,17 +96,20 @@ const NOT_IDS: readonly unknown[] = [
   'urn:uuid:0f8fad5b-d9cb-469f-a165-70867728950e',
 ]
 
-void test('an id that is missing, of another type or outside the grammar is 400 on all of them, and owns nothing', async (t) => {
-  const { gateway, alice, upstream, before } = await owned(t)
-  for (const { name, target, body } of BODY_TARGETS) {
-    for (const id of NOT_IDS) {
-      const answer = await ask(gateway.url, { target, token: alice, body: JSON.stringify(body(id)) })
-      t.same([answer.status, codeIn(answer)], [400, 'thread-id-invalid'], `${name} ${JSON.stringify(id ?? null).slice(0, 60)}`)
+void testEachPair(
+  'an id that is missing, of another type or outside the grammar is 400 on all of them, and owns nothing',
+  async (t) => {
+    const { gateway, alice, upstream, before } = await owned(t)
+    for (const { name, target, body } of BODY_TARGETS) {
+      for (const id of NOT_IDS) {
+        const answer = await ask(gateway.url, { target, token: alice, body: JSON.stringify(body(id)) })
+        t.same([answer.status, codeIn(answer)], [400, 'thread-id-invalid'], `${name} ${JSON.stringify(id ?? null).slice(0, 60)}`)
+      }
     }
-  }
-  t.equal(upstream.beginnings(), before)
-  t.same(owners(gateway.folder), ['foreign=corp:bob', 'mine=corp:alice'])
-})
+    t.equal(upstream.beginnings(), before)
+    t.same(owners(gateway.folder), ['foreign=corp:bob', 'mine=corp:alice'])
+  },
+)
 
 /** What else a reader might take for the thread of a request: none of it may count, and none of it may arrive. */
 const ELSEWHERE: Record<string, Record<string, unknown>> = {
@@ -129,7 +132,7 @@ const ELSEWHERE: Record<string, Record<string, unknown>> = {
   'names of every object': { constructor: { threadId: 'foreign' }, prototype: { threadId: 'foreign' }, toString: 'foreign' },
 }
 
-void test('a thread named under any other key counts for nothing and does not arrive', async (t) => {
+void testEachPair('a thread named under any other key counts for nothing and does not arrive', async (t) => {
   const { gateway, alice, upstream, before } = await owned(t)
   for (const { name, target, body } of BODY_TARGETS) {
     for (const [where, more] of Object.entries(ELSEWHERE)) {
@@ -155,7 +158,7 @@ void test('a thread named under any other key counts for nothing and does not ar
   }
 })
 
-void test('a thread named in the query, in a header or in the path of a body route counts for nothing', async (t) => {
+void testEachPair('a thread named in the query, in a header or in the path of a body route counts for nothing', async (t) => {
   const { gateway, alice, upstream, before } = await owned(t)
   const lines = ['x-thread-id: mine', 'thread-id: mine', 'X-CopilotKit-Thread-Id: mine', 'Cookie: threadId=mine']
   for (const { name, target, body } of BODY_TARGETS) {

@@ -4,7 +4,7 @@
  * §4 leaves it open, as §8.1 does byte order marks. What has two readings is refused, what passes is written anew.
  */
 import { gzipSync } from 'node:zlib'
-import { test } from 'tap'
+import { testEachPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { gated } from '../support/gated.ts'
 import { events } from '../support/upstream.ts'
@@ -158,7 +158,7 @@ const GROUPS: Record<string, Record<string, string | Uint8Array>> = {
 }
 
 for (const [group, bodies] of Object.entries(GROUPS)) {
-  void test(`${group}: 400 body-malformed, and nothing arrives`, async (t) => {
+  void testEachPair(`${group}: 400 body-malformed, and nothing arrives`, async (t) => {
     const { gateway, alice, bob, upstream } = await gated(t, events())
     t.equal(await run(gateway.url, alice, 'mine'), 200)
     t.equal(await run(gateway.url, bob, 'foreign'), 200)
@@ -173,7 +173,7 @@ for (const [group, bodies] of Object.entries(GROUPS)) {
   })
 }
 
-void test('every route that takes JSON reads it by the same rules', async (t) => {
+void testEachPair('every route that takes JSON reads it by the same rules', async (t, { client }) => {
   const { gateway, alice, olga, upstream } = await gated(t, events(), { config: { upstream: { userScoped: true } } })
   t.equal(await run(gateway.url, alice, 'mine'), 200)
   const targets: readonly (readonly [string, string, string])[] = [
@@ -196,6 +196,9 @@ void test('every route that takes JSON reads it by the same rules', async (t) =>
       '\ufeff{"threadId":"mine"}',
       'null',
     ]) {
+      // In an envelope null is no body, and these can do without one.
+      const optional = method === 'DELETE' || /\/(?:stop\/mine|archive|subscribe|clear)$/.test(target)
+      if (client === 'single-route' && body === 'null' && optional) continue
       const answer = await ask(gateway.url, { method, target, token, body })
       t.same([answer.status, codeIn(answer)], [400, 'body-malformed'], `${method} ${target} ${body}`)
     }
@@ -203,7 +206,9 @@ void test('every route that takes JSON reads it by the same rules', async (t) =>
   t.equal(upstream.beginnings(), before)
 })
 
-void test('what passes arrives written anew, with one reading left', async (t) => {
+void testEachPair('what passes arrives written anew, with one reading left', async (t, { client }) => {
+  // The envelope is a level of its own.
+  const deepest = nested(client === 'single-route' ? 127 : 128)
   const { gateway, alice, upstream } = await gated(t, events())
   for (const [sent, arrived] of [
     [
@@ -222,7 +227,7 @@ void test('what passes arrives written anew, with one reading left', async (t) =
       '{"threadId":"mine","state":{"constructor":{"prototype":1}}}',
     ],
     ['{"threadId":"mine","state":{"a\\\\":1,"a":2}}', '{"threadId":"mine","state":{"a\\\\":1,"a":2}}'],
-    [nested(128), nested(128)],
+    [deepest, deepest],
   ] as const) {
     t.equal((await ask(gateway.url, { target: RUN, token: alice, body: sent })).status, 200, sent.slice(0, 60))
     const { body, headers } = upstream.requests.at(-1)!

@@ -10,6 +10,7 @@ import { test } from 'tap'
 import type { User } from '../../src/core/principal.ts'
 import { heard, rsaGate, rsaToken } from '../support/gates.ts'
 import { guarded } from '../support/guarded.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { claims, PAIRS, pemOf, type Part } from '../support/signing.ts'
 
@@ -60,7 +61,7 @@ const MISSHAPEN: readonly Part[] = [
   { role: 'threads:operate' },
 ]
 
-void test('the route of operators opens for them and for nobody whose claims merely look like it', async (t) => {
+void testEachPair('the route of operators opens for them and for nobody whose claims merely look like it', async (t) => {
   const { gateway, upstream } = await guarded(t, CORP)
   const clear = async (changes: Part | string) => {
     const token = rsaToken(typeof changes === 'string' ? changes : claims(changes))
@@ -121,7 +122,7 @@ void test('a lone surrogate is no character', async (t) => {
   }
 })
 
-void test('over the real gateway a malformed id is 400 on every route, and nothing reaches the upstream', async (t) => {
+void testEachPair('over the real gateway a malformed id is 400 on every route, and nothing reaches the upstream', async (t) => {
   const { gateway, upstream } = await guarded(t, CORP)
   const answer = async (method: string, target: string, token: string) => {
     const { status, body } = await ask(gateway.url, { method, target: `/api/copilotkit${target}`, token })

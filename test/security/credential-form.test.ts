@@ -9,6 +9,7 @@ import { test } from 'tap'
 import { bearerToken } from '../../src/auth/bearer.ts'
 import { rsaToken } from '../support/gates.ts'
 import { guarded, PASSED, REFUSED } from '../support/guarded.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { claims, PAIRS, pemOf } from '../support/signing.ts'
 
@@ -87,7 +88,7 @@ const valuesWith = (good: string): readonly string[] => [
 /** Values that hold nothing. */
 const EMPTY = ['', ' ', '\t', 'Bearer', 'Bearer ', 'Bearer\t', 'Bearer  ', 'Bearer .', 'Bearer ..', 'Bearer null', 'Bearer undefined', 'Bearer [object Object]', 'Bearer false', 'null', 'anonymous', 'Bearer anonymous', 'Bearer -', 'Bearer *', '*', 'Bearer {}', 'Basic', 'Basic Og=='] // prettier-ignore
 
-void test('a credential in any other form is none, and nothing reaches the upstream', async (t) => {
+void testEachPair('a credential in any other form is none, and nothing reaches the upstream', async (t) => {
   const good = rsaToken(claims())
   const { fateOf, upstream } = await guarded(t, CORP)
   for (const value of [...valuesWith(good), ...EMPTY])
@@ -96,7 +97,7 @@ void test('a credential in any other form is none, and nothing reaches the upstr
   t.same(upstream.requests, [])
 })
 
-void test('what is left open in HTTP is left open: the case of the name, and space around the value', async (t) => {
+void testEachPair('what is left open in HTTP is left open: the case of the name, and space around the value', async (t) => {
   const good = rsaToken(claims())
   const { fateOf, upstream } = await guarded(t, CORP)
   const lines = [`Authorization: Bearer ${good}`, `authorization: Bearer ${good}`, `AUTHORIZATION: Bearer ${good}`, `Authorization:Bearer ${good}`, `Authorization: \t Bearer ${good} \t `] // prettier-ignore
@@ -108,7 +109,7 @@ void test('what is left open in HTTP is left open: the case of the name, and spa
   )
 })
 
-void test('several credentials are refused, whichever of them is good', async (t) => {
+void testEachPair('several credentials are refused, whichever of them is good', async (t) => {
   const good = rsaToken(claims())
   const { fateOf, upstream } = await guarded(t, CORP)
   const [one, bad, basicOne] = [`Authorization: Bearer ${good}`, 'Authorization: Bearer a.b.c', 'Authorization: Basic YTpi']
@@ -134,7 +135,7 @@ void test('several credentials are refused, whichever of them is good', async (t
   t.equal(await fateOf(one), PASSED)
 })
 
-void test('a header line that is none is no credential', async (t) => {
+void testEachPair('a header line that is none is no credential', async (t) => {
   const good = rsaToken(claims())
   const { fateOf, upstream } = await guarded(t, CORP)
   for (const line of [
@@ -160,7 +161,7 @@ void test('a header line that is none is no credential', async (t) => {
   t.equal(await fateOf(`Authorization: Bearer ${good}`), PASSED)
 })
 
-void test('a token in another place is not looked for', async (t) => {
+void testEachPair('a token in another place is not looked for', async (t) => {
   const good = rsaToken(claims())
   const { fateOf, gateway, upstream } = await guarded(t, CORP)
   // prettier-ignore
@@ -203,7 +204,7 @@ void test('a token in another place is not looked for', async (t) => {
   )
 })
 
-void test('where nobody has to sign in, a header that is no good credential is still refused', async (t) => {
+void testEachPair('where nobody has to sign in, a header that is no good credential is still refused', async (t) => {
   const good = rsaToken(claims())
   const { fateOf, upstream } = await guarded(t, CORP, { authentication: { mode: 'optional' } })
   t.equal(await fateOf(), '403 not-allowed, nothing upstream', 'anonymous, and the policy opens nothing to them')

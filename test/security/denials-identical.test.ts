@@ -5,8 +5,8 @@
  * method, body and framing, and on routes that hide they are those of a route that isn't there. How long they take is
  * measured by scripts/denial-timing.ts.
  */
-import { test } from 'tap'
 import { gateBefore, gated, type Gated, type GatedUpstream } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask, requestBytes, sendRaw, type RawRequest } from '../support/raw.ts'
 import { events } from '../support/upstream.ts'
 import { ruled } from '../policy/policies.ts'
@@ -123,7 +123,7 @@ async function compare(
   }
 }
 
-void test('the shipped policy hides events and state: a foreign thread is a missing one, byte for byte', async (t) => {
+void testEachPair('the shipped policy hides events and state: a foreign thread is a missing one, byte for byte', async (t) => {
   const gate = await seeded(t)
   const { gateway, alice, upstream } = gate
   const before = upstream.beginnings()
@@ -136,7 +136,7 @@ void test('the shipped policy hides events and state: a foreign thread is a miss
   t.equal(upstream.beginnings(), before + 2)
 })
 
-void test('routes that answer 403 tell a foreign thread from a missing one no more', async (t) => {
+void testEachPair('routes that answer 403 tell a foreign thread from a missing one no more', async (t) => {
   const gate = await seeded(t)
   const before = gate.upstream.beginnings()
   const open = PATH_ROUTES.filter(({ name }) => name !== 'threads/events' && name !== 'threads/state')
@@ -146,44 +146,50 @@ void test('routes that answer 403 tell a foreign thread from a missing one no mo
   t.equal(gate.upstream.beginnings(), before)
 })
 
-void test('a deleted thread of somebody else’s is one that they have, on routes that open unknown ones too', async (t) => {
-  const gate = await seeded(t)
-  const before = gate.upstream.beginnings()
-  await compare(
-    t,
-    gate,
-    BODY_ROUTES.flatMap((route) => [route]),
-    [DELETED],
-  )
-  t.equal(gate.upstream.beginnings(), before)
-})
+void testEachPair(
+  'a deleted thread of somebody else’s is one that they have, on routes that open unknown ones too',
+  async (t) => {
+    const gate = await seeded(t)
+    const before = gate.upstream.beginnings()
+    await compare(
+      t,
+      gate,
+      BODY_ROUTES.flatMap((route) => [route]),
+      [DELETED],
+    )
+    t.equal(gate.upstream.beginnings(), before)
+  },
+)
 
-void test('where a policy hides threads on every route, all of them answer alike, and as a route that isn’t there', async (t) => {
-  const shipped = await seeded(t)
-  const { upstream, alice, signer } = shipped
-  const config = { ...SETTINGS, ownership: { unknownThread: 'deny' } }
-  const gate = await gateBefore(t, upstream.url, { config, policy: HIDING, shared: shipped.gateway.folder, signer })
-  const before = upstream.beginnings()
-  const routes = [...PATH_ROUTES, ...BODY_ROUTES]
-  await compare(t, gate, routes, [MISSING, DELETED, OWN_DELETED], bytesOnKept)
-  await compare(t, gate, BODY_ROUTES.slice(0, 1).flatMap(variations), [MISSING, DELETED, OWN_DELETED])
-  for (const { name, to } of routes) {
-    for (const bytes of [bytesOf, bytesOnKept]) {
-      const hidden = await bytes(gate.gateway.url, { ...to(FOREIGN), token: alice })
-      t.match(hidden, /^HTTP\/1\.1 404 Not Found\r\n/, name)
-      for (const target of [
-        `${BASE}/nowhere`,
-        `${BASE}/threads/${FOREIGN}/nothing`,
-        `${BASE}/threads/${FOREIGN}/events/x`,
-        '/elsewhere',
-      ]) {
-        t.equal(await bytes(gate.gateway.url, { ...to(FOREIGN), token: alice, target }), hidden, `${name} and ${target}`)
+void testEachPair(
+  'where a policy hides threads on every route, all of them answer alike, and as a route that isn’t there',
+  async (t) => {
+    const shipped = await seeded(t)
+    const { upstream, alice, signer } = shipped
+    const config = { ...SETTINGS, ownership: { unknownThread: 'deny' } }
+    const gate = await gateBefore(t, upstream.url, { config, policy: HIDING, shared: shipped.gateway.folder, signer })
+    const before = upstream.beginnings()
+    const routes = [...PATH_ROUTES, ...BODY_ROUTES]
+    await compare(t, gate, routes, [MISSING, DELETED, OWN_DELETED], bytesOnKept)
+    await compare(t, gate, BODY_ROUTES.slice(0, 1).flatMap(variations), [MISSING, DELETED, OWN_DELETED])
+    for (const { name, to } of routes) {
+      for (const bytes of [bytesOf, bytesOnKept]) {
+        const hidden = await bytes(gate.gateway.url, { ...to(FOREIGN), token: alice })
+        t.match(hidden, /^HTTP\/1\.1 404 Not Found\r\n/, name)
+        for (const target of [
+          `${BASE}/nowhere`,
+          `${BASE}/threads/${FOREIGN}/nothing`,
+          `${BASE}/threads/${FOREIGN}/events/x`,
+          '/elsewhere',
+        ]) {
+          t.equal(await bytes(gate.gateway.url, { ...to(FOREIGN), token: alice, target }), hidden, `${name} and ${target}`)
+        }
       }
     }
-  }
-  t.equal(upstream.beginnings(), before)
-  for (const { name, to } of routes.filter(({ name }) => name !== 'delete')) {
-    t.equal((await ask(gate.gateway.url, { ...to(OWN), token: alice })).status, 200, name)
-  }
-  t.equal(upstream.beginnings(), before + routes.length - 1)
-})
+    t.equal(upstream.beginnings(), before)
+    for (const { name, to } of routes.filter(({ name }) => name !== 'delete')) {
+      t.equal((await ask(gate.gateway.url, { ...to(OWN), token: alice })).status, 200, name)
+    }
+    t.equal(upstream.beginnings(), before + routes.length - 1)
+  },
+)

@@ -3,9 +3,9 @@
  * (CWE-367, time of check to time of use). The first claim wins, once; a deleted thread can be claimed by nobody else, in
  * whatever order the upstream answers.
  */
-import { test } from 'tap'
 import { runInput } from '../support/client.ts'
 import { gateBefore, gated, type Gated } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask, firstAnswer, openRaw, requestBytes } from '../support/raw.ts'
 import { rows } from '../support/rows.ts'
 import { events, json, type Answering } from '../support/upstream.ts'
@@ -21,7 +21,7 @@ async function atOnce(gates: readonly Gated[], tokens: readonly string[], thread
   return Promise.all(opened.map(async (connection) => firstAnswer(await connection.ended()).status))
 }
 
-void test('of many users’ first runs at once those of one pass, at one gateway and at two on one store', async (t) => {
+void testEachPair('of many users’ first runs at once those of one pass, at one gateway and at two on one store', async (t) => {
   const one = await gated(t, events())
   const two = await gateBefore(t, one.upstream.url, { shared: one.gateway.folder, signer: one.signer })
   const users = Array.from({ length: 12 }, (_, at) => `user-${at % 6}`)
@@ -80,7 +80,7 @@ const fine = events()
 const refused = json({}, 404)
 const failed = json({}, 500)
 
-void test('while a first run is under way, and after it, nobody else’s claim crosses', async (t) => {
+void testEachPair('while a first run is under way, and after it, nobody else’s claim crosses', async (t) => {
   for (const end of [fine, failed]) {
     const { startRun, crossing } = await held(t)
     const answer = await startRun()
@@ -90,7 +90,7 @@ void test('while a first run is under way, and after it, nobody else’s claim c
   }
 })
 
-void test('a deletion and a claim do not cross, whatever comes of the deletion', async (t) => {
+void testEachPair('a deletion and a claim do not cross, whatever comes of the deletion', async (t) => {
   for (const end of [json({}), refused, failed]) {
     const { startRun, startDelete, crossing } = await held(t)
     await (
@@ -103,7 +103,7 @@ void test('a deletion and a claim do not cross, whatever comes of the deletion',
   }
 })
 
-void test('a run that ends after the deletion takes no tombstone away', async (t) => {
+void testEachPair('a run that ends after the deletion takes no tombstone away', async (t) => {
   for (const end of [fine, refused, failed]) {
     const { startRun, startDelete, crossing } = await held(t)
     const first = await startRun()
@@ -116,7 +116,7 @@ void test('a run that ends after the deletion takes no tombstone away', async (t
   }
 })
 
-void test('nor does a run of an earlier life settle a later one', async (t) => {
+void testEachPair('nor does a run of an earlier life settle a later one', async (t) => {
   for (const [old, late] of [
     [refused, refused],
     [fine, refused],
@@ -139,7 +139,7 @@ void test('nor does a run of an earlier life settle a later one', async (t) => {
   }
 })
 
-void test('what was released is free, once, and then it is the next one’s', async (t) => {
+void testEachPair('what was released is free, once, and then it is the next one’s', async (t) => {
   const { gateway, alice, bob, startRun, upstream } = await held(t)
   t.equal(await (await startRun())(refused), 404)
   t.same(rows(gateway.folder), [])

@@ -4,8 +4,8 @@
  * against X-Forwarded-Uri (GHSA-7x63-xv5r-3p2x), frameworks take the path from X-Original-URL and X-Rewrite-URL (CVE-2018-14773).
  * Here they decide nothing and go nowhere; X-Forwarded-For of a proxy in `trustedProxies` names the caller in the log, and no more.
  */
-import { test } from 'tap'
 import { gated } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { until } from '../support/until.ts'
 
@@ -64,7 +64,7 @@ const HEADERS: readonly string[] = [
 ]
 
 for (const trustedProxies of [[], ['127.0.0.0/8', '::1/128']]) {
-  void test(`they decide nothing and go nowhere; trusted proxies: ${trustedProxies.join(', ') || 'none'}`, async (t) => {
+  void testEachPair(`they decide nothing and go nowhere; trusted proxies: ${trustedProxies.join(', ') || 'none'}`, async (t) => {
     const { gateway, upstream, alice, olga } = await gated(t, undefined, {
       config: { listen: { host: '127.0.0.1', port: 0, trustedProxies } },
     })
@@ -88,7 +88,7 @@ for (const trustedProxies of [[], ['127.0.0.0/8', '::1/128']]) {
   })
 }
 
-void test('X-Forwarded-For names the caller in the log only where a trusted proxy sent it', async (t) => {
+void testEachPair('X-Forwarded-For names the caller in the log only where a trusted proxy sent it', async (t) => {
   const sent = 'X-Forwarded-For: 198.51.100.1, 203.0.113.7'
   for (const [trustedProxies, lines, client] of [
     [[], [sent], '127.0.0.1'],

@@ -4,9 +4,9 @@
  * a graph, and Python agents turn camelCase into snake_case (contract §3.1 #5, #6, #7, #17). An allow-list passes two names, and
  * those that the policy spells out, byte for byte.
  */
-import { test } from 'tap'
 import { runInput } from '../support/client.ts'
 import { gated, type GatedUpstream } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { events } from '../support/upstream.ts'
 import { edited } from '../policy/policies.ts'
@@ -74,15 +74,18 @@ function spellings(name: string): string[] {
 
 const VALUE = { configurable: { thread_id: 'foreign', langgraph_auth_user_id: 'bob', user_id: 'bob' } }
 
-void test('names that reach an agent or its graph do not pass, in any spelling, and those that are named do', async (t) => {
-  const gate = await started(t)
-  for (const name of NAMES) {
-    const props = { ...Object.fromEntries(spellings(name).map((one) => [one, VALUE])), ...SAFE }
-    for (const arrived of await passed(gate, props)) t.strictSame(arrived, SAFE, name)
-  }
-})
+void testEachPair(
+  'names that reach an agent or its graph do not pass, in any spelling, and those that are named do',
+  async (t) => {
+    const gate = await started(t)
+    for (const name of NAMES) {
+      const props = { ...Object.fromEntries(spellings(name).map((one) => [one, VALUE])), ...SAFE }
+      for (const arrived of await passed(gate, props)) t.strictSame(arrived, SAFE, name)
+    }
+  },
+)
 
-void test('of command only resume passes, in its one spelling', async (t) => {
+void testEachPair('of command only resume passes, in its one spelling', async (t) => {
   const gate = await started(t)
   const parts = [
     'goto',
@@ -108,21 +111,21 @@ void test('of command only resume passes, in its one spelling', async (t) => {
   }
 })
 
-void test('a name with a dot is no way to what it names', async (t) => {
+void testEachPair('a name with a dot is no way to what it names', async (t) => {
   const gate = await started(t)
   for (const props of [{ 'command.resume': 'x' }, { 'command.goto': 'x' }, { 'toolChoice.x': 1 }, { 'command[resume]': 1 }]) {
     for (const arrived of await passed(gate, props)) t.strictSame(arrived, {}, JSON.stringify(props))
   }
 })
 
-void test('forwardedProps of another type are an empty object', async (t) => {
+void testEachPair('forwardedProps of another type are an empty object', async (t) => {
   const gate = await started(t)
   for (const props of [null, [], ['config'], [{ config: {} }], 'config', '{"config":{}}', 1, true]) {
     for (const arrived of await passed(gate, props)) t.strictSame(arrived, {}, JSON.stringify(props))
   }
 })
 
-void test('names under forwardedProps in another spelling of it do not arrive at all', async (t) => {
+void testEachPair('names under forwardedProps in another spelling of it do not arrive at all', async (t) => {
   const gate = await started(t)
   const others = ['forwarded_props', 'ForwardedProps', 'forwardedprops', 'properties', 'config', 'command', 'metadata', 'input']
   const more = Object.fromEntries(others.map((name) => [name, { config: VALUE, toolChoice: 'x' }]))
@@ -133,7 +136,7 @@ void test('names under forwardedProps in another spelling of it do not arrive at
   for (const name of others) t.notOk(name in arrived, name)
 })
 
-void test('a name twice, or escaped beside itself, is no body at all', async (t) => {
+void testEachPair('a name twice, or escaped beside itself, is no body at all', async (t) => {
   const gate = await started(t)
   const before = gate.upstream.beginnings()
   for (const props of [
@@ -148,19 +151,24 @@ void test('a name twice, or escaped beside itself, is no body at all', async (t)
   t.equal(gate.upstream.beginnings(), before)
 })
 
-void test('the policy may let more of them pass, in the one spelling that it names, and nothing beside them', async (t) => {
-  const named = '[{ name: a2uiAction }, { name: metadata, unsafe: true }, { name: command.goto, unsafe: true }]'
-  const gate = await started(t, edited('forwardedProps: []', `forwardedProps: ${named}`))
-  const props = {
-    ...Object.fromEntries([...spellings('a2uiAction'), ...spellings('metadata'), ...spellings('config')].map((one) => [one, 1])),
-    command: { goto: 'node', update: {}, resume: 1, Goto: 1 },
-  }
-  for (const arrived of await passed(gate, props)) {
-    t.strictSame(arrived, { a2uiAction: 1, metadata: 1, command: { goto: 'node', resume: 1 } })
-  }
-})
+void testEachPair(
+  'the policy may let more of them pass, in the one spelling that it names, and nothing beside them',
+  async (t) => {
+    const named = '[{ name: a2uiAction }, { name: metadata, unsafe: true }, { name: command.goto, unsafe: true }]'
+    const gate = await started(t, edited('forwardedProps: []', `forwardedProps: ${named}`))
+    const props = {
+      ...Object.fromEntries(
+        [...spellings('a2uiAction'), ...spellings('metadata'), ...spellings('config')].map((one) => [one, 1]),
+      ),
+      command: { goto: 'node', update: {}, resume: 1, Goto: 1 },
+    }
+    for (const arrived of await passed(gate, props)) {
+      t.strictSame(arrived, { a2uiAction: 1, metadata: 1, command: { goto: 'node', resume: 1 } })
+    }
+  },
+)
 
-void test('each name that does not pass is logged once, and cut where it is long', async (t) => {
+void testEachPair('each name that does not pass is logged once, and cut where it is long', async (t) => {
   const gate = await started(t)
   const props = { config: {}, command: { goto: 1, resume: 2 }, ['x'.repeat(5000)]: 1 }
   await passed(gate, props)

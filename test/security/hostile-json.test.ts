@@ -3,10 +3,10 @@
  * millions of tiny values, texts that are none. The gateway looks at a body as it comes and refuses it at the first byte
  * that can't be part of an acceptable one: nothing of the rest is waited for, held or parsed.
  */
-import { test } from 'tap'
 import { MAX_DEPTH, MAX_VALUES } from '../../src/core/json.ts'
 import { runInput } from '../support/client.ts'
 import { gated } from '../support/gated.ts'
+import { testEachPair, testUnbridged } from '../support/pairs.ts'
 import { ask, firstAnswer, openRaw, requestBytes } from '../support/raw.ts'
 
 const RUN = '/api/copilotkit/agent/default/run'
@@ -26,7 +26,7 @@ const hostile: readonly (readonly [string, string | Uint8Array, number, string])
 ]
 
 for (const [name, start, status, code] of hostile) {
-  void test(`${name}: refused before the rest has come`, async (t) => {
+  void testEachPair(`${name}: refused before the rest has come`, async (t) => {
     const { gateway, upstream, alice } = await gated(t)
     for (const framing of [FRAMING, ['Content-Type: application/json', 'Transfer-Encoding: chunked']]) {
       const caller = await openRaw(gateway.url)
@@ -43,7 +43,7 @@ for (const [name, start, status, code] of hostile) {
   })
 }
 
-void test('27 MB with an attachment pass, and arrive as they were meant', async (t) => {
+void testUnbridged('27 MB with an attachment pass, and arrive as they were meant', async (t) => {
   const { gateway, upstream, alice } = await gated(t)
   const data = 'QUJD'.repeat((27 * 1024 * 1024) / 4)
   const content = [

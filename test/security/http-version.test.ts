@@ -4,14 +4,14 @@
  * single words for such requests until its fix "reject malformed HTTP/0.9 requests"; this gateway served them, to holders
  * of a good token, until it looked at the version.
  */
-import { test } from 'tap'
 import { runInput } from '../support/client.ts'
 import { gated } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 
 const BASE = '/api/copilotkit'
 
-void test('versions other than 1.0 and 1.1 reach nothing, with the best of tokens', async (t) => {
+void testEachPair('versions other than 1.0 and 1.1 reach nothing, with the best of tokens', async (t) => {
   const { gateway, upstream, alice } = await gated(t)
   for (const version of [
     '',
@@ -37,7 +37,7 @@ void test('versions other than 1.0 and 1.1 reach nothing, with the best of token
   t.equal(upstream.beginnings(), 0)
 })
 
-void test('1.0 and 1.1 are served', async (t) => {
+void testEachPair('1.0 and 1.1 are served', async (t) => {
   const { gateway, upstream, alice } = await gated(t)
   t.equal((await ask(gateway.url, { target: `${BASE}/info`, token: alice })).status, 200)
   t.equal((await ask(gateway.url, { target: `${BASE}/info`, version: 'HTTP/1.0', host: null, token: alice })).status, 200)

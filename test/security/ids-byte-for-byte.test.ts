@@ -3,9 +3,9 @@
  * to case and trailing spaces, and gave one object's permissions to another (CVE-2026-55170). Threads and users compare byte for
  * byte: by case, by Unicode form, by spaces, as numbers, as patterns, and by the names that every JavaScript object has.
  */
-import { test } from 'tap'
 import { runInput } from '../support/client.ts'
 import { gated } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { owners } from '../support/rows.ts'
 import { events, json } from '../support/upstream.ts'
@@ -25,7 +25,7 @@ const GROUPS: readonly (readonly string[])[] = [
   ['kelvin', 'KELVIN', 'Kelvin', 'istanbul', 'ISTANBUL', 'Istanbul'],
 ]
 
-void test('each spelling is a thread of its own: in the table, in a read, in the list and at the upstream', async (t) => {
+void testEachPair('each spelling is a thread of its own: in the table, in a read, in the list and at the upstream', async (t) => {
   for (const [first, ...others] of GROUPS as readonly (readonly [string, ...string[]])[]) {
     const { gateway, alice, bob, upstream } = await gated(t, events())
     t.equal(await run(gateway.url, alice, first), 200)
@@ -62,12 +62,14 @@ void test('each spelling is a thread of its own: in the table, in a read, in the
   }
 })
 
-void test('spellings that no store and upstream would agree on are no ids: refused in body and path, and never claimed', async (t) => {
-  const { gateway, alice, bob, upstream } = await gated(t, events())
-  t.equal(await run(gateway.url, alice, 'cafe'), 200)
-  const before = upstream.beginnings()
-  // prettier-ignore
-  for (const id of [
+void testEachPair(
+  'spellings that no store and upstream would agree on are no ids: refused in body and path, and never claimed',
+  async (t) => {
+    const { gateway, alice, bob, upstream } = await gated(t, events())
+    t.equal(await run(gateway.url, alice, 'cafe'), 200)
+    const before = upstream.beginnings()
+    // prettier-ignore
+    for (const id of [
     'cafe ', ' cafe', 'cafe\t', 'cafe\u00a0', 'cafe\u3000', 'cafe\u0000', 'cafe\u200b', 'cafe\ufeff', 'caf\u00e9', 'cafe\u0301', 'ｃａｆｅ', 'c\u0430fe',
     'ca\u017fe', '\u212aelvin', '\u0130stanbul', 'cafe.', 'cafe/', 'cafe%20', 'cafe+', 'cafe\u00ad', 'stra\u00dfe', '\ufb01sh', 'caf%', 'caf*', "cafe'--",
   ]) {
@@ -79,11 +81,12 @@ void test('spellings that no store and upstream would agree on are no ids: refus
       t.equal(inPath.status, 400, `${JSON.stringify(id)} in a path`)
     }
   }
-  t.equal(upstream.beginnings(), before)
-  t.same(owners(gateway.folder), ['cafe=corp:alice'])
-})
+    t.equal(upstream.beginnings(), before)
+    t.same(owners(gateway.folder), ['cafe=corp:alice'])
+  },
+)
 
-void test('users compare byte for byte too, in every Unicode form', async (t) => {
+void testEachPair('users compare byte for byte too, in every Unicode form', async (t) => {
   const { gateway, signer, upstream } = await gated(t, events())
   // prettier-ignore
   const users = [

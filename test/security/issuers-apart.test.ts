@@ -11,6 +11,7 @@ import { gate, heard, ISSUER, rsaGate, rsaToken } from '../support/gates.ts'
 import { guarded, PASSED, REFUSED, type Guarded } from '../support/guarded.ts'
 import { runInput } from '../support/client.ts'
 import { startKeyServer } from '../support/key-server.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { owners } from '../support/rows.ts'
 import { claims, jwkOf, PAIRS, pemOf, signedAs, token, type Part } from '../support/signing.ts'
@@ -101,7 +102,7 @@ void test('an operator of one issuer is none of another', async (t) => {
   t.match(gate.upstream.requests, [{ method: 'POST', target: '/api/copilotkit/threads/clear' }])
 })
 
-void test('a key counts for its own issuer, though both call it the same', async (t) => {
+void testEachPair('a key counts for its own issuer, though both call it the same', async (t) => {
   const [a, b] = [await startKeyServer(t), await startKeyServer(t)]
   a.keys(jwkOf(PAIRS.rsa.publicKey, { kid: 'k' }))
   b.keys(jwkOf(PAIRS.otherRsa.publicKey, { kid: 'k' }))
@@ -150,7 +151,7 @@ const OTHER_ISSUERS = [
   '{"0":"https://login.example.com/"}', '{"toString":"https://login.example.com/"}',
 ]
 
-void test('an issuer that is nearly the configured one is another', async (t) => {
+void testEachPair('an issuer that is nearly the configured one is another', async (t) => {
   const authenticate = rsaGate(t)
   const { fate, upstream } = await guarded(t, { corp: corpKey })
   t.equal(await fate(rsaToken(claims())), PASSED)
@@ -173,27 +174,34 @@ void test('issuers that differ in a slash are two, each with its own keys', asyn
   t.match(await heard(authenticate, ofOther({ iss: ISSUER })), /^credential-invalid/)
 })
 
-void test('an issuer that stands twice is read in one way: the keys are those of the issuer that is believed', async (t) => {
-  const { fate, upstream } = await guarded(t, { corp: corpKey, other: otherKey })
-  const twice = (first: string, last: string): string =>
-    JSON.stringify(claims({ iss: 'ISS' })).replace('"iss":"ISS"', `"iss":"${first}","iss":"${last}"`)
-  for (const [first, last, forger] of [
-    [ISSUER, OTHER, PAIRS.rsa],
-    [OTHER, ISSUER, PAIRS.otherRsa],
-  ] as const) {
-    t.equal(await fate(signedAs('RS256', '{"alg":"RS256"}', twice(first, last), forger.privateKey)), REFUSED, `${first}, ${last}`)
-    const escaped = twice(first, last).replace('"iss":', '"\\u0069ss":')
-    t.equal(await fate(signedAs('RS256', '{"alg":"RS256"}', escaped, forger.privateKey)), REFUSED, 'escaped')
-  }
-  const inside = JSON.stringify({ ...claims({ iss: OTHER }), __proto: 1 }).replace(
-    '"__proto":1',
-    `"__proto__":{"iss":"${ISSUER}"}`,
-  )
-  t.equal(await fate(signedAs('RS256', '{"alg":"RS256"}', inside, PAIRS.rsa.privateKey)), REFUSED, 'on a prototype')
-  for (const name of ['Iss', 'ISS', 'iss ', 'issuer']) {
-    const other = JSON.stringify(claims({ iss: undefined, [name]: ISSUER }))
-    t.equal(await fate(signedAs('RS256', '{"alg":"RS256"}', other, PAIRS.rsa.privateKey)), REFUSED, name)
-  }
-  t.same(upstream.requests, [])
-  t.equal(await fate(ofOther()), PASSED)
-})
+void testEachPair(
+  'an issuer that stands twice is read in one way: the keys are those of the issuer that is believed',
+  async (t) => {
+    const { fate, upstream } = await guarded(t, { corp: corpKey, other: otherKey })
+    const twice = (first: string, last: string): string =>
+      JSON.stringify(claims({ iss: 'ISS' })).replace('"iss":"ISS"', `"iss":"${first}","iss":"${last}"`)
+    for (const [first, last, forger] of [
+      [ISSUER, OTHER, PAIRS.rsa],
+      [OTHER, ISSUER, PAIRS.otherRsa],
+    ] as const) {
+      t.equal(
+        await fate(signedAs('RS256', '{"alg":"RS256"}', twice(first, last), forger.privateKey)),
+        REFUSED,
+        `${first}, ${last}`,
+      )
+      const escaped = twice(first, last).replace('"iss":', '"\\u0069ss":')
+      t.equal(await fate(signedAs('RS256', '{"alg":"RS256"}', escaped, forger.privateKey)), REFUSED, 'escaped')
+    }
+    const inside = JSON.stringify({ ...claims({ iss: OTHER }), __proto: 1 }).replace(
+      '"__proto":1',
+      `"__proto__":{"iss":"${ISSUER}"}`,
+    )
+    t.equal(await fate(signedAs('RS256', '{"alg":"RS256"}', inside, PAIRS.rsa.privateKey)), REFUSED, 'on a prototype')
+    for (const name of ['Iss', 'ISS', 'iss ', 'issuer']) {
+      const other = JSON.stringify(claims({ iss: undefined, [name]: ISSUER }))
+      t.equal(await fate(signedAs('RS256', '{"alg":"RS256"}', other, PAIRS.rsa.privateKey)), REFUSED, name)
+    }
+    t.same(upstream.requests, [])
+    t.equal(await fate(ofOther()), PASSED)
+  },
+)

@@ -3,9 +3,9 @@
  * their first real user could not (squatting; design "Claims"). Only a run writes a row, and the row goes again where the run
  * certainly did not start. Where it may have started, the row stays: test/http/claim-release.
  */
-import { test } from 'tap'
 import { runInput } from '../support/client.ts'
 import { gateBefore, gated } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask, openRaw, requestBytes, sendRaw, type RawRequest } from '../support/raw.ts'
 import { startRawUpstream } from '../support/raw-upstream.ts'
 import { owners, rows } from '../support/rows.ts'
@@ -14,7 +14,7 @@ import { BASE, BODY_ROUTES, codeIn, PATH_ROUTES, run } from './thread-routes.ts'
 
 const RUN = `${BASE}/agent/default/run`
 
-void test('every other route about an unknown thread writes no row, whatever the upstream says', async (t) => {
+void testEachPair('every other route about an unknown thread writes no row, whatever the upstream says', async (t) => {
   const { gateway, alice, olga, upstream } = await gated(t)
   for (const answering of [json({ threads: [{ id: 't1' }] }), json({}, 404), events()]) {
     upstream.answer(answering)
@@ -33,7 +33,7 @@ void test('every other route about an unknown thread writes no row, whatever the
   )
 })
 
-void test('a run that is refused here writes no row', async (t) => {
+void testEachPair('a run that is refused here writes no row', async (t) => {
   const { gateway, alice, upstream } = await gated(t, events(), { config: { limits: { runBody: '4KiB' } } })
   const body = JSON.stringify(runInput('t1'))
   const framed = (...lines: string[]): Partial<RawRequest> => ({ framing: [...lines, `Content-Length: ${body.length}`] })
@@ -65,14 +65,14 @@ void test('a run that is refused here writes no row', async (t) => {
   t.same(owners(gateway.folder), ['t1=corp:alice'], 'the honest one does')
 })
 
-void test('a run that a rule refuses writes no row', async (t) => {
+void testEachPair('a run that a rule refuses writes no row', async (t) => {
   const { gateway, alice, upstream } = await gated(t, events(), { config: { ownership: { unknownThread: 'deny' } } })
   t.equal(await run(gateway.url, alice, 't1'), 403)
   t.same(owners(gateway.folder), [])
   t.equal(upstream.beginnings(), 0)
 })
 
-void test('a run that the upstream refused releases the thread, and somebody else may claim it', async (t) => {
+void testEachPair('a run that the upstream refused releases the thread, and somebody else may claim it', async (t) => {
   const { gateway, alice, bob, upstream } = await gated(t)
   for (const status of [400, 401, 402, 403, 404, 405, 409, 410, 413, 415, 418, 422, 429, 451]) {
     const threadId = `t${status}`
@@ -89,14 +89,14 @@ void test('a run that the upstream refused releases the thread, and somebody els
   t.equal(codeIn(again), 'not-owner')
 })
 
-void test('many refused runs on many guessed ids leave an empty table', async (t) => {
+void testEachPair('many refused runs on many guessed ids leave an empty table', async (t) => {
   const { gateway, alice, upstream } = await gated(t, json({}, 404))
   await Promise.all(Array.from({ length: 100 }, (_, at) => run(gateway.url, alice, `guess-${at % 50}`)))
   t.equal(upstream.requests.length, 100)
   t.same(rows(gateway.folder), [])
 })
 
-void test('a connection that was refused releases the thread', async (t) => {
+void testEachPair('a connection that was refused releases the thread', async (t) => {
   const gone = await startRawUpstream(() => {})
   await gone.close()
   const { gateway, alice } = await gateBefore(t, gone.url)
@@ -104,7 +104,7 @@ void test('a connection that was refused releases the thread', async (t) => {
   t.same(owners(gateway.folder), [])
 })
 
-void test('a look at an old thread that fails or finds something claims nothing', async (t) => {
+void testEachPair('a look at an old thread that fails or finds something claims nothing', async (t) => {
   const { gateway, alice, upstream } = await gated(t, events(), { config: { ownership: { unknownThread: 'verify' } } })
   for (const [answering, status] of [
     [json({ messages: [{ id: '1' }] }), 403],
@@ -119,7 +119,7 @@ void test('a look at an old thread that fails or finds something claims nothing'
   t.ok(upstream.requests.every(({ target }) => !target.endsWith('/run')))
 })
 
-void test('a caller who leaves before the body is whole claims nothing', async (t) => {
+void testEachPair('a caller who leaves before the body is whole claims nothing', async (t) => {
   const { gateway, alice, upstream } = await gated(t)
   const body = JSON.stringify(runInput('t1'))
   for (const framing of [`Content-Length: ${body.length + 1}`, 'Transfer-Encoding: chunked']) {
@@ -140,7 +140,7 @@ void test('a caller who leaves before the body is whole claims nothing', async (
   t.equal(upstream.beginnings(), 0)
 })
 
-void test('a run hidden behind another request claims nothing', async (t) => {
+void testEachPair('a run hidden behind another request claims nothing', async (t) => {
   const { gateway, alice, bob, upstream } = await gated(t)
   const inner = requestBytes({ target: RUN, token: alice, body: JSON.stringify(runInput('t1')) })
   // The length counts the hidden request in: it is the body of the outer one, and no JSON.

@@ -12,6 +12,7 @@ import { remoteKeys } from '../../src/auth/key-source.ts'
 import { gate, heard } from '../support/gates.ts'
 import { guarded, PASSED, type Guarded } from '../support/guarded.ts'
 import { startKeyServer, type Answer, type KeyServer } from '../support/key-server.ts'
+import { testUnbridged } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { claims, jwkOf, PAIRS, signedAs, token } from '../support/signing.ts'
 import { deferred, until } from '../support/until.ts'
@@ -160,26 +161,29 @@ function heldBack(server: KeyServer): { readonly letGo: (answer: Answer) => void
   return { letGo: held.resolve }
 }
 
-void test('over the real gateway a flood of unknown key ids is one fetch in five seconds, and good tokens pass', async (t) => {
-  const clock = stoppedClock(t)
-  const server = await startKeyServer(t)
-  server.keys(FIRST)
-  const gate = await guarded(t, { corp: { algorithms: ['RS256'], jwksUri: `${server.url}/jwks` } })
-  t.equal(await gate.fate(tokenOf('k1')), PASSED)
-  t.same(server.fetched, ['/jwks'])
-  for (const fetches of [2, 3]) {
-    clock.forward(COOL_DOWN - 1)
-    t.same(await flood(gate, 'early'), [401])
-    t.equal(server.fetched.length, fetches - 1, 'none before the pause is over')
-    clock.forward(1)
-    t.same(await flood(gate, 'late'), [401])
-    t.equal(server.fetched.length, fetches, 'one after it')
+void testUnbridged(
+  'over the real gateway a flood of unknown key ids is one fetch in five seconds, and good tokens pass',
+  async (t) => {
+    const clock = stoppedClock(t)
+    const server = await startKeyServer(t)
+    server.keys(FIRST)
+    const gate = await guarded(t, { corp: { algorithms: ['RS256'], jwksUri: `${server.url}/jwks` } })
     t.equal(await gate.fate(tokenOf('k1')), PASSED)
-  }
-  t.equal(gate.upstream.requests.length, 3)
-})
+    t.same(server.fetched, ['/jwks'])
+    for (const fetches of [2, 3]) {
+      clock.forward(COOL_DOWN - 1)
+      t.same(await flood(gate, 'early'), [401])
+      t.equal(server.fetched.length, fetches - 1, 'none before the pause is over')
+      clock.forward(1)
+      t.same(await flood(gate, 'late'), [401])
+      t.equal(server.fetched.length, fetches, 'one after it')
+      t.equal(await gate.fate(tokenOf('k1')), PASSED)
+    }
+    t.equal(gate.upstream.requests.length, 3)
+  },
+)
 
-void test('neither does an issuer that fails get more of it, and its good keys stay good', async (t) => {
+void testUnbridged('neither does an issuer that fails get more of it, and its good keys stay good', async (t) => {
   const clock = stoppedClock(t)
   for (const [name, answer] of [
     ['is down', { status: 503 }],
@@ -203,7 +207,7 @@ void test('neither does an issuer that fails get more of it, and its good keys s
   }
 })
 
-void test('an issuer that was never reached is asked once in five seconds, whatever comes', async (t) => {
+void testUnbridged('an issuer that was never reached is asked once in five seconds, whatever comes', async (t) => {
   const clock = stoppedClock(t)
   const server = await startKeyServer(t)
   server.answers.set('/.well-known/openid-configuration', { status: 500 })
@@ -220,7 +224,7 @@ void test('an issuer that was never reached is asked once in five seconds, whate
   t.equal(gate.upstream.requests.length, 1)
 })
 
-void test('while a fetch hangs there is no second one, and nobody with a known key waits for it', async (t) => {
+void testUnbridged('while a fetch hangs there is no second one, and nobody with a known key waits for it', async (t) => {
   const clock = stoppedClock(t)
   const server = await startKeyServer(t)
   server.keys(FIRST)
@@ -241,7 +245,7 @@ void test('while a fetch hangs there is no second one, and nobody with a known k
   t.equal(await gate.fate(tokenOf('k2', PAIRS.otherRsa)), PASSED, 'what it brought is in force')
 })
 
-void test('one issuer under a flood does not hold up another', async (t) => {
+void testUnbridged('one issuer under a flood does not hold up another', async (t) => {
   const [slow, other] = [await startKeyServer(t), await startKeyServer(t)]
   const { letGo } = heldBack(slow)
   other.keys(FIRST)
@@ -258,7 +262,7 @@ void test('one issuer under a flood does not hold up another', async (t) => {
   t.equal(slow.fetched.filter((path) => path === '/jwks').length, 1)
 })
 
-void test('keys change without a restart: a new one is found, one that is gone counts no more', async (t) => {
+void testUnbridged('keys change without a restart: a new one is found, one that is gone counts no more', async (t) => {
   const clock = stoppedClock(t)
   const server = await startKeyServer(t)
   server.keys(FIRST)
@@ -280,7 +284,7 @@ void test('keys change without a restart: a new one is found, one that is gone c
   t.equal(await gate.fate(tokenOf('k2', PAIRS.otherRsa)), '401 credential-invalid, nothing upstream')
 })
 
-void test('tokens that no key could make good cost no fetch, however many come', async (t) => {
+void testUnbridged('tokens that no key could make good cost no fetch, however many come', async (t) => {
   const clock = stoppedClock(t)
   const server = await startKeyServer(t)
   server.keys(FIRST)

@@ -9,9 +9,12 @@ import { createServer, type Server } from 'node:http'
 import tap, { after, before, end, test } from 'tap'
 import { listen, readBody, stop } from '../../examples/http.ts'
 import { GRAPH_ID, startLangGraph, type LangGraph } from '../../examples/langgraph.ts'
+import { startRuntime } from '../../examples/runtime.ts'
+import type { Transport } from '../../src/core/transport.ts'
 import { SHIPPED } from '../policy/policies.ts'
 import { call, codeOf, runInput, type Reply } from '../support/client.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { PAIRS } from '../support/pairs.ts'
 import { startStack, type Stack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 
@@ -45,10 +48,10 @@ after(async () => {
 })
 
 /** Starts a gateway with the shipped policy but for these lines; gives where the routes of the agent are. */
-async function gatewayWith(lines: Readonly<Record<string, string>>): Promise<string> {
+async function gatewayWith(lines: Readonly<Record<string, string>>, url = stack.runtime.url): Promise<string> {
   const policy = Object.entries(lines).reduce((text, [from, to]) => text.replace(`\n${from}\n`, `\n${to}\n`), SHIPPED)
   const issuer = { issuer: stack.issuer, audiences: ['agent-chat'], algorithms: ['RS256'] }
-  const configuration = { authentication: { issuers: { corp: issuer } }, upstream: { url: stack.runtime.url } }
+  const configuration = { authentication: { issuers: { corp: issuer } }, upstream: { url } }
   const gateway = await startTestGateway(configuration, policy)
   gateways.push(gateway)
   await gateway.ready()
@@ -95,12 +98,14 @@ interface Turn {
   readonly threadId?: string
   readonly text?: string
   readonly route?: string
+  /** Multi-route. */
+  readonly transport?: Transport
 }
 
 /** Runs the graph, with more in the body than usual. */
 async function run(agent: string, token: string, more: Record<string, unknown> = {}, turn: Turn = {}): Promise<Run> {
-  const { threadId = crypto.randomUUID(), text = 'hello', route = 'run' } = turn
-  const reply = await call(`${agent}/${route}`, { token, body: runInput(threadId, text, more) })
+  const { threadId = crypto.randomUUID(), text = 'hello', route = 'run', transport = 'multi-route' } = turn
+  const reply = await call(`${agent}/${route}`, { token, transport, body: runInput(threadId, text, more) })
   const events = [...reply.text.matchAll(/^data: (.*)$/gm)].map((line) => JSON.parse(line[1] ?? '') as Event)
   const last = (type: string): Event | undefined => events.findLast((event) => event.type === type)
   const messages = last('MESSAGES_SNAPSHOT')?.messages ?? []
@@ -396,6 +401,42 @@ void test('with tools: drop or a list, tools in the caller’s state do not reac
   t.same(without.calls, ['send_notes'], 'without the gateway it succeeds: the runtime’s agent takes tools from there, too')
   t.same([none.finished, none.seen?.tools, none.calls], [true, [], []], 'with state: drop it fails')
   t.same(some.calls, [], 'with state: pass it fails')
+})
+
+void test('by envelope, and before a single-route runtime, none of it succeeds either', { buffered: true }, async (t) => {
+  const runtime = await startRuntime({ mode: 'single-route', langGraphUrl: langGraph.url })
+  t.teardown(() => runtime.close())
+  const single = await gatewayWith({}, runtime.url)
+  const context = { user_id: 'alice' }
+  const forwardedProps = {
+    config: { configurable: { user_id: 'alice' }, recursion_limit: 1 },
+    context,
+    command: { goto: 'administer', update: { role: 'admin' } },
+    interruptBefore: ['audit'],
+    checkpoint: { checkpoint_id: crypto.randomUUID() },
+  }
+  const turn = { transport: 'single-route' } as const
+  const bareSingle = `${runtime.url}${runtime.basePath}/agent/graph`
+  const without = await run(bareSingle, stack.tokens.bob, { forwardedProps: { context } }, turn)
+  t.same(without.seen?.context, context, 'without the gateway it succeeds')
+  for (const { client: transport, upstream } of PAIRS) {
+    const pair = `${transport} client, ${upstream} upstream`
+    const agent = upstream === 'single-route' ? single : gated
+    const through = await run(agent, stack.tokens.bob, { forwardedProps }, { transport })
+    t.same([through.finished, through.nodes, through.seen?.context], [true, NORMAL, {}], `${pair}: through it it fails`)
+    t.same(Object.keys(through.seen?.identity ?? {}).sort(), SERVERS_OWN, pair)
+    const alices = await run(agent, stack.tokens.alice, {}, { transport })
+    for (const [threadId, status] of [
+      [alices.threadId, 403],
+      [`${through.threadId}/../${alices.threadId}`, 400],
+    ] as const) {
+      for (const route of ['run', 'suggest', 'connect']) {
+        const refused = await run(agent, stack.tokens.bob, {}, { threadId, route, transport })
+        t.equal(refused.status, status, `${pair}: ${route} of ${threadId}`)
+      }
+    }
+    t.equal((await said(alices.threadId)).length, 2, `${pair}: her thread is as it was`)
+  }
 })
 
 end()

@@ -4,8 +4,8 @@
  * OWASP API1:2023, as in Open WebUI's CVE-2026-45349, where one route checked the owner and another did not). Of what the
  * upstream lists, a caller's list holds exactly the threads whose messages the same caller gets by id.
  */
-import { test } from 'tap'
 import { gated, type GatedUpstream } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { makeSigner } from '../support/tokens.ts'
 import { events, json, type Answering } from '../support/upstream.ts'
@@ -140,7 +140,7 @@ const POLICIES: Record<string, string | undefined> = {
 }
 
 for (const [name, policy] of Object.entries(POLICIES)) {
-  void test(`a list is what the same caller may read by id, for everybody and every thread: ${name}`, async (t) => {
+  void testEachPair(`a list is what the same caller may read by id, for everybody and every thread: ${name}`, async (t) => {
     const gate = await gated(t, events(), policy === undefined ? {} : { policy })
     await populated(gate)
     const { gateway, alice, bob, olga, signer, upstream } = gate
@@ -163,7 +163,7 @@ for (const [name, policy] of Object.entries(POLICIES)) {
   })
 }
 
-void test('the list follows at once: a claim, a release, a deletion and a revival', async (t) => {
+void testEachPair('the list follows at once: a claim, a release, a deletion and a revival', async (t) => {
   const { gateway, alice, bob, upstream } = await gated(t, events())
   const look = async (): Promise<readonly string[][]> => {
     upstream.answer(runtime(1000))
@@ -190,7 +190,7 @@ void test('the list follows at once: a claim, a release, a deletion and a reviva
   t.same(await look(), [[], ['b-1']])
 })
 
-void test('while a claim is not confirmed yet the list and the read say the same', async (t) => {
+void testEachPair('while a claim is not confirmed yet the list and the read say the same', async (t) => {
   const { gateway, alice, bob, upstream } = await gated(t)
   let finish = (): void => {}
   upstream.answer((request, response) => {
@@ -210,7 +210,7 @@ void test('while a claim is not confirmed yet the list and the read say the same
   t.equal(await first, 200)
 })
 
-void test('in mode off everybody is one user, with one list', async (t) => {
+void testEachPair('in mode off everybody is one user, with one list', async (t) => {
   const { gateway, alice, upstream } = await gated(t, events(), { config: { authentication: { mode: 'off' } } })
   upstream.answer(runtime(1000))
   const target = `${BASE}/agent/default/run`
@@ -222,7 +222,7 @@ void test('in mode off everybody is one user, with one list', async (t) => {
   }
 })
 
-void test('in mode optional anonymous callers get no list, and users none of theirs', async (t) => {
+void testEachPair('in mode optional anonymous callers get no list, and users none of theirs', async (t) => {
   const signer = makeSigner()
   t.teardown(() => signer.remove())
   const { gateway, alice, bob, upstream } = await gated(t, events(), {

@@ -4,8 +4,8 @@
  * are live subscriptions, contract §3.1 #10 and #26). Two worlds that differ only in other people's threads are one to a caller,
  * byte for byte but for the sealed cursor, which says nothing, even by its length, and is good for nobody else.
  */
-import { test } from 'tap'
 import { gated, type GatedUpstream } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask, requestBytes, sendRaw } from '../support/raw.ts'
 import { events, json, type Answering } from '../support/upstream.ts'
 import { BASE, codeIn, run } from './thread-routes.ts'
@@ -51,7 +51,7 @@ const TELLING = {
   vary: 'x-user',
 }
 
-void test('what else stands beside the threads, or in the headers, is dropped', async (t) => {
+void testEachPair('what else stands beside the threads, or in the headers, is dropped', async (t) => {
   const { gateway, alice, upstream } = await owned(t)
   upstream.answer(json({ ...BESIDE, threads: [{ id: 'a1', name: 'mine', any: { thing: [1] } }] }, 200, TELLING))
   const answer = await ask(gateway.url, { target: LIST, token: alice })
@@ -68,7 +68,7 @@ void test('what else stands beside the threads, or in the headers, is dropped', 
   t.equal(answer.headers.get('cache-control'), 'private, no-store')
 })
 
-void test('join codes pass where the upstream scopes users itself, and only strings', async (t) => {
+void testEachPair('join codes pass where the upstream scopes users itself, and only strings', async (t) => {
   const { gateway, alice, upstream } = await owned(t, { upstream: { userScoped: true } })
   for (const [codes, body] of [
     [{}, '{"threads":[{"id":"a1"}],"joinCode":"code-of-all","joinToken":"token-of-all"}'],
@@ -79,7 +79,7 @@ void test('join codes pass where the upstream scopes users itself, and only stri
   }
 })
 
-void test('of several pages the join codes of the first pass, for they are those of the whole list', async (t) => {
+void testEachPair('of several pages the join codes of the first pass, for they are those of the whole list', async (t) => {
   const { gateway, alice, upstream } = await owned(t, { upstream: { userScoped: true } })
   upstream.answer((request, response) =>
     (request.target.includes('cursor=')
@@ -99,7 +99,7 @@ async function seen(gate: GatedUpstream, query: string): Promise<string> {
     .replace(/"nextCursor":"([A-Za-z0-9_-]*)"/, (_, cursor: string) => `"nextCursor":"${'.'.repeat(cursor.length)}"`)
 }
 
-void test('other people’s threads change nothing of an answer: neither a byte nor the length of a cursor', async (t) => {
+void testEachPair('other people’s threads change nothing of an answer: neither a byte nor the length of a cursor', async (t) => {
   const gate = await owned(t)
   const page = (list: { id: string }[], more: object = {}): Answering => json({ threads: list, ...more })
   const more = Array.from({ length: 400 }, (_, at) => `b-other-${at}`)
@@ -131,7 +131,7 @@ void test('other people’s threads change nothing of an answer: neither a byte 
   }
 })
 
-void test('a refusal of a list says nothing but its code', async (t) => {
+void testEachPair('a refusal of a list says nothing but its code', async (t) => {
   const { gateway, alice, upstream } = await owned(t)
   for (const answering of [
     json({ threads: [{ id: 'b1', name: 'secret' }, 5] }),
@@ -152,7 +152,7 @@ async function withCursor(t: Parameters<typeof gated>[0]) {
   return { ...gate, cursor: (JSON.parse(body) as { nextCursor: string }).nextCursor, before: gate.upstream.beginnings() }
 }
 
-void test('a cursor that was not sealed here is 400 and the upstream is not asked', async (t) => {
+void testEachPair('a cursor that was not sealed here is 400 and the upstream is not asked', async (t) => {
   const { gateway, alice, upstream, cursor, before } = await withCursor(t)
   const bytes = Buffer.from(cursor, 'base64url')
   const flipped = Array.from({ length: bytes.length }, (_, at) => {
@@ -199,7 +199,7 @@ void test('a cursor that was not sealed here is 400 and the upstream is not aske
   t.equal(upstream.beginnings(), before)
 })
 
-void test('a cursor is good for the user and the query that it was made for, and for no other', async (t) => {
+void testEachPair('a cursor is good for the user and the query that it was made for, and for no other', async (t) => {
   const { gateway, alice, bob, olga, signer, upstream, cursor, before } = await withCursor(t)
   for (const [token, query] of [
     [bob, ''],
@@ -223,7 +223,7 @@ void test('a cursor is good for the user and the query that it was made for, and
   t.equal(upstream.requests.at(-1)?.target, LIST, 'the upstream never sees it')
 })
 
-void test('a cursor of one gateway is none at another with a store of its own', async (t) => {
+void testEachPair('a cursor of one gateway is none at another with a store of its own', async (t) => {
   const one = await withCursor(t)
   const two = await withCursor(t)
   const target = `${LIST}?limit=1&cursor=${one.cursor}`
@@ -231,7 +231,7 @@ void test('a cursor of one gateway is none at another with a store of its own', 
   t.equal((await ask(one.gateway.url, { target, token: one.alice })).status, 200)
 })
 
-void test('a cursor can’t be read, and no two are alike', async (t) => {
+void testEachPair('a cursor can’t be read, and no two are alike', async (t) => {
   const { gateway, alice, upstream, cursor } = await withCursor(t)
   const next = async (): Promise<string> => {
     const { body } = await ask(gateway.url, { target: `${LIST}?limit=1`, token: alice })

@@ -4,9 +4,9 @@
  * send a coding that nobody asked for). What is no list for certain is a 502 and shows nothing of it.
  */
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
-import { test } from 'tap'
 import { call, codeOf } from '../support/client.ts'
 import { gateBefore, gated } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask, requestBytes, sendRaw } from '../support/raw.ts'
 import { startRawUpstream } from '../support/raw-upstream.ts'
 import { events, json, type Answering } from '../support/upstream.ts'
@@ -80,7 +80,7 @@ const UNREADABLE: Record<string, Answering> = {
   'a cursor that is no string': json({ threads: [{ id: 'own' }], nextCursor: 5 }),
 }
 
-void test('an answer that is no list is 502 upstream-unusable and shows nothing of it', async (t) => {
+void testEachPair('an answer that is no list is 502 upstream-unusable and shows nothing of it', async (t) => {
   const { gateway, alice, upstream } = await gated(t, events())
   t.equal(await run(gateway.url, alice, 'own'), 200)
   for (const [name, answering] of Object.entries(UNREADABLE)) {
@@ -96,7 +96,7 @@ void test('an answer that is no list is 502 upstream-unusable and shows nothing 
   }
 })
 
-void test('a caller’s wish for a coding, a range or a condition does not reach the upstream', async (t) => {
+void testEachPair('a caller’s wish for a coding, a range or a condition does not reach the upstream', async (t) => {
   const { gateway, alice, upstream } = await gated(t, json({ threads: [] }))
   const lines = [
     'Accept-Encoding: gzip, br',
@@ -112,7 +112,7 @@ void test('a caller’s wish for a coding, a range or a condition does not reach
   for (const name of ['range', 'if-none-match', 'if-modified-since', 'if-range', 'te']) t.notOk(headers.has(name), name)
 })
 
-void test('an answer that is no list is let go at once, and not read to its end', async (t) => {
+void testEachPair('an answer that is no list is let go at once, and not read to its end', async (t) => {
   const { gateway, alice, upstream } = await gated(t)
   for (const [status, headers] of [
     [202, JSON_TYPE],
@@ -126,7 +126,7 @@ void test('an answer that is no list is let go at once, and not read to its end'
   }
 })
 
-void test('a redirect in place of a list has its own reason', async (t) => {
+void testEachPair('a redirect in place of a list has its own reason', async (t) => {
   const { gateway, alice, upstream } = await gated(t)
   for (const [status, reason] of [
     [299, 'upstream-list-unreadable'],
@@ -142,7 +142,7 @@ void test('a redirect in place of a list has its own reason', async (t) => {
   }
 })
 
-void test('an answer that breaks off is no list, however much of it came', async (t) => {
+void testEachPair('an answer that breaks off is no list, however much of it came', async (t) => {
   for (const [name, bytes] of Object.entries({
     'short of its length': `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n${SECRET}`,
     'short of its last chunk': `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n${SECRET.length.toString(16)}\r\n${SECRET}\r\n`,
@@ -159,7 +159,7 @@ void test('an answer that breaks off is no list, however much of it came', async
   }
 })
 
-void test('a page that is too large is 502, however long it goes on', async (t) => {
+void testEachPair('a page that is too large is 502, however long it goes on', async (t) => {
   const { gateway, alice, upstream } = await gated(t, (_request, response) => {
     response.writeHead(200, JSON_TYPE).write('{"threads":[')
     const filler = ' '.repeat(1024 * 1024)
@@ -174,7 +174,7 @@ void test('a page that is too large is 502, however long it goes on', async (t) 
   t.equal(upstream.requests.length, 1)
 })
 
-void test('a second page that is unreadable spoils the list: half of it would look whole', async (t) => {
+void testEachPair('a second page that is unreadable spoils the list: half of it would look whole', async (t) => {
   const { gateway, alice, upstream } = await gated(t, events())
   t.equal(await run(gateway.url, alice, 'own'), 200)
   for (const [name, answering] of Object.entries(UNREADABLE)) {
@@ -189,7 +189,7 @@ void test('a second page that is unreadable spoils the list: half of it would lo
   }
 })
 
-void test('a refusal of the upstream’s passes, an HTML one as our JSON', async (t) => {
+void testEachPair('a refusal of the upstream’s passes, an HTML one as our JSON', async (t) => {
   const { gateway, alice, upstream } = await gated(t)
   for (const status of [401, 422, 500]) {
     upstream.answer(json({ error: 'no lists here' }, status))
@@ -202,7 +202,7 @@ void test('a refusal of the upstream’s passes, an HTML one as our JSON', async
   t.same([answer.status, codeIn(answer)], [404, 'upstream-unusable'])
 })
 
-void test('a list from an upstream that breaks off before its answer is 502 upstream-unreachable', async (t) => {
+void testEachPair('a list from an upstream that breaks off before its answer is 502 upstream-unreachable', async (t) => {
   const { base, alice, upstream } = await gated(t, (_request, response) => void response.destroy())
   const answer = await call(`${base}/threads`, { token: alice })
   t.equal(answer.status, 502)

@@ -6,6 +6,7 @@
 import { test } from 'tap'
 import { runInput } from '../support/client.ts'
 import { gated } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask, type RawRequest } from '../support/raw.ts'
 import { rows } from '../support/rows.ts'
 
@@ -70,7 +71,7 @@ const PATHS = [
   `${BASE}/nowhere`,
 ]
 
-void test('no user agent is let in, on any path', async (t) => {
+void testEachPair('no user agent is let in, on any path', async (t) => {
   const { gateway, upstream } = await gated(t)
   for (const agent of AGENTS) {
     for (const target of ['/', '/healthz', `${BASE}/info`, `${BASE}/threads`]) {
@@ -81,7 +82,7 @@ void test('no user agent is let in, on any path', async (t) => {
   t.equal(upstream.beginnings(), 0)
 })
 
-void test('no path is open, whatever the method and whether a body comes with it', async (t) => {
+void testEachPair('no path is open, whatever the method and whether a body comes with it', async (t) => {
   const { gateway, upstream } = await gated(t)
   for (const target of PATHS) {
     for (const method of ['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND']) {
@@ -94,18 +95,21 @@ void test('no path is open, whatever the method and whether a body comes with it
   t.equal(upstream.beginnings(), 0)
 })
 
-void test('no address is let in: neither the one that the gateway listens on nor one that the request names', async (t) => {
-  const { gateway, upstream } = await gated(t)
-  const own = new URL(gateway.url).host
-  for (const host of [own, 'localhost', '127.0.0.1', '[::1]', new URL(gateway.healthUrl).host, new URL(upstream.url).host]) {
-    t.equal((await ask(gateway.url, { target: `${BASE}/info`, host })).status, 401, host)
-    t.equal((await ask(gateway.url, { target: '/livez', host })).status, 401, host)
-  }
-  t.equal((await ask(gateway.url, { target: `${BASE}/info`, version: 'HTTP/1.0', host: null })).status, 401)
-  t.equal(upstream.beginnings(), 0)
-})
+void testEachPair(
+  'no address is let in: neither the one that the gateway listens on nor one that the request names',
+  async (t) => {
+    const { gateway, upstream } = await gated(t)
+    const own = new URL(gateway.url).host
+    for (const host of [own, 'localhost', '127.0.0.1', '[::1]', new URL(gateway.healthUrl).host, new URL(upstream.url).host]) {
+      t.equal((await ask(gateway.url, { target: `${BASE}/info`, host })).status, 401, host)
+      t.equal((await ask(gateway.url, { target: '/livez', host })).status, 401, host)
+    }
+    t.equal((await ask(gateway.url, { target: `${BASE}/info`, version: 'HTTP/1.0', host: null })).status, 401)
+    t.equal(upstream.beginnings(), 0)
+  },
+)
 
-void test('no other place for a token is looked at', async (t) => {
+void testEachPair('no other place for a token is looked at', async (t) => {
   const { gateway, upstream, alice } = await gated(t)
   const basic = Buffer.from(`alice:${alice}`).toString('base64')
   for (const lines of [
@@ -167,7 +171,7 @@ void test('a preflight is answered here, and only a whole one', async (t) => {
   const { gateway, upstream } = await gated(t, undefined, { config: { cors: { origins: ['https://app.example'] } } })
   const origin = 'Origin: https://app.example'
   const wanted = 'Access-Control-Request-Method: POST'
-  for (const target of [`${BASE}/info`, `${BASE}/threads/clear`, `${BASE}/nowhere`, '/']) {
+  for (const target of [BASE, `${BASE}/info`, `${BASE}/threads/clear`, `${BASE}/nowhere`, '/']) {
     t.equal((await ask(gateway.url, { method: 'OPTIONS', target, lines: [origin, wanted] })).status, 204, target)
     for (const lines of [[], [origin], [wanted], ['Origin_: https://app.example', wanted]]) {
       t.equal((await ask(gateway.url, { method: 'OPTIONS', target, lines })).status, 401, `${target} ${lines.join(' ')}`)
@@ -179,7 +183,7 @@ void test('a preflight is answered here, and only a whole one', async (t) => {
   t.equal(upstream.beginnings(), 0)
 })
 
-void test('with a credential all of these callers are served', async (t) => {
+void testEachPair('with a credential all of these callers are served', async (t) => {
   const { gateway, upstream, alice } = await gated(t)
   for (const agent of AGENTS) {
     const answer = await ask(gateway.url, { target: `${BASE}/info`, token: alice, lines: [`User-Agent: ${agent}`] })

@@ -3,9 +3,9 @@
  * path (GHSA-7rh7-c77v-6434); frameworks take a method or a path from it; RFC 6750 §2.3 lets a token stand in it. Here a query
  * names no route, no thread, no method and no caller, and only names that the route knows go on, each once.
  */
-import { test } from 'tap'
 import { runInput } from '../support/client.ts'
 import { gated } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { json } from '../support/upstream.ts'
 
@@ -47,7 +47,7 @@ const QUERIES = [
   `x=${'%41'.repeat(1300)}`,
 ]
 
-void test('no query makes another request of one that is let through', async (t) => {
+void testEachPair('no query makes another request of one that is let through', async (t) => {
   const { gateway, upstream, alice } = await gated(t)
   const run = JSON.stringify(runInput('t1'))
   const requests = [
@@ -70,7 +70,7 @@ void test('no query makes another request of one that is let through', async (t)
   }
 })
 
-void test('nor lets one through that is not', async (t) => {
+void testEachPair('nor lets one through that is not', async (t) => {
   const { gateway, upstream, alice, bob } = await gated(t)
   const run = JSON.stringify(runInput('victim-1'))
   t.equal((await ask(gateway.url, { target: `${BASE}/agent/default/run`, token: bob, body: run })).status, 200)
@@ -92,7 +92,7 @@ void test('nor lets one through that is not', async (t) => {
   t.equal(upstream.beginnings(), 1, 'the owner’s run, and nothing else')
 })
 
-void test('a token in a query is no credential', async (t) => {
+void testEachPair('a token in a query is no credential', async (t) => {
   const { gateway, upstream, alice } = await gated(t)
   for (const query of [
     `access_token=${alice}`,
@@ -110,7 +110,7 @@ void test('a token in a query is no credential', async (t) => {
   t.equal(upstream.beginnings(), 0)
 })
 
-void test('an encoded question mark is part of a path, and no route has one', async (t) => {
+void testEachPair('an encoded question mark is part of a path, and no route has one', async (t) => {
   const { gateway, upstream, olga } = await gated(t)
   for (const target of ['/info%3Fx', '/threads/clear%3F', '/info%3F/threads/clear', '/threads%3FagentId=default', '/%3F/info']) {
     const { status } = await ask(gateway.url, { method: 'POST', target: `${BASE}${target}`, token: olga })
@@ -119,7 +119,7 @@ void test('an encoded question mark is part of a path, and no route has one', as
   t.equal(upstream.beginnings(), 0)
 })
 
-void test('a query with two readings is refused before anybody is asked who they are', async (t) => {
+void testEachPair('a query with two readings is refused before anybody is asked who they are', async (t, { client }) => {
   const { gateway, upstream, alice } = await gated(t)
   for (const query of [
     'agentId=a&agentId=b',
@@ -150,15 +150,17 @@ void test('a query with two readings is refused before anybody is asked who they
     'agentId=a^b',
     'agentId=`a`',
   ]) {
-    for (const token of [{ token: alice }, {}]) {
-      const answer = await ask(gateway.url, { target: `${BASE}/threads?${query}`, ...token })
-      t.match(answer, { status: 400, body: '"code":"target-malformed"' }, query)
+    for (const caller of [{ token: alice }, {}]) {
+      const answer = await ask(gateway.url, { target: `${BASE}/threads?${query}`, ...caller })
+      // In an envelope it is read once somebody has said who they are.
+      const unread = client === 'single-route' && !('token' in caller)
+      t.match(answer, unread ? { status: 401 } : { status: 400, body: '"code":"target-malformed"' }, query)
     }
   }
   t.equal(upstream.beginnings(), 0)
 })
 
-void test('names that the route knows go on, encoded anew; those of other routes do not', async (t) => {
+void testEachPair('names that the route knows go on, encoded anew; those of other routes do not', async (t, { client }) => {
   const { gateway, upstream, alice } = await gated(t, json({ threads: [] }))
   const queries = {
     '/threads?x=1&includeArchived=tr%75e&agentId=%64efault&token=t&skillsPage=2': '/threads?includeArchived=true&agentId=default',
@@ -166,7 +168,8 @@ void test('names that the route knows go on, encoded anew; those of other routes
     '/threads?AGENTID=x&agentid=y&agentId=z&agentId%20=w': '/threads?agentId=z',
     '/threads?&includeArchived=/threads/clear?x=y&': '/threads?includeArchived=%2Fthreads%2Fclear%3Fx%3Dy',
     '/threads?includeArchived=a+b%26agentId%3Dc': '/threads?includeArchived=a%20b%26agentId%3Dc',
-    '/info?agentId=default&cursor=c&limit=1': '/info',
+    // Beside an envelope a query that some route knows has no place.
+    ...(client === 'single-route' ? {} : { '/info?agentId=default&cursor=c&limit=1': '/info' }),
   }
   for (const target of Object.keys(queries)) {
     t.equal((await ask(gateway.url, { target: `${BASE}${target}`, token: alice })).status, 200, target)

@@ -4,13 +4,14 @@
  * read as `-` (CVE-2025-64484); the runtime forwards every `x-*` header that it gets to the agent (contract §1). Few headers
  * pass here at all, none with a `_`, and none of these whatever the configuration says.
  */
+import { test } from 'tap'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'tap'
 import { prepare } from '../../src/prepare.ts'
 import { runInput } from '../support/client.ts'
 import { gated } from '../support/gated.ts'
 import { makeFolder } from '../support/gateway.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { events } from '../support/upstream.ts'
 
@@ -84,21 +85,25 @@ const SPELLINGS: readonly ((name: string) => string)[] = [
 /** What the gateway sends of its own account and lets through of a caller who sends the usual headers. */
 const USUAL = ['accept-encoding', 'authorization', 'connection', 'host', 'x-request-id']
 
-void test('no name that means somebody arrives, however it is spelled, once or twice', async (t) => {
+void testEachPair('no name that means somebody arrives, however it is spelled, once or twice', async (t, { client }) => {
   const { gateway, upstream, alice } = await gated(t)
   for (const name of NAMES) {
     const lines = [...new Set(SPELLINGS.map((spell) => spell(name)))].flatMap((one) => [`${one}: ${FORGED}`, `${one}:${FORGED}`])
     // A content encoding twice is refused; on a request without a body it says nothing, and ends here once.
     const sent = name === 'Content-Encoding' ? lines.slice(0, 1) : lines
-    t.equal((await ask(gateway.url, { target: TARGET, token: alice, lines: sent })).status, 200, name)
+    const { status } = await ask(gateway.url, { target: TARGET, token: alice, lines: sent })
+    // An envelope has a body, and one that is said to be encoded is none.
+    const encoded = name === 'Content-Encoding' && client === 'single-route'
+    t.equal(status, encoded ? 404 : 200, name)
+    if (encoded) continue
     const request = upstream.requests.at(-1)
     t.same([...(request?.headers.keys() ?? [])].sort(), USUAL, name)
     t.notMatch(request?.rawHeaders.join('\n'), FORGED)
   }
-  t.equal(upstream.requests.length, NAMES.length)
+  t.equal(upstream.requests.length, NAMES.length - (client === 'single-route' ? 1 : 0))
 })
 
-void test('nor does it with a body, nor from an operator', async (t) => {
+void testEachPair('nor does it with a body, nor from an operator', async (t) => {
   const { gateway, upstream, olga } = await gated(t, events())
   const lines = NAMES.filter((name) => name !== 'Content-Encoding').flatMap((name) =>
     SPELLINGS.slice(0, 5).map((spell) => `${spell(name)}: ${FORGED}`),
@@ -110,7 +115,7 @@ void test('nor does it with a body, nor from an operator', async (t) => {
   t.notMatch(upstream.requests[0]?.rawHeaders.join('\n'), FORGED)
 })
 
-void test('a name that is let through opens no other spelling, and no value makes a second line', async (t) => {
+void testEachPair('a name that is let through opens no other spelling, and no value makes a second line', async (t) => {
   const { gateway, upstream, alice } = await gated(t, undefined, { config: { forwardHeaders: ['X-Team-Id'] } })
   const others = SPELLINGS.map((spell) => spell('X-Team-Id')).filter((name) => name.toLowerCase() !== 'x-team-id')
   const usual = ['Accept-Language', 'User-Agent'].flatMap((name) => SPELLINGS.slice(3).map((spell) => spell(name)))

@@ -3,9 +3,10 @@
  * LangGraph's auth handlers let pass what they don't name. The runtime itself has routes that a gateway may not have heard of
  * yet. Here what is not in the table does not exist, and no policy and no mode opens it.
  */
-import { test, type Test } from 'tap'
+import type { Test } from 'tap'
 import { ROUTES } from '../../src/core/routes.ts'
 import { gated, type GatedUpstream } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { makeSigner } from '../support/tokens.ts'
 import { OPEN_POLICY } from './open-policy.ts'
@@ -102,7 +103,7 @@ async function infoArrives(t: Test, { gateway, upstream, alice }: GatedUpstream)
   )
 }
 
-void test('what is not in the table is 404 to everybody, and before that asks for a credential', async (t) => {
+void testEachPair('what is not in the table is 404 to everybody, and before that asks for a credential', async (t) => {
   const gate = await gated(t)
   await refusedAll(t, gate, [gate.alice, gate.olga])
   for (const target of [...UNKNOWN.map((path) => BASE + path), ...OUTSIDE]) {
@@ -112,7 +113,7 @@ void test('what is not in the table is 404 to everybody, and before that asks fo
   await infoArrives(t, gate)
 })
 
-void test('in every method', async (t) => {
+void testEachPair('in every method', async (t) => {
   const { gateway, upstream, olga } = await gated(t)
   for (const method of METHODS) {
     for (const path of ['/nowhere', '/threads/t1/clear', '/agent/default', '']) {
@@ -126,7 +127,7 @@ void test('in every method', async (t) => {
 for (const mode of ['required', 'optional', 'off'] as const) {
   for (const policy of [undefined, OPEN_POLICY]) {
     const opened = policy === undefined ? 'the shipped policy' : 'the most open of policies'
-    void test(`mode ${mode} and ${opened} open none of them`, async (t) => {
+    void testEachPair(`mode ${mode} and ${opened} open none of them`, async (t) => {
       const signer = makeSigner()
       t.teardown(() => signer.remove())
       const gate = await gated(t, undefined, {
@@ -140,7 +141,7 @@ for (const mode of ['required', 'optional', 'off'] as const) {
   }
 }
 
-void test('a route that exists has no other method', async (t) => {
+void testEachPair('a route that exists has no other method', async (t) => {
   const gate = await gated(t, undefined, { policy: OPEN_POLICY })
   for (const { path } of ROUTES) {
     const allowed = ROUTES.filter((row) => row.path.join('/') === path.join('/')).map((row) => row.method as string)

@@ -8,6 +8,7 @@ import { ROUTE_WORDS } from '../../src/core/ids.ts'
 import { ROUTES } from '../../src/core/routes.ts'
 import { runInput } from '../support/client.ts'
 import { gated } from '../support/gated.ts'
+import { testEachPair, testUnbridged } from '../support/pairs.ts'
 import { ask, type RawRequest } from '../support/raw.ts'
 import { owners, rows } from '../support/rows.ts'
 import { events } from '../support/upstream.ts'
@@ -45,7 +46,7 @@ void test('no word of the route table is missing from the words', (t) => {
   t.end()
 })
 
-void test('as a thread id in a body: refused, and nothing is claimed', async (t) => {
+void testEachPair('as a thread id in a body: refused, and nothing is claimed', async (t) => {
   const { gateway, upstream, alice } = await gated(t, events(), { policy: OPEN_POLICY })
   for (const word of ROUTE_WORDS) {
     for (const id of spellings(word)) {
@@ -85,7 +86,7 @@ void test('as a thread id in a body: refused, and nothing is claimed', async (t)
   t.same(rows(gateway.folder), [])
 })
 
-void test('as a thread id in a path: refused, whoever asks and whatever the policy opens', async (t) => {
+void testUnbridged('as a thread id in a path: refused, whoever asks and whatever the policy opens', async (t, { client }) => {
   const { gateway, upstream, olga } = await gated(t, undefined, { policy: OPEN_POLICY })
   for (const word of ROUTE_WORDS) {
     for (const id of spellings(word)) {
@@ -103,14 +104,17 @@ void test('as a thread id in a path: refused, whoever asks and whatever the poli
     const hidden = `%${word.charCodeAt(0).toString(16)}${word.slice(1)}`
     for (const request of inPath(hidden)) {
       const answer = await ask(gateway.url, { ...request, token: olga })
-      t.match(answer, { status: 400, body: '"code":"target-malformed"' }, request.target)
+      // The envelope of a stop has no path: there the encoded word is an id that is none.
+      const inParams = client === 'single-route' && request.target.includes('/stop/')
+      const code = inParams ? 'thread-id-invalid' : 'target-malformed'
+      t.match(answer, { status: 400, body: `"code":"${code}"` }, request.target)
     }
   }
   t.equal(upstream.beginnings(), 0)
   t.same(rows(gateway.folder), [])
 })
 
-void test('as an agent id: refused before the thread beside it is claimed', async (t) => {
+void testUnbridged('as an agent id: refused before the thread beside it is claimed', async (t) => {
   const { gateway, upstream, olga } = await gated(t, events(), { policy: OPEN_POLICY })
   const names = Object.getOwnPropertyNames(Object.prototype).filter((name) => /^[a-z]/i.test(name))
   const ids = [...ROUTE_WORDS].flatMap(spellings).filter((id) => id !== 'agent')
@@ -126,7 +130,7 @@ void test('as an agent id: refused before the thread beside it is claimed', asyn
   t.same(rows(gateway.folder), [])
 })
 
-void test('as a memory id: refused', async (t) => {
+void testEachPair('as a memory id: refused', async (t) => {
   const { gateway, upstream, olga } = await gated(t, undefined, { policy: OPEN_POLICY })
   for (const id of [...ROUTE_WORDS].flatMap(spellings)) {
     const fixed = ROUTES.some((route) => route.path.join('/') === `memories/${id}`)
@@ -136,7 +140,7 @@ void test('as a memory id: refused', async (t) => {
   t.equal(upstream.beginnings(), 0)
 })
 
-void test('ids that only hold such a word are ids like others, and so is the agent called agent', async (t) => {
+void testEachPair('ids that only hold such a word are ids like others, and so is the agent called agent', async (t) => {
   const { gateway, upstream, alice } = await gated(t, events())
   const ids = ['clear-1', 'information', 'my.info', 'threads2', 'a:clear', 'run_', 'stop-agent']
   for (const id of ids) {

@@ -4,9 +4,9 @@
  * this gateway until it looked at run ids, and `../../OTHER/copy#` copied a thread (client-side path traversal, CWE-22;
  * test/security/langgraph.test.ts shows it at a real server).
  */
-import { test } from 'tap'
 import { runInput } from '../support/client.ts'
 import { gated } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { owners } from '../support/rows.ts'
 
@@ -44,7 +44,7 @@ const HOSTILE: readonly unknown[] = [
   [],
 ]
 
-void test('a run id that is no plain name reaches nothing, wherever it stands', async (t) => {
+void testEachPair('a run id that is no plain name reaches nothing, wherever it stands', async (t) => {
   const { gateway, upstream, alice } = await gated(t)
   for (const id of HOSTILE) {
     for (const route of ['run', 'connect', 'suggest']) {
@@ -75,7 +75,7 @@ void test('a run id that is no plain name reaches nothing, wherever it stands', 
   t.equal((await ask(gateway.url, { target: `${BASE}/annotate`, token: alice, body: like })).status, 200)
 })
 
-void test('the run ids that clients make pass as they are', async (t) => {
+void testEachPair('the run ids that clients make pass as they are', async (t) => {
   const { gateway, upstream, alice } = await gated(t)
   const ids = ['r1', crypto.randomUUID(), crypto.randomUUID().toUpperCase(), 'run_01HX.a:b-c', 'a'.repeat(128)]
   for (const runId of ids) {

@@ -6,9 +6,9 @@
  */
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { test } from 'tap'
 import { call, runInput } from '../support/client.ts'
 import { gateBefore, gated, type Gated } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { openRaw, requestBytes, sendRaw, type RawRequest } from '../support/raw.ts'
 import { startRawUpstream } from '../support/raw-upstream.ts'
 import { events, json, type Answering } from '../support/upstream.ts'
@@ -73,65 +73,68 @@ function requests(token: string): readonly RawRequest[] {
 
 const requestLines = ({ gateway }: Gated) => gateway.lines.filter((line) => line['msg'] === 'request')
 
-void test('no line, answer, figure or readiness holds a token, a cookie, a secret or words of a chat, whatever goes wrong', async (t) => {
-  const gate = await gated(t, json({ mine: true }), {
-    config: {
-      upstream: { headers: { 'x-service-token': 'service-secret' } },
-      forwardHeaders: ['x-tenant'],
-      cors: { origins: ['https://chat.example'] },
-    },
-  })
-  const { gateway, alice, bob, signer, upstream } = gate
-  const tokens = [
-    alice,
-    bob,
-    signer.sign('alice', { exp: 1000 }),
-    signer.sign('', {}),
-    signer.sign('alice', { iss: 'https://secret.example' }),
-  ]
-  const told: string[] = []
-  let sent = 0
-  const answers: Record<string, Answering> = {
-    'an answer': json({ mine: true }),
-    'an error': (_request, response) => void response.writeHead(500, { 'content-type': 'text/html' }).end('their-words secret'),
-    'a redirect': (_request, response) => void response.writeHead(302, { location: 'https://a.example/?secret' }).end('secret'),
-    'no list': json({ threads: 'none' }),
-    nothing: (_request, response) => void response.destroy(),
-  }
-  for (const answering of Object.values(answers)) {
-    upstream.answer(answering)
-    for (const token of tokens) {
-      const all = requests(token)
-      const texts = await Promise.all(
-        all.map((one) => sendRaw(gateway.url, requestBytes({ ...one, lines: [...HEADERS, ...(one.lines ?? [])] }))),
-      )
-      told.push(...texts)
-      sent += all.length
+void testEachPair(
+  'no line, answer, figure or readiness holds a token, a cookie, a secret or words of a chat, whatever goes wrong',
+  async (t) => {
+    const gate = await gated(t, json({ mine: true }), {
+      config: {
+        upstream: { headers: { 'x-service-token': 'service-secret' } },
+        forwardHeaders: ['x-tenant'],
+        cors: { origins: ['https://chat.example'] },
+      },
+    })
+    const { gateway, alice, bob, signer, upstream } = gate
+    const tokens = [
+      alice,
+      bob,
+      signer.sign('alice', { exp: 1000 }),
+      signer.sign('', {}),
+      signer.sign('alice', { iss: 'https://secret.example' }),
+    ]
+    const told: string[] = []
+    let sent = 0
+    const answers: Record<string, Answering> = {
+      'an answer': json({ mine: true }),
+      'an error': (_request, response) => void response.writeHead(500, { 'content-type': 'text/html' }).end('their-words secret'),
+      'a redirect': (_request, response) => void response.writeHead(302, { location: 'https://a.example/?secret' }).end('secret'),
+      'no list': json({ threads: 'none' }),
+      nothing: (_request, response) => void response.destroy(),
     }
-  }
-  const database = new Database(join(gateway.folder, 'ownership.db'))
-  t.teardown(() => database.close())
-  database.exec('ALTER TABLE threads RENAME TO gone')
-  for (const { to } of [...PATH_ROUTES, ...BODY_ROUTES]) {
-    told.push(await sendRaw(gateway.url, requestBytes({ ...to('t1'), token: alice, lines: HEADERS })))
-    sent += 1
-  }
-  await until(() => requestLines(gate).length === sent)
-  const places: Record<string, string> = {
-    'the log': JSON.stringify(gateway.lines),
-    'the answers': told.join(''),
-    'the figures': (await call(`${gateway.healthUrl}/metrics`)).text,
-    readiness: (await call(`${gateway.healthUrl}/readyz`)).text,
-  }
-  for (const [place, text] of Object.entries(places)) {
-    for (const secret of secretsOf(signer.signed)) t.notOk(text.includes(secret), `${place}: ${secret.slice(0, 30)}`)
-  }
-  const mine = upstream.requests.find(({ headers }) => headers.get('authorization')?.[0] === `Bearer ${alice}`)
-  t.same(mine?.headers.get('x-service-token'), ['service-secret'], 'the upstream has what it needs')
-  t.ok(places['the log']!.includes('corp:alice'), 'and the log says who it was')
-})
+    for (const answering of Object.values(answers)) {
+      upstream.answer(answering)
+      for (const token of tokens) {
+        const all = requests(token)
+        const texts = await Promise.all(
+          all.map((one) => sendRaw(gateway.url, requestBytes({ ...one, lines: [...HEADERS, ...(one.lines ?? [])] }))),
+        )
+        told.push(...texts)
+        sent += all.length
+      }
+    }
+    const database = new Database(join(gateway.folder, 'ownership.db'))
+    t.teardown(() => database.close())
+    database.exec('ALTER TABLE threads RENAME TO gone')
+    for (const { to } of [...PATH_ROUTES, ...BODY_ROUTES]) {
+      told.push(await sendRaw(gateway.url, requestBytes({ ...to('t1'), token: alice, lines: HEADERS })))
+      sent += 1
+    }
+    await until(() => requestLines(gate).length === sent)
+    const places: Record<string, string> = {
+      'the log': JSON.stringify(gateway.lines),
+      'the answers': told.join(''),
+      'the figures': (await call(`${gateway.healthUrl}/metrics`)).text,
+      readiness: (await call(`${gateway.healthUrl}/readyz`)).text,
+    }
+    for (const [place, text] of Object.entries(places)) {
+      for (const secret of secretsOf(signer.signed)) t.notOk(text.includes(secret), `${place}: ${secret.slice(0, 30)}`)
+    }
+    const mine = upstream.requests.find(({ headers }) => headers.get('authorization')?.[0] === `Bearer ${alice}`)
+    t.same(mine?.headers.get('x-service-token'), ['service-secret'], 'the upstream has what it needs')
+    t.ok(places['the log']!.includes('corp:alice'), 'and the log says who it was')
+  },
+)
 
-void test('a stream that is cut, and an upstream that is gone, tell no more', async (t) => {
+void testEachPair('a stream that is cut, and an upstream that is gone, tell no more', async (t) => {
   const gone = await startRawUpstream(() => {})
   await gone.close()
   const dead = await gateBefore(t, gone.url, { config: { upstream: { headers: { 'x-service-token': 'service-secret' } } } })
@@ -159,7 +162,7 @@ async function labels({ gateway }: Gated): Promise<Set<string>> {
   return new Set(own.flatMap((line) => [...line.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => `${name}=${value}`)))
 }
 
-void test('labels are of closed lists, and no number of users, threads and words makes one more', async (t) => {
+void testEachPair('labels are of closed lists, and no number of users, threads and words makes one more', async (t) => {
   const gate = await gated(t, events())
   const { gateway, signer } = gate
   const visit = async (who: string): Promise<void> => {

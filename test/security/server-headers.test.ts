@@ -3,11 +3,11 @@
  * other spelling beside it, and a server that joins both with a comma reads a third value (RFC 9110 §5.2; spec "Authentication" 8).
  * What the operator configured wins here whatever the case, arrives once, and goes with the gateway's own questions too.
  */
-import { test } from 'tap'
 import { call, runInput } from '../support/client.ts'
 import { gated } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
-import { events } from '../support/upstream.ts'
+import { events, json } from '../support/upstream.ts'
 
 const INFO = '/api/copilotkit/info'
 
@@ -22,8 +22,8 @@ const SPELLINGS: readonly ((name: string) => string)[] = [
   (name) => name.toLowerCase().replace(/(^|-)[a-z]/g, (start) => start.toUpperCase()),
 ]
 
-void test('server headers win over the same header of a caller in any case, and arrive once', async (t) => {
-  const { gateway, alice, upstream } = await gated(t, events(), {
+void testEachPair('server headers win over the same header of a caller in any case, and arrive once', async (t) => {
+  const { gateway, alice, upstream } = await gated(t, json({}), {
     config: { forwardHeaders: ['x-tenant'], upstream: { headers: HEADERS } },
   })
   const run = { target: '/api/copilotkit/agent/default/run', body: JSON.stringify(runInput('t1')) }
@@ -54,13 +54,13 @@ void test('server headers win over the same header of a caller in any case, and 
   }
 })
 
-void test('a server header with nothing in it is still the server’s', async (t) => {
+void testEachPair('a server header with nothing in it is still the server’s', async (t) => {
   const { gateway, alice, upstream } = await gated(t, undefined, { config: { upstream: { headers: { 'user-agent': '' } } } })
   t.equal((await ask(gateway.url, { target: INFO, token: alice, lines: ['User-Agent: forged'] })).status, 200)
   t.notMatch(upstream.requests[0]?.rawHeaders.join('\n'), 'forged')
 })
 
-void test('server headers go along with bodies, and with what the gateway asks on its own account', async (t) => {
+void testEachPair('server headers go along with bodies, and with what the gateway asks on its own account', async (t) => {
   const { base, alice, upstream, gateway } = await gated(t, events(), {
     config: { upstream: { headers: { 'x-service-token': 'service' }, transport: 'auto' } },
   })
@@ -74,7 +74,7 @@ void test('server headers go along with bodies, and with what the gateway asks o
   }
 })
 
-void test('forwardAuthorization: false keeps the credential here', async (t) => {
+void testEachPair('forwardAuthorization: false keeps the credential here', async (t) => {
   const { base, alice, upstream } = await gated(t, undefined, { config: { upstream: { forwardAuthorization: false } } })
   await call(`${base}/info`, { token: alice })
   t.equal(upstream.requests.length, 1)
@@ -82,7 +82,7 @@ void test('forwardAuthorization: false keeps the credential here', async (t) => 
   t.notOk(upstream.requests[0]?.rawHeaders.join('\n').includes(alice))
 })
 
-void test('forwardAuthorization: false leaves room for an Authorization of the server', async (t) => {
+void testEachPair('forwardAuthorization: false leaves room for an Authorization of the server', async (t) => {
   const { base, alice, upstream } = await gated(t, undefined, {
     config: { upstream: { forwardAuthorization: false, headers: { authorization: 'Basic server' } } },
   })

@@ -4,9 +4,9 @@
  * what it says, wherever it goes; it is read on the base path alone, and `method` and `params` at the top of any other body
  * reach nothing.
  */
-import { test } from 'tap'
 import { call, runInput } from '../support/client.ts'
 import { gated, type GatedUpstream } from '../support/gated.ts'
+import { testEachUpstream } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { events, json } from '../support/upstream.ts'
 import { BASE, BODY_TARGETS, codeIn, run } from './thread-routes.ts'
@@ -85,6 +85,8 @@ const ENVELOPES: Record<string, readonly [envelope: object, answer: readonly [nu
   'the tunnel to transcribe': [tunnel('/transcribe', 'POST', { audio: 'AAAA' }), NONE],
   'the tunnel to the inspector': [tunnel('/inspector-metadata'), NONE],
   'the tunnel to clear': [tunnel('/threads/clear', 'POST', {}), NOT_ALLOWED],
+  'the tunnel to clear with a body that is none': [tunnel('/threads/clear', 'POST', '{}'), NOT_ALLOWED],
+  'the tunnel to memories with a body that is none': [tunnel('/memories', 'POST', [{ content: 'x' }]), NOT_ALLOWED],
   'the tunnel to delete': [tunnel('/threads/foreign', 'DELETE'), FOREIGN],
   'the tunnel with no method': [{ method: 'resource/request', params: { path: '/threads' } }, [405, 'method-not-allowed']],
   'the tunnel with another method': [tunnel('/threads/mine/messages', 'POST'), [405, 'method-not-allowed']],
@@ -114,7 +116,7 @@ async function owned(t: Parameters<typeof gated>[0]): Promise<GatedUpstream & { 
   return { ...gate, before: gate.upstream.beginnings() }
 }
 
-void test('an envelope gets what it asks for, and of another’s thread nothing', async (t) => {
+void testEachUpstream('an envelope gets what it asks for, and of another’s thread nothing', async (t) => {
   const { gateway, alice, upstream, before } = await owned(t)
   for (const [name, [envelope, expected]] of Object.entries(ENVELOPES)) {
     const answer = await ask(gateway.url, { target: BASE, token: alice, body: JSON.stringify(envelope) })
@@ -125,7 +127,7 @@ void test('an envelope gets what it asks for, and of another’s thread nothing'
   t.equal(upstream.beginnings(), before)
 })
 
-void test('the question for /info goes on as GET /info: nothing of its envelope arrives', async (t) => {
+void testEachUpstream('the question for /info goes on as GET /info: nothing of its envelope arrives', async (t) => {
   const { gateway, alice, upstream } = await owned(t)
   upstream.answer(json({ version: '1' }))
   for (const more of [
@@ -143,7 +145,7 @@ void test('the question for /info goes on as GET /info: nothing of its envelope 
   }
 })
 
-void test('an envelope that two parsers read differently is refused', async (t) => {
+void testEachUpstream('an envelope that two parsers read differently is refused', async (t) => {
   const { gateway, alice, upstream, before } = await owned(t)
   for (const body of [
     '{"method":"info","method":"agent/run"}',
@@ -167,7 +169,7 @@ void test('an envelope that two parsers read differently is refused', async (t) 
   t.equal(upstream.beginnings(), before)
 })
 
-void test('on every other path an envelope is what the path says, or nothing', async (t) => {
+void testEachUpstream('on every other path an envelope is what the path says, or nothing', async (t) => {
   const { gateway, alice, upstream, before } = await owned(t)
   const paths: Record<string, number> = {
     info: 405,
@@ -200,7 +202,7 @@ void test('on every other path an envelope is what the path says, or nothing', a
   t.equal(upstream.beginnings(), before)
 })
 
-void test('an envelope beside an own thread is dropped from every body', async (t) => {
+void testEachUpstream('an envelope beside an own thread is dropped from every body', async (t) => {
   const { gateway, alice, upstream } = await owned(t)
   const bodies = [
     ...BODY_TARGETS.map(({ target, body }) => ['POST', target, body('mine')] as const),
@@ -223,7 +225,7 @@ void test('an envelope beside an own thread is dropped from every body', async (
   }
 })
 
-void test('dropped keys are counted', async (t) => {
+void testEachUpstream('dropped keys are counted', async (t) => {
   const { gateway, alice } = await owned(t)
   const body = JSON.stringify({ ...ENVELOPES['agent/run']![0], ...runInput('mine') })
   await ask(gateway.url, { target: `${BASE}/agent/default/run`, token: alice, body })

@@ -5,9 +5,9 @@
  */
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { test } from 'tap'
 import { call } from '../support/client.ts'
 import { gated, type GatedUpstream } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask, requestBytes, sendRaw } from '../support/raw.ts'
 import { owners, rows } from '../support/rows.ts'
 import { events, json } from '../support/upstream.ts'
@@ -46,7 +46,7 @@ async function pendingStore(healthUrl: string): Promise<unknown> {
 }
 
 for (const [name, { breaks, mends }] of Object.entries(FAILURES)) {
-  void test(`503 and never yes, and right again when the store answers: ${name}`, async (t) => {
+  void testEachPair(`503 and never yes, and right again when the store answers: ${name}`, async (t) => {
     const { gateway, alice, bob, olga, upstream, database } = await started(t)
     const before = upstream.beginnings()
     database.exec(breaks)
@@ -77,7 +77,7 @@ for (const [name, { breaks, mends }] of Object.entries(FAILURES)) {
   })
 }
 
-void test('a store that fails is pending by name', async (t) => {
+void testEachPair('a store that fails is pending by name', async (t) => {
   const { gateway, database } = await started(t)
   database.exec('ALTER TABLE threads RENAME TO gone')
   t.match(await pendingStore(gateway.healthUrl), /ownership store failed/)
@@ -90,7 +90,7 @@ void test('a store that fails is pending by name', async (t) => {
 const refuse = (kind: string): string =>
   `CREATE TRIGGER refuse_${kind} BEFORE ${kind} ON threads BEGIN SELECT RAISE(ABORT, 'disk is full'); END`
 
-void test('a claim that can’t be written is 503 and nothing is sent, though the store can be read', async (t) => {
+void testEachPair('a claim that can’t be written is 503 and nothing is sent, though the store can be read', async (t) => {
   const { gateway, alice, upstream, database } = await started(t)
   const before = upstream.beginnings()
   database.exec(refuse('INSERT'))
@@ -102,27 +102,30 @@ void test('a claim that can’t be written is 503 and nothing is sent, though th
   t.equal(await run(gateway.url, alice, 'new-1'), 200)
 })
 
-void test('what can’t be settled or buried stays its owner’s: the answer passes, and nobody else gets the thread', async (t) => {
-  const { gateway, alice, bob, upstream, database } = await started(t)
-  database.exec(refuse('UPDATE'))
-  database.exec(refuse('DELETE'))
-  for (const [id, status] of [
-    ['run-confirmed', 200],
-    ['run-refused', 404],
-  ] as const) {
-    upstream.answer(json({}, status))
-    t.equal(await run(gateway.url, alice, id), status, 'the upstream has answered')
-  }
-  upstream.answer(json({}))
-  t.equal((await ask(gateway.url, { method: 'DELETE', target: `${BASE}/threads/mine`, token: alice })).status, 200)
-  const before = upstream.beginnings()
-  for (const id of ['run-confirmed', 'run-refused', 'mine']) t.equal(await run(gateway.url, bob, id), 403, id)
-  t.equal(upstream.beginnings(), before)
-  t.match(rows(gateway.folder), [
-    { user_id: 'corp:bob' },
-    { user_id: 'corp:alice' },
-    { user_id: 'corp:alice' },
-    { user_id: 'corp:alice' },
-  ])
-  t.ok(gateway.lines.some((line) => line['msg'] === 'the ownership table could not be brought up to date'))
-})
+void testEachPair(
+  'what can’t be settled or buried stays its owner’s: the answer passes, and nobody else gets the thread',
+  async (t) => {
+    const { gateway, alice, bob, upstream, database } = await started(t)
+    database.exec(refuse('UPDATE'))
+    database.exec(refuse('DELETE'))
+    for (const [id, status] of [
+      ['run-confirmed', 200],
+      ['run-refused', 404],
+    ] as const) {
+      upstream.answer(json({}, status))
+      t.equal(await run(gateway.url, alice, id), status, 'the upstream has answered')
+    }
+    upstream.answer(json({}))
+    t.equal((await ask(gateway.url, { method: 'DELETE', target: `${BASE}/threads/mine`, token: alice })).status, 200)
+    const before = upstream.beginnings()
+    for (const id of ['run-confirmed', 'run-refused', 'mine']) t.equal(await run(gateway.url, bob, id), 403, id)
+    t.equal(upstream.beginnings(), before)
+    t.match(rows(gateway.folder), [
+      { user_id: 'corp:bob' },
+      { user_id: 'corp:alice' },
+      { user_id: 'corp:alice' },
+      { user_id: 'corp:alice' },
+    ])
+    t.ok(gateway.lines.some((line) => line['msg'] === 'the ownership table could not be brought up to date'))
+  },
+)

@@ -3,11 +3,11 @@
  * as one route and end as another: `/agent/threads/run/threads/T/messages` reads T, `/threads/info` is info. Literals are
  * matched here from the first segment to the last, and nothing else is forwarded.
  */
-import { test } from 'tap'
 import { runInput } from '../support/client.ts'
 import { gated } from '../support/gated.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
-import { events } from '../support/upstream.ts'
+import { events, json } from '../support/upstream.ts'
 import { OPEN_POLICY } from './open-policy.ts'
 
 const BASE = '/api/copilotkit'
@@ -81,7 +81,7 @@ const REFUSED: readonly (readonly [method: string, path: string, status: number]
   ['DELETE', 'memories/clear', 400],
 ]
 
-void test('a path that ends as a route and begins as another reaches nothing', async (t) => {
+void testEachPair('a path that ends as a route and begins as another reaches nothing', async (t) => {
   const { gateway, upstream, alice, bob, olga } = await gated(t, events())
   const run = JSON.stringify(runInput(VICTIM))
   t.equal((await ask(gateway.url, { target: `${BASE}/agent/default/run`, token: bob, body: run })).status, 200)
@@ -97,7 +97,7 @@ void test('a path that ends as a route and begins as another reaches nothing', a
   t.equal(upstream.beginnings(), 1, 'the owner’s run, and nothing else')
 })
 
-void test('nor does one without the base path, or with more before it', async (t) => {
+void testEachPair('nor does one without the base path, or with more before it', async (t) => {
   const { gateway, upstream, olga } = await gated(t)
   for (const path of ['threads/clear', 'info', `threads/${VICTIM}/messages`, 'agent/default/run']) {
     for (const prefix of [
@@ -122,7 +122,7 @@ void test('nor does one without the base path, or with more before it', async (t
   t.equal(upstream.beginnings(), 0)
 })
 
-void test('words of the router are no ids, whatever the policy opens', async (t) => {
+void testEachPair('words of the router are no ids, whatever the policy opens', async (t) => {
   const { gateway, upstream, olga } = await gated(t, undefined, { policy: OPEN_POLICY })
   for (const [method, path, status] of REFUSED) {
     const body = /\/(?:run|connect)$/.test(path) ? { body: JSON.stringify(runInput('t1')) } : {}
@@ -132,8 +132,8 @@ void test('words of the router are no ids, whatever the policy opens', async (t)
   t.equal(upstream.beginnings(), 0)
 })
 
-void test('the routes themselves arrive, each as the one that it is', async (t) => {
-  const { gateway, upstream, olga } = await gated(t, events(), { policy: OPEN_POLICY })
+void testEachPair('the routes themselves arrive, each as the one that it is', async (t) => {
+  const { gateway, upstream, olga } = await gated(t, json({}), { policy: OPEN_POLICY })
   const paths = [
     ['POST', 'agent/agent/run'],
     ['GET', `threads/${VICTIM}/messages`],

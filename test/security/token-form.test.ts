@@ -11,6 +11,7 @@ import { test } from 'tap'
 import { gate, heard, rsaGate, rsaToken } from '../support/gates.ts'
 import { guarded, PASSED, REFUSED } from '../support/guarded.ts'
 import { startKeyServer } from '../support/key-server.ts'
+import { testUnbridged } from '../support/pairs.ts'
 import { assembled, claims, jwkOf, PAIRS, pemOf, signature, signedAs, token, type Part } from '../support/signing.ts'
 
 const encoded = (text: string): string => Buffer.from(text).toString('base64url')
@@ -89,7 +90,7 @@ function respelled(part: string): string {
   return part.slice(0, -1) + (alphabet[alphabet.indexOf(part.at(-1) ?? '') + 1] ?? '')
 }
 
-void test('one token has one spelling: a part that decodes to the same bytes is another', async (t) => {
+void testUnbridged('one token has one spelling: a part that decodes to the same bytes is another', async (t) => {
   const { fate, upstream } = await guarded(t, { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } })
   // A length of one byte more than a multiple of three leaves bits over.
   const pad = (text: string): string => text + ' '.repeat((4 - (text.length % 3)) % 3)
@@ -115,7 +116,7 @@ void test('one token has one spelling: a part that decodes to the same bytes is 
   t.match(await heard(shared, `${hmac}A`), /^credential-invalid/, 'a character that decodes to nothing')
 })
 
-void test('a name that is no UTF-8 is nobody: two of them were one user', async (t) => {
+void testUnbridged('a name that is no UTF-8 is nobody: two of them were one user', async (t) => {
   const { fate, upstream, gateway } = await guarded(t, { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } })
   const named = (bytes: string) => Buffer.from(JSON.stringify(claims({ sub: 'JosX' })).replace('JosX', bytes), 'latin1')
   const signed = (payload: Buffer) => signedAs('RS256', '{"alg":"RS256"}', payload, PAIRS.rsa.privateKey)
@@ -138,7 +139,7 @@ void test('whatever is not three parts of JSON objects is refused', async (t) =>
   for (const [name, bad] of [...misshapen(), ...NO_OBJECTS]) t.match(await heard(authenticate, bad), /^credential-invalid/, name)
 })
 
-void test('over the real gateway, none of them reaches the upstream', async (t) => {
+void testUnbridged('over the real gateway, none of them reaches the upstream', async (t) => {
   const { fate, fateOf, upstream } = await guarded(t, { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } })
   const good = rsaToken(claims())
   t.equal(await fate(good), PASSED)
@@ -188,7 +189,7 @@ const EXTENSIONS: readonly (readonly [name: string, header: Part])[] = [
   ['crit and b64 that changes nothing', { crit: ['b64'], b64: true }],
 ]
 
-void test('a header with an extension that has to be understood is refused, however well it is signed', async (t) => {
+void testUnbridged('a header with an extension that has to be understood is refused, however well it is signed', async (t) => {
   const authenticate = rsaGate(t)
   const { fate, upstream } = await guarded(t, { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } })
   t.equal(await fate(rsaToken(claims())), PASSED)
@@ -218,7 +219,7 @@ async function startTrap(t: Parameters<typeof guarded>[0]): Promise<{ readonly u
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks`, visits: () => visits }
 }
 
-void test('keys that a token brings along or points to are not used, and nothing is fetched', async (t) => {
+void testUnbridged('keys that a token brings along or points to are not used, and nothing is fetched', async (t) => {
   const trap = await startTrap(t)
   const server = await startKeyServer(t)
   server.keys(jwkOf(PAIRS.rsa.publicKey, { kid: 'k', alg: 'RS256' }))
@@ -273,7 +274,7 @@ function keyIds(address: string): readonly string[] {
   ] // prettier-ignore
 }
 
-void test('a key id is compared with those of the set, and does nothing else', async (t) => {
+void testUnbridged('a key id is compared with those of the set, and does nothing else', async (t) => {
   const trap = await startTrap(t)
   const server = await startKeyServer(t)
   server.keys(jwkOf(PAIRS.rsa.publicKey, { kid: 'k' }))
@@ -304,7 +305,7 @@ void test('a set may hold a key with such an id, and then it is that key and no 
   }
 })
 
-void test('a key id that is no string is refused', async (t) => {
+void testUnbridged('a key id that is no string is refused', async (t) => {
   const { fate, upstream } = await guarded(t, { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } })
   const authenticate = rsaGate(t)
   for (const kid of [0, 1, -1, 1e21, true, false, null, [], ['k'], [['k']], {}, { toString: 'k' }, { kid: 'k' }]) {

@@ -10,6 +10,7 @@ import { test } from 'tap'
 import { bearerToken } from '../../src/auth/bearer.ts'
 import { heard, rsaGate, rsaToken } from '../support/gates.ts'
 import { guarded, PASSED, REFUSED } from '../support/guarded.ts'
+import { testUnbridged } from '../support/pairs.ts'
 import { claims, PAIRS, pemOf } from '../support/signing.ts'
 
 /** The longest value of the header: `Bearer `, and the token. */
@@ -39,7 +40,7 @@ void test('a credential of 8192 characters is looked at, one of 8193 is not', (t
   t.end()
 })
 
-void test('over the real gateway the longest token passes, and one character more reaches nothing', async (t) => {
+void testUnbridged('over the real gateway the longest token passes, and one character more reaches nothing', async (t) => {
   const { fate, fateOf, gateway, upstream } = await guarded(t, CORP)
   t.equal(await fate(tokenOf(LONGEST_TOKEN)), PASSED)
   const reasons = () => gateway.lines.filter((line) => line['msg'] === 'request').map((line) => line['reason'])

@@ -2,25 +2,25 @@
  * The specification's "Rules" 1-6 against the real runtime. Each test says what the runtime does by itself, so that it
  * shows the rule at work and not an upstream that would have refused anyway.
  */
-import { after, before, end, test } from 'tap'
+import { end } from 'tap'
 import { call, codeOf, runInput } from '../support/client.ts'
-import { startStack, type Stack } from '../support/stack.ts'
+import { stackEachPair } from '../support/pair-stacks.ts'
+import { currentPair } from '../support/pairs.ts'
+import type { Stack } from '../support/stack.ts'
 
-let stack: Stack
 const alices = crypto.randomUUID()
 
-before(async () => {
-  stack = await startStack()
-  await call(`${stack.base}/agent/default/run`, { token: stack.tokens.alice, body: runInput(alices, 'a secret') })
-})
-after(() => stack.close())
+const testEachStack = stackEachPair({}, (stack) =>
+  call(`${stack.base}/agent/default/run`, { token: stack.tokens.alice, body: runInput(alices, 'a secret') }),
+)
 
 /** What the runtime says when nobody stands before it. */
-const direct = (path: string) => call(`${stack.runtime.url}/api/copilotkit${path}`)
+const direct = ({ runtime }: Stack, path: string) =>
+  call(`${runtime.url}/api/copilotkit${path}`, { transport: currentPair().upstream })
 
 for (const part of ['events', 'state'] as const) {
-  void test(`rules 1 and 2: threads/${part} is guarded with 404, and the upstream is not asked`, async (t) => {
-    t.equal((await direct(`/threads/${alices}/${part}`)).status, 200, 'the runtime alone shows it to anybody')
+  void testEachStack(`rules 1 and 2: threads/${part} is guarded with 404, and the upstream is not asked`, async (t, stack) => {
+    t.equal((await direct(stack, `/threads/${alices}/${part}`)).status, 200, 'the runtime alone shows it to anybody')
     stack.runtime.requests.length = 0
     const foreign = await call(`${stack.base}/threads/${alices}/${part}`, { token: stack.tokens.bob })
     t.equal(foreign.status, 404)
@@ -30,7 +30,7 @@ for (const part of ['events', 'state'] as const) {
     t.same(stack.runtime.requests, [])
     const own = await call(`${stack.base}/threads/${alices}/${part}`, { token: stack.tokens.alice })
     t.equal(own.status, 200)
-    t.equal(own.text, (await direct(`/threads/${alices}/${part}`)).text, 'the owner reads what the runtime has')
+    t.equal(own.text, (await direct(stack, `/threads/${alices}/${part}`)).text, 'the owner reads what the runtime has')
   })
 }
 
@@ -43,7 +43,7 @@ const THREAD_ROUTES = [
 ] as const
 
 for (const [name, method, path] of THREAD_ROUTES) {
-  void test(`rule 3: ${name} of a thread that is not the caller's is 403`, async (t) => {
+  void testEachStack(`rule 3: ${name} of a thread that is not the caller's is 403`, async (t, stack) => {
     const body = method === 'GET' ? undefined : name === 'agent/stop' ? {} : { agentId: 'default' }
     const ask = (token: string, id: string) => call(`${stack.base}${path(id)}`, { method, token, body })
     stack.runtime.requests.length = 0
@@ -60,61 +60,70 @@ for (const [name, method, path] of THREAD_ROUTES) {
 }
 
 for (const route of ['run', 'connect', 'suggest'] as const) {
-  void test(`rule 3: agent/${route} with another's threadId in its body is 403, and the body still reaches the runtime otherwise`, async (t) => {
-    stack.runtime.requests.length = 0
-    for (const agent of ['default', 'remote', 'toString-like']) {
-      const refused = await call(`${stack.base}/agent/${agent}/${route}`, { token: stack.tokens.bob, body: runInput(alices) })
-      t.equal(refused.status, 403, `whatever agent is named: ${agent}`)
-      t.equal(codeOf(refused), 'not-owner')
-    }
-    t.same(stack.runtime.requests, [])
-    const own = await call(`${stack.base}/agent/default/${route}`, { token: stack.tokens.alice, body: runInput(alices, 'again') })
-    t.equal(own.status, 200)
-    t.match(own.text, /"type":"RUN_FINISHED"/)
-  })
+  void testEachStack(
+    `rule 3: agent/${route} with another's threadId in its body is 403, and the body still reaches the runtime otherwise`,
+    async (t, stack) => {
+      stack.runtime.requests.length = 0
+      for (const agent of ['default', 'remote', 'toString-like']) {
+        const refused = await call(`${stack.base}/agent/${agent}/${route}`, { token: stack.tokens.bob, body: runInput(alices) })
+        t.equal(refused.status, 403, `whatever agent is named: ${agent}`)
+        t.equal(codeOf(refused), 'not-owner')
+      }
+      t.same(stack.runtime.requests, [])
+      const own = await call(`${stack.base}/agent/default/${route}`, {
+        token: stack.tokens.alice,
+        body: runInput(alices, 'again'),
+      })
+      t.equal(own.status, 200)
+      t.match(own.text, /"type":"RUN_FINISHED"/)
+    },
+  )
 }
 
-void test('rule 3: annotate with another threadId in its body is 403', async (t) => {
+void testEachStack('rule 3: annotate with another threadId in its body is 403', async (t, stack) => {
   const annotate = (token: string) =>
     call(`${stack.base}/annotate`, { token, body: { threadId: alices, type: 'thumbs', payload: {} } })
   t.equal((await annotate(stack.tokens.bob)).status, 403)
   t.equal((await annotate(stack.tokens.alice)).status, 422, 'the owner gets the answer of a runtime without the managed platform')
 })
 
-void test('rule 4: the list is built from the ownership table, for each caller their own', async (t) => {
+void testEachStack('rule 4: the list is built from the ownership table, for each caller their own', async (t, stack) => {
   const bobs = crypto.randomUUID()
   await call(`${stack.base}/agent/default/run`, { token: stack.tokens.bob, body: runInput(bobs) })
   const ids = (reply: { json: unknown }) => (reply.json as { threads: { id: string }[] }).threads.map((thread) => thread.id)
-  const everything = ids(await direct('/threads'))
+  const everything = ids(await direct(stack, '/threads'))
   t.ok(everything.includes(alices) && everything.includes(bobs), 'the runtime alone lists everybody')
   t.same(ids(await call(`${stack.base}/threads?agentId=default`, { token: stack.tokens.alice })), [alices])
   t.same(ids(await call(`${stack.base}/threads`, { token: stack.tokens.bob })), [bobs])
   t.same(ids(await call(`${stack.base}/threads`, { token: stack.tokens.olga })), [], 'an operator is not an owner')
 })
 
-void test('rule 5: threads/clear is for operators', async (t) => {
+void testEachStack('rule 5: threads/clear is for operators', async (t, stack) => {
   const wiped = crypto.randomUUID()
   await call(`${stack.base}/agent/default/run`, { token: stack.tokens.alice, body: runInput(wiped) })
   const clear = (token: string) => call(`${stack.base}/threads/clear`, { method: 'POST', token })
   t.equal(codeOf(await clear(stack.tokens.alice)), 'not-allowed')
-  const messages = async () => (await direct(`/threads/${wiped}/messages`)).json as { messages: unknown[] }
+  const messages = async () => (await direct(stack, `/threads/${wiped}/messages`)).json as { messages: unknown[] }
   t.not((await messages()).messages.length, 0, 'the thread is still there')
   t.equal((await clear(stack.tokens.olga)).status, 204)
   t.same((await messages()).messages, [])
 })
 
-void test('rule 6: a runner that does not serve the thread read routes answers 422, and the owner gets that answer', async (t) => {
-  const own = crypto.randomUUID()
-  await call(`${stack.base}/agent/default/run`, { token: stack.tokens.alice, body: runInput(own) })
-  // How the runtime itself tells such a runner (agent-runner: supportsLocalThreadEndpoints).
-  Object.defineProperty(stack.runtime.runtime.runner, 'ɵsupportsLocalThreadEndpoints', { value: false, configurable: true })
-  t.teardown(() => Object.defineProperty(stack.runtime.runtime.runner, 'ɵsupportsLocalThreadEndpoints', { value: true }))
-  for (const path of [`/threads/${own}/messages`, `/threads/${own}/events`, `/threads/${own}/state`, '/threads']) {
-    const answer = await call(`${stack.base}${path}`, { token: stack.tokens.alice })
-    t.equal(answer.status, 422, path)
-    t.match(answer.text, /Missing CopilotKitIntelligence configuration/)
-  }
-  t.equal((await call(`${stack.base}/threads/${own}/messages`, { token: stack.tokens.bob })).status, 403)
-})
+void testEachStack(
+  'rule 6: a runner that does not serve the thread read routes answers 422, and the owner gets that answer',
+  async (t, stack) => {
+    const own = crypto.randomUUID()
+    await call(`${stack.base}/agent/default/run`, { token: stack.tokens.alice, body: runInput(own) })
+    // How the runtime itself tells such a runner (agent-runner: supportsLocalThreadEndpoints).
+    Object.defineProperty(stack.runtime.runtime.runner, 'ɵsupportsLocalThreadEndpoints', { value: false, configurable: true })
+    t.teardown(() => Object.defineProperty(stack.runtime.runtime.runner, 'ɵsupportsLocalThreadEndpoints', { value: true }))
+    for (const path of [`/threads/${own}/messages`, `/threads/${own}/events`, `/threads/${own}/state`, '/threads']) {
+      const answer = await call(`${stack.base}${path}`, { token: stack.tokens.alice })
+      t.equal(answer.status, 422, path)
+      t.match(answer.text, /Missing CopilotKitIntelligence configuration/)
+    }
+    t.equal((await call(`${stack.base}/threads/${own}/messages`, { token: stack.tokens.bob })).status, 403)
+  },
+)
 
 end()

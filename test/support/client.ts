@@ -1,4 +1,7 @@
 /** Requests as a chat frontend makes them. */
+import type { Transport } from '../../src/core/transport.ts'
+import { enveloped } from './enveloped.ts'
+import { currentPair } from './pairs.ts'
 
 /** An answer, read to its end. */
 export interface Reply {
@@ -16,29 +19,36 @@ export interface Call {
   readonly headers?: Record<string, string>
   /** Sent as JSON. */
   readonly body?: unknown
+  /** That of the pair whose test is running. */
+  readonly transport?: Transport
 }
 
 /** Sends a request and reads the answer. */
 export async function call(url: string, options: Call = {}): Promise<Reply> {
-  const { method, token, headers, body } = options
-  const answer = await fetch(url, {
-    method: method ?? (body === undefined ? 'GET' : 'POST'),
+  const { token, headers, transport = currentPair().client } = options
+  const { origin } = new URL(url)
+  const text = options.body === undefined ? undefined : JSON.stringify(options.body)
+  const plain = { method: options.method ?? (text === undefined ? 'GET' : 'POST'), target: url.slice(origin.length), body: text }
+  const envelope = transport === 'multi-route' ? null : enveloped(plain)
+  const { method, target, body } = envelope === null ? plain : { method: 'POST', ...envelope }
+  const answer = await fetch(`${origin}${target}`, {
+    method,
     headers: {
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...headers,
     },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(body === undefined ? {} : { body }),
     redirect: 'manual',
   })
-  const text = await answer.text()
+  const told = await answer.text()
   let json: unknown
   try {
-    json = JSON.parse(text)
+    json = JSON.parse(told)
   } catch {
     json = undefined
   }
-  return { status: answer.status, headers: answer.headers, text, json }
+  return { status: answer.status, headers: answer.headers, text: told, json }
 }
 
 /** The body of a run, as the client sends it. */

@@ -1,6 +1,7 @@
 /** A gateway between signed-in people and an upstream that the test plays. */
 import type { Test } from 'tap'
 import { startTestGateway, type ConfigTree, type TestGateway } from './gateway.ts'
+import { currentPair } from './pairs.ts'
 import { makeSigner, type Signer } from './tokens.ts'
 import { startUpstream, type Answering, type Upstream } from './upstream.ts'
 
@@ -32,14 +33,15 @@ export interface GatedOptions {
 }
 
 /**
- * Starts a gateway before an upstream that is there already. The transport is named, so that nothing waits for a probe.
+ * Starts a gateway before an upstream that is there already. The transport is named, so that nothing waits for a probe:
+ * that of the pair whose test is running.
  * When the test is over everything is closed, and no log line may hold a token.
  */
 export async function gateBefore(t: Test, url: string, options: GatedOptions = {}): Promise<Gated> {
   const signer = options.signer ?? makeSigner()
   const { upstream, ...config } = (options.config ?? {}) as { upstream?: object }
   const gateway = await startTestGateway(
-    { authentication: signer.authentication, ...config, upstream: { url, transport: 'multi-route', ...upstream } },
+    { authentication: signer.authentication, ...config, upstream: { url, transport: currentPair().upstream, ...upstream } },
     options.policy,
     options.shared,
   )
@@ -63,7 +65,8 @@ export async function gateBefore(t: Test, url: string, options: GatedOptions = {
 
 /** Starts an upstream and a gateway before it. */
 export async function gated(t: Test, answering?: Answering, options: GatedOptions = {}): Promise<GatedUpstream> {
-  const upstream = await startUpstream(answering)
+  const { basePath } = (options.config?.['upstream'] ?? {}) as { basePath?: string }
+  const upstream = await startUpstream(answering, 0, '127.0.0.1', basePath === '/' ? '' : basePath)
   t.teardown(() => upstream.close())
   return { upstream, ...(await gateBefore(t, upstream.url, options)) }
 }

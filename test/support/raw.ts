@@ -1,5 +1,8 @@
 /** A caller that writes its own bytes, and reads what comes back as it comes. */
 import { connect, type Socket } from 'node:net'
+import type { Transport } from '../../src/core/transport.ts'
+import { enveloped } from './enveloped.ts'
+import { currentPair } from './pairs.ts'
 import { until } from './until.ts'
 
 /** A connection to a gateway. */
@@ -84,10 +87,18 @@ export interface RawRequest {
   readonly framing?: readonly string[]
   /** True to leave the connection open after the answer. */
   readonly keepAlive?: boolean
+  /**
+   * That of the pair whose test is running. A request that says in its own words what its body is and where it ends
+   * (`framing`) stays as it is.
+   */
+  readonly transport?: Transport
+  /** The public base path, where it is not the usual one. */
+  readonly base?: string
 }
 
 /** The bytes of a request. Text is written in Latin-1, a character a byte, but a body, which is UTF-8. */
-export function requestBytes(request: RawRequest): Buffer {
+export function requestBytes(plain: RawRequest): Buffer {
+  const request = { ...plain, ...envelopeOf(plain) }
   const { body, version = 'HTTP/1.1', host = 'gateway.example', token, lines = [] } = request
   const payload = typeof body === 'string' ? Buffer.from(body, 'utf8') : Buffer.from(body ?? [])
   const framing = body === undefined ? [] : ['Content-Type: application/json', `Content-Length: ${payload.length}`]
@@ -101,6 +112,14 @@ export function requestBytes(request: RawRequest): Buffer {
     ...(request.keepAlive === true ? [] : ['Connection: close']),
   )
   return Buffer.concat([Buffer.from(top, 'latin1'), payload])
+}
+
+/** What changes where the request is written as an envelope. */
+function envelopeOf(plain: RawRequest): Partial<RawRequest> {
+  const { transport = currentPair().client, framing, target, body, base } = plain
+  if (transport === 'multi-route' || framing !== undefined) return {}
+  const envelope = enveloped({ method: plain.method ?? (body === undefined ? 'GET' : 'POST'), target, body }, base)
+  return envelope === null ? {} : { method: 'POST', ...envelope }
 }
 
 /** Sends a request on a connection of its own and gives the first answer to it. */

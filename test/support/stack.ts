@@ -3,6 +3,7 @@ import { startAgent, type Agent } from '../../examples/agent.ts'
 import { startIssuer } from '../../examples/issuer.ts'
 import { clearThreads, startRuntime, type Runtime, type RuntimeOptions } from '../../examples/runtime.ts'
 import { startTestGateway, type ConfigTree, type TestGateway } from './gateway.ts'
+import { currentPair } from './pairs.ts'
 
 /** Who is signed in. */
 export interface People {
@@ -37,7 +38,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   clearThreads()
   const issuer = await startIssuer()
   const agent = await startAgent({ issuer: issuer.issuer, audience: issuer.audience })
-  const runtime = await startRuntime({ agentUrl: agent.url, ...options.runtime })
+  const runtime = await startRuntime({ agentUrl: agent.url, mode: currentPair().upstream, ...options.runtime })
   const { upstream, ...config } = (options.config ?? {}) as { upstream?: object }
   const gateway = await startTestGateway(
     {

@@ -1,10 +1,14 @@
 /**
  * An upstream that records what reaches it and answers as the test says. What the gateway asks on its own account (the
- * probe's /info, the look for old threads; neither has a request id) is kept apart and answered as a runtime does.
+ * probe's /info, the look for old threads; neither has a request id) is kept apart and answered as a runtime does. A
+ * single-route upstream takes envelopes alone and records what they stand for (unwrapped.ts).
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Transport } from '../../src/core/transport.ts'
+import { currentPair } from './pairs.ts'
 import { until } from './until.ts'
+import { unwrapped, type WireRequest } from './unwrapped.ts'
 
 /** A request as it arrived. */
 export interface Recorded {
@@ -27,6 +31,8 @@ export type Answering = (request: Recorded, response: ServerResponse) => void | 
 /** The upstream. */
 export interface Upstream {
   readonly url: string
+  /** That of the pair whose test is running. */
+  readonly transport: Transport
   /** The requests of callers, oldest first. */
   readonly requests: readonly Recorded[]
   /** What the gateway asked on its own account. */
@@ -41,11 +47,17 @@ export interface Upstream {
   answerQuestions(answering: Answering): void
   /** Waits for so many requests of callers. */
   arrived(count: number): Promise<void>
+  /** @throws Error if something came to a single-route upstream that is no envelope of the gateway's */
   close(): Promise<void>
 }
 
 /** What a multi-route runtime says of itself. */
 export const INFO = { version: '1.75.0', agents: { default: { name: 'default' } }, mode: 'sse' }
+
+const ENDPOINTS = { list: true, inspect: true, mutations: true, realtimeMetadata: false }
+
+/** What a single-route runtime says of itself. */
+const SINGLE_ROUTE_INFO = { ...INFO, singleRoute: { resourceOperations: true, threadEndpoints: ENDPOINTS } }
 
 /** Answers with JSON. */
 export function json(value: unknown, status = 200, headers: Record<string, string | string[]> = {}): Answering {
@@ -63,8 +75,18 @@ export function events(...data: unknown[]): Answering {
   }
 }
 
-/** Starts the upstream, on a free port unless the test names one. */
-export async function startUpstream(first: Answering = json({}), port = 0, host = '127.0.0.1'): Promise<Upstream> {
+/**
+ * Starts the upstream, on a free port unless the test names one.
+ * @param basePath where a single-route upstream takes envelopes
+ */
+export async function startUpstream(
+  first: Answering = json({}),
+  port = 0,
+  host = '127.0.0.1',
+  basePath?: string,
+): Promise<Upstream> {
+  const transport = currentPair().upstream
+  const faults: string[] = []
   const requests: Recorded[] = []
   const questions: Recorded[] = []
   const sockets = new Set<Socket>()
@@ -72,15 +94,30 @@ export async function startUpstream(first: Answering = json({}), port = 0, host 
   let beginnings = 0
   let answering = first
   let answeringQuestions: Answering = (request, response) =>
-    json(request.target.endsWith('/info') ? INFO : { threads: [] })(request, response)
+    json(!request.target.endsWith('/info') ? { threads: [] } : transport === 'multi-route' ? INFO : SINGLE_ROUTE_INFO)(
+      request,
+      response,
+    )
   const server = createServer((message, response) => {
     if (message.headers['x-request-id'] !== undefined) beginnings += 1
-    void record(message, response).then((request) => {
+    void record(message, response).then((wire) => {
+      const request = transport === 'multi-route' || !message.complete ? wire : unwrap(wire)
+      if (request === null) return json({ error: 'not here' }, 405, { allow: 'POST' })(wire, response)
       const own = isQuestion(request)
       ;(own ? questions : requests).push(request)
       return (own ? answeringQuestions : answering)(request, response)
     })
   })
+  /** Null for what is none; a question in the way of the other transport may come, and is no fault. */
+  const unwrap = (wire: Recorded): Recorded | null => {
+    try {
+      return recordOf(unwrapped(wire, basePath), wire.left)
+    } catch (error) {
+      if (isQuestion(wire)) questions.push(wire)
+      else faults.push(error instanceof Error ? error.message : String(error))
+      return null
+    }
+  }
   server.on('connection', (socket) => {
     connections += 1
     sockets.add(socket)
@@ -89,6 +126,7 @@ export async function startUpstream(first: Answering = json({}), port = 0, host 
   await new Promise<void>((resolve) => server.listen(port, host, resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    transport,
     requests,
     questions,
     connections: () => connections,
@@ -99,6 +137,7 @@ export async function startUpstream(first: Answering = json({}), port = 0, host 
     close: async () => {
       for (const socket of sockets) socket.destroy()
       await new Promise((resolve) => server.close(resolve))
+      if (faults.length > 0) throw new Error(`the single-route upstream got ${faults.join('; ')}`)
     },
   }
 }
@@ -106,7 +145,7 @@ export async function startUpstream(first: Answering = json({}), port = 0, host 
 /** True for what the gateway asks without a caller: /info or /threads, in whatever way, with no request id. */
 function isQuestion({ method, target, headers, json: body }: Recorded): boolean {
   if (headers.has('x-request-id')) return false
-  if (method === 'POST') return (body as { method?: unknown } | undefined)?.method === 'info'
+  if (method === 'POST') return ['info', 'resource/request'].includes((body as { method?: string } | undefined)?.method ?? '')
   return method === 'GET' && /\/(?:info|threads(?:\/[0-9a-f-]+\/(?:messages|events))?)$/.test(target)
 }
 
@@ -119,21 +158,18 @@ async function record(message: IncomingMessage, response: ServerResponse): Promi
   } catch {
     // The gateway broke off: what came is what is recorded.
   }
+  const { method = '', url: target = '', rawHeaders } = message
+  return recordOf({ method, target, rawHeaders, body: Buffer.concat(chunks) }, () => left)
+}
+
+function recordOf(request: WireRequest, left: () => boolean): Recorded {
+  const { rawHeaders, body } = request
   const headers = new Map<string, string[]>()
-  for (let at = 0; at < message.rawHeaders.length; at += 2) {
-    const name = message.rawHeaders[at]!.toLowerCase()
-    headers.set(name, [...(headers.get(name) ?? []), message.rawHeaders[at + 1]!])
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!.toLowerCase()
+    headers.set(name, [...(headers.get(name) ?? []), rawHeaders[at + 1]!])
   }
-  const body = Buffer.concat(chunks)
-  return {
-    method: message.method ?? '',
-    target: message.url ?? '',
-    rawHeaders: message.rawHeaders,
-    headers,
-    body,
-    json: parsed(body),
-    left: () => left,
-  }
+  return { ...request, headers, json: parsed(body), left }
 }
 
 function parsed(body: Buffer): unknown {
