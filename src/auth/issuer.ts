@@ -56,9 +56,7 @@ function keySource(key: string, config: IssuerConfig, rules: VerifierRules, surr
     ])
   }
   if (secretFile !== undefined) {
-    return fixedKeys([
-      fromFile(key, 'secretFile', secretFile, (bytes) => keyFromSecret(bytes, algorithms, rules)),
-    ])
+    return fixedKeys([fromFile(key, 'secretFile', secretFile, (bytes) => keyFromSecret(bytes, algorithms, rules))])
   }
   return remoteKeys({
     at: config.jwksUri === undefined ? { issuer: config.issuer } : { jwksUri: config.jwksUri },

@@ -111,7 +111,8 @@ export function keyFromSecret(file: Buffer, algorithms: readonly Algorithm[], ru
   const bits = Math.max(...algorithms.map((algorithm) => Number(algorithm.slice(2))))
   if (secret.length * 8 < bits) throw new Error(`holds ${secret.length} bytes: HS${bits} needs ${bits / 8} at least`)
   // The last byte of a key may be one that looks like a newline.
-  if (isKeyMaterial(secret) || isKeyMaterial(file)) throw new Error('holds a key or certificate, which others may know: a secret is random bytes')
+  if (isKeyMaterial(secret) || isKeyMaterial(file))
+    throw new Error('holds a key or certificate, which others may know: a secret is random bytes')
   return makeKey(undefined, algorithms, secret, rules)
 }
 
