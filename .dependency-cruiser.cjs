@@ -24,6 +24,20 @@ module.exports = {
     only('store', ['core'], 'storage, not rules or credentials'),
     only('observe', ['core'], 'what happened'),
     only('http', ['core', 'auth', 'store', 'observe'], 'the way of a request; it gets everything concrete from src/gateway.ts'),
+    only('agent', [], 'it runs in agents, which have no gateway in them'),
+    {
+      name: 'agent-needs-fast-jwt-alone',
+      comment: 'no other npm package, and of Node only the cryptography',
+      severity: 'error',
+      from: { path: '^src/agent/' },
+      to: { pathNot: '^src/agent/|node_modules/fast-jwt/|^(node:)?crypto$' },
+    },
+    {
+      name: 'nobody-in-the-gateway-imports-agent',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/agent/' },
+      to: { path: '^src/agent/' },
+    },
     only('doctor', ['core', 'config', 'auth', 'http', 'store'], 'looks at everything, and is used by its command alone'),
     {
       name: 'only-its-command-knows-the-doctor',

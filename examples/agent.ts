@@ -1,11 +1,12 @@
 /**
- * A self-hosted AG-UI endpoint that trusts nobody in front of it: it verifies the forwarded token itself, before the
- * run starts. POST on the root path, the run's input as body, its events as a stream in the type that `Accept` asks for.
+ * A self-hosted AG-UI endpoint that trusts nobody in front of it: it verifies the forwarded token (or the assertion) itself,
+ * before the run starts. POST on the root path, the run's input as body, its events as a stream in the type that `Accept` asks for.
  */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type RunAgentInput, RunAgentInputSchema } from '@ag-ui/core'
 import { EventEncoder } from '@ag-ui/encoder'
-import { type AuthUser, type Trust, Unauthorized, userReader } from './agent-user.ts'
+import { type AgentUser, KeysUnavailable, NotAuthenticated } from '../src/agent/index.ts'
+import { type Trust, type UserReader, userReader } from './agent-user.ts'
 import { ChatAgent } from './chat-agent.ts'
 import { command, noWords, portOf, required, untilStopped } from './command.ts'
 import { BodyTooLarge, listen, readBody, remember, sendJson, stop } from './http.ts'
@@ -27,7 +28,7 @@ export interface AgentRequest {
   /** Absent if the request was refused before its body counted. */
   input?: RunAgentInput
   /** Absent likewise. */
-  user?: AuthUser
+  user?: AgentUser
 }
 
 export interface Agent {
@@ -41,12 +42,12 @@ export interface Agent {
 /** Starts the agent. */
 export async function startAgent({ port = 0, host = '127.0.0.1', ...trust }: AgentOptions): Promise<Agent> {
   const requests: AgentRequest[] = []
-  const readUser = userReader(trust)
+  const users = userReader(trust)
   const server = createServer((request, response) => {
     const { headers } = request
     const record: AgentRequest = { authorization: headers.authorization !== undefined, headers }
     remember(requests, record)
-    answer(request, response, record, readUser).catch((error: unknown) => refuse(response, error))
+    answer(request, response, record, users).catch((error: unknown) => refuse(response, error))
   })
   const { origin } = await listen(server, port, host)
   return { url: `${origin}/`, requests, close: () => stop(server) }
@@ -56,12 +57,14 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
   record: AgentRequest,
-  readUser: (authorization: string | undefined) => Promise<AuthUser>,
+  users: UserReader,
 ): Promise<void> {
   if (request.url !== '/') return sendJson(response, 404, { error: 'not found' })
   if (request.method !== 'POST') return sendJson(response, 405, { error: 'method not allowed' }, { allow: 'POST' })
-  record.user = await readUser(record.headers.authorization)
+  // `headers` holds the first of two Authorization headers only; two are no credential.
+  record.user = await users.read(request.headersDistinct)
   record.input = parse(await readBody(request, MOST_BYTES))
+  users.admit(record.user, record.input.threadId)
   await stream(new ChatAgent({ configurable: { auth_user: record.user } }), record.input, request, response)
 }
 
@@ -87,11 +90,12 @@ async function stream(agent: ChatAgent, input: RunAgentInput, request: IncomingM
 
 function refuse(response: ServerResponse, error: unknown): void {
   if (response.headersSent) response.destroy()
-  else if (error instanceof Unauthorized) sendJson(response, 401, { error: error.message }, { 'www-authenticate': 'Bearer' })
+  else if (error instanceof NotAuthenticated) sendJson(response, 401, { error: error.code }, { 'www-authenticate': 'Bearer' })
   else if (error instanceof BadInput) sendJson(response, 400, { error: error.message })
   // The rest of the body is still on its way, so the connection can't be used again.
   else if (error instanceof BodyTooLarge) sendJson(response, 413, { error: error.message }, { connection: 'close' })
-  else sendJson(response, 503, { error: 'the issuer of the token could not be asked' })
+  else if (error instanceof KeysUnavailable) sendJson(response, 503, { error: error.code })
+  else sendJson(response, 500, { error: 'internal error' })
 }
 
 const USAGE = `A self-hosted agent that verifies its callers' tokens.

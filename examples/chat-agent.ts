@@ -2,26 +2,34 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type AGUIEvent, EventType, type RunAgentInput } from '@ag-ui/core'
-import type { AuthUser } from './agent-user.ts'
+import { type AgentUser, PermissionDenied } from '../src/agent/index.ts'
 import { lastUserText, pieces } from './messages.ts'
+import { type Tool, useTool } from './tool.ts'
 
 /** Per request: who asks stands in here, so that nothing in the agent reads the token again. */
 export interface AgentConfig {
-  readonly configurable: { readonly auth_user: AuthUser }
+  readonly configurable: { readonly auth_user: AgentUser }
 }
 
-/** A tool was asked for by somebody who may not use it. */
-export class PermissionError extends Error {}
+/** A tool for operators; it does nothing but say so. */
+const ADMIN: Tool = {
+  permission: 'threads:operate',
+  question: 'This does something only operators may do. To go on, say: /admin confirm',
+  execute: ({ user_id }) => `Done, on behalf of ${user_id}.`,
+}
 
 /** Between two pieces of text, so that one can see them come. */
 const PAUSE_MS = 30
 
 /** One of these is made for each request. */
 export class ChatAgent {
-  readonly #user: AuthUser
+  readonly #user: AgentUser
+  readonly #admin: Tool
 
-  constructor(config: AgentConfig) {
+  /** @param admin what `/admin` does */
+  constructor(config: AgentConfig, admin = ADMIN) {
     this.#user = config.configurable.auth_user
+    this.#admin = admin
   }
 
   /** Runs once: the events to stream. Ends early, without an error, when `signal` fires. */
@@ -44,19 +52,10 @@ export class ChatAgent {
     const [word, ...rest] = said.trim().split(/\s+/)
     if (word !== '/admin') return `Hello ${user_id}${role === undefined ? '' : ` (${role})`}. You said: ${said}`
     try {
-      return this.#admin(rest.includes('confirm'))
+      return useTool(this.#admin, this.#user, rest.includes('confirm'))
     } catch (error) {
-      if (error instanceof PermissionError) return `Permission denied: ${error.message}`
+      if (error instanceof PermissionDenied) return `Permission denied: ${error.message}`
       throw error
     }
-  }
-
-  /** A tool that isn't for everybody. Authorize, then confirm, then execute: nobody is asked to confirm what they may not do. */
-  #admin(confirmed: boolean): string {
-    if (!this.#user.permissions.includes('threads:operate')) {
-      throw new PermissionError(`${this.#user.user_id} lacks threads:operate`)
-    }
-    if (!confirmed) return 'This does something only operators may do. To go on, say: /admin confirm'
-    return `Done, on behalf of ${this.#user.user_id}.`
   }
 }

@@ -120,7 +120,7 @@ async function tokensCount({ heading, tell }: Teller, { forged }: Tokens): Promi
   })
 }
 
-async function agentKnows({ heading, tell }: Teller, { alice, bob }: Tokens): Promise<void> {
+async function agentKnows({ heading, tell }: Teller, { alice, bob, olga }: Tokens): Promise<void> {
   heading('A self-hosted agent learns who asks: it verifies the forwarded token itself')
   await tell({
     ...chat('alice', alice, 'alice-2', 'Hi', 'remote'),
@@ -131,6 +131,11 @@ async function agentKnows({ heading, tell }: Teller, { alice, bob }: Tokens): Pr
     ...chat('bob', bob, 'bob-2', '/admin confirm', 'remote'),
     streams: 'Permission denied: bob lacks threads:operate',
     says: 'so it can refuse a tool by who asks:',
+  })
+  await tell({
+    ...chat('olga', olga, 'olga-1', '/admin confirm', 'remote'),
+    streams: 'Done, on behalf of olga.',
+    says: 'and use it for those who may:',
   })
 }
 

@@ -41,6 +41,8 @@ export interface Issuer {
   readonly audience: string
   /** Walks the whole sign-in of `alice`, `bob` or `olga`; gives the access token. */
   signIn(user: string): Promise<string>
+  /** Signs with a new key from now on; the keys of before stay in its set, or are taken out. */
+  rotate(before: 'kept' | 'taken out'): void
   close(): Promise<void>
 }
 
@@ -52,22 +54,38 @@ export async function startIssuer({
 }: IssuerOptions = {}): Promise<Issuer> {
   const server = createServer()
   const { origin } = await listen(server, port, host)
+  const kept = { adapter: memoryStore(), cookies: { keys: [randomBytes(32).toString('base64url')] } }
+  let keys = [makeKey()]
   // Only now: the issuer's name holds the port, which the system may have chosen.
-  const provider = new Provider(origin, configuration(audience))
-  const standard = provider.callback()
+  const make = () => {
+    const provider = new Provider(origin, { ...configuration(audience), ...kept, jwks: { keys } })
+    return { provider, standard: provider.callback() }
+  }
+  let made = make()
   server.on('request', (request, response) => {
-    if (INTERACTION_PATH.test(request.url ?? '')) void serveInteraction(provider, request, response)
-    else standard(request, response)
+    if (INTERACTION_PATH.test(request.url ?? '')) void serveInteraction(made.provider, request, response)
+    else made.standard(request, response)
   })
-  return { issuer: origin, audience, signIn: (user) => signIn(origin, user), close: () => stop(server) }
+  return {
+    issuer: origin,
+    audience,
+    signIn: (user) => signIn(origin, user),
+    rotate(before) {
+      // A provider reads its keys once: another one takes its place. The first key that fits is the one it signs with.
+      keys = [makeKey(), ...(before === 'kept' ? keys : [])]
+      made = make()
+    },
+    close: () => stop(server),
+  }
+}
+
+function makeKey(): object {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  return { ...privateKey.export({ format: 'jwk' }), kid: randomUUID(), use: 'sig', alg: 'RS256' }
 }
 
 function configuration(audience: string): object {
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   return {
-    adapter: memoryStore(),
-    jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), kid: randomUUID(), use: 'sig', alg: 'RS256' }] },
-    cookies: { keys: [randomBytes(32).toString('base64url')] },
     clients: [
       {
         client_id: CLIENT.id,

@@ -1,11 +1,11 @@
 /**
- * The LangGraph JS dev server with the graph of `langgraph/`, in a process of its own. It asks nobody who they are. It
- * runs in a temporary folder, because it keeps its state where it is started; `langgraph/` lends it its packages.
+ * The LangGraph JS dev server with the graph of `langgraph/`, in a process of its own. It asks nobody who they are unless told
+ * to. It runs in a temporary folder, because it keeps its state where it is started; `langgraph/` lends it its packages.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { copyFile, mkdtemp, rm, symlink } from 'node:fs/promises'
+import { copyFile, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -39,9 +39,10 @@ interface Started {
 
 /**
  * Starts the server and waits until it answers.
+ * @param authentication the source of a module whose `auth` asks who is there; nothing does by default
  * @throws with the end of its log, if it doesn't get there
  */
-export async function startLangGraph(): Promise<LangGraph> {
+export async function startLangGraph(authentication?: string): Promise<LangGraph> {
   const packages = join(SOURCE, 'node_modules')
   const program = join(packages, '@langchain/langgraph-cli/dist/cli/cli.mjs')
   if (!existsSync(program)) throw new Error('the packages of examples/langgraph are not installed: run npm run setup')
@@ -53,6 +54,7 @@ export async function startLangGraph(): Promise<LangGraph> {
   }
   try {
     await Promise.all(FILES.map((name) => copyFile(join(SOURCE, name), join(folder, name))))
+    if (authentication !== undefined) await authenticate(folder, authentication)
     await symlink(packages, join(folder, 'node_modules'))
     started = await launch(program, folder)
     return { url: await untilReady(started), log: started.log, close }
@@ -60,6 +62,14 @@ export async function startLangGraph(): Promise<LangGraph> {
     await close()
     throw error
   }
+}
+
+/** Puts an authentication handler into the server's folder and settings. */
+async function authenticate(folder: string, source: string): Promise<void> {
+  await writeFile(join(folder, 'auth.ts'), source)
+  const settings = JSON.parse(await readFile(join(folder, 'langgraph.json'), 'utf8')) as object
+  const auth = { path: './auth.ts:auth', disable_studio_auth: true }
+  await writeFile(join(folder, 'langgraph.json'), JSON.stringify({ ...settings, auth }))
 }
 
 async function launch(program: string, folder: string): Promise<Started> {
@@ -95,7 +105,8 @@ async function untilReady({ child, log }: Started): Promise<string> {
   const deadline = Date.now() + START_MS
   while (!hasEnded(child) && Date.now() < deadline) {
     const url = address(log())
-    if (url !== undefined && (await fetch(`${url}/ok`)).ok) return url
+    // With a handler this is refused, too: whoever refuses is there.
+    if (url !== undefined && [200, 401].includes((await fetch(`${url}/ok`)).status)) return url
     await pause(20)
   }
   const what = hasEnded(child) ? 'ended at start' : 'is not ready'

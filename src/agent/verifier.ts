@@ -1,0 +1,128 @@
+/** Makes the checks that stand before every run: of the user's forwarded token, or of the gateway's assertion. */
+import { credentialIn, type HeadersLike } from './headers.ts'
+import { ALGORITHMS, keyFromJwk, keyFromPem, type Algorithm } from './key.ts'
+import { fixedKeys, isFetchable, remoteKeys, type Fetch, type KeySource } from './key-source.ts'
+import { verifyToken, type TokenRules } from './token.ts'
+import { isPointer, userFromClaims, USUAL_POINTERS, withThread, type AgentUser, type ClaimPointers } from './user.ts'
+
+/**
+ * Finds out who is asking.
+ * @param headers the headers of the request
+ * @returns the user
+ * @throws {NotAuthenticated} if they show no good credential: 401
+ * @throws {KeysUnavailable} if the keys can't be had: 503
+ */
+export type Verify = (headers: HeadersLike) => Promise<AgentUser>
+
+/** Where keys are. Give exactly one. */
+export interface KeyOptions {
+  /** The address of the key set: https, or http on this machine. */
+  readonly jwksUri?: string
+  /** The keys themselves: JWKs, or PEM text. */
+  readonly keys?: readonly (object | string)[]
+}
+
+/** What both kinds of credential are held to. */
+export interface CommonOptions extends KeyOptions {
+  /** The `iss`, to the letter. */
+  readonly issuer: string
+  /** The `aud`, or several of which one has to be named. */
+  readonly audience: string | readonly string[]
+  /** Allowed difference of clocks for `exp` and `nbf`, in milliseconds: at most five minutes. */
+  readonly clockTolerance?: number
+  /** Fetches keys in place of the global `fetch`, for example with a private certificate authority. */
+  readonly fetch?: Fetch
+}
+
+/** What a forwarded token is held to. */
+export interface VerifierOptions extends CommonOptions {
+  /** Exactly those that the issuer signs with. Public keys only: `none` and `HS*` are refused. */
+  readonly algorithms: readonly Algorithm[]
+  /** True if the issuer's metadata names the key set: the third way to say where keys are. */
+  readonly discovery?: boolean
+  /** Where in the claims things are, if they are elsewhere: JSON pointers. */
+  readonly claims?: Partial<ClaimPointers>
+  /** The issuer's key in the gateway's configuration: with `corp`, alice is `corp:alice`, as at the gateway. */
+  readonly issuerKey?: string
+}
+
+/** What an assertion is held to. */
+export interface AssertionVerifierOptions extends CommonOptions {
+  /** The header in which it stands; in `authorization` after `Bearer `. */
+  readonly header?: string
+}
+
+/** The header of assertions. */
+export const ASSERTION_HEADER = 'x-threadwarden-assertion'
+
+const MAX_TOLERANCE_MS = 300_000
+const HEADER_NAME = /^[a-z0-9!#$%&'*+.^`|~-]+$/
+
+/**
+ * Makes the check of the user's own token, in the `Authorization` header that the frontend sent and everybody passed on.
+ * @throws TypeError if the options would not hold
+ */
+export function makeVerifier(options: VerifierOptions): Verify {
+  const { algorithms, claims = {}, issuerKey, discovery = false } = options
+  must(Array.isArray(algorithms) && algorithms.length > 0, 'algorithms: name those that the issuer signs with')
+  for (const one of algorithms) must(ALGORITHMS.includes(one), `algorithms: ${one} is none with a public key`)
+  must(issuerKey === undefined || /^[a-z0-9-]+$/.test(issuerKey), 'issuerKey: must be lower-case letters, digits and hyphens')
+  const pointers = { ...USUAL_POINTERS, ...claims }
+  for (const [name, pointer] of Object.entries(pointers)) must(isPointer(pointer), `claims.${name}: must be a JSON pointer`)
+  const rules = rulesOf(options, 'token', [...algorithms], 30_000)
+  const source = sourceOf(options, rules, discovery)
+  const prefix = issuerKey === undefined ? '' : `${issuerKey}:`
+  return async (headers) =>
+    userFromClaims(await verifyToken(credentialIn(headers, 'authorization'), rules, source), pointers, prefix)
+}
+
+/**
+ * Makes the check of the gateway's assertion: an ES256 JWT of type `threadwarden+jwt` for one request.
+ * @throws TypeError if the options would not hold
+ */
+export function makeAssertionVerifier(options: AssertionVerifierOptions): Verify {
+  const header = (options.header ?? ASSERTION_HEADER).toLowerCase()
+  must(HEADER_NAME.test(header), 'header: must be the name of a header')
+  const rules = rulesOf(options, 'assertion', ['ES256'], 5000)
+  const source = sourceOf(options, rules, false)
+  return async (headers) => {
+    const claims = await verifyToken(credentialIn(headers, header), rules, source)
+    return withThread(userFromClaims(claims, USUAL_POINTERS), claims['thread'])
+  }
+}
+
+function rulesOf(
+  { issuer, audience, clockTolerance }: CommonOptions,
+  kind: TokenRules['kind'],
+  algorithms: readonly Algorithm[],
+  usualTolerance: number,
+): TokenRules {
+  const audiences = typeof audience === 'string' ? [audience] : [...audience]
+  const tolerance = clockTolerance ?? usualTolerance
+  must(isName(issuer), 'issuer: must be a string')
+  must(audiences.length > 0 && audiences.every(isName), 'audience: must be a string or a list of strings')
+  must(tolerance >= 0 && tolerance <= MAX_TOLERANCE_MS, `clockTolerance: must be 0 to ${MAX_TOLERANCE_MS} milliseconds`)
+  return { issuer, audiences, algorithms, clockTolerance: tolerance, kind }
+}
+
+function sourceOf(options: CommonOptions, rules: TokenRules, discovery: boolean): KeySource {
+  const { keys, jwksUri, issuer, fetch = globalThis.fetch } = options
+  const ways = [keys !== undefined, jwksUri !== undefined, discovery].filter(Boolean).length
+  must(ways === 1, `${rules.kind === 'token' ? 'jwksUri, keys and discovery' : 'jwksUri and keys'}: give exactly one`)
+  if (keys !== undefined) {
+    const read = keys.map((key) => (typeof key === 'string' ? keyFromPem(key, rules) : keyFromJwk(key, rules)))
+    const good = read.filter((key) => key !== null)
+    must(good.length > 0 && good.length === read.length, 'keys: must be public keys that fit the algorithms')
+    return fixedKeys(good)
+  }
+  must(isFetchable(jwksUri ?? issuer), `${jwksUri === undefined ? 'issuer' : 'jwksUri'}: must be https, or http on this machine`)
+  return remoteKeys(jwksUri === undefined ? { issuer } : { jwksUri }, (jwk) => keyFromJwk(jwk, rules), fetch)
+}
+
+function isName(value: unknown): boolean {
+  return typeof value === 'string' && value !== ''
+}
+
+function must(holds: boolean, otherwise: string): void {
+  if (!holds) throw new TypeError(otherwise)
+}

@@ -1,0 +1,61 @@
+/** Options that would not hold are refused when the agent starts, and not when somebody is at the door. */
+import { test } from 'tap'
+import { makeAssertionVerifier, makeVerifier } from '../../src/agent/index.ts'
+import { jwkOf, PAIRS, pemOf, type Part } from '../support/signing.ts'
+import { ASSERTION_TRUST, TRUST } from './credentials.ts'
+
+const PRIVATE = PAIRS.rsa.privateKey.export({ type: 'pkcs8', format: 'pem' })
+
+const REFUSED: readonly (readonly [changes: Part, message: RegExp])[] = [
+  [{ issuer: undefined }, /^issuer/],
+  [{ issuer: '' }, /^issuer/],
+  [{ audience: '' }, /^audience/],
+  [{ audience: [] }, /^audience/],
+  [{ audience: ['chat', undefined] }, /^audience/],
+  [{ algorithms: undefined }, /^algorithms/],
+  [{ algorithms: [] }, /^algorithms/],
+  [{ algorithms: 'RS256' }, /^algorithms/],
+  ...['none', 'HS256', 'HS512', 'rs256'].map((one) => [{ algorithms: ['RS256', one] }, /is none with a public key/] as const),
+  [{ keys: undefined }, /give exactly one/],
+  [{ discovery: true }, /give exactly one/],
+  [{ jwksUri: 'https://keys.example.com/' }, /give exactly one/],
+  [{ keys: [] }, /^keys/],
+  [{ keys: [jwkOf(PAIRS.p256.publicKey)] }, /^keys/],
+  [{ keys: [...TRUST.keys, jwkOf(PAIRS.p256.publicKey)] }, /^keys/],
+  [{ keys: [jwkOf(PAIRS.rsa.privateKey)] }, /^keys/],
+  [{ keys: [PRIVATE] }, /^keys/],
+  [{ keys: [pemOf(PAIRS.rsa.publicKey) + pemOf(PAIRS.rsa.publicKey)] }, /^keys/],
+  [{ keys: ['-----BEGIN PUBLIC KEY-----'] }, /^keys/],
+  [{ keys: undefined, jwksUri: 'http://keys.example.com/' }, /^jwksUri: must be https/],
+  [{ keys: undefined, jwksUri: 'file:///keys' }, /^jwksUri: must be https/],
+  [{ keys: undefined, discovery: true, issuer: 'login' }, /^issuer: must be https/],
+  [{ clockTolerance: -1 }, /^clockTolerance/],
+  [{ clockTolerance: Infinity }, /^clockTolerance/],
+  [{ clockTolerance: NaN }, /^clockTolerance/],
+  [{ clockTolerance: 300_001 }, /^clockTolerance/],
+  [{ clockTolerance: '30s' }, /^clockTolerance/],
+  [{ claims: { id: 'sub' } }, /^claims\.id/],
+  [{ claims: { role: '/a~' } }, /^claims\.role/],
+  [{ issuerKey: 'corp:' }, /^issuerKey/],
+  [{ issuerKey: '' }, /^issuerKey/],
+]
+
+for (const [at, [changes, message]] of REFUSED.entries()) {
+  void test(`options ${at + 1}: ${String(message)}`, (t) => {
+    t.throws(() => makeVerifier({ ...TRUST, ...changes }), { name: 'TypeError', message })
+    t.end()
+  })
+}
+
+void test('so are those of an assertion', (t) => {
+  for (const [changes, message] of [
+    [{ header: '' }, /^header/],
+    [{ header: 'x y' }, /^header/],
+    [{ keys: undefined }, /give exactly one/],
+    [{ keys: [jwkOf(PAIRS.p384.publicKey)] }, /^keys/],
+    [{ clockTolerance: 400_000 }, /^clockTolerance/],
+  ] as const) {
+    t.throws(() => makeAssertionVerifier({ ...ASSERTION_TRUST, ...changes } as never), { name: 'TypeError', message })
+  }
+  t.end()
+})
