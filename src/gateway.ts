@@ -3,9 +3,10 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { makeAuthenticate } from './auth/authenticate.ts'
-import { makeIssuers, type Issuer } from './auth/issuer.ts'
+import { makeIssuers } from './auth/issuer.ts'
 import type { Config } from './config/schema.ts'
-import type { Transport } from './core/transport.ts'
+import { makeAdminApp } from './http/admin.ts'
+import { makeAdminCredentials } from './http/admin-credentials.ts'
 import { makeApp } from './http/app.ts'
 import { makeClaims } from './http/claims.ts'
 import { makeCursorSeal } from './http/cursor.ts'
@@ -14,6 +15,7 @@ import { makeForwarder } from './http/forward.ts'
 import { makeGate } from './http/gate.ts'
 import { makeHealthApp } from './http/health.ts'
 import { makeAskHistory } from './http/history.ts'
+import { makeIdentity, type Identity } from './http/identity.ts'
 import { makeOpenStreams } from './http/open-streams.ts'
 import { makeReadiness, type Readiness } from './http/readiness.ts'
 import { makeBudget } from './http/request-body.ts'
@@ -21,10 +23,13 @@ import { watchRollout } from './http/rollout.ts'
 import { makeThreadList } from './http/thread-list.ts'
 import { makeTransportProbe } from './http/transport-probe.ts'
 import { openUpstream } from './http/upstream.ts'
+import { sayBridged, sayClientToken, watchKeys } from './notices.ts'
 import { onceByName, type Logger } from './observe/log.ts'
 import { makeMetrics } from './observe/metrics.ts'
 import type { Policy } from './policy/compile.ts'
 import { lostWith, readMounts } from './store/durability.ts'
+import type { OwnershipStore, RevocationStore } from './store/port.ts'
+import { makeRevocationList } from './store/revocations.ts'
 import { openSqliteStore } from './store/sqlite.ts'
 
 /** A gateway that is listening. */
@@ -32,6 +37,8 @@ export interface Gateway {
   /** The bound addresses, as `http://host:port`. */
   readonly url: string
   readonly healthUrl: string
+  /** Null where the operator API is off. */
+  readonly adminUrl: string | null
   readonly readiness: Readiness
   /**
    * Takes no more connections, lets what is running end, and closes everything.
@@ -70,6 +77,26 @@ export async function startGateway(
   log: Logger,
   machine: Machine = { mounts: readMounts(), addresses: ownAddresses() },
 ): Promise<Gateway> {
+  const store = openSqliteStore(fileOf(config))
+  try {
+    return await startOn(store, config, policy, log, machine)
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+function fileOf(config: Config): string {
+  return config.ownership.store.slice('sqlite:'.length)
+}
+
+async function startOn(
+  store: OwnershipStore & RevocationStore,
+  config: Config,
+  policy: Policy,
+  log: Logger,
+  machine: Machine,
+): Promise<Gateway> {
   const clock = Date.now
   const metrics = makeMetrics()
   const readiness = makeReadiness()
@@ -80,8 +107,7 @@ export async function startGateway(
       log.warn({ issuer, detail: message }, 'the keys of an issuer could not be fetched')
     },
   })
-  const storeFile = config.ownership.store.slice('sqlite:'.length)
-  const store = openSqliteStore(storeFile)
+  const storeFile = fileOf(config)
   const fate = lostWith(storeFile, machine.mounts)
   if (fate !== null) {
     log.warn(
@@ -97,7 +123,13 @@ export async function startGateway(
     forward: config.forwardHeaders.map((name) => name.toLowerCase()),
     forwardAuthorization: config.upstream.forwardAuthorization,
   }
-  const streams = makeOpenStreams(config.streams.keepAlive, metrics)
+  const identity = openIdentity(config.identity, clock)
+  const streams = makeOpenStreams(
+    config.streams,
+    clock,
+    metrics,
+    ({ userId, credential }) => credential !== null && revocations.isRevoked(userId, credential),
+  )
   const facts = { userScoped: config.upstream.userScoped, unknownThread: config.ownership.unknownThread }
   const rollout = watchRollout({
     upstream,
@@ -124,17 +156,28 @@ export async function startGateway(
     upstream,
     basePath,
     headerRules,
+    identity,
     transport: probe,
     claims: makeClaims(store, SCOPE, clock, metrics, log),
     streams,
     metrics,
     log,
   })
+  const revocations = await makeRevocationList(store, {
+    onChange: () => streams.endRevoked(),
+    onFailure: (error) => log.error({ err: error }, 'the revocations could not be read: those that are known stay in force'),
+  })
   let stopping = false
   const gate = makeGate({
     publicPath: config.upstream.publicPath ?? basePath,
     cors: config.cors,
-    authenticate: makeAuthenticate(config.authentication.mode, issuers, sayClientToken(log)),
+    authenticate: makeAuthenticate({
+      mode: config.authentication.mode,
+      issuers,
+      tokenCache: config.authentication.tokenCache,
+      clock,
+      onClientToken: sayClientToken(log),
+    }),
     rules: policy.rules,
     bodies: policy.bodies,
     facts,
@@ -144,6 +187,7 @@ export async function startGateway(
     store,
     transport: probe,
     headerRules,
+    identity,
     forwarder,
     list: makeThreadList({
       store,
@@ -156,6 +200,7 @@ export async function startGateway(
     askHistory: makeAskHistory(upstream, basePath, () => probe.suspect()),
     onBridged: sayBridged(log),
     onFault: (error, requestId) => log.error({ err: error, requestId }, 'the gateway failed'),
+    isRevoked: (userId, credential) => revocations.isRevoked(userId, credential),
     onHistoryUntold: () => rollout.historyUntold(),
     onDropped: onceByName((name) =>
       log.info({ name }, 'this part of a body does not pass; the policy can name forwarded properties'),
@@ -177,9 +222,22 @@ export async function startGateway(
   })
   let started = false
   const health = makeHealthApp({ readiness, store, metrics, isStarted: () => started })
+  const admin =
+    config.admin === undefined
+      ? null
+      : makeAdminApp({
+          store,
+          revocations,
+          credentials: makeAdminCredentials(config.admin, (message) => log.error({ detail: message }, 'the admin credential')),
+          issuers: Object.keys(config.authentication.issuers),
+          log,
+          clock,
+          requestId: randomUUID,
+        })
   const close = async (): Promise<void> => {
     probe.stop()
-    await Promise.all([app.close(), health.close()])
+    revocations.stop()
+    await Promise.all([app.close(), health.close(), admin?.close()])
     await upstream.close()
     await store.close()
   }
@@ -188,15 +246,17 @@ export async function startGateway(
     void probe.start()
     await app.listen({ host: config.listen.host, port: config.listen.port })
     await health.listen({ host: config.health.host, port: config.health.port })
+    if (config.admin !== undefined) await admin?.listen({ host: config.admin.host, port: config.admin.port })
   } catch (error) {
     await close()
     throw error
   }
   started = true
-  const keys = watchKeys(issuers, readiness)
+  const keys = watchKeys(issuers, readiness, metrics, log)
   return {
     url: urlOf(app.server.address() as AddressInfo),
     healthUrl: urlOf(health.server.address() as AddressInfo),
+    adminUrl: admin === null ? null : urlOf(admin.server.address() as AddressInfo),
     readiness,
     async stop(deadline) {
       stopping = true
@@ -215,37 +275,12 @@ export async function startGateway(
   }
 }
 
-/** Says of each client once that it comes with a token of its own. */
-function sayClientToken(log: Logger): (userId: string) => void {
-  return onceByName((principal) =>
-    log.warn({ principal }, "this token is a client's own, not a person's: ALL WHO COME WITH IT ARE ONE USER"),
-  )
-}
-
-/** Says once for each kind of client which setting would let it speak to the upstream as that speaks itself. */
-function sayBridged(log: Logger): (client: Transport) => void {
-  const settings: Readonly<Record<Transport, string>> = {
-    'multi-route': 'set useSingleEndpoint={true} on its CopilotKitProvider, or mount the runtime with mode: "multi-route"',
-    'single-route': 'set useSingleEndpoint={false} on its CopilotKitProvider, or mount the runtime with mode: "single-route"',
-  }
-  return onceByName((client) =>
-    log.info(
-      { from: client, to: client === 'multi-route' ? 'single-route' : 'multi-route' },
-      `this client speaks the other transport, and the gateway translates: to make that unnecessary, ${settings[client as Transport]}`,
-    ),
-  )
-}
-
-/** Fetches keys ahead of the first token, and says in /readyz whose are missing. */
-function watchKeys(issuers: readonly Issuer[], readiness: Readiness): NodeJS.Timeout {
-  const look = (): void => {
-    for (const { key, keys } of issuers) {
-      readiness.set(`keys:${key}`, keys.ready() ? null : 'the keys of this issuer could not be fetched yet')
-      if (!keys.ready()) void keys.find(undefined).then(() => keys.ready() && readiness.set(`keys:${key}`, null))
-    }
-  }
-  look()
-  return setInterval(look, 1000)
+/** Reads the keys of assertions; they were read once before, when the configuration was checked. */
+function openIdentity({ headers, assertion }: Config['identity'], clock: () => number): Identity {
+  const names = Object.fromEntries(Object.entries(headers).filter(([, name]) => name !== undefined))
+  const rules =
+    assertion === undefined ? null : { ...assertion, keys: assertion.keyFiles.map((file) => readFileSync(file, 'utf8')) }
+  return makeIdentity(names, rules, clock)
 }
 
 function urlOf(address: AddressInfo): string {

@@ -6,6 +6,8 @@ import { loadConfig, policyNamedBy } from './config/load.ts'
 import type { Config } from './config/schema.ts'
 import type { Outcome } from './document/document.ts'
 import type { Fault } from './document/fault.ts'
+import { makeAdminCredentials } from './http/admin-credentials.ts'
+import { checkAssertionKey } from './http/identity.ts'
 import { loadPolicy, type Policy } from './policy/compile.ts'
 
 /** The policy that is shipped, used where the configuration names none. */
@@ -41,6 +43,19 @@ function fileFaults(file: string, config: Config): readonly Fault[] {
   } catch (error) {
     if (!(error instanceof IssuerFaults)) throw error
     faults.push(...error.faults.map(({ path, message }) => ({ file, path: path.join('.'), message })))
+  }
+  try {
+    if (config.admin !== undefined) makeAdminCredentials(config.admin, () => {})
+  } catch (error) {
+    faults.push({ file, path: 'admin', message: error instanceof Error ? error.message : String(error) })
+  }
+  for (const [at, keyFile] of (config.identity.assertion?.keyFiles ?? []).entries()) {
+    try {
+      checkAssertionKey(readFileSync(keyFile, 'utf8'), at === 0)
+    } catch (error) {
+      const message = `${keyFile} ${error instanceof Error && !('code' in error) ? error.message : 'cannot be read'}`
+      faults.push({ file, path: `identity.assertion.keyFiles.${at}`, message })
+    }
   }
   try {
     if (config.upstream.ca !== undefined) readFileSync(config.upstream.ca)

@@ -1,6 +1,8 @@
 /** The issuers of a configuration, with their keys. */
 import { readFileSync } from 'node:fs'
 import type { Config, IssuerConfig } from '../config/schema.ts'
+import { makeFetching, type Fetching } from './fetching.ts'
+import { makeIntrospection, type Introspection } from './introspection.ts'
 import { keyFromJwk, keyFromPem, keyFromSecret, type VerifierRules } from './key.ts'
 import { fixedKeys, remoteKeys, type KeySource } from './key-source.ts'
 
@@ -10,6 +12,11 @@ export interface Issuer {
   readonly key: string
   readonly config: IssuerConfig
   readonly keys: KeySource
+  readonly fetching: Fetching
+  /** Asks about opaque tokens; null where the issuer has none. */
+  readonly introspection: Introspection | null
+  /** How far its clock may be from this one's, in milliseconds. */
+  readonly clockTolerance: number
 }
 
 /** Issuers that can't be used as configured: every fault, with the path of its key in the configuration. */
@@ -36,9 +43,21 @@ export function makeIssuers(authentication: Config['authentication'], surroundin
   const issuers: Issuer[] = []
   const faults: IssuerFaults['faults'][number][] = []
   for (const [key, config] of Object.entries(authentication.issuers)) {
-    const rules = { issuer: config.issuer, clockTolerance: authentication.clockTolerance }
+    const clockTolerance = config.clockTolerance ?? authentication.clockTolerance
     try {
-      issuers.push({ key, config, keys: keySource(key, config, rules, surroundings) })
+      const fetching = reach(key, config)
+      const keys = keySource(key, config, { issuer: config.issuer, clockTolerance }, surroundings, fetching)
+      const introspection =
+        config.introspection === undefined
+          ? null
+          : makeIntrospection(
+              config,
+              fetching,
+              surroundings.clock,
+              (message) => surroundings.onFetchFailure(key, message),
+              clockTolerance,
+            )
+      issuers.push({ key, config, keys, fetching, introspection, clockTolerance })
     } catch (error) {
       if (!(error instanceof IssuerFaults)) throw error
       faults.push(...error.faults)
@@ -48,8 +67,16 @@ export function makeIssuers(authentication: Config['authentication'], surroundin
   return issuers
 }
 
-function keySource(key: string, config: IssuerConfig, rules: VerifierRules, surroundings: IssuerSurroundings): KeySource {
+function keySource(
+  key: string,
+  config: IssuerConfig,
+  rules: VerifierRules,
+  surroundings: IssuerSurroundings,
+  fetching: Fetching,
+): KeySource {
   const { publicKeyFile, secretFile, algorithms } = config
+  // Introspection alone decides.
+  if (algorithms === undefined) return fixedKeys([])
   if (publicKeyFile !== undefined) {
     return fixedKeys([
       fromFile(key, 'publicKeyFile', publicKeyFile, (bytes) => keyFromPem(bytes.toString('utf8'), algorithms, rules)),
@@ -60,10 +87,22 @@ function keySource(key: string, config: IssuerConfig, rules: VerifierRules, surr
   }
   return remoteKeys({
     at: config.jwksUri === undefined ? { issuer: config.issuer } : { jwksUri: config.jwksUri },
+    fetching,
     read: (jwk) => keyFromJwk(jwk, algorithms, rules),
+    cacheFor: config.keyCache,
+    staleIfError: config.staleIfError,
     clock: surroundings.clock,
     onFailure: (message) => surroundings.onFetchFailure(key, message),
   })
+}
+
+/** The files by which an issuer is reached have to be there, too. */
+function reach(key: string, config: IssuerConfig): Fetching {
+  const home = config.jwksUri ?? (URL.canParse(config.issuer) ? config.issuer : (config.introspection?.url ?? config.issuer))
+  const { insecureHttp, bearerTokenFile } = config
+  if (bearerTokenFile !== undefined) fromFile(key, 'bearerTokenFile', bearerTokenFile, () => null)
+  const ca = config.ca === undefined ? undefined : fromFile(key, 'ca', config.ca, (bytes) => bytes.toString('utf8'))
+  return makeFetching(home, { insecureHttp, ca, bearerTokenFile })
 }
 
 function fromFile<T>(issuer: string, name: string, file: string, read: (bytes: Buffer) => T): T {

@@ -3,13 +3,14 @@ import { readFileSync } from 'node:fs'
 import { closest, distance } from 'fastest-levenshtein'
 import { complain, EXIT, print, UsageError, type Command } from './command.ts'
 import { doctor } from './doctor.ts'
+import { revoke } from './revoke.ts'
 import { serve } from './serve.ts'
 import { validate } from './validate.ts'
 
-const COMMANDS: Readonly<Record<string, Command>> = { serve, validate, doctor }
+const COMMANDS: Readonly<Record<string, Command>> = { serve, validate, doctor, revoke }
 
 /** Commands that are announced and not there yet. */
-const TO_COME = ['routes', 'explain', 'test', 'diff', 'health', 'threads', 'grants', 'revoke', 'store', 'user']
+const TO_COME = ['routes', 'explain', 'test', 'diff', 'health', 'threads', 'grants', 'store', 'user']
 
 /**
  * Runs the program.

@@ -47,6 +47,7 @@ Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 w
       {
         url: gateway.url,
         health: gateway.healthUrl,
+        ...(gateway.adminUrl === null ? {} : { admin: gateway.adminUrl }),
         mode: config.authentication.mode,
         unknownThread: config.ownership.unknownThread,
       },

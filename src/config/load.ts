@@ -37,20 +37,33 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv): Outcom
 /** Faults of header names; looked for in what was written, so that faults elsewhere don't hide them. */
 function headerFaults(document: SourceDocument, written: unknown): readonly Fault[] {
   const server = keysOf(valueAt(written, '/upstream/headers'))
+  const told = identityNames(written)
   const forward: unknown = valueAt(written, '/forwardHeaders')
   const twice = server.filter((name, at) => server.findIndex((other) => other.toLowerCase() === name.toLowerCase()) < at)
   return [
     ...twice.map((name) => faultAt(document, ['upstream', 'headers', name], 'is set twice', 'header names know no case')),
     ...server.flatMap((name) => {
-      const fault = settingFault(name)
+      const fault = settingFault(name) ?? (told.includes(name.toLowerCase()) ? 'is written by identity' : null)
       return fault === null ? [] : [faultAt(document, ['upstream', 'headers', name], fault, 'take it out')]
     }),
     ...(Array.isArray(forward) ? forward : []).flatMap((name: unknown, at) => {
       if (typeof name !== 'string') return []
-      const fault = forwardingFault(name, server)
+      const fault = forwardingFault(name, server) ?? (told.includes(name.toLowerCase()) ? 'is written by identity' : null)
       return fault === null ? [] : [faultAt(document, ['forwardHeaders', at], `${name} ${fault}`, 'take it out')]
     }),
   ]
+}
+
+/** The headers that tell an identity, in lower case. */
+function identityNames(written: unknown): readonly string[] {
+  const headers: unknown = valueAt(written, '/identity/headers')
+  const assertion: unknown = valueAt(written, '/identity/assertion')
+  const names = typeof headers === 'object' && headers !== null ? Object.values(headers) : []
+  if (typeof assertion === 'object' && assertion !== null) {
+    names.push('header' in assertion ? assertion.header : 'x-threadwarden-assertion')
+    if ('replaceAuthorization' in assertion && assertion.replaceAuthorization === true) names.push('authorization')
+  }
+  return names.filter((name): name is string => typeof name === 'string').map((name) => name.toLowerCase())
 }
 
 function keysOf(value: unknown): readonly string[] {
@@ -84,15 +97,24 @@ function resolvePaths(config: Config, folder: string): Config {
       ...issuer,
       ...(issuer.publicKeyFile === undefined ? {} : { publicKeyFile: path(issuer.publicKeyFile) }),
       ...(issuer.secretFile === undefined ? {} : { secretFile: path(issuer.secretFile) }),
+      ...(issuer.ca === undefined ? {} : { ca: path(issuer.ca) }),
+      ...(issuer.bearerTokenFile === undefined ? {} : { bearerTokenFile: path(issuer.bearerTokenFile) }),
     },
   ])
   const { ca } = config.upstream
   const store = config.ownership.store.slice('sqlite:'.length)
+  const { admin } = config
+  const { assertion } = config.identity
+  const credentialFile = admin?.credentialFile
   return {
     ...config,
     upstream: { ...config.upstream, ...(ca === undefined ? {} : { ca: path(ca) }) },
     authentication: { ...config.authentication, issuers: Object.fromEntries(issuers) as Config['authentication']['issuers'] },
     ownership: { ...config.ownership, store: `sqlite:${path(store)}` },
+    ...(admin === undefined || credentialFile === undefined ? {} : { admin: { ...admin, credentialFile: path(credentialFile) } }),
+    ...(assertion === undefined
+      ? {}
+      : { identity: { ...config.identity, assertion: { ...assertion, keyFiles: assertion.keyFiles.map(path) } } }),
     ...(config.policy === undefined ? {} : { policy: path(config.policy) }),
   }
 }

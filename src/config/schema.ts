@@ -4,21 +4,14 @@
  * value only and is refused by name at any other.
  */
 import { z } from 'zod'
-import { isPointer } from '../core/pointer.ts'
-import { isFetchable } from '../core/addresses.ts'
 import { endsLikeRoute, TRANSPORTS } from '../core/transport.ts'
+import { identitySchema } from './identity-schema.ts'
+import { issuerSchema } from './issuer-schema.ts'
 import { bodySize, duration, size } from './quantities.ts'
-
-// prettier-ignore
-const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'HS256', 'HS384', 'HS512'] as const
 
 const port = z
   .union([z.int(), z.string().regex(/^\d+$/).transform(Number)], 'is not a port number | 0 to 65535')
   .refine((value) => value >= 0 && value <= 65_535, 'is not a port number | 0 to 65535')
-
-const pointer = z
-  .string()
-  .refine((text) => text !== '' && isPointer(text), 'is not a JSON pointer | write /sub or /realm_access/roles')
 
 const basePath = z
   .string()
@@ -35,73 +28,6 @@ const AUTHORITY_URL = /^https?:\/\/(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*)|\[[0-9A-Fa-f
 function notYet<T extends z.ZodType>(schema: T, name: string, inert: readonly unknown[]): T {
   return schema.refine((value) => inert.includes(value), `is not supported by this version yet | ${name}: ${inert.join(' or ')}`)
 }
-
-/** A key that is announced and not there yet. */
-function absent(hint: string): z.ZodOptional<z.ZodAny> {
-  return z
-    .any()
-    .refine((value) => value === undefined, `is not supported by this version yet | ${hint}`)
-    .optional()
-}
-
-/** A name that a claim is compared with: a blank or a star would look like "any", and stand for nothing. */
-const exactName = z
-  .string()
-  .min(1)
-  .refine((text) => text === text.trim() && text !== '*', 'is compared to the letter | write it out, without blanks around it')
-
-const issuer = z
-  .strictObject({
-    issuer: exactName.describe('The `iss` of its tokens; with discovery also where its metadata is.'),
-    audiences: z.array(exactName).min(1, 'must name at least one audience').describe('A token must be for one of these.'),
-    audienceClaim: pointer.default('/aud').describe('Where the audience is: /aud, Clerk /azp, Cognito /client_id.'),
-    algorithms: z
-      .array(z.enum(ALGORITHMS))
-      .min(1, 'must name at least one algorithm')
-      .describe('Signature algorithms that are accepted.'),
-    jwksUri: z.url().optional().describe('Where the keys are, instead of discovery.'),
-    publicKeyFile: z.string().min(1).optional().describe('A PEM file with one public key, instead of discovery.'),
-    secretFile: z.string().min(1).optional().describe('A file with the shared secret of HS256, HS384 or HS512.'),
-    introspection: absent('opaque tokens come later'),
-    claims: z
-      .strictObject({
-        id: pointer.default('/sub'),
-        name: pointer.default('/name'),
-        role: pointer.default('/role'),
-        permissions: pointer.default('/permissions'),
-      })
-      .prefault({})
-      .describe('JSON pointers to the user in the claims.'),
-  })
-  .superRefine((value, context) => {
-    const sources = [value.jwksUri, value.publicKeyFile, value.secretFile].filter((source) => source !== undefined)
-    if (sources.length > 1)
-      context.addIssue('names more than one source of keys | keep one of jwksUri, publicKeyFile, secretFile')
-    const secret = value.algorithms.filter((algorithm) => algorithm.startsWith('HS'))
-    // A shared secret and a public key are told apart by where they come from, never by what a token says (RFC 8725 §3.1).
-    if (value.secretFile === undefined && secret.length > 0) {
-      context.addIssue({
-        code: 'custom',
-        path: ['algorithms'],
-        message: `${secret.join(', ')} needs secretFile | public keys serve RS, PS, ES and EdDSA`,
-      })
-    }
-    if (value.secretFile !== undefined && secret.length !== value.algorithms.length) {
-      context.addIssue({ code: 'custom', path: ['algorithms'], message: 'secretFile serves HS256, HS384 and HS512 only' })
-    }
-    for (const [key, url] of [
-      ['issuer', sources.length === 0 ? value.issuer : undefined],
-      ['jwksUri', value.jwksUri],
-    ] as const) {
-      if (url !== undefined && !isFetchable(url)) {
-        context.addIssue({
-          code: 'custom',
-          path: [key],
-          message: 'keys are fetched by https only | http is for loopback addresses',
-        })
-      }
-    }
-  })
 
 /** The whole configuration. */
 export const configSchema = z
@@ -122,7 +48,23 @@ export const configSchema = z
       .strictObject({ host: z.string().min(1).default('0.0.0.0'), port: port.default(8081) })
       .prefault({})
       .describe('/livez /readyz /startupz /metrics'),
-    admin: absent('the operator API comes later'),
+    admin: z
+      .strictObject({
+        host: z.string().min(1).default('127.0.0.1'),
+        port: port.default(9090),
+        credential: z.string().min(32, 'is too short | 32 characters at least, made at random').optional(),
+        credentialFile: z
+          .string()
+          .min(1)
+          .optional()
+          .describe('A file with one or two credentials, a line each; read again with each request.'),
+      })
+      .refine(
+        (admin) => (admin.credential === undefined) !== (admin.credentialFile === undefined),
+        'needs credential or credentialFile | one of them: whoever has it may revoke',
+      )
+      .optional()
+      .describe('The operator API; off unless it is there.'),
     enforcement: notYet(z.enum(['enforce', 'observe']), 'enforcement', ['enforce']).default('enforce'),
     upstream: z.strictObject({
       url: z
@@ -173,7 +115,8 @@ export const configSchema = z
       .strictObject({
         mode: z.enum(['required', 'optional', 'off']).default('required'),
         clockTolerance: duration.prefault('30s'),
-        issuers: z.record(z.string().regex(/^[a-z0-9-]+$/, 'an issuer key is of a-z, 0-9 and -'), issuer).default({}),
+        tokenCache: z.int().min(0).default(10_000).describe('How many verified tokens are remembered; 0: none.'),
+        issuers: z.record(z.string().regex(/^[a-z0-9-]+$/, 'an issuer key is of a-z, 0-9 and -'), issuerSchema).default({}),
       })
       .superRefine((value, context) => {
         const issuers = Object.values(value.issuers)
@@ -182,6 +125,13 @@ export const configSchema = z
             code: 'custom',
             path: ['issuers'],
             message: 'is required unless the mode is off | name the identity provider',
+          })
+        }
+        if (issuers.filter((one) => one.introspection !== undefined).length > 1) {
+          context.addIssue({
+            code: 'custom',
+            path: ['issuers'],
+            message: 'two entries have introspection | an opaque token does not say whose it is: one issuer at most',
           })
         }
         if (new Set(issuers.map((one) => one.issuer)).size < issuers.length) {
@@ -193,6 +143,7 @@ export const configSchema = z
         }
       })
       .prefault({}),
+    identity: identitySchema,
     ownership: z.strictObject({
       store: z
         .string()
@@ -209,7 +160,10 @@ export const configSchema = z
     }),
     streams: z
       .strictObject({
-        tokenExpiry: notYet(z.enum(['close', 'grace', 'ignore']), 'tokenExpiry', ['ignore']).default('ignore'),
+        tokenExpiry: z
+          .enum(['close', 'grace', 'ignore'])
+          .default('grace')
+          .describe('What becomes of a stream whose token expires: it ends at once, after the grace, or not.'),
         grace: duration.prefault('10m').describe('Has an effect with tokenExpiry: grace.'),
         keepAlive: duration.prefault('15s').describe('A comment after this much silence of the upstream; 0s: none.'),
       })
@@ -225,6 +179,10 @@ export const configSchema = z
       .prefault({}),
     policy: z.string().min(1).optional().describe('The policy file; by default the one that is shipped.'),
     log: z.strictObject({ level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info') }).prefault({}),
+  })
+  .refine(({ upstream, identity }) => upstream.transport !== 'auto' || identity.assertion?.replaceAuthorization !== true, {
+    path: ['upstream', 'transport'],
+    message: "is auto, and the gateway's own questions carry no assertion | name multi-route or single-route",
   })
   .meta({ title: 'Threadwarden configuration' })
 

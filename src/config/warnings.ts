@@ -35,6 +35,16 @@ export function warningsOf(document: SourceDocument, config: Config, referenced:
       warn(['upstream', 'headers', name], 'looks like a secret in plain', 'write "${file:/run/secrets/…}" or "${env:…}"')
     }
   }
+  const { admin } = config
+  if (admin?.credential !== undefined && !referenced.has('admin.credential')) {
+    warn(['admin', 'credential'], 'is a secret in plain', 'write "${file:/run/secrets/…}" or "${env:…}"')
+  }
+  if (admin !== undefined && !isLoopbackHost(admin.host)) {
+    warn(
+      ['admin', 'host'],
+      'can be reached from other machines, and speaks plain HTTP: whoever listens on the way has the credential',
+    )
+  }
   for (const [at, name] of config.forwardHeaders.entries()) {
     if (passesAnyway(name)) warn(['forwardHeaders', at], `${name} passes without being named`)
     else if (/^x-/i.test(name)) {
@@ -52,8 +62,15 @@ export function warningsOf(document: SourceDocument, config: Config, referenced:
     warn(['authentication', 'mode'], 'off: nobody is asked who they are, all callers are one user')
   }
   for (const [key, issuer] of Object.entries(config.authentication.issuers)) {
+    const at = ['authentication', 'issuers', key]
+    if (issuer.insecureHttp) {
+      warn([...at, 'insecureHttp'], 'whoever is on the way between here and the issuer can make tokens of anybody')
+    }
+    if (issuer.introspection !== undefined && !referenced.has([...at, 'introspection', 'clientSecret'].join('.'))) {
+      warn([...at, 'introspection', 'clientSecret'], 'is a secret in plain', 'write "${file:/run/secrets/…}" or "${env:…}"')
+    }
     const { id } = issuer.claims
-    const path = ['authentication', 'issuers', key, 'claims', 'id']
+    const path = [...at, 'claims', 'id']
     if (SHARED_CLAIMS.has(id) || id === issuer.audienceClaim) {
       warn(path, `${id} is the same for everybody who comes through one application: they would all be one user`, 'write /sub')
     } else if (PASSED_ON_CLAIMS.has(id)) {

@@ -5,9 +5,14 @@ export function isLoopbackHost(hostname: string): boolean {
   return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)
 }
 
-/** True for https, and for http to a loopback address. */
-export function isFetchable(text: string): boolean {
+/**
+ * True for https, and for http to a loopback address.
+ * @param insecureHttp true where http is allowed to any address
+ */
+export function isFetchable(text: string, insecureHttp = false): boolean {
   if (!URL.canParse(text)) return false
   const url = new URL(text)
-  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHost(url.hostname))
+  // Nothing of it would be sent, and it would stand in the log.
+  if (url.username !== '' || url.password !== '') return false
+  return url.protocol === 'https:' || (url.protocol === 'http:' && (insecureHttp || isLoopbackHost(url.hostname)))
 }

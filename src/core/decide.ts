@@ -16,6 +16,8 @@ export type Who = 'anonymous' | 'signed-in' | 'operator'
 /** One line of the policy for one route. */
 export interface Grant {
   readonly who: readonly Who[]
+  /** Only users of these issuers; of all, if it is left out. */
+  readonly issuers?: readonly string[]
   /** On routes about a thread: which threads. */
   readonly threads: readonly Relation[]
   /** True where the grant holds only before an upstream that scopes users itself. */
@@ -160,6 +162,7 @@ function decideUnknown(
 }
 
 function speaksOf(grant: Grant, principal: Principal, operators: readonly OperatorSelector[]): boolean {
+  if (grant.issuers !== undefined && !(principal.kind === 'user' && grant.issuers.includes(principal.issuer))) return false
   return grant.who.some((who) => {
     switch (who) {
       case 'anonymous':

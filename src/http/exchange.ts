@@ -1,4 +1,5 @@
 /** One request on its way through the gateway, as far as it is known. */
+import type { Credential } from '../core/credential.ts'
 import type { Principal } from '../core/principal.ts'
 import type { HeaderLines } from '../core/headers.ts'
 import type { Reason, Refusal } from '../core/reasons.ts'
@@ -21,6 +22,8 @@ export interface Exchange {
   /** What the upstream was when the request was let in: it is written for that, whatever happens meanwhile. */
   upstream: RuntimeFacts | null
   principal: Principal | undefined
+  /** What the principal came with; null without one. */
+  credential: Credential | null
   route: RouteLabel
   threadId: string | undefined
   /** The place of this run in a row that is not settled yet. */

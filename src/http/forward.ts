@@ -12,6 +12,7 @@ import type { Metrics } from '../observe/metrics.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
 import type { Claims } from './claims.ts'
 import type { Exchange } from './exchange.ts'
+import type { Identity } from './identity.ts'
 import type { OpenStreams } from './open-streams.ts'
 import type { Payload } from './payload.ts'
 import type { TransportState } from './transport-probe.ts'
@@ -23,6 +24,7 @@ export interface ForwardParts {
   readonly upstream: Upstream
   readonly basePath: string
   readonly headerRules: UpstreamHeaderRules
+  readonly identity: Pick<Identity, 'headers'>
   readonly transport: Pick<TransportState, 'suspect'>
   readonly claims: Claims
   readonly streams: OpenStreams
@@ -65,7 +67,10 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     if (!isPermit(permit)) throw new Error('nothing is forwarded without a permit')
     if (exchange.upstream === null) throw new Error('nothing is forwarded to an upstream that nobody knows')
     const payload = options.payload ?? { kind: 'none' }
-    const own: Record<string, string> = { 'x-request-id': exchange.id }
+    const own: Record<string, string> = {
+      ...parts.identity.headers(permit.principal, permit.descriptor),
+      'x-request-id': exchange.id,
+    }
     if (payload.kind === 'json') own['content-type'] = 'application/json'
     if (payload.kind === 'stream') {
       own['content-type'] = payload.type
@@ -108,7 +113,8 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       response.flushHeaders()
       const encoding = String(answer.headers['content-encoding'] ?? 'identity').toLowerCase()
       const textual = String(answer.headers['content-type']).toLowerCase().startsWith('text/') && encoding === 'identity'
-      streams.pass(answer.body, response, textual)
+      const owner = { userId: exchange.principal?.id ?? 'anonymous', credential: exchange.credential }
+      streams.pass(answer.body, response, textual, owner)
     } else {
       answer.body.on('error', () => response.destroy())
       response.on('error', () => response.destroy())

@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticate } from '../auth/authenticate.ts'
 import { classify, type RouteDescriptor } from '../core/classify.ts'
 import { corsHeaders, isPreflight, preflightHeaders, type CorsRules } from '../core/cors.ts'
+import type { Credential } from '../core/credential.ts'
 import { decide, type Facts, type Permit, type Rules } from '../core/decide.ts'
 import { headerFault, headerLines, upstreamHeaders, type UpstreamHeaderRules } from '../core/headers.ts'
 import type { Principal } from '../core/principal.ts'
@@ -18,6 +19,7 @@ import { refusalAnswer, type Answer } from './answer.ts'
 import { threadKey } from './claims.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
+import type { Identity } from './identity.ts'
 import type { AskHistory } from './history.ts'
 import { readEnveloped, readPayload, type Payload, type PayloadParts } from './payload.ts'
 import type { Rewritten } from './rewriting.ts'
@@ -30,12 +32,15 @@ export interface GateParts extends PayloadParts {
   readonly publicPath: string
   readonly cors: CorsRules
   readonly authenticate: Authenticate
+  /** True for a credential that was revoked. */
+  readonly isRevoked: (userId: string, credential: Credential) => boolean
   readonly rules: Rules
   readonly facts: Pick<Facts, 'userScoped' | 'unknownThread'>
   readonly scope: string
   readonly store: OwnershipStore
   readonly transport: TransportState
   readonly headerRules: UpstreamHeaderRules
+  readonly identity: Identity
   readonly forwarder: Forwarder
   readonly list: ThreadList
   readonly askHistory: AskHistory
@@ -68,6 +73,9 @@ export interface Gate {
   proceed(arrived: Arrived, message: IncomingMessage, response: ServerResponse, exchange: Exchange): Promise<Answer | 'passed'>
 }
 
+/** Where the keys of assertions are published (design, invariant 1). */
+const KEY_SET = '/.well-known/jwks.json'
+
 const LARGE = ROUTES.filter((route) => route.largeBody)
 
 /** Makes the gate. */
@@ -92,12 +100,22 @@ export function makeGate(parts: GateParts): Gate {
       exchange.reason = 'permitted'
       return { status: 204, headers, body: '' }
     }
-    const principal = await parts.authenticate(lines.get('authorization')?.[0]).catch((error: unknown): Refusal => {
+    // Public by its nature, and asked for by those who have no token of a user's.
+    if (rawTarget === KEY_SET && method === 'GET' && parts.identity.keySet !== null) {
+      exchange.reason = 'permitted'
+      const headers = { 'content-type': 'application/jwk-set+json', 'cache-control': 'public, max-age=300' }
+      return { status: 200, headers, body: parts.identity.keySet }
+    }
+    const authenticated = await parts.authenticate(lines.get('authorization')?.[0]).catch((error: unknown): Refusal => {
       parts.onFault(error, exchange.id)
       return refuse('identity-failed')
     })
-    if (isRefusal(principal)) return refused(principal, exchange)
+    if (authenticated.outcome === 'refused') return refused(authenticated, exchange)
+    const { principal, credential } = authenticated
     exchange.principal = principal
+    exchange.credential = credential
+    const late = outdated(parts, exchange)
+    if (late !== null) return refused(late, exchange)
     if (parts.isShuttingDown()) return refused(refuse('shutting-down'), exchange)
     const upstream = parts.transport.current()
     if (upstream === null) return refused(refuse('upstream-transport-pending'), exchange)
@@ -224,6 +242,7 @@ export function makeGate(parts: GateParts): Gate {
         client: 'multi-route',
         upstream: null,
         principal: undefined,
+        credential: null,
         route: 'none',
         threadId: undefined,
         registration: null,
@@ -256,7 +275,10 @@ async function permitFor(
         const history = await parts.askHistory(
           upstreamOf(exchange),
           threadId,
-          upstreamHeaders(exchange.lines, parts.headerRules, { 'x-request-id': exchange.id }),
+          upstreamHeaders(exchange.lines, parts.headerRules, {
+            ...parts.identity.headers(principal, descriptor),
+            'x-request-id': exchange.id,
+          }),
           signal,
         )
         if (isRefusal(history)) {
@@ -270,6 +292,9 @@ async function permitFor(
       facts = { ...facts, record: await parts.store.owner({ scope: parts.scope, threadId }) }
       continue
     }
+    // Body and history took their time, and nothing is begun for a credential that ended or was revoked meanwhile.
+    const late = outdated(parts, exchange)
+    if (late !== null) return late
     const key = decision.claim ? threadKey(decision, parts.scope) : null
     if (key === null) return decision
     const claim = await parts.store.claim(key, decision.owner, descriptor.ids.agentId ?? '', parts.clock())
@@ -283,6 +308,13 @@ async function permitFor(
     facts = { ...facts, record: claim.record }
   }
   throw new Error('a decision that comes to no end')
+}
+
+/** What is wrong with a credential by now, though it was good at the head of the request. */
+function outdated({ clock, isRevoked }: GateParts, { principal, credential }: Exchange): Refusal | null {
+  if (principal === undefined || credential === null) return null
+  if (isRevoked(principal.id, credential)) return refuse('token-revoked')
+  return credential.expiresAt !== undefined && credential.expiresAt <= clock() ? refuse('token-expired') : null
 }
 
 /** What the upstream was when the request was let in. */

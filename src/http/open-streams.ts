@@ -4,8 +4,16 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
+import type { Credential } from '../core/credential.ts'
 import { eventBoundary } from '../core/event-boundary.ts'
 import type { Metrics } from '../observe/metrics.ts'
+
+/** Whose a stream is, and how long their credential is good. */
+export interface StreamOwner {
+  /** The user id, or `anonymous`. */
+  readonly userId: string
+  readonly credential: Credential | null
+}
 
 /** The streams that are open now. */
 export interface OpenStreams {
@@ -15,38 +23,86 @@ export interface OpenStreams {
    * @param response the caller's
    * @param textual false for binary streams, into which nothing is ever put
    */
-  pass(body: Readable, response: ServerResponse, textual: boolean): void
+  pass(body: Readable, response: ServerResponse, textual: boolean, owner: StreamOwner): void
   count(): number
   /** Ends all of them, each with a RUN_ERROR event. */
   endAll(message: string, code: string): void
+  /** Ends those whose credential was revoked. */
+  endRevoked(): void
+}
+
+/** Rules of streams. */
+export interface StreamRules {
+  /** Milliseconds of silence before a comment is sent; 0 for none. */
+  readonly keepAlive: number
+  /** What becomes of a stream whose credential ends. */
+  readonly tokenExpiry: 'close' | 'grace' | 'ignore'
+  /** Milliseconds that a stream may go on with `grace`. */
+  readonly grace: number
 }
 
 /** A comment: clients skip it, proxies on the way see that the connection lives. */
 const KEEP_ALIVE = ': keep-alive\n\n'
+/** Time for the last event of a stream to reach a caller. */
+const LAST_WORDS_MS = 1000
+const REVOKED = ['Your access was revoked: sign in again.', 'credential-invalid'] as const
+/** Node's timers hold 31 bits: a longer delay would fire at once. */
+const MAX_DELAY = 2 ** 31 - 1
 
 /**
  * Makes the register of open streams.
- * @param keepAlive milliseconds of silence before a comment is sent; 0 for none
+ * @param clock milliseconds since the epoch
+ * @param isRevoked asked of each stream when it opens: its request may be older than the revocation
  */
-export function makeOpenStreams(keepAlive: number, metrics: Metrics): OpenStreams {
-  const ends = new Set<(message: string, code: string) => void>()
+export function makeOpenStreams(
+  rules: StreamRules,
+  clock: () => number,
+  metrics: Metrics,
+  isRevoked: (owner: StreamOwner) => boolean = () => false,
+): OpenStreams {
+  type End = (message: string, code: string) => void
+  const open = new Map<End, StreamOwner>()
 
-  const pass = (body: Readable, response: ServerResponse, textual: boolean): void => {
+  /** When a stream ends by rule: null for never. */
+  const deadline = ({ credential }: StreamOwner): number | null => {
+    const expiresAt = credential?.expiresAt
+    if (expiresAt === undefined || rules.tokenExpiry === 'ignore') return null
+    return rules.tokenExpiry === 'close' ? expiresAt : expiresAt + rules.grace
+  }
+
+  /** Calls at a time, however far away that is; gives what takes it back. */
+  const at = (time: number | null, act: () => void): (() => void) => {
+    let timer: NodeJS.Timeout | undefined
+    const wait = (): void => {
+      if (time === null) return
+      const left = time - clock()
+      timer = left <= 0 ? undefined : setTimeout(wait, Math.min(left, MAX_DELAY))
+      if (left <= 0) act()
+    }
+    wait()
+    return () => clearTimeout(timer)
+  }
+
+  const pass: OpenStreams['pass'] = (body, response, textual, owner) => {
     const boundary = eventBoundary()
     metrics.streamOpened()
     const keep = (): void => {
       if (boundary.between() && !response.writableEnded) response.write(KEEP_ALIVE)
     }
-    const timer = textual && keepAlive > 0 ? setInterval(keep, keepAlive) : undefined
-    const end = (message: string, code: string): void => {
+    const timer = textual && rules.keepAlive > 0 ? setInterval(keep, rules.keepAlive) : undefined
+    let cut: NodeJS.Timeout | undefined
+    const end: End = (message, code) => {
       clearInterval(timer)
       if (response.writableEnded) return
       if (textual)
         response.write(`${boundary.between() ? '' : '\n\n'}data: ${JSON.stringify({ type: 'RUN_ERROR', message, code })}\n\n`)
       response.end()
       body.destroy()
+      // A caller who does not read would otherwise keep what is under way as long as they like.
+      cut = setTimeout(() => response.destroy(), LAST_WORDS_MS)
     }
-    ends.add(end)
+    open.set(end, owner)
+    let expiry = (): void => {}
     body.on('data', (chunk: Buffer) => {
       boundary.see(chunk)
       timer?.refresh()
@@ -64,19 +120,26 @@ export function makeOpenStreams(keepAlive: number, metrics: Metrics): OpenStream
     body.on('error', () => response.destroy())
     const closed = (): void => {
       clearInterval(timer)
-      ends.delete(end)
+      clearTimeout(cut)
+      expiry()
+      open.delete(end)
       body.destroy()
       metrics.streamClosed()
     }
     if (response.destroyed) closed()
     else response.once('close', closed)
+    if (isRevoked(owner)) end(...REVOKED)
+    else expiry = at(deadline(owner), () => end('Your sign-in has expired: sign in again.', 'credential-expired'))
   }
 
   return {
     pass,
-    count: () => ends.size,
+    count: () => open.size,
     endAll: (message, code) => {
-      for (const end of [...ends]) end(message, code)
+      for (const end of [...open.keys()]) end(message, code)
+    },
+    endRevoked: () => {
+      for (const [end, owner] of [...open]) if (isRevoked(owner)) end(...REVOKED)
     },
   }
 }

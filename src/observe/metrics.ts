@@ -15,6 +15,8 @@ export interface Metrics {
   streamClosed(): void
   dropped(kind: 'body-key' | 'query-name', count: number): void
   keyFetchFailed(issuer: string): void
+  /** Whether an issuer fails while its last good keys are used. */
+  keysStale(issuer: string, stale: boolean): void
   /** The text of /metrics and its content type. */
   expose(): Promise<{ readonly type: string; readonly text: string }>
 }
@@ -55,6 +57,12 @@ export function makeMetrics(): Metrics {
     labelNames: ['issuer'],
     registers,
   })
+  const stale = new Gauge({
+    name: 'threadwarden_issuer_keys_stale',
+    help: '1 while the issuer fails and its last good keys are used.',
+    labelNames: ['issuer'],
+    registers,
+  })
   return {
     decided: (route, reason) => decisions.inc({ route, reason }),
     upstreamFailed: (reason) => upstream.inc({ reason }),
@@ -63,6 +71,7 @@ export function makeMetrics(): Metrics {
     streamClosed: () => streams.dec(),
     dropped: (kind, count) => dropped.inc({ kind }, count),
     keyFetchFailed: (issuer) => keyFetches.inc({ issuer }),
+    keysStale: (issuer, isStale) => stale.set({ issuer }, isStale ? 1 : 0),
     expose: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   }
 }

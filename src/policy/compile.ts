@@ -36,6 +36,7 @@ export function loadPolicy(file: string, issuers: readonly string[]): Outcome<Lo
   if (!parsed.ok) return parsed
   const faults = [
     ...ruleFaults(read.value, parsed.value),
+    ...issuerFaults(read.value, parsed.value, issuers),
     ...operatorFaults(read.value, parsed.value, issuers),
     ...propFaults(read.value, parsed.value),
   ]
@@ -67,7 +68,12 @@ function routeRules(file: PolicyFile, id: RouteId): RouteRules {
   const rules = file.rules.filter((rule) => rule.routes.includes(id))
   const grants = rules
     .filter((rule) => rule.allow.length > 0)
-    .map((rule): Grant => ({ who: rule.allow, threads: rule.threads ?? [], onlyUserScoped: rule.only === 'user-scoped' }))
+    .map((rule): Grant => ({
+      who: rule.allow,
+      ...(rule.issuers === undefined ? {} : { issuers: rule.issuers }),
+      threads: rule.threads ?? [],
+      onlyUserScoped: rule.only === 'user-scoped',
+    }))
   return { grants, hide: rules.some((rule) => rule.refusal === 404) }
 }
 
@@ -100,6 +106,20 @@ function ruleFaults(document: SourceDocument, file: PolicyFile): readonly Fault[
       fault('threads', 'foreign threads can be opened to operators alone', 'give operators a rule of their own')
     }
     return faults
+  })
+}
+
+function issuerFaults(document: SourceDocument, file: PolicyFile, issuers: readonly string[]): readonly Fault[] {
+  return file.rules.flatMap((rule, at) => {
+    const named = rule.issuers ?? []
+    const path = ['rules', at, 'issuers']
+    const unknown = named.filter((issuer) => !issuers.includes(issuer))
+    return [
+      ...unknown.map((issuer) => faultAt(document, path, `no issuer is called ${issuer}`, `configured: ${issuers.join(', ')}`)),
+      ...(named.length > 0 && rule.allow.includes('anonymous')
+        ? [faultAt(document, path, 'anonymous callers come from no issuer', 'give them a rule of their own')]
+        : []),
+    ]
   })
 }
 

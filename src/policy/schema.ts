@@ -7,6 +7,11 @@ const rule = z.strictObject({
   allow: z
     .array(z.enum(['anonymous', 'signed-in', 'operator'], 'is nobody a rule can allow | write anonymous, signed-in or operator'))
     .describe('Who may; an empty list is nobody.'),
+  issuers: z
+    .array(z.string().min(1))
+    .min(1, 'must name an issuer')
+    .optional()
+    .describe('Only users of these issuers, by key of authentication.issuers; by default those of all.'),
   threads: z
     .array(z.enum(['own', 'unknown', 'foreign'], 'is no relation to a thread | write own, unknown or foreign'))
     .min(1, 'must name a relation')

@@ -1,7 +1,8 @@
 /**
- * The ownership port: what the gateway asks of a store. A store that fails throws StoreUnavailable, and the answer to
- * the caller is 503, never yes.
+ * The ports of the store: what the gateway asks of it about owners and about revocations. A store that fails throws
+ * StoreUnavailable, and the answer to the caller is 503, never yes.
  */
+import type { Credential, Revocation } from '../core/credential.ts'
 import type { OwnerRecord } from '../core/decide.ts'
 
 /** Which thread: ids compare byte for byte. */
@@ -53,6 +54,33 @@ export interface OwnershipStore {
   /** A secret that all processes on this store share, made at first use: 32 bytes. */
   secret(): Promise<Uint8Array>
   close(): Promise<void>
+}
+
+/** What a revocation is about. */
+export type Revoked = { readonly tokenId: string } | { readonly userId: string }
+
+/** What was revoked. Every method is one atomic step, over all processes that share the store. */
+export interface RevocationStore {
+  /** Adds a revocation. There is one of a token, and one of a user: the wider one, if there are two. */
+  revoke(revocation: Revocation): Promise<void>
+  /** Takes one back. True if there was one. */
+  lift(what: Revoked): Promise<boolean>
+  /** All of them. */
+  revocations(): Promise<readonly Revocation[]>
+  /** Another number after every `revoke`, and every `lift` that took one back, of any process. It costs next to nothing. */
+  revocationsVersion(): Promise<number>
+}
+
+/** The revocations that are in force in this process. */
+export interface RevocationList {
+  /** As they were read last, in no order that means anything. */
+  current(): readonly Revocation[]
+  /** True if a credential was revoked: the same as in src/core/credential.ts, at a cost that doesn't grow with the list. */
+  isRevoked(userId: string, credential: Credential): boolean
+  /** Reads them anew, and rejects with StoreUnavailable if they can't be read; the last known stay in force then. */
+  reload(): Promise<void>
+  /** Reads nothing more by itself. */
+  stop(): void
 }
 
 /** The store did not answer: nothing is known, nothing is allowed. */

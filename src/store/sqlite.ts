@@ -1,38 +1,10 @@
-/** The ownership store on SQLite: one file, shared safely by several processes on one machine. */
+/** The store on SQLite, ownership and revocations: one file, shared safely by several processes on one machine. */
 import { randomBytes } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
-import { dirname } from 'node:path'
-import Database from 'better-sqlite3'
+import type { Revocation } from '../core/credential.ts'
 import type { OwnerRecord } from '../core/decide.ts'
-import { StoreUnavailable, type ClaimResult, type OwnershipStore, type RunOutcome, type ThreadKey } from './port.ts'
-
-/** The schema that this program reads and writes, as SQLite's user_version. */
-const SCHEMA_VERSION = 1
-
-// BINARY collation is SQLite's default and stands here as a promise: ids compare byte for byte.
-// `pending` counts the registered runs of a row that no run has confirmed yet (0 and provisional = 0 once it is settled);
-// `life` counts its revivals, so that a run from before a deletion settles nothing after it.
-const SCHEMA = `
-  CREATE TABLE threads (
-    scope TEXT NOT NULL COLLATE BINARY,
-    thread_id TEXT NOT NULL COLLATE BINARY,
-    user_id TEXT NOT NULL COLLATE BINARY,
-    agent_id TEXT NOT NULL,
-    created_at INTEGER NOT NULL,
-    last_used_at INTEGER NOT NULL,
-    name TEXT,
-    deleted_at INTEGER,
-    provisional INTEGER NOT NULL DEFAULT 0 CHECK (provisional IN (0, 1)),
-    pending INTEGER NOT NULL DEFAULT 0,
-    life INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (scope, thread_id)
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX threads_by_user ON threads (user_id, scope);
-  CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT;
-`
-
-/** How long to wait for another process's write: it blocks this one, and then the answer is 503. */
-const BUSY_TIMEOUT_MS = 5000
+import type { ClaimResult, OwnershipStore, RevocationStore, Revoked, RunOutcome, ThreadKey } from './port.ts'
+import { openSqliteFile, type SqliteFile } from './sqlite-file.ts'
+import { revocationsIn } from './sqlite-revocations.ts'
 
 const MINUTE = 60_000
 
@@ -55,57 +27,13 @@ interface ClaimValues extends ThreadKey {
  * @param file the path of the database
  * @throws StoreUnavailable with the path and what to do, if it can't be opened or written
  */
-export function openSqliteStore(file: string): OwnershipStore {
-  let database: Database.Database | undefined
-  try {
-    mkdirSync(dirname(file), { recursive: true })
-    database = new Database(file, { timeout: BUSY_TIMEOUT_MS })
-    useWriteAheadLog(database)
-    // A claim that was answered must survive a loss of power.
-    database.pragma('synchronous = FULL')
-    migrate(database)
-    return new SqliteStore(database)
-  } catch (error) {
-    database?.close()
-    throw new StoreUnavailable(
-      `the ownership store ${file} cannot be opened for writing: ${message(error)}; check ownership.store and the permissions of its folder`,
-    )
-  }
+export function openSqliteStore(file: string): OwnershipStore & RevocationStore {
+  return new SqliteStore(openSqliteFile(file))
 }
 
-/** Another process may be making the same file: SQLite's own waiting does not cover this one step. */
-function useWriteAheadLog(database: Database.Database): void {
-  const until = Date.now() + BUSY_TIMEOUT_MS
-  for (;;) {
-    try {
-      database.pragma('journal_mode = WAL')
-      return
-    } catch (error) {
-      const busy = error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')
-      if (!busy || Date.now() >= until) throw error
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
-    }
-  }
-}
-
-function migrate(database: Database.Database): void {
-  database
-    .transaction(() => {
-      const version = database.pragma('user_version', { simple: true }) as number
-      if (version > SCHEMA_VERSION) throw new Error(`its schema ${version} is newer than this program knows (${SCHEMA_VERSION})`)
-      if (version === 0) {
-        database.exec(SCHEMA)
-        database.pragma(`user_version = ${SCHEMA_VERSION}`)
-      } else {
-        // Takes the write lock, so that a store that can't be written is found at start and not at the first claim.
-        database.pragma(`user_version = ${SCHEMA_VERSION}`)
-      }
-    })
-    .immediate()
-}
-
-class SqliteStore implements OwnershipStore {
-  readonly #database: Database.Database
+class SqliteStore implements OwnershipStore, RevocationStore {
+  readonly #file: SqliteFile
+  readonly #revocations: RevocationStore
   readonly #nearest
   readonly #owners
   readonly #row
@@ -120,8 +48,10 @@ class SqliteStore implements OwnershipStore {
   readonly #rename
   readonly #bury
 
-  constructor(database: Database.Database) {
-    this.#database = database
+  constructor(file: SqliteFile) {
+    this.#file = file
+    this.#revocations = revocationsIn(file)
+    const { database } = file
     const where = 'WHERE scope = :scope AND thread_id = :threadId'
     const mine = `${where} AND user_id = :userId`
     this.#nearest = database.prepare<[string, string], { thread_id: string; user_id: string; deleted_at: number | null }>(
@@ -153,7 +83,7 @@ class SqliteStore implements OwnershipStore {
   }
 
   owner({ scope, threadId }: ThreadKey): Promise<OwnerRecord> {
-    return this.#guard(() => {
+    return this.#file.guard(() => {
       // The row there, or the one after it: a row is found and read either way, and the time tells nothing.
       const row = this.#nearest.get(scope, threadId)
       const record = row === undefined ? null : recordOf(row)
@@ -162,7 +92,7 @@ class SqliteStore implements OwnershipStore {
   }
 
   owners(scope: string, threadIds: readonly string[]): Promise<ReadonlyMap<string, NonNullable<OwnerRecord>>> {
-    return this.#guard(() => {
+    return this.#file.guard(() => {
       const rows = this.#owners.all(scope, JSON.stringify(threadIds))
       return new Map(rows.map((row) => [row.thread_id, recordOf(row)]))
     })
@@ -170,7 +100,7 @@ class SqliteStore implements OwnershipStore {
 
   claim(key: ThreadKey, userId: string, agentId: string, now: number): Promise<ClaimResult> {
     const values = { ...key, userId, agentId, now }
-    return this.#guard(() => this.#claimOwn(values) ?? this.#claimLocked(values))
+    return this.#file.guard(() => this.#claimOwn(values) ?? this.#claimLocked(values))
   }
 
   /** The common case without the write lock: a row that is the user's and settled. Null for all others. */
@@ -184,7 +114,7 @@ class SqliteStore implements OwnershipStore {
   #claimLocked(values: ClaimValues): ClaimResult {
     const { scope, threadId, userId } = values
     const key = { scope, threadId }
-    return this.#locked((): ClaimResult => {
+    return this.#file.locked((): ClaimResult => {
       const row = this.#row.get(key)
       if (row === undefined) {
         this.#insert.run(values)
@@ -203,7 +133,7 @@ class SqliteStore implements OwnershipStore {
 
   settle(key: ThreadKey, userId: string, registration: number, outcome: RunOutcome): Promise<boolean> {
     const values = { ...key, userId, life: registration }
-    return this.#guardLocked(() => {
+    return this.#file.guardLocked(() => {
       if (outcome === 'stays') {
         this.#confirm.run(values)
         return false
@@ -217,55 +147,52 @@ class SqliteStore implements OwnershipStore {
   }
 
   rename(key: ThreadKey, userId: string, name: string | null): Promise<void> {
-    return this.#guard(() => void this.#rename.run({ ...key, userId, name }))
+    return this.#file.guard(() => void this.#rename.run({ ...key, userId, name }))
   }
 
   bury(key: ThreadKey, userId: string, now: number): Promise<void> {
-    return this.#guard(() => void this.#bury.run({ ...key, userId, now }))
+    return this.#file.guard(() => void this.#bury.run({ ...key, userId, now }))
   }
 
   isEmpty(): Promise<boolean> {
-    return this.#guard(() => this.#database.prepare('SELECT 1 FROM threads LIMIT 1').get() === undefined)
+    return this.#file.guard(() => this.#file.database.prepare('SELECT 1 FROM threads LIMIT 1').get() === undefined)
   }
 
   secret(): Promise<Uint8Array> {
-    return this.#guard(() => {
-      this.#database
+    return this.#file.guard(() => {
+      this.#file.database
         .prepare('INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING')
         .run('cursor', randomBytes(32))
-      const row = this.#database.prepare<[string], { value: Buffer }>('SELECT value FROM secrets WHERE name = ?').get('cursor')
+      const row = this.#file.database
+        .prepare<[string], { value: Buffer }>('SELECT value FROM secrets WHERE name = ?')
+        .get('cursor')
       if (row === undefined) throw new Error('the cursor secret vanished')
       return row.value
     })
   }
 
+  revoke(revocation: Revocation): Promise<void> {
+    return this.#revocations.revoke(revocation)
+  }
+
+  lift(what: Revoked): Promise<boolean> {
+    return this.#revocations.lift(what)
+  }
+
+  revocations(): Promise<readonly Revocation[]> {
+    return this.#revocations.revocations()
+  }
+
+  revocationsVersion(): Promise<number> {
+    return this.#revocations.revocationsVersion()
+  }
+
   close(): Promise<void> {
-    return this.#guard(() => void this.#database.close())
-  }
-
-  /** IMMEDIATE: the write lock comes first, so that reading and writing are one step over all processes. */
-  #locked<T>(step: () => T): T {
-    return this.#database.transaction(step).immediate()
-  }
-
-  #guardLocked<T>(step: () => T): Promise<T> {
-    return this.#guard(() => this.#locked(step))
-  }
-
-  #guard<T>(step: () => T): Promise<T> {
-    try {
-      return Promise.resolve(step())
-    } catch (error) {
-      return Promise.reject(new StoreUnavailable(`the ownership store failed: ${message(error)}`))
-    }
+    return this.#file.guard(() => void this.#file.database.close())
   }
 }
 
 /** What a row says of its thread: with `deleted_at` it is a tombstone, until a run of its owner is confirmed. */
 function recordOf(row: { readonly user_id: string; readonly deleted_at: number | null }): NonNullable<OwnerRecord> {
   return { owner: row.user_id, deleted: row.deleted_at !== null }
-}
-
-function message(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

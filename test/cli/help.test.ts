@@ -7,7 +7,15 @@ for (const form of [['--help'], ['-h'], ['help']]) {
   void test(`threadwarden ${form.join(' ')} lists the commands`, async (t) => {
     const { code, stdout, stderr } = await run(form)
     t.same({ code, stderr }, { code: 0, stderr: '' })
-    for (const word of ['Usage: threadwarden COMMAND', 'serve', 'validate', '--help', '--version', 'Exit codes: 0 fine'])
+    for (const word of [
+      'Usage: threadwarden COMMAND',
+      'serve',
+      'validate',
+      'revoke',
+      '--help',
+      '--version',
+      'Exit codes: 0 fine',
+    ])
       t.ok(stdout.includes(word), word)
   })
 }
@@ -15,6 +23,7 @@ for (const form of [['--help'], ['-h'], ['help']]) {
 for (const [command, options] of [
   ['serve', ['--config FILE', 'SIGTERM']],
   ['validate', ['--config FILE', '--strict', '--json']],
+  ['revoke', ['--config FILE', '--token-id ID', '--user USER', '--before TIME', '--lift', '--list', '--json']],
 ] as const) {
   void test(`threadwarden ${command} --help tells of its options and exit codes`, async (t) => {
     const [plain, beside] = await Promise.all([run([command, '--help']), run([command, '--bogus', '-h'])])

@@ -1,6 +1,6 @@
 /**
- * Every default, written out as the design lists them: what is left out of a file must mean the same tomorrow. Two differ
- * while their work is still to come: `streams.tokenExpiry` is `ignore` and `limits.newThreads` is `off`.
+ * Every default, written out as the design lists them: what is left out of a file must mean the same tomorrow. One differs
+ * while its work is still to come: `limits.newThreads` is `off`.
  */
 import { test } from 'tap'
 import { accepted } from './configuration.ts'
@@ -26,18 +26,24 @@ void test('what is left out has the documented value', (t) => {
     authentication: {
       mode: 'required',
       clockTolerance: 30_000,
+      tokenCache: 10_000,
       issuers: {
         corp: {
           issuer: 'https://login.example.com/',
           audiences: ['chat'],
           audienceClaim: '/aud',
           algorithms: ['RS256'],
+          insecureHttp: false,
+          keyCache: 600_000,
+          staleIfError: 86_400_000,
+          requiredClaims: {},
           claims: { id: '/sub', name: '/name', role: '/role', permissions: '/permissions' },
         },
       },
     },
+    identity: { headers: {} },
     ownership: { store: 'sqlite:/somewhere/ownership.db', unknownThread: 'claim', lists: 'upstream' },
-    streams: { tokenExpiry: 'ignore', grace: 600_000, keepAlive: 15_000 },
+    streams: { tokenExpiry: 'grace', grace: 600_000, keepAlive: 15_000 },
     limits: { body: 1_048_576, runBody: 67_108_864, bodiesInFlight: 536_870_912, headers: 16_384, newThreads: 'off' },
     log: { level: 'info' },
   })

@@ -81,3 +81,45 @@ void test('claims are found by JSON pointers', (t) => {
   t.same(accepted(corp({ claims })).config.authentication.issuers['corp']?.claims, claims)
   t.end()
 })
+
+void test('an exception to https is named, and draws a warning', (t) => {
+  const path = at('.insecureHttp')
+  for (const changes of [{ issuer: 'http://idp.cluster.local' }, { jwksUri: 'http://10.0.0.1/jwks' }]) {
+    const { warnings } = accepted(corp({ ...changes, insecureHttp: true }))
+    t.match(warnings, [{ path, message: /can make tokens of anybody/ }])
+  }
+  t.match(faultsIn(corp({ issuer: 'ftp://10.0.0.1', insecureHttp: true })), [{ path: at('.issuer') }])
+  t.end()
+})
+
+const INTROSPECTION = { url: 'https://login.example.com/introspect', clientId: 'gateway', clientSecret: '${env:SECRET}' }
+const SECRET = { environment: { SECRET: 'hush' } }
+
+void test('an issuer of opaque tokens needs no algorithms, and there is one at most', (t) => {
+  const opaque = { algorithms: undefined, introspection: INTROSPECTION }
+  const { config, warnings } = accepted(corp(opaque), SECRET)
+  t.match(config.authentication.issuers['corp'], { introspection: { clientAuthentication: 'basic', cacheFor: 30_000 } })
+  t.same(warnings, [])
+  t.ok(accepted(corp({ introspection: INTROSPECTION }), SECRET), 'or takes both')
+  t.match(faultsIn(corp({ algorithms: undefined })), [{ path: at('.algorithms'), message: 'must name at least one algorithm' }])
+  t.match(faultsIn(corp({ ...opaque, jwksUri: 'https://a.example/jwks' }), SECRET), [{ path: at('.algorithms') }])
+  t.match(faultsIn(corp({ introspection: { ...INTROSPECTION, url: 'http://login.example.com/i' } }), SECRET), [
+    { path: at('.introspection.url'), message: 'keys are fetched by https only' },
+  ])
+  const two = { a: { ...GOOD, introspection: INTROSPECTION }, b: { ...GOOD, issuer: 'https://b/', introspection: INTROSPECTION } }
+  t.match(faultsIn({ 'authentication.issuers': two }, SECRET), [
+    { path: 'authentication.issuers', message: /two entries have introspection/ },
+  ])
+  t.match(accepted(corp({ introspection: { ...INTROSPECTION, clientSecret: 'plain' } })).warnings, [
+    { path: at('.introspection.clientSecret'), message: 'is a secret in plain' },
+  ])
+  t.end()
+})
+
+void test('required claims are pointers with a value, several, or none', (t) => {
+  t.ok(accepted(corp({ requiredClaims: { '/hd': 'example.com', '/tid': ['a', 'b'], '/email_verified': true, '/azp': null } })))
+  for (const requiredClaims of [{ hd: 'example.com' }, { '/hd': [] }, { '/hd': {} }, ['/hd']]) {
+    t.not(faultsIn(corp({ requiredClaims })).length, 0, JSON.stringify(requiredClaims))
+  }
+  t.end()
+})

@@ -6,16 +6,10 @@ import { test } from 'tap'
 import { accepted, faultsIn } from './configuration.ts'
 
 const ANNOUNCED = [
-  ['admin', { host: '127.0.0.1', port: 9090 }],
-  ['admin', {}],
-  ['admin', null],
   ['enforcement', 'observe'],
-  ['streams.tokenExpiry', 'close'],
-  ['streams.tokenExpiry', 'grace'],
   ['ownership.lists', 'table'],
   ['ownership.lists', 'auto'],
   ['limits.newThreads', '60/m'],
-  ['authentication.issuers.corp.introspection', { url: 'https://login.example.com/introspect' }],
 ] as const
 
 for (const [path, value] of ANNOUNCED) {

@@ -58,7 +58,7 @@ void test('keys that cannot be fetched are a problem, with why and what to do', 
     t.match(of('issuers.keys'), { level: 'problem', message, remedy }, what)
   }
   const away = await examined(t, issuerAt('http://127.0.0.1:1'))
-  t.match(away.of('issuers.keys'), { level: 'problem', message: /cannot be fetched/, remedy: /NODE_EXTRA_CA_CERTS/ })
+  t.match(away.of('issuers.keys'), { level: 'problem', message: /cannot be fetched/, remedy: /private authority goes into/ })
   t.match(away.of('issuers.clock'), { level: 'unknown', message: /gives no answer \(ECONNREFUSED\)/ })
 })
 
@@ -129,4 +129,18 @@ void test('the clock of the upstream is compared, too', async (t) => {
   })
   server.answers.delete('/api/copilotkit/info')
   t.match((await examined(t, { 'upstream.url': server.url })).of('upstream.clock'), { level: 'ok' })
+})
+
+void test('an issuer that is asked about each token is asked about one', async (t) => {
+  const server = await startKeyServer(t)
+  const introspection = { url: `${server.url}/introspect`, clientId: 'gateway', clientSecret: 'a secret of the test' }
+  const opaque = { 'authentication.issuers': { corp: { issuer: 'corp', audiences: ['chat'], introspection } } }
+  server.answers.set('/introspect', { body: { active: false } })
+  const good = await examined(t, opaque)
+  t.match(good.of('issuers.keys'), { level: 'ok', message: 'corp is asked about each token, and answers' })
+  t.match(good.of('issuers.clock'), { level: 'unknown' })
+  server.answers.set('/introspect', { status: 401 })
+  const bad = await examined(t, opaque)
+  t.match(bad.of('issuers.keys'), { level: 'problem', message: /cannot be asked about tokens: .* answered 401/ })
+  t.notMatch(JSON.stringify([...good.all, ...bad.all]), 'a secret of the test')
 })

@@ -91,6 +91,7 @@ const METRICS: Metrics = {
   streamClosed: () => {},
   dropped: () => {},
   keyFetchFailed: () => {},
+  keysStale: () => {},
   expose: () => Promise.reject(new Error('nobody asks')),
 }
 
@@ -122,6 +123,7 @@ export function makeGateUnderTest(
     upstream,
     basePath,
     headerRules,
+    identity: { headers: () => ({}) },
     transport,
     claims: { settle: async () => {} },
     streams: {} as OpenStreams,
@@ -143,7 +145,8 @@ export function makeGateUnderTest(
   const gate = makeGate({
     publicPath,
     cors: { origins: [LISTED_ORIGIN], credentials: false },
-    authenticate: async () => ALICE,
+    authenticate: async () => ({ outcome: 'authenticated', principal: ALICE, credential: null }),
+    isRevoked: () => false,
     rules: RULES,
     bodies: { forwardedProps: new Set(['tenant']), state: 'pass', tools: 'all' },
     facts,
@@ -153,6 +156,7 @@ export function makeGateUnderTest(
     store,
     transport,
     headerRules,
+    identity: { headers: () => ({}), keySet: null },
     forwarder,
     list: makeThreadList({ store, scope: '', rules: RULES, facts, forwarder, seal: makeCursorSeal(new Uint8Array(32)) }),
     askHistory: async () => 'none',

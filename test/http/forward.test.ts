@@ -33,6 +33,7 @@ function forwarding() {
   const forwarder = makeForwarder({
     upstream,
     basePath: '/base',
+    identity: { headers: () => ({}) },
     headerRules: { server: {}, forward: [], forwardAuthorization: true },
     transport: { suspect: () => {} },
     claims: { settle: async () => {} } satisfies Claims,
@@ -150,6 +151,7 @@ void test('only an answer that the other transport would give makes the gateway 
         upstream: upstream as unknown as Upstream,
         basePath: '/base',
         headerRules: { server: {}, forward: [], forwardAuthorization: true },
+        identity: { headers: () => ({}) },
         transport: { suspect: () => (suspected += 1) },
         claims: { settle: async () => {} },
         streams: {} as OpenStreams,

@@ -48,7 +48,8 @@ function parts(told: Told, more: Partial<GateParts> & { readonly storing?: Parti
   return {
     publicPath: '/api',
     cors: { origins: [], credentials: false },
-    authenticate: async () => ALICE,
+    authenticate: async () => ({ outcome: 'authenticated', principal: ALICE, credential: null }),
+    isRevoked: () => false,
     rules,
     bodies,
     facts: { userScoped: false, unknownThread: 'claim' },
@@ -57,6 +58,7 @@ function parts(told: Told, more: Partial<GateParts> & { readonly storing?: Parti
     budget: makeBudget(10_000),
     store,
     transport: { current: () => assumedFacts('multi-route'), suspect: () => {} },
+    identity: { headers: () => ({}), keySet: null },
     headerRules: { server: {}, forward: [], forwardAuthorization: true },
     forwarder,
     list: async () => ({ outcome: 'rewritten', body: '' }),

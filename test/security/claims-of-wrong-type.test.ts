@@ -7,6 +7,7 @@
  * text) is the same mistake with another claim.
  */
 import { test } from 'tap'
+import type { Authenticated } from '../../src/auth/authenticate.ts'
 import type { User } from '../../src/core/principal.ts'
 import { heard, rsaGate, rsaToken } from '../support/gates.ts'
 import { guarded } from '../support/guarded.ts'
@@ -17,7 +18,7 @@ import { claims, PAIRS, pemOf, type Part } from '../support/signing.ts'
 const CORP = { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } }
 
 const userOf = async (authenticate: ReturnType<typeof rsaGate>, changes: Part): Promise<User> =>
-  (await authenticate(`Bearer ${rsaToken(claims(changes))}`)) as User
+  ((await authenticate(`Bearer ${rsaToken(claims(changes))}`)) as Authenticated).principal as User
 
 /** Claims that make an operator, the honest way. */
 const OPERATORS: readonly Part[] = [

@@ -143,11 +143,11 @@ void test('a token of a client, not of a person, is told', async (t) => {
   const clients: string[] = []
   const authenticate = rsaGate(t, {}, { clients })
   const token = (more: Record<string, unknown>) => `Bearer ${rsaToken(claims(more))}`
-  t.match(await authenticate(token({})), { kind: 'user' })
-  t.match(await authenticate(token({ client_id: 'web' })), { kind: 'user' })
-  t.match(await authenticate(token({ client_id: ['alice'] })), { kind: 'user' })
+  t.match(await authenticate(token({})), { principal: { kind: 'user' } })
+  t.match(await authenticate(token({ client_id: 'web' })), { principal: { kind: 'user' } })
+  t.match(await authenticate(token({ client_id: ['alice'] })), { principal: { kind: 'user' } })
   t.same(clients, [])
-  t.match(await authenticate(token({ client_id: 'alice' })), { kind: 'user', id: 'corp:alice' })
+  t.match(await authenticate(token({ client_id: 'alice' })), { principal: { kind: 'user', id: 'corp:alice' } })
   t.same(clients, ['corp:alice'])
   await authenticate(`${token({ client_id: 'alice' }).slice(0, -4)}AAAA`)
   t.equal(clients.length, 1, 'nothing is told of a token that is not good')

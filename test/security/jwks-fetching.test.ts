@@ -130,7 +130,7 @@ const USELESS: readonly (readonly [name: string, path: string, answer: (server: 
   ['nothing', '/jwks', () => ({ body: '' }), /./],
   ['half of it', '/jwks', () => ({ body: JSON.stringify({ keys: [KEY] }).slice(0, -1) }), /./],
   ['a bomb', '/jwks', () => ({ headers: { 'content-encoding': 'gzip' }, body: BOMB }), /./],
-  ['a list of keys', '/jwks', () => ({ body: [KEY] }), /is no key set/],
+  ['a list of keys', '/jwks', () => ({ body: [KEY] }), /is no JSON object/],
   ['a key alone', '/jwks', () => ({ body: KEY }), /is no key set/],
   ['no object', '/jwks', () => ({ body: 'null' }), /is no JSON object/],
   ['no key set', '/jwks', () => ({ body: { keys: {} } }), /is no key set/],

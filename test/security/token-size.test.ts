@@ -85,7 +85,7 @@ void test('nothing of an oversized token is decoded or parsed', async (t) => {
   const told = await authenticate(`Bearer ${long}`)
   t.same(work, [])
   t.match(told, { reason: 'token-too-long' })
-  t.match(await authenticate(`Bearer ${short}`), { id: 'corp:alice' })
+  t.match(await authenticate(`Bearer ${short}`), { principal: { id: 'corp:alice' } })
   t.ok(work.includes('parsed') && work.includes('decoded'), 'a good one is')
 })
 

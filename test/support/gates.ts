@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { makeAuthenticate, type Authenticate } from '../../src/auth/authenticate.ts'
-import { makeIssuers } from '../../src/auth/issuer.ts'
+import { makeIssuers, type Issuer } from '../../src/auth/issuer.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import { makeFolder } from './gateway.ts'
 import { PAIRS, pemOf, token, type Part } from './signing.ts'
@@ -16,10 +16,16 @@ export interface GateOptions {
   readonly clockTolerance?: string
   /** Milliseconds since the epoch, for the pauses between fetches. */
   readonly clock?: () => number
+  /** How many verified tokens are remembered; none, unless a test is about that. */
+  readonly tokenCache?: number
+  /** Milliseconds since the epoch, for tokens. */
+  readonly now?: () => number
   /** Gets the message of every fetch that failed. */
   readonly failures?: string[]
   /** Takes the user ids of clients that came with a token of their own. */
   readonly clients?: string[]
+  /** Takes the issuers, for a test that renews their keys as the gateway does every second. */
+  readonly made?: Issuer[]
 }
 
 /** Issuers as they stand in a configuration; key files are given as `{ publicKey: pem }` or `{ secret: text }`. */
@@ -44,11 +50,16 @@ export function gate(t: Test, issuers: Readonly<Record<string, Part>>, options: 
     authentication: { mode, clockTolerance, issuers: issuersOf(t, issuers) },
     ownership: { unknownThread: 'deny' },
   })
-  return makeAuthenticate(
+  const made = makeIssuers(authentication, { clock, onFetchFailure: (_, message) => void failures.push(message) })
+  options.made?.push(...made)
+  return makeAuthenticate({
     mode,
-    makeIssuers(authentication, { clock, onFetchFailure: (_, message) => void failures.push(message) }),
-    (userId) => void clients.push(userId),
-  )
+    issuers: made,
+    tokenCache: options.tokenCache ?? 0,
+    // Pauses between fetches are of the test's time; tokens are of this one.
+    clock: options.now ?? Date.now,
+    onClientToken: (userId) => void clients.push(userId),
+  })
 }
 
 /** A gate for RS256 tokens of one issuer, with some of its configuration changed. */
@@ -64,5 +75,5 @@ export function rsaToken(claims: Part | string, header: Part = {}): string {
 /** What the caller hears: the user id, or the code of the refusal with its reason. */
 export async function heard(authenticate: Authenticate, bearer: string | undefined): Promise<string> {
   const answer = await authenticate(bearer === undefined ? undefined : `Bearer ${bearer}`)
-  return 'outcome' in answer ? `${answer.code}: ${answer.reason}` : answer.id
+  return answer.outcome === 'refused' ? `${answer.code}: ${answer.reason}` : answer.principal.id
 }

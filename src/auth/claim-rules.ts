@@ -1,0 +1,75 @@
+/** What verified claims are held against besides their signature: the same for signed and for opaque tokens. */
+import type { IssuerConfig } from '../config/schema.ts'
+import type { Credential } from '../core/credential.ts'
+import { valueAt } from '../core/pointer.ts'
+import { userFromClaims, type User } from '../core/principal.ts'
+import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
+import type { Claims } from './unverified.ts'
+
+/** The last time that a date can hold (ECMA-262 §21.4.1.1), in seconds: what lies beyond is no time. */
+const LAST_TIME = 8.64e12
+
+/** A user, and the credential that they came with. */
+export interface Verified {
+  readonly user: User
+  readonly credential: Credential
+  /** Its own end, in milliseconds since the epoch; infinite if it has none. */
+  readonly end: number
+  /** True if no person signed in: the subject is the client itself (RFC 9068 §2.2, RFC 6749 §4.4). */
+  readonly isClient: boolean
+}
+
+/**
+ * Holds claims against the rules of their issuer.
+ * @param key the issuer's key in the configuration
+ * @param now milliseconds since the epoch
+ * @param tolerance of clocks, in milliseconds
+ */
+export function userOf(key: string, config: IssuerConfig, claims: Claims, now: number, tolerance: number): Verified | Refusal {
+  if (!audienceFits(config, claims)) return refuse('audience-mismatch')
+  for (const [pointer, wanted] of Object.entries(config.requiredClaims)) {
+    if (!isAsWanted(valueAt(claims, pointer), wanted)) return refuse('claim-missing')
+  }
+  const issuedAt = timeIn(claims['iat'])
+  // It would never be too old, and never be issued before a revocation.
+  if (issuedAt !== undefined && issuedAt - now > tolerance) return refuse('token-not-yet-valid')
+  const { maxTokenAge } = config
+  if (maxTokenAge !== undefined) {
+    if (issuedAt === undefined) return refuse('claim-missing')
+    if (now - issuedAt > maxTokenAge + tolerance) return refuse('token-too-old')
+  }
+  const user = userFromClaims(key, claims, config.claims)
+  if (isRefusal(user)) return user
+  const ends = [timeIn(claims['exp']), ...(maxTokenAge === undefined || issuedAt === undefined ? [] : [issuedAt + maxTokenAge])]
+  const end = Math.min(Infinity, ...ends.filter((one) => one !== undefined))
+  const tokenId = claims['jti']
+  return {
+    user,
+    credential: {
+      tokenId: typeof tokenId === 'string' ? tokenId : undefined,
+      issuedAt,
+      expiresAt: end === Infinity ? undefined : end + tolerance,
+    },
+    end,
+    isClient: claims['client_id'] === user.subject,
+  }
+}
+
+/** A NumericDate (RFC 7519 §2) in milliseconds; undefined for what is none: `1e400` is read as infinity, and would be for ever. */
+export function timeIn(value: unknown): number | undefined {
+  return typeof value === 'number' && Math.abs(value) <= LAST_TIME ? value * 1000 : undefined
+}
+
+/** True if the audience claim names one of the issuer's audiences: a string, or a list of strings (RFC 7519 §4.1.3). */
+export function audienceFits(config: IssuerConfig, claims: Claims): boolean {
+  const audience = valueAt(claims, config.audienceClaim)
+  const named = Array.isArray(audience) ? audience : [audience]
+  return named.every((one) => typeof one === 'string') && named.some((one) => config.audiences.includes(one))
+}
+
+/** Null wants any value, a list one of its own; nothing wants what isn't there. */
+function isAsWanted(value: unknown, wanted: IssuerConfig['requiredClaims'][string]): boolean {
+  if (value === undefined || value === null) return false
+  if (wanted === null) return true
+  return Array.isArray(wanted) ? wanted.some((one) => one === value) : wanted === value
+}

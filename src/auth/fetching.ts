@@ -1,0 +1,110 @@
+/**
+ * Asks an issuer for a document or for its word on a token. Only configured addresses, and what the metadata of a configured
+ * issuer names, are ever asked; never one that a token names (RFC 8725 §3.10).
+ */
+import { readFileSync } from 'node:fs'
+import { Agent, request, type Dispatcher } from 'undici'
+import { isFetchable } from '../core/addresses.ts'
+
+/** Bounds on what an issuer may send, and on how long it may take. */
+const MAX_DOCUMENT_BYTES = 512 * 1024
+const MAX_ANSWER_BYTES = 32 * 1024
+const FETCH_TIMEOUT_MS = 5000
+
+/** How an issuer is reached. */
+export interface IssuerAccess {
+  /** True if plain http is allowed to other machines, too. */
+  readonly insecureHttp: boolean
+  /** PEM of a private certificate authority. */
+  readonly ca?: string | undefined
+  /** A file with a bearer token for the issuer's own address; read for each request, because such tokens are renewed. */
+  readonly bearerTokenFile?: string | undefined
+}
+
+/** A JSON object that was fetched. */
+export type Document = Readonly<Record<string, unknown>>
+
+/** Reaches one issuer. */
+export interface Fetching {
+  /** True for an address that may be asked. */
+  allowed(uri: string): boolean
+  /**
+   * Fetches a JSON object.
+   * @throws Error that says what is wrong, for the log
+   */
+  get(uri: string): Promise<Document>
+  /** The headers of an answer, whatever its status: its time is in them. */
+  headers(uri: string): Promise<Readonly<Record<string, string | string[] | undefined>>>
+  /** Posts a form and reads a JSON object. */
+  post(uri: string, form: URLSearchParams, headers: Readonly<Record<string, string>>): Promise<Document>
+}
+
+type Sent = Pick<Dispatcher.RequestOptions, 'method'> & { readonly body?: string; readonly headers: Record<string, string> }
+
+/**
+ * Makes it.
+ * @param home the configured address: the bearer token goes to its origin alone
+ */
+export function makeFetching(home: string, access: IssuerAccess): Fetching {
+  const dispatcher = access.ca === undefined ? undefined : new Agent({ connect: { ca: access.ca } })
+  const send = (uri: string, options: Sent) => {
+    const bearer = access.bearerTokenFile
+    const mine = bearer !== undefined && new URL(uri).origin === new URL(home).origin
+    const headers = {
+      accept: 'application/json',
+      ...(mine ? { authorization: `Bearer ${readFileSync(bearer, 'utf8').trim()}` } : {}),
+      ...options.headers,
+    }
+    // undici follows no redirect unless told to: a 3xx is a failure here.
+    return request(uri, {
+      ...options,
+      headers,
+      signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
+      ...(dispatcher === undefined ? {} : { dispatcher }),
+    })
+  }
+  const ask = async (uri: string, options: Sent): Promise<Document> => {
+    const answer = await send(uri, options)
+    if (answer.statusCode !== 200) {
+      await answer.body.dump()
+      throw new Error(`${uri} answered ${answer.statusCode}`)
+    }
+    // What is said of a token may be remembered, ten thousand times.
+    const most = options.method === 'POST' ? MAX_ANSWER_BYTES : MAX_DOCUMENT_BYTES
+    return readDocument(uri, answer.body as AsyncIterable<Buffer>, most)
+  }
+  return {
+    allowed: (uri) => isFetchable(uri, access.insecureHttp),
+    get: (uri) => ask(uri, { method: 'GET', headers: {} }),
+    headers: async (uri) => {
+      const answer = await send(uri, { method: 'GET', headers: {} })
+      await answer.body.dump()
+      return answer.headers
+    },
+    post: (uri, form, headers) =>
+      ask(uri, {
+        method: 'POST',
+        body: form.toString(),
+        headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+      }),
+  }
+}
+
+async function readDocument(uri: string, body: AsyncIterable<Buffer>, most: number): Promise<Document> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += chunk.length
+    if (bytes > most) throw new Error(`${uri} is larger than ${most} bytes`)
+    chunks.push(chunk)
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+  } catch {
+    // The error of the parser quotes the text, which may repeat a token or a secret.
+    value = null
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error(`${uri} is no JSON object`)
+  return value as Document
+}

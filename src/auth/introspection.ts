@@ -1,0 +1,89 @@
+/** Opaque tokens: the issuer is asked what one is worth (RFC 7662). Whatever it fails to say is never yes. */
+import type { IssuerConfig } from '../config/schema.ts'
+import { refuse, type Refusal } from '../core/reasons.ts'
+import { timeIn } from './claim-rules.ts'
+import type { Fetching } from './fetching.ts'
+import type { Claims } from './unverified.ts'
+
+/** Asks about tokens. */
+export interface Introspection {
+  /** @returns the claims of an active token; a refusal: 401, or 503 if the issuer did not say */
+  ask(token: string): Promise<{ readonly claims: Claims } | Refusal>
+  /** Milliseconds for which an answer may be taken as it was. */
+  readonly cacheFor: number
+}
+
+/** Questions that may be under way at once: opaque tokens are easily made up, and each is one. */
+const MAX_QUESTIONS = 64
+
+/**
+ * Makes it.
+ * @param clock milliseconds since the epoch
+ * @param onFailure told of every question that got no answer
+ * @param clockTolerance in milliseconds
+ */
+export function makeIntrospection(
+  config: IssuerConfig,
+  fetching: Fetching,
+  clock: () => number,
+  onFailure: (message: string) => void,
+  clockTolerance: number,
+): Introspection {
+  const { introspection } = config
+  if (introspection === undefined) throw new Error('an issuer without introspection')
+  const running = new Map<string, Promise<Claims | null>>()
+
+  const post = (token: string): Promise<Claims | null> => {
+    const { url, clientId, clientSecret, clientAuthentication } = introspection
+    const form = new URLSearchParams({ token, token_type_hint: 'access_token' })
+    const headers: Record<string, string> = {}
+    if (clientAuthentication === 'post') {
+      form.set('client_id', clientId)
+      form.set('client_secret', clientSecret)
+    } else {
+      // RFC 6749 §2.3.1: both are form-encoded before they are joined.
+      const pair = `${encoded(clientId)}:${encoded(clientSecret)}`
+      headers['authorization'] = `Basic ${Buffer.from(pair).toString('base64')}`
+    }
+    return fetching.post(url, form, headers).catch((error: unknown) => {
+      onFailure(error instanceof Error ? error.message : String(error))
+      return null
+    })
+  }
+
+  return {
+    cacheFor: introspection.cacheFor,
+    async ask(token) {
+      let question = running.get(token)
+      if (question === undefined) {
+        if (running.size >= MAX_QUESTIONS) return refuse('keys-unavailable')
+        question = post(token).finally(() => running.delete(token))
+        running.set(token, question)
+      }
+      const claims = await question
+      if (claims === null) return refuse('keys-unavailable')
+      // Whatever else it says, it has not said what the token is worth.
+      if (typeof claims['active'] !== 'boolean') {
+        onFailure(`${introspection.url} answered without "active"`)
+        return refuse('keys-unavailable')
+      }
+      return worth(config, claims, clock(), clockTolerance)
+    },
+  }
+}
+
+/** What an answer is worth: RFC 7662 §2.2, and what is said of the issuer and of the time has to be right. */
+function worth(config: IssuerConfig, claims: Claims, now: number, tolerance: number): { readonly claims: Claims } | Refusal {
+  if (claims['active'] !== true) return refuse('token-inactive')
+  if (claims['iss'] !== undefined && claims['iss'] !== config.issuer) return refuse('issuer-unknown')
+  const ends = timeIn(claims['exp'])
+  if (claims['exp'] !== undefined && ends === undefined) return refuse('claim-missing')
+  if (ends !== undefined && ends + tolerance <= now) return refuse('token-expired')
+  const begins = timeIn(claims['nbf'])
+  if (claims['nbf'] !== undefined && (begins === undefined || begins > now + tolerance)) return refuse('token-not-yet-valid')
+  return { claims }
+}
+
+function encoded(text: string): string {
+  return new URLSearchParams({ '': text }).toString().slice(1)
+}

@@ -1,0 +1,50 @@
+/** What a token says of itself before anything is verified: enough to find the issuer that can. */
+
+/** Claims or a header. */
+export type Claims = Readonly<Record<string, unknown>>
+
+/** A JWT, taken apart. */
+export interface Unverified {
+  readonly header: Claims
+  readonly claims: Claims
+}
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/**
+ * True for a token in the form of a JWT, signed or encrypted (RFC 7515 §3.1, RFC 7516 §3.1), or that begins as one: it is not
+ * shown to another issuer than its own. Any other is opaque.
+ */
+export function looksLikeJwt(token: string): boolean {
+  const parts = token.split('.').length
+  return parts === 3 || parts === 5 || token.startsWith('eyJ')
+}
+
+/**
+ * Takes a JWT apart. Only one spelling of each part counts (RFC 4648 §3.5), or one token would have many; and only UTF-8
+ * (RFC 7519 §7.2), or two names would be read as one, each unknown byte replaced by the same.
+ */
+export function readUnverified(token: string): Unverified | null {
+  const [head, body, signature, ...more] = token.split('.').map(canonicalBytes)
+  if (!head || !body || !signature || more.length > 0) return null
+  try {
+    const [header, claims] = [parsed(head), parsed(body)]
+    return isClaims(header) && isClaims(claims) ? { header, claims } : null
+  } catch {
+    return null
+  }
+}
+
+/** What a part says, or null if it could be written in another way. */
+function canonicalBytes(part: string): Buffer | null {
+  const bytes = Buffer.from(part, 'base64url')
+  return bytes.toString('base64url') === part ? bytes : null
+}
+
+function parsed(bytes: Buffer): unknown {
+  return JSON.parse(UTF8.decode(bytes))
+}
+
+function isClaims(value: unknown): value is Claims {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

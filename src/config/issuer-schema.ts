@@ -1,0 +1,102 @@
+/** One issuer of the configuration: whose tokens are taken, with which keys, and who stands in them. */
+import { z } from 'zod'
+import { isFetchable } from '../core/addresses.ts'
+import { isPointer } from '../core/pointer.ts'
+import { duration } from './quantities.ts'
+
+// prettier-ignore
+const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'HS256', 'HS384', 'HS512'] as const
+
+const pointer = z
+  .string()
+  .refine((text) => text !== '' && isPointer(text), 'is not a JSON pointer | write /sub or /realm_access/roles')
+
+/** A name that a claim is compared with: a blank or a star would look like "any", and stand for nothing. */
+const exactName = z
+  .string()
+  .min(1)
+  .refine((text) => text === text.trim() && text !== '*', 'is compared to the letter | write it out, without blanks around it')
+
+const claimValue = z.union([z.string(), z.number(), z.boolean()])
+
+const introspection = z
+  .strictObject({
+    url: z.url().describe('The introspection endpoint (RFC 7662).'),
+    clientId: z.string().min(1).describe('Who the gateway is to the issuer.'),
+    clientSecret: z.string().min(1).describe('Its secret; write "${file:…}".'),
+    clientAuthentication: z.enum(['basic', 'post']).default('basic').describe('How it says so (RFC 6749 §2.3.1).'),
+    cacheFor: duration
+      .prefault('30s')
+      .describe("How long an answer is taken as it was, never past the token's end; 0s: not at all."),
+  })
+  .describe('For opaque tokens: the issuer is asked about each. One issuer at most.')
+
+/** An issuer as it stands in the configuration. */
+export const issuerSchema = z
+  .strictObject({
+    issuer: exactName.describe('The `iss` of its tokens; with discovery also where its metadata is.'),
+    audiences: z.array(exactName).min(1, 'must name at least one audience').describe('A token must be for one of these.'),
+    audienceClaim: pointer.default('/aud').describe('Where the audience is: /aud, Clerk /azp, Cognito /client_id.'),
+    algorithms: z
+      .array(z.enum(ALGORITHMS))
+      .min(1, 'must name at least one algorithm')
+      .optional()
+      .describe('Signature algorithms that are accepted. Left out where introspection alone decides.'),
+    jwksUri: z.url().optional().describe('Where the keys are, instead of discovery.'),
+    publicKeyFile: z.string().min(1).optional().describe('A PEM file with one public key, instead of discovery.'),
+    secretFile: z.string().min(1).optional().describe('A file with the shared secret of HS256, HS384 or HS512.'),
+    introspection: introspection.optional(),
+    insecureHttp: z.boolean().default(false).describe('true fetches keys by plain http from other machines, too.'),
+    ca: z.string().min(1).optional().describe('A PEM file with the private CA of the issuer.'),
+    bearerTokenFile: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('A file with a bearer token that the issuer wants before it tells its keys (Kubernetes).'),
+    keyCache: duration.prefault('10m').describe('How long a key set is taken as it was fetched.'),
+    staleIfError: duration.prefault('24h').describe('How long the last good keys serve while the issuer fails.'),
+    clockTolerance: duration.optional().describe('By default authentication.clockTolerance.'),
+    maxTokenAge: duration.optional().describe('Tokens that were issued longer ago are refused; they must say when.'),
+    requiredClaims: z
+      .record(pointer, z.union([z.null(), claimValue, z.array(claimValue).min(1)]))
+      .default({})
+      .describe('Claims that must be there, by JSON pointer: with this value, one of these, or (null) any.'),
+    claims: z
+      .strictObject({
+        id: pointer.default('/sub'),
+        name: pointer.default('/name'),
+        role: pointer.default('/role'),
+        permissions: pointer.default('/permissions'),
+      })
+      .prefault({})
+      .describe('JSON pointers to the user in the claims.'),
+  })
+  .superRefine((value, context) => {
+    const issue = (path: string[], message: string): void => context.addIssue({ code: 'custom', path, message })
+    const sources = [value.jwksUri, value.publicKeyFile, value.secretFile].filter((source) => source !== undefined)
+    if (sources.length > 1) issue([], 'names more than one source of keys | keep one of jwksUri, publicKeyFile, secretFile')
+    if (value.algorithms === undefined && (value.introspection === undefined || sources.length > 0)) {
+      issue(['algorithms'], 'must name at least one algorithm | RS256 is what most issuers sign with')
+    }
+    const algorithms = value.algorithms ?? []
+    const secret = algorithms.filter((algorithm) => algorithm.startsWith('HS'))
+    // A shared secret and a public key are told apart by where they come from, never by what a token says (RFC 8725 §3.1).
+    if (value.secretFile === undefined && secret.length > 0) {
+      issue(['algorithms'], `${secret.join(', ')} needs secretFile | public keys serve RS, PS, ES and EdDSA`)
+    }
+    if (value.secretFile !== undefined && secret.length !== algorithms.length) {
+      issue(['algorithms'], 'secretFile serves HS256, HS384 and HS512 only')
+    }
+    for (const [path, url] of [
+      [['issuer'], sources.length === 0 && value.algorithms !== undefined ? value.issuer : undefined],
+      [['jwksUri'], value.jwksUri],
+      [['introspection', 'url'], value.introspection?.url],
+    ] as const) {
+      if (url !== undefined && !isFetchable(url, value.insecureHttp)) {
+        issue(
+          [...path],
+          'keys are fetched by https only | http is for loopback addresses, and where insecureHttp: true names the exception',
+        )
+      }
+    }
+  })

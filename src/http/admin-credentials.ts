@@ -1,0 +1,101 @@
+/** The credentials of the operator API, and who has one. */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+
+/** The credentials in force now. */
+export interface AdminCredentials {
+  readonly credentials: () => readonly string[]
+}
+
+/** Where they are configured: one of the two. */
+export interface AdminCredentialSource {
+  /** The credential itself. */
+  readonly credential?: string | undefined
+  /** A file with it, or with the old and the new one, a line each. */
+  readonly credentialFile?: string | undefined
+}
+
+/** What somebody would have to guess: 32 random characters are more than 128 bits, also of hexadecimal digits. */
+const LEAST_LENGTH = 32
+const MOST = 2
+
+// What can stand in a header as one word. RFC 6750 §2.1 allows fewer; there is no need to refuse the others.
+const WORD = /^[\x21-\x7e]+$/
+
+/**
+ * Takes the credentials from the configuration. A file is read again for each request, which are few: so it rotates
+ * without a restart, also where a mount replaces it by links.
+ * @param onFault gets, once for each content of the file, why that is not taken; the last good ones stay in force
+ * @throws Error with what to do, if there is no usable credential at start
+ */
+export function makeAdminCredentials(
+  { credential, credentialFile }: AdminCredentialSource,
+  onFault: (message: string) => void,
+): AdminCredentials {
+  if ((credential === undefined) === (credentialFile === undefined)) {
+    throw new Error('admin needs either credential or credentialFile')
+  }
+  if (credentialFile === undefined) {
+    const fixed = credentialsIn(credential ?? '', 'admin.credential', 1)
+    return { credentials: () => fixed }
+  }
+  const where = `the file of admin.credentialFile, ${credentialFile},`
+  let text = readFile(credentialFile, where)
+  let good = credentialsIn(text, where, MOST)
+  let failing = false
+  return {
+    credentials() {
+      try {
+        const now = readFile(credentialFile, where)
+        failing = false
+        if (now === text) return good
+        text = now
+        good = credentialsIn(now, where, MOST)
+      } catch (error) {
+        if (!failing) onFault(error instanceof Error ? error.message : String(error))
+        // What is wrong with a content was said; that a file is away is said once until it is back.
+        failing = true
+      }
+      return good
+    },
+  }
+}
+
+function readFile(file: string, where: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    throw new Error(`${where} cannot be read`)
+  }
+}
+
+/** @throws Error that says what is wrong, and nothing of what it is */
+function credentialsIn(text: string, where: string, most: number): readonly string[] {
+  const lines = text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+  if (lines.length === 0) throw new Error(`${where} is empty`)
+  if (lines.length > most) throw new Error(`${where} has more than ${most === 1 ? 'one line' : `${most} lines`}`)
+  if (lines.some((line) => line.length < LEAST_LENGTH)) {
+    throw new Error(`${where} has a credential of fewer than ${LEAST_LENGTH} characters: make one with openssl rand -hex 32`)
+  }
+  if (!lines.every((line) => WORD.test(line))) throw new Error(`${where} has characters that a header cannot carry`)
+  return lines
+}
+
+/**
+ * True if a request brings one of the credentials. The time it takes says nothing of them: hashes are of one length, and
+ * all of them are compared.
+ * @param lines every `Authorization` of the request; of several nobody can say which one counts
+ */
+export function isAdmitted(lines: readonly string[], credentials: readonly string[]): boolean {
+  const [line = ''] = lines
+  if (lines.length !== 1 || !line.startsWith('Bearer ')) return false
+  const given = digest(line.slice('Bearer '.length))
+  return credentials.map((one) => timingSafeEqual(digest(one), given)).includes(true)
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text, 'latin1').digest()
+}

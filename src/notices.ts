@@ -1,0 +1,51 @@
+/** What a running gateway tells its operators, once or when it changes: in the log, in /readyz and in the metrics. */
+import type { Issuer } from './auth/issuer.ts'
+import type { Transport } from './core/transport.ts'
+import type { Readiness } from './http/readiness.ts'
+import { onceByName, type Logger } from './observe/log.ts'
+import type { Metrics } from './observe/metrics.ts'
+
+/** Says of each client once that it comes with a token of its own. */
+export function sayClientToken(log: Logger): (userId: string) => void {
+  return onceByName((principal) =>
+    log.warn({ principal }, "this token is a client's own, not a person's: ALL WHO COME WITH IT ARE ONE USER"),
+  )
+}
+
+/** Says once for each kind of client which setting would let it speak to the upstream as that speaks itself. */
+export function sayBridged(log: Logger): (client: Transport) => void {
+  const settings: Readonly<Record<Transport, string>> = {
+    'multi-route': 'set useSingleEndpoint={true} on its CopilotKitProvider, or mount the runtime with mode: "multi-route"',
+    'single-route': 'set useSingleEndpoint={false} on its CopilotKitProvider, or mount the runtime with mode: "single-route"',
+  }
+  return onceByName((client) =>
+    log.info(
+      { from: client, to: client === 'multi-route' ? 'single-route' : 'multi-route' },
+      `this client speaks the other transport, and the gateway translates: to make that unnecessary, ${settings[client as Transport]}`,
+    ),
+  )
+}
+
+/** Fetches keys ahead of the tokens, says in /readyz whose were never had, and tells when an issuer fails and recovers. */
+export function watchKeys(issuers: readonly Issuer[], readiness: Readiness, metrics: Metrics, log: Logger): NodeJS.Timeout {
+  const stale = new Set<string>()
+  const look = (): void => {
+    for (const { key, keys } of issuers) {
+      readiness.set(`keys:${key}`, keys.ready() ? null : 'the keys of this issuer could not be fetched yet')
+      if (keys.ready()) keys.renew()
+      else void keys.find(undefined).then(() => keys.ready() && readiness.set(`keys:${key}`, null))
+      if (keys.stale() === stale.has(key)) continue
+      metrics.keysStale(key, keys.stale())
+      if (keys.stale()) {
+        stale.add(key)
+        log.warn({ issuer: key }, 'this issuer fails: its last good keys are used, as long as staleIfError allows')
+      } else {
+        stale.delete(key)
+        log.info({ issuer: key }, 'this issuer answers again')
+      }
+    }
+  }
+  for (const { key } of issuers) metrics.keysStale(key, false)
+  look()
+  return setInterval(look, 1000)
+}

@@ -1,0 +1,88 @@
+/** The register of open streams by itself: which of them end, when, and what is left behind. */
+import type { ServerResponse } from 'node:http'
+import { PassThrough } from 'node:stream'
+import { test } from 'tap'
+import { makeOpenStreams, type StreamRules } from '../../src/http/open-streams.ts'
+import { makeMetrics } from '../../src/observe/metrics.ts'
+import { until } from '../support/until.ts'
+
+const NOW = 1_000_000_000_000
+const ENDED = /"type":"RUN_ERROR".*"code":"credential-expired"/
+
+/** Passes a stream of a credential with so many milliseconds left, at a clock that stands still; tells what came of it. */
+function opened(rules: Partial<StreamRules>, left: number | undefined, textual = true) {
+  const streams = makeOpenStreams({ keepAlive: 0, tokenExpiry: 'ignore', grace: 0, ...rules }, () => NOW, makeMetrics())
+  const response = new PassThrough()
+  const body = new PassThrough()
+  const credential = left === undefined ? null : { tokenId: 'j', issuedAt: 0, expiresAt: NOW + left }
+  streams.pass(body, response as unknown as ServerResponse, textual, { userId: 'corp:alice', credential })
+  const ended = response.writableEnded
+  const text = String(response.read() ?? '')
+  response.destroy()
+  return { ended, text, body }
+}
+
+void test('a stream ends when its credential has, by the rule and not before', (t) => {
+  for (const [rules, left, ends] of [
+    [{ tokenExpiry: 'close' }, 0, true],
+    [{ tokenExpiry: 'close' }, 1, false],
+    [{ tokenExpiry: 'close' }, undefined, false],
+    [{ tokenExpiry: 'grace', grace: 1000 }, -1000, true],
+    [{ tokenExpiry: 'grace', grace: 1000 }, -999, false],
+    [{ tokenExpiry: 'ignore' }, -1000, false],
+    // Further away than a timer can wait.
+    [{ tokenExpiry: 'close' }, 2 ** 31 * 2, false],
+  ] as const) {
+    const { ended, text, body } = opened(rules, left)
+    t.equal(ended, ends, `${JSON.stringify(rules)} ${left}`)
+    if (ends) t.match(text, ENDED)
+    if (ends) t.ok(body.destroyed, 'the upstream is left')
+  }
+  t.end()
+})
+
+void test('a binary stream ends without a word', (t) => {
+  const { ended, text } = opened({ tokenExpiry: 'close' }, 0, false)
+  t.same([ended, text], [true, ''])
+  t.end()
+})
+
+void test('those that are revoked end, and no others; and one that is opens no more', (t) => {
+  const revoked = new Set<string>()
+  const streams = makeOpenStreams(
+    { keepAlive: 0, tokenExpiry: 'ignore', grace: 0 },
+    () => NOW,
+    makeMetrics(),
+    ({ userId }) => revoked.has(userId),
+  )
+  const responses: PassThrough[] = []
+  const open = (userId: string): PassThrough => {
+    const response = new PassThrough()
+    responses.push(response)
+    streams.pass(new PassThrough(), response as unknown as ServerResponse, true, { userId, credential: null })
+    return response
+  }
+  const [alices, bobs] = [open('corp:alice'), open('corp:bob')]
+  streams.endRevoked()
+  t.same([alices.writableEnded, bobs.writableEnded], [false, false])
+  revoked.add('corp:alice')
+  streams.endRevoked()
+  t.same([alices.writableEnded, bobs.writableEnded], [true, false])
+  t.match(String(alices.read()), /"code":"credential-invalid"/)
+  // Its request was admitted before the revocation, and the upstream took its time.
+  const late = open('corp:alice')
+  t.equal(late.writableEnded, true)
+  t.match(String(late.read()), /"code":"credential-invalid"/)
+  for (const response of responses) response.destroy()
+  t.end()
+})
+
+void test('a caller who does not read is cut a while after the end', async (t) => {
+  const streams = makeOpenStreams({ keepAlive: 0, tokenExpiry: 'close', grace: 0 }, () => NOW, makeMetrics())
+  const response = new PassThrough({ highWaterMark: 1 })
+  const owner = { userId: 'corp:alice', credential: { tokenId: 'j', issuedAt: 0, expiresAt: NOW } }
+  streams.pass(new PassThrough(), response as unknown as ServerResponse, true, owner)
+  t.equal(response.writableEnded, true)
+  await until(() => response.destroyed)
+  t.equal(streams.count(), 0)
+})

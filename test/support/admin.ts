@@ -1,0 +1,78 @@
+/** The operator API on a real socket, over a real store. */
+import { writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { makeAdminCredentials } from '../../src/http/admin-credentials.ts'
+import { makeAdminApp } from '../../src/http/admin.ts'
+import { makeLog } from '../../src/observe/log.ts'
+import type { RevocationList, RevocationStore } from '../../src/store/port.ts'
+import { makeRevocationList } from '../../src/store/revocations.ts'
+import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { call, type Call, type Reply } from './client.ts'
+import { makeFolder } from './gateway.ts'
+
+/** What the API's clock says. */
+export const NOW = Date.parse('2026-01-31T12:00:00.000Z')
+export const OPERATOR = 'the-credential-of-the-operators-0123456789'
+
+/** The API under test. */
+export interface Admin {
+  readonly url: string
+  readonly store: RevocationStore
+  /** What the process goes by. */
+  readonly list: RevocationList
+  /** Where the credential is. */
+  readonly credentialFile: string
+  /** Every log line, parsed. */
+  readonly lines: readonly Record<string, unknown>[]
+  /** The audit lines, without their time, level, id and address. */
+  readonly audit: () => readonly Record<string, unknown>[]
+  /** A request with the credential, unless it brings another. */
+  readonly ask: (path: string, options?: Call) => Promise<Reply>
+  /** Makes the store fail from now on. */
+  readonly breakStore: () => Promise<void>
+}
+
+/** Starts it; it knows the issuers `corp` and `partner`. */
+export async function startAdmin(t: Test): Promise<Admin> {
+  const { folder, remove } = makeFolder()
+  const credentialFile = join(folder, 'admin')
+  writeFileSync(credentialFile, `${OPERATOR}\n`)
+  const store = openSqliteStore(join(folder, 'ownership.db'))
+  // It looks at nothing by itself: what is in force after an answer is in force because of it.
+  const list = await makeRevocationList(store, { interval: 1e8 })
+  const lines: Record<string, unknown>[] = []
+  const log = makeLog('debug', { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) })
+  let requests = 0
+  const app = makeAdminApp({
+    store,
+    revocations: list,
+    credentials: makeAdminCredentials({ credentialFile }, (message) => log.error({ detail: message }, 'credentials')),
+    issuers: ['corp', 'partner'],
+    log,
+    clock: () => NOW,
+    requestId: () => `r-${(requests += 1)}`,
+  })
+  t.teardown(async () => {
+    list.stop()
+    await app.close()
+    await store.close()
+    remove()
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
+  return {
+    url,
+    store,
+    list,
+    credentialFile,
+    lines,
+    audit: () =>
+      lines
+        .filter(({ msg }) => msg === 'admin')
+        .map((line) => Object.fromEntries(['action', 'target', 'outcome'].map((key) => [key, line[key]]))),
+    ask: (path, options = {}) => call(`${url}${path}`, { token: OPERATOR, ...options }),
+    breakStore: () => store.close(),
+  }
+}
