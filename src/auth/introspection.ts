@@ -3,6 +3,7 @@ import type { IssuerConfig } from '../config/schema.ts'
 import { refuse, type Refusal } from '../core/reasons.ts'
 import { timeIn } from './claim-rules.ts'
 import type { Fetching } from './fetching.ts'
+import { digestOf } from './token-cache.ts'
 import type { Claims } from './unverified.ts'
 
 /** Asks about tokens. */
@@ -13,8 +14,10 @@ export interface Introspection {
   readonly cacheFor: number
 }
 
-/** Questions that may be under way at once: opaque tokens are easily made up, and each is one. */
+/** Questions about unknown tokens that may be under way at once: opaque tokens are easily made up, and each is one. */
 const MAX_QUESTIONS = 64
+/** Tokens that were active when they were last asked about always may be: of these there are no more than users. */
+const MAX_KNOWN = 10_000
 
 /**
  * Makes it.
@@ -32,6 +35,15 @@ export function makeIntrospection(
   const { introspection } = config
   if (introspection === undefined) throw new Error('an issuer without introspection')
   const running = new Map<string, Promise<Claims | null>>()
+  const known = new Set<string>()
+  const note = (token: string, active: boolean): void => {
+    const key = digestOf(token)
+    known.delete(key)
+    if (active) known.add(key)
+    const [oldest] = known.size > MAX_KNOWN ? known : []
+    if (oldest !== undefined) known.delete(oldest)
+  }
+  const isKnown = (token: string): boolean => known.has(digestOf(token))
 
   const post = (token: string): Promise<Claims | null> => {
     const { url, clientId, clientSecret, clientAuthentication } = introspection
@@ -56,7 +68,7 @@ export function makeIntrospection(
     async ask(token) {
       let question = running.get(token)
       if (question === undefined) {
-        if (running.size >= MAX_QUESTIONS) return refuse('keys-unavailable')
+        if (running.size >= MAX_QUESTIONS && !isKnown(token)) return refuse('keys-unavailable')
         question = post(token).finally(() => running.delete(token))
         running.set(token, question)
       }
@@ -67,6 +79,7 @@ export function makeIntrospection(
         onFailure(`${introspection.url} answered without "active"`)
         return refuse('keys-unavailable')
       }
+      note(token, claims['active'])
       return worth(config, claims, clock(), clockTolerance)
     },
   }

@@ -31,7 +31,7 @@ export function makeTokenCache(most: number): TokenCache {
   const entries = new Map<string, Entry>()
   return {
     get(token, generation, now) {
-      const key = keyOf(token)
+      const key = digestOf(token)
       const entry = entries.get(key)
       if (entry === undefined) return null
       entries.delete(key)
@@ -41,7 +41,7 @@ export function makeTokenCache(most: number): TokenCache {
     },
     put(token, generation, verified, until) {
       if (most === 0) return
-      const key = keyOf(token)
+      const key = digestOf(token)
       entries.delete(key)
       entries.set(key, { generation, verified, until })
       if (entries.size <= most) return
@@ -51,7 +51,7 @@ export function makeTokenCache(most: number): TokenCache {
   }
 }
 
-/** Tokens themselves are not kept. */
-function keyOf(token: string): string {
+/** By what a token is known where it is remembered: tokens themselves are not kept. */
+export function digestOf(token: string): string {
   return createHash('sha256').update(token).digest('base64')
 }

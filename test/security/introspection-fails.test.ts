@@ -1,6 +1,7 @@
 /**
  * An issuer that does not say what an opaque token is worth. That is never yes, nor is it no, because the token may be good:
- * 503, and the next request asks again. Opaque tokens are easily made up: no more than 64 questions are under way at once. The
+ * 503, and the next request asks again. Opaque tokens are easily made up: no more than 64 questions about unknown ones are
+ * under way at once. The
  * gateway's own secret goes to the configured address and nowhere else, neither after a redirect nor into a log.
  *
  * RFC 7662 §2.2-2.3 and §4; RFC 8725 §3.10.
@@ -92,6 +93,23 @@ void test('no more than 64 questions are under way at once, and room is made by 
   server.answers.set('/introspect', { body: GOOD })
   t.equal(await told('more-0'), 'corp:alice')
   t.equal(questions().length, 65)
+})
+
+void test('who was good before is asked about all the same, however many tokens are made up', async (t) => {
+  const { server, questions, told } = await startOpaque(t, {}, { cacheFor: '0s' })
+  t.equal(await told('good'), 'corp:alice')
+  const held = deferred<Answer>()
+  server.answers.set('/introspect', () => held.promise)
+  const waiting = Promise.all(Array.from({ length: 64 }, (_, at) => told(`made-up-${at}`)))
+  await until(() => questions().length === 65)
+  server.answers.set('/introspect', { body: GOOD })
+  t.equal(await told('new'), UNAVAILABLE)
+  t.equal(await told('good'), 'corp:alice')
+  server.answers.set('/introspect', { body: { ...GOOD, active: false } })
+  t.equal(await told('good'), 'credential-invalid: token-inactive')
+  t.equal(await told('good'), UNAVAILABLE, 'and no longer, once it is not')
+  held.resolve({ body: { ...GOOD, active: false } })
+  await waiting
 })
 
 void test('questions that failed make room, too', async (t) => {
