@@ -31,12 +31,12 @@ export function userOf(key: string, config: IssuerConfig, claims: Claims, now: n
     if (!isAsWanted(valueAt(claims, pointer), wanted)) return refuse('claim-missing')
   }
   const issuedAt = timeIn(claims['iat'])
-  // It would never be too old, and never be issued before a revocation.
-  if (issuedAt !== undefined && issuedAt - now > tolerance) return refuse('token-not-yet-valid')
   const { maxTokenAge } = config
   if (maxTokenAge !== undefined) {
     if (issuedAt === undefined) return refuse('claim-missing')
     if (now - issuedAt > maxTokenAge + tolerance) return refuse('token-too-old')
+    // It would never be too old.
+    if (issuedAt - now > tolerance) return refuse('token-not-yet-valid')
   }
   const user = userFromClaims(key, claims, config.claims)
   if (isRefusal(user)) return user
@@ -47,7 +47,8 @@ export function userOf(key: string, config: IssuerConfig, claims: Claims, now: n
     user,
     credential: {
       tokenId: typeof tokenId === 'string' ? tokenId : undefined,
-      issuedAt,
+      // A time that is still to come says nothing, or a revocation of all tokens before another would miss this one.
+      issuedAt: issuedAt !== undefined && issuedAt - now > tolerance ? undefined : issuedAt,
       expiresAt: end === Infinity ? undefined : end + tolerance,
     },
     end,
