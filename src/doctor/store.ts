@@ -3,6 +3,7 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { lostWith } from '../store/durability.ts'
+import { SCHEMA_VERSION } from '../store/sqlite-file.ts'
 import { notChecked, ok, problem, type Finding } from './finding.ts'
 import type { Check, Known, Subject } from './subject.ts'
 
@@ -46,6 +47,13 @@ function opened(file: string, database: Database.Database, known: Known): Findin
   database.exec('ROLLBACK')
   const { schema } = database.prepare<[], { schema: number }>('SELECT user_version AS schema FROM pragma_user_version').get() ?? {
     schema: 0,
+  }
+  if (schema > SCHEMA_VERSION) {
+    return problem(
+      'store.file',
+      `${file} was used by a newer program: its schema is ${schema}, and this one knows ${SCHEMA_VERSION}`,
+      'run the newer program, or restore a backup from before it',
+    )
   }
   known.storeEmpty = schema === 0 || database.prepare('SELECT 1 FROM threads LIMIT 1').get() === undefined
   return ok(

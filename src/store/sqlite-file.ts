@@ -43,6 +43,9 @@ const REVOCATIONS = `
 /** What leads from each schema to the next; the number of a schema is SQLite's user_version. Only ever appended to. */
 const STEPS = [THREADS, REVOCATIONS]
 
+/** The schema of this program, as SQLite's user_version. */
+export const SCHEMA_VERSION = STEPS.length
+
 /** How long to wait for another process's write: it blocks this one, and then the answer is 503. */
 const BUSY_TIMEOUT_MS = 5000
 
@@ -113,10 +116,10 @@ function migrate(database: Database.Database): void {
   database
     .transaction(() => {
       const version = database.pragma('user_version', { simple: true }) as number
-      if (version > STEPS.length) throw new Error(`its schema ${version} is newer than this program knows (${STEPS.length})`)
+      if (version > SCHEMA_VERSION) throw new Error(`its schema ${version} is newer than this program knows (${SCHEMA_VERSION})`)
       for (const step of STEPS.slice(version)) database.exec(step)
       // Written always, so that a store that can't be written is found at start and not at the first claim.
-      database.pragma(`user_version = ${STEPS.length}`)
+      database.pragma(`user_version = ${SCHEMA_VERSION}`)
     })
     .immediate()
 }

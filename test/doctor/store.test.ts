@@ -61,12 +61,22 @@ void test('what is no database, or another one, is a problem', async (t) => {
   const other = somewhere(t)
   mkdirSync(dirname(other))
   const database = new Database(other)
-  database.exec('CREATE TABLE cats (name TEXT); PRAGMA user_version = 7')
+  database.exec('CREATE TABLE cats (name TEXT); PRAGMA user_version = 1')
   database.close()
   t.match((await examined(t, { 'ownership.store': `sqlite:${other}` })).of('store.file'), {
     level: 'problem',
     message: /no such table/,
   })
+})
+
+void test('a store of a newer program is a problem', async (t) => {
+  const file = somewhere(t)
+  await openSqliteStore(file).close()
+  const database = new Database(file)
+  database.pragma('user_version = 99')
+  database.close()
+  const { of } = await examined(t, { 'ownership.store': `sqlite:${file}` })
+  t.match(of('store.file'), { level: 'problem', message: /used by a newer program: its schema is 99/, remedy: /backup/ })
 })
 
 void test('a store below what is no folder is a problem', async (t) => {

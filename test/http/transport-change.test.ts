@@ -178,3 +178,26 @@ void test('whoever has to know is told when the upstream has become another one,
   }
   t.same(told, [false, true, false])
 })
+
+void test('the more suspicions come to nothing, the longer is the pause before the next question', async (t) => {
+  const pending = 20
+  const { asked, probe } = await probing(t, { pending, known: 3_600_000 })
+  const times = [performance.now()]
+  for (let turn = 1; turn <= 4; turn += 1) {
+    probe.suspect()
+    await until(() => asked.questions.length > turn)
+    times.push(performance.now())
+  }
+  // Nothing is said of how late a question may be: a timer is never early, and that is what is promised.
+  const pauses = times.slice(1).map((time, at) => time - times[at]!)
+  for (const [at, pause] of pauses.entries()) {
+    if (at > 0) t.ok(pause >= pending * 2 ** at * 0.8, `pause ${at}: ${Math.round(pause)} ms`)
+  }
+  asked.answerQuestions(AS['single-route']!)
+  probe.suspect()
+  await until(() => probe.current()?.transport === 'single-route')
+  const before = asked.questions.length
+  probe.suspect()
+  await until(() => asked.questions.length > before)
+  t.pass('and is found all the same')
+})
