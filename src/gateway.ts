@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { makeAuthenticate } from './auth/authenticate.ts'
 import { makeIssuers } from './auth/issuer.ts'
-import type { Config } from './config/schema.ts'
+import { storeFile, type Config } from './config/schema.ts'
 import { makeAdminApp } from './http/admin.ts'
 import { makeAdminCredentials } from './http/admin-credentials.ts'
 import { makeApp } from './http/app.ts'
@@ -77,17 +77,13 @@ export async function startGateway(
   log: Logger,
   machine: Machine = { mounts: readMounts(), addresses: ownAddresses() },
 ): Promise<Gateway> {
-  const store = openSqliteStore(fileOf(config))
+  const store = openSqliteStore(storeFile(config.ownership))
   try {
     return await startOn(store, config, policy, log, machine)
   } catch (error) {
     await store.close()
     throw error
   }
-}
-
-function fileOf(config: Config): string {
-  return config.ownership.store.slice('sqlite:'.length)
 }
 
 async function startOn(
@@ -107,13 +103,10 @@ async function startOn(
       log.warn({ issuer, detail: message }, 'the keys of an issuer could not be fetched')
     },
   })
-  const storeFile = fileOf(config)
-  const fate = lostWith(storeFile, machine.mounts)
+  const file = storeFile(config.ownership)
+  const fate = lostWith(file, machine.mounts)
   if (fate !== null) {
-    log.warn(
-      { store: storeFile },
-      `the ownership table is lost with ${fate}: THREADS THEN HAVE NO OWNER ANY MORE. Put it on a volume`,
-    )
+    log.warn({ store: file }, `the ownership table is lost with ${fate}: THREADS THEN HAVE NO OWNER ANY MORE. Put it on a volume`)
   }
   const { ca, timeouts, url: upstreamUrl, basePath } = config.upstream
   const upstream = openUpstream({ url: upstreamUrl, timeouts, ...(ca === undefined ? {} : { ca: readFileSync(ca, 'utf8') }) })

@@ -1,7 +1,7 @@
 /** `threadwarden revoke`: refuses tokens before they expire, by writing to the store that the gateways look at. */
-import type { Config } from '../config/schema.ts'
 import { existsSync } from 'node:fs'
 import { closest, distance } from 'fastest-levenshtein'
+import { storeFile, type Config } from '../config/schema.ts'
 import type { Revocation } from '../core/credential.ts'
 import { faultLine } from '../document/fault.ts'
 import { isTokenId, revocationOf, shown, timeOf, userFault } from '../http/revocation-form.ts'
@@ -62,7 +62,7 @@ Exit codes: 0 done, 1 nothing to lift, an invalid configuration or a failing sto
     const task = options.before === 'now' ? withTolerance(asked, authentication) : asked
     if (task.kind === 'revoke' && 'userId' in task.what) requireIssuer(task.what.userId, Object.keys(authentication.issuers))
     if (authentication.mode === 'off') complain('warning: authentication.mode is off: no token is read, none is refused')
-    const file = ownership.store.slice('sqlite:'.length)
+    const file = storeFile(ownership)
     // A store that is made here would be one that no gateway looks at.
     if (!existsSync(file)) {
       complain(`error: the store ${file} is not there: check ownership.store, and that a gateway has run on it`)

@@ -4,7 +4,7 @@ import { forwardingFault, settingFault } from '../core/headers.ts'
 import { valueAt } from '../core/pointer.ts'
 import { faultAt, parseDocumentAs, readDocument, type Outcome, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
-import { configSchema, type Config } from './schema.ts'
+import { configSchema, storeFile, type Config } from './schema.ts'
 import { fillReferences } from './secrets.ts'
 import { warningsOf } from './warnings.ts'
 
@@ -102,7 +102,6 @@ function resolvePaths(config: Config, folder: string): Config {
     },
   ])
   const { ca } = config.upstream
-  const store = config.ownership.store.slice('sqlite:'.length)
   const { admin } = config
   const { assertion } = config.identity
   const credentialFile = admin?.credentialFile
@@ -110,7 +109,7 @@ function resolvePaths(config: Config, folder: string): Config {
     ...config,
     upstream: { ...config.upstream, ...(ca === undefined ? {} : { ca: path(ca) }) },
     authentication: { ...config.authentication, issuers: Object.fromEntries(issuers) as Config['authentication']['issuers'] },
-    ownership: { ...config.ownership, store: `sqlite:${path(store)}` },
+    ownership: { ...config.ownership, store: `sqlite:${path(storeFile(config.ownership))}` },
     ...(admin === undefined || credentialFile === undefined ? {} : { admin: { ...admin, credentialFile: path(credentialFile) } }),
     ...(assertion === undefined
       ? {}

@@ -194,5 +194,13 @@ function isOrigin(text: string): boolean {
 /** A configuration that passed the schema: durations in milliseconds, sizes in bytes, base paths `''` or `/a/b`. */
 export type Config = z.output<typeof configSchema>
 
+/**
+ * The file of the ownership store.
+ * @param ownership from a configuration that passed the schema: its store is a `sqlite:`
+ */
+export function storeFile({ store }: Config['ownership']): string {
+  return store.slice('sqlite:'.length)
+}
+
 /** One issuer of it. */
 export type IssuerConfig = Config['authentication']['issuers'][string]

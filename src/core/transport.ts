@@ -49,16 +49,21 @@ export interface RuntimeInfo {
  */
 export function readRuntimeInfo(info: Json | undefined): RuntimeInfo | null {
   if (!isObject(info) || !isObject(info['agents'])) return null
-  const { version, singleRoute } = info
+  const { version } = info
   if (typeof version !== 'string') return null
-  const resources = isObject(singleRoute) && singleRoute['resourceOperations'] === true
-  const endpoints = resources ? singleRoute['threadEndpoints'] : info['threadEndpoints']
+  const tunnel = tunnelOf(info['singleRoute'])
+  const endpoints = (tunnel ?? info)['threadEndpoints']
   return {
     version,
     managed: info['mode'] === 'intelligence' || isObject(info['intelligence']),
-    resources,
+    resources: tunnel !== null,
     histories: isObject(endpoints) ? endpoints['inspect'] === true : isOlderThanHistories(version) ? false : null,
   }
+}
+
+/** The `singleRoute` of /info, if it tells of a tunnel to threads and memories; else null. */
+function tunnelOf(singleRoute: Json | undefined): JsonObject | null {
+  return isObject(singleRoute) && singleRoute['resourceOperations'] === true ? singleRoute : null
 }
 
 /** Routes for histories came after 1.54, and /info told of them later still (contract §1.4). */
@@ -82,8 +87,7 @@ export function infoFor(client: Transport, info: JsonObject): JsonObject {
     const endpoints = threadEndpoints ?? NO_ENDPOINTS
     return { ...rest, threadEndpoints: NO_ENDPOINTS, singleRoute: { resourceOperations: true, threadEndpoints: endpoints } }
   }
-  const tunnelled = isObject(singleRoute) && singleRoute['resourceOperations'] === true
-  return { ...rest, threadEndpoints: (tunnelled ? singleRoute['threadEndpoints'] : undefined) ?? NO_ENDPOINTS }
+  return { ...rest, threadEndpoints: tunnelOf(singleRoute)?.['threadEndpoints'] ?? NO_ENDPOINTS }
 }
 
 /** A request as an upstream takes it, but for its headers. */

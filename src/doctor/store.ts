@@ -2,6 +2,7 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
+import { storeFile } from '../config/schema.ts'
 import { lostWith } from '../store/durability.ts'
 import { SCHEMA_VERSION } from '../store/sqlite-file.ts'
 import { notChecked, ok, problem, type Finding } from './finding.ts'
@@ -17,7 +18,7 @@ export const STORE_CHECKS: readonly Check[] = [
 ]
 
 function fileOf({ config }: Subject): string {
-  return config.ownership.store.slice('sqlite:'.length)
+  return storeFile(config.ownership)
 }
 
 function look(file: string, known: Known): Finding {
