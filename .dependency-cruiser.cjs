@@ -20,10 +20,20 @@ module.exports = {
     only('document', [], 'files that operators write'),
     only('config', ['core', 'document'], 'what is configured, not who uses it'),
     only('policy', ['core', 'document'], 'rules, not credentials or storage'),
+    only(
+      'trial',
+      ['core', 'config', 'document', 'policy', 'auth'],
+      'decisions that are tried out: no network but for keys, no storage',
+    ),
     only('auth', ['core', 'config'], 'credentials, not rules or storage'),
     only('store', ['core'], 'storage, not rules or credentials'),
     only('observe', ['core'], 'what happened'),
-    only('http', ['core', 'auth', 'store', 'observe'], 'the way of a request; it gets everything concrete from src/gateway.ts'),
+    only('limits', ['core'], 'counters, not whom they are for'),
+    only(
+      'http',
+      ['core', 'auth', 'store', 'observe', 'limits'],
+      'the way of a request; it gets everything concrete from src/gateway.ts',
+    ),
     only('agent', [], 'it runs in agents, which have no gateway in them'),
     {
       name: 'agent-needs-fast-jwt-alone',
@@ -52,6 +62,12 @@ module.exports = {
       to: { path: '^src/store/', pathNot: '^src/store/port.ts$' },
     },
     {
+      name: 'http-sees-the-port-of-the-limits',
+      severity: 'error',
+      from: { path: '^src/http/' },
+      to: { path: '^src/limits/', pathNot: '^src/limits/port.ts$' },
+    },
+    {
       name: 'only-http-knows-fastify',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/http/' },
@@ -70,7 +86,7 @@ module.exports = {
       from: { path: '^src/' },
       to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'] },
     },
-    { name: 'no-orphans', severity: 'error', from: { orphan: true, path: '^src/', pathNot: '^src/cli.ts$' }, to: {} },
+    { name: 'no-orphans', severity: 'error', from: { orphan: true, path: '^src/', pathNot: '^src/cli.ts$|[.]d[.]ts$' }, to: {} },
   ],
   options: {
     doNotFollow: { path: 'node_modules' },

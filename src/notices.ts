@@ -1,9 +1,12 @@
 /** What a running gateway tells its operators, once or when it changes: in the log, in /readyz and in the metrics. */
+import { basename } from 'node:path'
 import type { Issuer } from './auth/issuer.ts'
+import type { Enforcement } from './core/decide.ts'
 import type { Transport } from './core/transport.ts'
 import type { Readiness } from './http/readiness.ts'
 import { onceByName, type Logger } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
+import type { Policy } from './policy/policy.ts'
 
 /** Says of each client once that it comes with a token of its own. */
 export function sayClientToken(log: Logger): (userId: string) => void {
@@ -24,6 +27,28 @@ export function sayBridged(log: Logger): (client: Transport) => void {
       `this client speaks the other transport, and the gateway translates: to make that unnecessary, ${settings[client as Transport]}`,
     ),
   )
+}
+
+const OBSERVING =
+  'enforcement: observe. THREADS ARE NOT PROTECTED: what rests on ownership alone is let through and only written down'
+
+/** Says loudly whether nothing that rests on ownership is refused (design, invariant 7). */
+export function sayEnforcement(enforcement: Enforcement, readiness: Readiness, metrics: Metrics, log: Logger): void {
+  const observing = enforcement === 'observe'
+  if (observing) log.warn({ enforcement }, OBSERVING)
+  readiness.note('enforcement', observing ? OBSERVING : null)
+  metrics.observing(observing)
+}
+
+/** Says whether a second policy is evaluated, of which nothing is enforced. */
+export function sayShadow(shadow: Policy | null, readiness: Readiness, metrics: Metrics, log: Logger): void {
+  if (shadow !== null)
+    log.warn({ file: shadow.file, policy: shadow.hash }, 'a shadow policy is evaluated: nothing of it is enforced')
+  readiness.note(
+    'shadowPolicy',
+    shadow === null ? null : `${basename(shadow.file)} is evaluated beside the policy; nothing of it is enforced`,
+  )
+  metrics.shadowing(shadow !== null)
 }
 
 /** Fetches keys ahead of the tokens, says in /readyz whose were never had, and tells when an issuer fails and recovers. */

@@ -1,6 +1,8 @@
 /** The issuers of a configuration, with their keys. */
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Config, IssuerConfig } from '../config/schema.ts'
+import { checkCertificates } from './certificates.ts'
 import { makeFetching, type Fetching } from './fetching.ts'
 import { makeIntrospection, type Introspection } from './introspection.ts'
 import { keyFromJwk, keyFromPem, keyFromSecret, type VerifierRules } from './key.ts'
@@ -17,6 +19,10 @@ export interface Issuer {
   readonly introspection: Introspection | null
   /** How far its clock may be from this one's, in milliseconds. */
   readonly clockTolerance: number
+  /** The same for the same configuration and the same files. */
+  readonly fingerprint: string
+  /** The same as long as its keys come from the same place, and are the same where that is a file. */
+  readonly keyMaterial: string
 }
 
 /** Issuers that can't be used as configured: every fault, with the path of its key in the configuration. */
@@ -33,6 +39,8 @@ export class IssuerFaults extends Error {
 export interface IssuerSurroundings {
   readonly clock: () => number
   readonly onFetchFailure: (issuer: string, message: string) => void
+  /** Issuers that are set up already: one that is configured alike is kept, with the keys that it has. */
+  readonly known?: readonly Issuer[]
 }
 
 /**
@@ -45,6 +53,13 @@ export function makeIssuers(authentication: Config['authentication'], surroundin
   for (const [key, config] of Object.entries(authentication.issuers)) {
     const clockTolerance = config.clockTolerance ?? authentication.clockTolerance
     try {
+      const keyMaterial = keyMaterialOf(key, config)
+      const fingerprint = fingerprintOf(key, config, clockTolerance, keyMaterial)
+      const kept = surroundings.known?.find((issuer) => issuer.fingerprint === fingerprint)
+      if (kept !== undefined) {
+        issuers.push(kept)
+        continue
+      }
       const fetching = reach(key, config)
       const keys = keySource(key, config, { issuer: config.issuer, clockTolerance }, surroundings, fetching)
       const introspection =
@@ -57,7 +72,7 @@ export function makeIssuers(authentication: Config['authentication'], surroundin
               (message) => surroundings.onFetchFailure(key, message),
               clockTolerance,
             )
-      issuers.push({ key, config, keys, fetching, introspection, clockTolerance })
+      issuers.push({ key, config, keys, fetching, introspection, clockTolerance, fingerprint, keyMaterial })
     } catch (error) {
       if (!(error instanceof IssuerFaults)) throw error
       faults.push(...error.faults)
@@ -65,6 +80,26 @@ export function makeIssuers(authentication: Config['authentication'], surroundin
   }
   if (faults.length > 0) throw new IssuerFaults(faults)
   return issuers
+}
+
+/** Files are read with it: a new key under the old path is another one. */
+function keyMaterialOf(key: string, config: IssuerConfig): string {
+  const { issuer, jwksUri, algorithms } = config
+  const files = (['publicKeyFile', 'secretFile'] as const).map((name) => contentOf(key, config, name))
+  return createHash('sha256')
+    .update(JSON.stringify([issuer, jwksUri, algorithms, files]))
+    .digest('hex')
+}
+
+/** The bearer token is read with each fetch anyway. */
+function fingerprintOf(key: string, config: IssuerConfig, clockTolerance: number, keyMaterial: string): string {
+  const parts = [key, config, clockTolerance, keyMaterial, contentOf(key, config, 'ca')]
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex')
+}
+
+function contentOf(key: string, config: IssuerConfig, name: 'publicKeyFile' | 'secretFile' | 'ca'): string {
+  const file = config[name]
+  return file === undefined ? '' : fromFile(key, name, file, (bytes) => bytes.toString('base64'))
 }
 
 function keySource(
@@ -101,8 +136,14 @@ function reach(key: string, config: IssuerConfig): Fetching {
   const home = config.jwksUri ?? (URL.canParse(config.issuer) ? config.issuer : (config.introspection?.url ?? config.issuer))
   const { insecureHttp, bearerTokenFile } = config
   if (bearerTokenFile !== undefined) fromFile(key, 'bearerTokenFile', bearerTokenFile, () => null)
-  const ca = config.ca === undefined ? undefined : fromFile(key, 'ca', config.ca, (bytes) => bytes.toString('utf8'))
+  const ca = config.ca === undefined ? undefined : fromFile(key, 'ca', config.ca, certificatesIn)
   return makeFetching(home, { insecureHttp, ca, bearerTokenFile })
+}
+
+function certificatesIn(bytes: Buffer): string {
+  const pem = bytes.toString('utf8')
+  checkCertificates(pem)
+  return pem
 }
 
 function fromFile<T>(issuer: string, name: string, file: string, read: (bytes: Buffer) => T): T {

@@ -24,8 +24,20 @@ export class UsageError extends Error {
  * @throws UsageError for options that it doesn't have
  */
 export function readOptions<T extends NonNullable<ParseArgsConfig['options']>>(args: readonly string[], options: T) {
+  return understood(() => parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values)
+}
+
+/**
+ * Reads the options of a command that takes names besides.
+ * @throws UsageError for options that it doesn't have
+ */
+export function readArguments<T extends NonNullable<ParseArgsConfig['options']>>(args: readonly string[], options: T) {
+  return understood(() => parseArgs({ args: [...args], options, strict: true, allowPositionals: true }))
+}
+
+function understood<T>(parse: () => T): T {
   try {
-    return parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values
+    return parse()
   } catch (error) {
     throw new UsageError(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error))
   }

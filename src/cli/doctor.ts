@@ -1,6 +1,5 @@
 /** `threadwarden doctor`: looks at everything around a gateway as a client would, and says what is wrong. */
-import { readFileSync } from 'node:fs'
-import { duration } from '../config/quantities.ts'
+import { duration } from '../document/quantities.ts'
 import { examine } from '../doctor/examine.ts'
 import { isFault, notChecked, ok, problem, warning, type Finding } from '../doctor/finding.ts'
 import { asData, report } from '../doctor/report.ts'
@@ -10,6 +9,7 @@ import { ownAddresses } from '../http/exposure.ts'
 import { prepare } from '../prepare.ts'
 import { readMounts } from '../store/durability.ts'
 import { EXIT, print, readOptions, UsageError, type Command } from './command.ts'
+import { tokenFrom } from './loading.ts'
 
 const DEFAULT_TIMEOUT = '5s'
 const DEFAULT_MESSAGE = 'Hello. Please answer in two or three sentences.'
@@ -98,22 +98,10 @@ function readWishes({ timeout, 'token-file': tokenFile, url, run, message }: Opt
   if (message !== undefined && run === undefined) throw new UsageError('--message goes with --run')
   return {
     timeout: limit.data,
-    token: tokenFile === undefined ? null : readToken(tokenFile),
+    token: tokenFile === undefined ? null : tokenFrom(tokenFile),
     url: url === undefined ? null : readUrl(url),
     run: run === undefined ? null : { agentId: run, message: message ?? DEFAULT_MESSAGE },
   }
-}
-
-function readToken(file: string): string {
-  let text: string
-  try {
-    text = readFileSync(file, 'utf8').trim()
-  } catch {
-    throw new UsageError(`--token-file ${file} cannot be read`)
-  }
-  // What stands in it is not repeated.
-  if (!/^[\x21-\x7e]+$/.test(text)) throw new UsageError(`--token-file ${file} holds no token: one line, without "Bearer"`)
-  return text
 }
 
 function readUrl(text: string): string {

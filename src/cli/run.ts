@@ -2,15 +2,19 @@
 import { readFileSync } from 'node:fs'
 import { closest, distance } from 'fastest-levenshtein'
 import { complain, EXIT, print, UsageError, type Command } from './command.ts'
+import { diff } from './diff.ts'
 import { doctor } from './doctor.ts'
+import { explain } from './explain.ts'
 import { revoke } from './revoke.ts'
+import { routes } from './routes.ts'
 import { serve } from './serve.ts'
+import { test } from './test.ts'
 import { validate } from './validate.ts'
 
-const COMMANDS: Readonly<Record<string, Command>> = { serve, validate, doctor, revoke }
+const COMMANDS: Readonly<Record<string, Command>> = { serve, validate, routes, explain, diff, test, doctor, revoke }
 
 /** Commands that are announced and not there yet. */
-const TO_COME = ['routes', 'explain', 'test', 'diff', 'health', 'threads', 'grants', 'store', 'user']
+const TO_COME = ['health', 'threads', 'grants', 'store', 'user']
 
 /**
  * Runs the program.

@@ -1,8 +1,10 @@
 /** `threadwarden serve`: runs the gateway until it is told to stop. */
+import { namedBy } from '../config/load.ts'
 import { faultLine } from '../document/fault.ts'
 import { startGateway, type Gateway } from '../gateway.ts'
 import { makeLog, type Logger } from '../observe/log.ts'
 import { prepare } from '../prepare.ts'
+import { watchFiles } from '../watch.ts'
 import { complain, EXIT, readOptions, UsageError, type Command } from './command.ts'
 
 /** Kubernetes' own default, in seconds. */
@@ -19,6 +21,10 @@ Runs the gateway. Log lines go to stdout as JSON; the line "listening" names the
 SIGTERM and SIGINT drain: /readyz fails, no new request is taken, what is running may end. Streams that are still open
 ${MARGIN_S} s before TERMINATION_GRACE_PERIOD_SECONDS (default ${DEFAULT_GRACE_S}) are ended with a RUN_ERROR event. A second signal ends at once.
 
+The configuration, its policies, secrets, keys and certificates are watched. What changes is put in force as a whole, within
+two seconds and without ending anything; SIGHUP and POST /reload of the operator API do so at once. What cannot be served
+changes nothing: the log, /readyz and a metric say why. Listeners and the store change with a restart alone.
+
   --config FILE  the configuration (YAML or JSON)
 
 Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 wrong usage.`,
@@ -26,20 +32,33 @@ Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 w
   async run(args) {
     const options = readOptions(args, { config: { type: 'string' } })
     if (options.config === undefined) throw new UsageError('--config FILE is missing')
-    const prepared = prepare(options.config, process.env)
+    const file = options.config
+    let gateway: Gateway | undefined
+    // Watched before it is read, so that a change on the way to the start is not missed.
+    const early = { changed: false }
+    const unwatch = watchFiles(
+      () => namedBy(file, process.env)?.files ?? [file],
+      () => {
+        early.changed = gateway === undefined
+        void gateway?.reload('file')
+      },
+    )
+    const prepared = prepare(file, process.env)
     if (!prepared.ok) {
+      unwatch()
       for (const fault of prepared.faults) complain(`error: ${faultLine(fault)}`)
       return EXIT.failure
     }
-    const { config, policy, warnings } = prepared.value
+    const { config, warnings } = prepared.value
     const log = makeLog(config.log.level)
     for (const warning of warnings) log.warn(warning, 'configuration')
     // Before anything is started: process 1 of a container would not even notice a signal that nobody handles.
     const told = untilTold()
-    let gateway: Gateway
+    process.on('SIGHUP', () => void gateway?.reload('SIGHUP'))
     try {
-      gateway = await startGateway(config, policy, log)
+      gateway = await startGateway(prepared.value, log, { prepare: () => prepare(file, process.env) })
     } catch (error) {
+      unwatch()
       complain(`error: ${error instanceof Error ? error.message : String(error)}`)
       return EXIT.failure
     }
@@ -50,10 +69,15 @@ Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 w
         ...(gateway.adminUrl === null ? {} : { admin: gateway.adminUrl }),
         mode: config.authentication.mode,
         unknownThread: config.ownership.unknownThread,
+        enforcement: config.enforcement,
+        policy: prepared.value.policy.hash,
       },
       'listening',
     )
-    await drain(gateway, await told, log)
+    if (early.changed) void gateway.reload('file')
+    const signal = await told
+    unwatch()
+    await drain(gateway, signal, log)
     return EXIT.fine
   },
 }

@@ -1,6 +1,8 @@
 /** `threadwarden validate`: says whether a configuration would be served, before it is. */
-import { faultLine } from '../document/fault.ts'
-import { prepare } from '../prepare.ts'
+import { storeFile } from '../config/schema.ts'
+import { faultLine, type Fault } from '../document/fault.ts'
+import { prepare, type Prepared } from '../prepare.ts'
+import { lookAtStore } from '../store/look.ts'
 import { complain, EXIT, print, readOptions, UsageError, type Command } from './command.ts'
 
 /** The command. */
@@ -8,8 +10,8 @@ export const validate: Command = {
   summary: 'checks a configuration and its policy',
   help: `threadwarden validate --config FILE [--strict] [--json]
 
-Checks a configuration, its policy and its key files, and reports every fault with its place and what to do.
-Nothing is started and nothing is fetched.
+Checks a configuration, its policies, key files and store, and reports every fault with its place and what to do: whatever
+serve would refuse here. Nothing is started, fetched, made or changed.
 
   --config FILE  the configuration (YAML or JSON)
   --strict       warnings count as faults
@@ -21,7 +23,7 @@ Exit codes: 0 valid (warnings alone too), 1 invalid, 2 wrong usage.`,
     const options = readOptions(args, { config: { type: 'string' }, strict: { type: 'boolean' }, json: { type: 'boolean' } })
     if (options.config === undefined) throw new UsageError('--config FILE is missing')
     const prepared = prepare(options.config, process.env)
-    const faults = prepared.ok ? [] : prepared.faults
+    const faults = prepared.ok ? storeFaults(options.config, prepared.value) : prepared.faults
     const warnings = prepared.ok ? prepared.value.warnings : []
     const valid = faults.length === 0 && (options.strict !== true || warnings.length === 0)
     if (options.json === true) print(JSON.stringify({ valid, faults, warnings }, null, 2))
@@ -32,4 +34,13 @@ Exit codes: 0 valid (warnings alone too), 1 invalid, 2 wrong usage.`,
     }
     return Promise.resolve(valid ? EXIT.fine : EXIT.failure)
   },
+}
+
+/** As long as a start waits for another process's lock, in milliseconds. */
+const PATIENCE = 5000
+
+function storeFaults(file: string, { config }: Prepared): readonly Fault[] {
+  const seen = lookAtStore(storeFile(config.ownership), PATIENCE)
+  if (seen.outcome !== 'unusable') return []
+  return [{ file, path: 'ownership.store', message: seen.message, hint: seen.hint }]
 }

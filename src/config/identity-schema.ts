@@ -1,6 +1,6 @@
 /** What the upstream is told of who is asking. */
 import { z } from 'zod'
-import { duration } from './quantities.ts'
+import { duration } from '../document/quantities.ts'
 
 /** Names that proxies and runtimes read as something else, or that the gateway writes itself. */
 const OTHER_MEANING = /^x-(?:request-id$|real-ip$|http-method|original-|rewrite-|cpki-|forwarded-(?:for|host|proto|port|server)$)/
@@ -25,8 +25,9 @@ const assertion = z
     audience: z.string().min(1).describe('Their `aud`: the agents.'),
     lifetime: duration
       .prefault('60s')
-      .refine((value) => value >= 1000 && value <= 600_000, 'is no lifetime of an assertion | 1s to 10m'),
-    header: headerName.prefault('x-threadwarden-assertion'),
+      .refine((value) => value >= 1000 && value <= 600_000, 'is no lifetime of an assertion | 1s to 10m')
+      .describe('How long one is good: 1s to 10m.'),
+    header: headerName.prefault('x-threadwarden-assertion').describe('The header that it stands in.'),
     replaceAuthorization: z
       .boolean()
       .default(false)
@@ -39,10 +40,10 @@ export const identitySchema = z
   .strictObject({
     headers: z
       .strictObject({
-        id: headerName.optional(),
-        name: headerName.optional(),
-        role: headerName.optional(),
-        permissions: headerName.optional(),
+        id: headerName.optional().describe('For the user id, corp:alice; anonymous callers are anonymous.'),
+        name: headerName.optional().describe('For the name.'),
+        role: headerName.optional().describe('For the roles, with commas between them.'),
+        permissions: headerName.optional().describe('For the permissions, with commas between them.'),
       })
       .prefault({})
       .describe('Names of headers with the resolved user; callers can send none of them.'),
@@ -53,3 +54,4 @@ export const identitySchema = z
     return new Set(names).size === names.length
   }, 'names one header twice | each part has its own')
   .prefault({})
+  .describe('What the upstream and its agents are told of who is asking.')

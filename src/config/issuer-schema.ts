@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { isFetchable } from '../core/addresses.ts'
 import { isPointer } from '../core/pointer.ts'
-import { duration } from './quantities.ts'
+import { duration } from '../document/quantities.ts'
 
 // prettier-ignore
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'HS256', 'HS384', 'HS512'] as const
@@ -63,10 +63,10 @@ export const issuerSchema = z
       .describe('Claims that must be there, by JSON pointer: with this value, one of these, or (null) any.'),
     claims: z
       .strictObject({
-        id: pointer.default('/sub'),
-        name: pointer.default('/name'),
-        role: pointer.default('/role'),
-        permissions: pointer.default('/permissions'),
+        id: pointer.default('/sub').describe("The user id: a string, one person's for ever."),
+        name: pointer.default('/name').describe('The name, as people read it.'),
+        role: pointer.default('/role').describe('The roles: a string, or a list of strings.'),
+        permissions: pointer.default('/permissions').describe('The permissions: a list of strings, or one with spaces between.'),
       })
       .prefault({})
       .describe('JSON pointers to the user in the claims.'),

@@ -4,6 +4,7 @@ import { forwardingFault, settingFault } from '../core/headers.ts'
 import { valueAt } from '../core/pointer.ts'
 import { faultAt, parseDocumentAs, readDocument, type Outcome, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
+import { listenerFaults } from './listeners.ts'
 import { configSchema, storeFile, type Config } from './schema.ts'
 import { fillReferences } from './secrets.ts'
 import { warningsOf } from './warnings.ts'
@@ -26,7 +27,11 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv): Outcom
   const folder = dirname(resolve(file))
   const filled = fillReferences(document, folder, environment)
   const parsed = parseDocumentAs(document, configSchema, filled.value)
-  const faults = [...filled.faults, ...(parsed.ok ? [] : parsed.faults), ...headerFaults(document, filled.value)]
+  const faults = [
+    ...filled.faults,
+    ...(parsed.ok ? listenerFaults(document, parsed.value) : parsed.faults),
+    ...headerFaults(document, filled.value),
+  ]
   if (!parsed.ok || faults.length > 0) return { ok: false, faults }
   return {
     ok: true,
@@ -70,22 +75,64 @@ function keysOf(value: unknown): readonly string[] {
   return typeof value === 'object' && value !== null ? Object.keys(value) : []
 }
 
+/** What a configuration file names, as far as it can be told. */
+export interface Named {
+  /** Undefined for the shipped one. */
+  readonly policy: string | undefined
+  /** Undefined where there is none. */
+  readonly shadowPolicy: string | undefined
+  /** What a policy has to fit. */
+  readonly surroundings: {
+    readonly issuers: readonly string[]
+    readonly forwardHeaders: readonly string[]
+    readonly mode: 'required' | 'optional' | 'off'
+  }
+  /** Every file that it is made of: itself, policies, secrets, keys and certificates. */
+  readonly files: readonly string[]
+  /** What its references brought. */
+  readonly secrets: readonly string[]
+}
+
 /**
- * What a configuration file says of its policy, without asking whether the rest of it is right.
- * @returns the policy's path, undefined for the shipped one, and the keys of the issuers; null if the file can't be read
+ * What a configuration file names, without asking whether the rest of it is right.
+ * @returns null if the file can't be read
  */
-export function policyNamedBy(
-  file: string,
-  environment: NodeJS.ProcessEnv,
-): { readonly path: string | undefined; readonly issuers: readonly string[] } | null {
+export function namedBy(file: string, environment: NodeJS.ProcessEnv): Named | null {
   const read = readDocument(file)
   if (!read.ok) return null
   const folder = dirname(resolve(file))
-  const { value } = fillReferences(read.value, folder, environment)
-  const path = valueAt(value, '/policy')
+  const { value, files, secrets } = fillReferences(read.value, folder, environment)
+  const pathsAt = (pointer: string): readonly string[] => {
+    const named = valueAt(value, pointer)
+    const paths: readonly unknown[] = Array.isArray(named) ? named : [named]
+    return paths.flatMap((path) => (typeof path === 'string' && path !== '' ? [resolve(folder, path)] : []))
+  }
+  const headers = valueAt(value, '/forwardHeaders')
+  const mode = valueAt(value, '/authentication/mode')
+  const issuers = keysOf(valueAt(value, '/authentication/issuers'))
+  const ofIssuers = issuers.flatMap((key) =>
+    // Not bearerTokenFile: it is read with each fetch, and rotates by itself.
+    ['publicKeyFile', 'secretFile', 'ca'].flatMap((name) => pathsAt(`/authentication/issuers/${key}/${name}`)),
+  )
+  const [policy] = pathsAt('/policy')
+  const [shadowPolicy] = pathsAt('/shadowPolicy')
   return {
-    path: typeof path === 'string' && path !== '' ? resolve(folder, path) : undefined,
-    issuers: keysOf(valueAt(value, '/authentication/issuers')),
+    policy,
+    shadowPolicy,
+    surroundings: {
+      issuers,
+      forwardHeaders: Array.isArray(headers) ? headers.filter((name): name is string => typeof name === 'string') : [],
+      mode: mode === 'optional' || mode === 'off' ? mode : 'required',
+    },
+    files: [
+      resolve(file),
+      ...[policy, shadowPolicy].filter((path) => path !== undefined),
+      ...files,
+      ...ofIssuers,
+      ...pathsAt('/upstream/ca'),
+      ...pathsAt('/identity/assertion/keyFiles'),
+    ],
+    secrets,
   }
 }
 
@@ -115,5 +162,7 @@ function resolvePaths(config: Config, folder: string): Config {
       ? {}
       : { identity: { ...config.identity, assertion: { ...assertion, keyFiles: assertion.keyFiles.map(path) } } }),
     ...(config.policy === undefined ? {} : { policy: path(config.policy) }),
+    ...(config.shadowPolicy === undefined ? {} : { shadowPolicy: path(config.shadowPolicy) }),
+    audit: { ...config.audit, file: path(config.audit.file) },
   }
 }

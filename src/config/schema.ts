@@ -4,25 +4,14 @@
  * value only and is refused by name at any other.
  */
 import { z } from 'zod'
-import { endsLikeRoute, TRANSPORTS } from '../core/transport.ts'
 import { identitySchema } from './identity-schema.ts'
 import { issuerSchema } from './issuer-schema.ts'
-import { bodySize, duration, size } from './quantities.ts'
+import { bodySize, countOrOff, duration, rateOrOff, size } from '../document/quantities.ts'
+import { AUTHORITY_URL, upstreamSchema } from './upstream-schema.ts'
 
 const port = z
   .union([z.int(), z.string().regex(/^\d+$/).transform(Number)], 'is not a port number | 0 to 65535')
   .refine((value) => value >= 0 && value <= 65_535, 'is not a port number | 0 to 65535')
-
-const basePath = z
-  .string()
-  .regex(
-    /^(?:\/|(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+)$/,
-    'is not a base path | write /api/copilotkit: letters, digits, . _ ~ -, no trailing slash',
-  )
-  .transform((path) => (path === '/' ? '' : path))
-
-/** Scheme, host and port, with nothing in them that a URL parser would fold away. */
-const AUTHORITY_URL = /^https?:\/\/(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*)|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?\/?$/
 
 /** A value that is announced and not there yet. */
 function notYet<T extends z.ZodType>(schema: T, name: string, inert: readonly unknown[]): T {
@@ -32,27 +21,35 @@ function notYet<T extends z.ZodType>(schema: T, name: string, inert: readonly un
 /** The whole configuration. */
 export const configSchema = z
   .strictObject({
-    version: z.literal(1, 'must be 1'),
+    version: z.literal(1, 'must be 1').describe('The version of this format.'),
     listen: z
       .strictObject({
-        host: z.string().min(1).default('0.0.0.0'),
-        port: port.default(8080),
+        host: z.string().min(1).default('0.0.0.0').describe('Its address.'),
+        port: port.default(8080).describe('Its port; 0 is any free one.'),
         trustedProxies: z
           .array(z.union([z.cidrv4(), z.cidrv6()], 'is not a CIDR | write 10.0.0.0/8'))
           .refine((list) => !list.some((cidr) => cidr.endsWith('/0')), 'would trust everybody | name the proxy networks')
-          .default([]),
+          .default([])
+          .describe('Networks of the proxies in front, whose X-Forwarded-For is believed.'),
       })
       .prefault({})
       .describe('The public listener. X-Forwarded-* count only from trustedProxies.'),
     health: z
-      .strictObject({ host: z.string().min(1).default('0.0.0.0'), port: port.default(8081) })
+      .strictObject({
+        host: z.string().min(1).default('0.0.0.0').describe('Its address.'),
+        port: port.default(8081).describe('Its port; 0 is any free one.'),
+      })
       .prefault({})
-      .describe('/livez /readyz /startupz /metrics'),
+      .describe('The listener with /livez /readyz /startupz /metrics.'),
     admin: z
       .strictObject({
-        host: z.string().min(1).default('127.0.0.1'),
-        port: port.default(9090),
-        credential: z.string().min(32, 'is too short | 32 characters at least, made at random').optional(),
+        host: z.string().min(1).default('127.0.0.1').describe('Its address. It speaks plain HTTP: leave it on loopback.'),
+        port: port.default(9090).describe('Its port; 0 is any free one.'),
+        credential: z
+          .string()
+          .min(32, 'is too short | 32 characters at least, made at random')
+          .optional()
+          .describe('What it wants as a bearer token; write "${file:…}".'),
         credentialFile: z
           .string()
           .min(1)
@@ -65,58 +62,36 @@ export const configSchema = z
       )
       .optional()
       .describe('The operator API; off unless it is there.'),
-    enforcement: notYet(z.enum(['enforce', 'observe']), 'enforcement', ['enforce']).default('enforce'),
-    upstream: z.strictObject({
-      url: z
-        .url('is not a URL | write http://127.0.0.1:4000')
-        .refine(
-          (text) => AUTHORITY_URL.test(text) && URL.canParse(text),
-          'must be http(s)://host:port alone | the path goes to upstream.basePath',
-        )
-        .describe('Where the runtime listens. https verifies its certificate.'),
-      ca: z.string().min(1).optional().describe('A PEM file with the private CA of the upstream.'),
-      basePath: basePath
-        .refine((path) => !endsLikeRoute(path), 'ends like a route of the runtime, which could take envelopes for it')
-        .describe('The path under which the runtime serves its routes, or the one path of a single-route runtime.'),
-      publicPath: basePath.optional().describe('Where callers find them; by default basePath.'),
-      transport: z
-        .enum(['auto', ...TRANSPORTS])
-        .default('auto')
-        .describe('How the runtime takes requests; auto asks it, and goes on asking.'),
-      userScoped: z.boolean().default(false).describe('true for the managed platform: subscriptions and join codes may pass.'),
-      forwardAuthorization: z.boolean().default(true),
-      headers: z
-        .record(
-          z.string().regex(/^[!#$%&'*+\-.^`|~0-9A-Za-z]+$/, 'is not a header name'),
-          z.string().regex(/^[\x20-\x7e\t]*$/, 'is not a header value'),
-        )
-        .default({})
-        .describe("Sent with every request; they win over the caller's."),
-      timeouts: z
-        .strictObject({
-          connect: duration.prefault('2s'),
-          headers: duration.prefault('120s'),
-          body: duration.prefault('0s').describe('Longest silence within an answer; 0s: none.'),
-        })
-        .prefault({}),
-    }),
+    enforcement: z
+      .enum(['enforce', 'observe'])
+      .default('enforce')
+      .describe('observe refuses nothing that rests on ownership alone, and says what enforcing would have refused.'),
+    upstream: upstreamSchema,
     forwardHeaders: z.array(z.string()).default([]).describe('Caller headers let through besides the built-in few.'),
     cors: z
       .strictObject({
         origins: z
           .array(z.string().refine(isOrigin, 'is not an origin | write https://app.example.com, or "*" alone'))
           .refine((list) => !list.includes('*') || list.length === 1, '"*" stands alone')
-          .default([]),
-        credentials: z.boolean().default(false),
+          .default([])
+          .describe('Exactly as browsers send them, or "*" alone; empty: none.'),
+        credentials: z.boolean().default(false).describe("Lets browsers send cookies along; bearer tokens don't need it."),
       })
       .refine((cors) => !(cors.credentials && cors.origins.includes('*')), 'credentials cannot go with "*" | name the origins')
-      .prefault({}),
+      .prefault({})
+      .describe('Pages of which origins may call.'),
     authentication: z
       .strictObject({
-        mode: z.enum(['required', 'optional', 'off']).default('required'),
-        clockTolerance: duration.prefault('30s'),
+        mode: z
+          .enum(['required', 'optional', 'off'])
+          .default('required')
+          .describe('optional: without an Authorization header callers are anonymous. off: nobody is asked, all are one user.'),
+        clockTolerance: duration.prefault('30s').describe('Allowed difference of clocks for the times in a token.'),
         tokenCache: z.int().min(0).default(10_000).describe('How many verified tokens are remembered; 0: none.'),
-        issuers: z.record(z.string().regex(/^[a-z0-9-]+$/, 'an issuer key is of a-z, 0-9 and -'), issuerSchema).default({}),
+        issuers: z
+          .record(z.string().regex(/^[a-z0-9-]+$/, 'an issuer key is of a-z, 0-9 and -'), issuerSchema)
+          .default({})
+          .describe('Whose tokens are taken, by a key of your choice: part of every user id, for ever.'),
       })
       .superRefine((value, context) => {
         const issuers = Object.values(value.issuers)
@@ -142,22 +117,28 @@ export const configSchema = z
           })
         }
       })
-      .prefault({}),
+      .prefault({})
+      .describe('Who may come in.'),
     identity: identitySchema,
-    ownership: z.strictObject({
-      store: z
-        .string()
-        .regex(/^sqlite:.+$|^postgres(?:ql)?:/, 'is not a store | write sqlite:./data/ownership.db')
-        .refine(
-          (text) => text.startsWith('sqlite:'),
-          'PostgreSQL is not supported by this version yet | write sqlite:./data/ownership.db',
-        )
-        .default('sqlite:./data/ownership.db'),
-      unknownThread: z
-        .enum(['claim', 'verify', 'deny'])
-        .describe('What a run on a thread without an owner does. No default: see docs/configuration.md.'),
-      lists: notYet(z.enum(['upstream', 'table', 'auto']), 'lists', ['upstream']).default('upstream'),
-    }),
+    ownership: z
+      .strictObject({
+        store: z
+          .string()
+          .regex(/^sqlite:.+$|^postgres(?:ql)?:/, 'is not a store | write sqlite:./data/ownership.db')
+          .refine(
+            (text) => text.startsWith('sqlite:'),
+            'PostgreSQL is not supported by this version yet | write sqlite:./data/ownership.db',
+          )
+          .default('sqlite:./data/ownership.db')
+          .describe('Where it is written whose thread is whose: sqlite: and a path.'),
+        unknownThread: z
+          .enum(['claim', 'verify', 'deny'])
+          .describe('What a run on a thread without an owner does. No default: see docs/configuration.md.'),
+        lists: notYet(z.enum(['upstream', 'table', 'auto']), 'lists', ['upstream'])
+          .default('upstream')
+          .describe('Where lists come from; upstream alone in this version.'),
+      })
+      .describe('Whose thread is whose.'),
     streams: z
       .strictObject({
         tokenExpiry: z
@@ -167,18 +148,50 @@ export const configSchema = z
         grace: duration.prefault('10m').describe('Has an effect with tokenExpiry: grace.'),
         keepAlive: duration.prefault('15s').describe('A comment after this much silence of the upstream; 0s: none.'),
       })
-      .prefault({}),
+      .prefault({})
+      .describe('Event streams.'),
     limits: z
       .strictObject({
-        body: bodySize.prefault('1MiB'),
-        runBody: bodySize.prefault('64MiB').describe('run, connect, suggest, transcribe'),
-        bodiesInFlight: size.prefault('512MiB'),
-        headers: size.prefault('16KiB'),
-        newThreads: notYet(z.string(), 'newThreads', ['off']).default('off'),
+        body: bodySize.prefault('1MiB').describe('Largest body, apart from the next.'),
+        runBody: bodySize.prefault('64MiB').describe('Largest body of agent/run, agent/connect, agent/suggest and transcribe.'),
+        bodiesInFlight: size.prefault('512MiB').describe('All JSON bodies that are held in memory at once.'),
+        headers: size.prefault('16KiB').describe('The head of a request.'),
+        newThreads: rateOrOff
+          .prefault('60/m')
+          .describe('Runs and suggestions on threads without an owner, per user; off: no limit.'),
+        requests: rateOrOff.default('off').describe('Requests of every kind, per user.'),
+        runs: rateOrOff.default('off').describe('Runs, per user.'),
+        streams: countOrOff.default('off').describe('Runs, connects and the like that a user may have open at once.'),
       })
-      .prefault({}),
+      .prefault({})
+      .describe('How much is taken; a rule of the policy may have its own.'),
     policy: z.string().min(1).optional().describe('The policy file; by default the one that is shipped.'),
-    log: z.strictObject({ level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info') }).prefault({}),
+    shadowPolicy: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('A second policy, of which only is said where it would decide otherwise.'),
+    audit: z
+      .strictObject({
+        to: z.enum(['off', 'stdout', 'file']).default('off').describe('Where the lines go, one for each decision.'),
+        file: z.string().min(1).default('./data/audit.jsonl').describe('Has an effect with to: file.'),
+        maxSize: size
+          .prefault('100MiB')
+          .refine((value) => value >= 64 * 1024, 'is too small | 64KiB at least')
+          .describe('A file that grows beyond this is put aside, and a new one begun.'),
+        keep: z.int().min(1).max(10_000).default(10).describe('How many files are kept beside the one that is written.'),
+      })
+      .prefault({})
+      .describe('The record of decisions.'),
+    log: z
+      .strictObject({
+        level: z
+          .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
+          .default('info')
+          .describe('Least level of log lines; that of a request is info.'),
+      })
+      .prefault({})
+      .describe('JSON lines on stdout.'),
   })
   .refine(({ upstream, identity }) => upstream.transport !== 'auto' || identity.assertion?.replaceAuthorization !== true, {
     path: ['upstream', 'transport'],

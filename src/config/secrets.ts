@@ -1,6 +1,6 @@
 /** `${env:NAME}` and `${file:/path}` inside the strings of a configuration. */
 import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { normalize, resolve } from 'node:path'
 import { faultAt, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 
@@ -11,6 +11,10 @@ export interface Filled {
   readonly value: unknown
   readonly faults: readonly Fault[]
   readonly referenced: ReadonlySet<string>
+  /** The files that references name, whether they can be read or not. */
+  readonly files: readonly string[]
+  /** What the references brought. */
+  readonly secrets: readonly string[]
 }
 
 /**
@@ -22,12 +26,16 @@ export interface Filled {
 export function fillReferences(document: SourceDocument, folder: string, environment: NodeJS.ProcessEnv): Filled {
   const faults: Fault[] = []
   const referenced = new Set<string>()
+  const files = new Set<string>()
+  const secrets = new Set<string>()
   const fill = (value: unknown, path: readonly PropertyKey[]): unknown => {
     if (typeof value === 'string') {
       return value.replace(REFERENCE, (_whole, reference: string) => {
         referenced.add(path.map(String).join('.'))
+        if (reference.startsWith('file:')) files.add(resolve(folder, reference.slice('file:'.length)))
         const found = lookUp(reference, folder, environment)
         if ('fault' in found) faults.push(faultAt(document, path, found.fault, found.hint))
+        if ('text' in found) secrets.add(found.text)
         return 'text' in found ? found.text : ''
       })
     }
@@ -35,7 +43,26 @@ export function fillReferences(document: SourceDocument, folder: string, environ
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, fill(inner, [...path, key])]))
   }
-  return { value: fill(document.value, []), faults, referenced }
+  return { value: fill(document.value, []), faults, referenced, files: [...files], secrets: [...secrets] }
+}
+
+/** Shorter than this nothing is a secret, and much is a word of a message. */
+const LEAST_SECRET = 4
+
+/** The same faults, without what references brought: not as it was, and not as a path that was made of it. */
+export function withoutSecrets(faults: readonly Fault[], secrets: readonly string[]): readonly Fault[] {
+  const forms = secrets
+    .flatMap((secret) => [secret, normalize(secret), JSON.stringify(secret).slice(1, -1)])
+    .filter((form) => form.length >= LEAST_SECRET)
+    .sort((one, other) => other.length - one.length)
+  const clean = (text: string): string => forms.reduce((rest, form) => rest.replaceAll(form, '…'), text)
+  return faults.map((fault) => ({
+    ...fault,
+    file: clean(fault.file),
+    path: clean(fault.path),
+    message: clean(fault.message),
+    ...(fault.hint === undefined ? {} : { hint: clean(fault.hint) }),
+  }))
 }
 
 function lookUp(

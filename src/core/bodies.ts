@@ -19,30 +19,60 @@ export interface BodyPolicy {
   readonly tools: 'all' | ReadonlySet<string>
 }
 
-/** A body that was read and checked. */
-export interface CheckedBody {
+/** The configured bounds of bodies, in bytes. */
+export interface BodyLimits {
+  readonly body: number
+  /** On routes whose bodies may be large. */
+  readonly runBody: number
+}
+
+/** The configured bound of a body on a route, in bytes. */
+export function configuredBody({ body, runBody }: BodyLimits, route: Route): number {
+  return route.largeBody === true ? runBody : body
+}
+
+/** The ids of a body, checked. */
+export interface CheckedIds {
   readonly outcome: 'checked'
   /** The thread that the body names, on routes whose thread is there. */
   readonly threadId: string | undefined
-  /** What goes upstream. */
+}
+
+/**
+ * Checks the ids that a JSON body names.
+ * @param route the route, of a JSON body
+ * @param value the body as the strict reader gave it
+ * @returns the thread, or a refusal: 400 for an id that is missing or outside its grammar
+ */
+export function checkIds(route: Route, value: JsonObject): CheckedIds | Refusal {
+  const named = (key: string): Json | undefined => (isKeyOf(route, key) ? value[key] : undefined)
+  if (named('agentId') !== undefined && !isAgentId(named('agentId'))) return refuse('agent-id-invalid')
+  // The SDKs and the runtime write these into paths: `../../OTHER/runs/R` would end another's run, `..` leave the route.
+  for (const key of ['runId', 'parentRunId', 'clientEventId']) {
+    if ((named(key) ?? null) !== null && !isRunId(named(key))) return refuse('run-id-invalid')
+  }
+  if (route.thread !== 'body') return { outcome: 'checked', threadId: undefined }
+  const threadId = named('threadId')
+  return isThreadId(threadId) ? { outcome: 'checked', threadId } : refuse('thread-id-invalid')
+}
+
+/** What of a body goes upstream. */
+export interface PassingBody {
   readonly body: JsonObject
   /** Names of top-level keys, of forwarded properties and of tools that were dropped. */
   readonly dropped: readonly string[]
 }
 
 /**
- * Checks a JSON body against its route.
- * @param route the route, of a JSON body
- * @param value the body as the strict reader gave it
+ * Keeps of a JSON body what may pass.
+ * @param value the body, whose ids were checked
  * @param policy what the policy lets through
- * @returns what passes, or a refusal: 400 for an id that is missing or outside its grammar
  */
-export function checkBody(route: Route, value: JsonObject, policy: BodyPolicy): CheckedBody | Refusal {
-  const rule = route.body
+export function passingBody(route: Route, value: JsonObject, policy: BodyPolicy): PassingBody {
   const body: Record<string, Json> = {}
   const dropped: string[] = []
   for (const [key, part] of Object.entries(value)) {
-    if (rule.kind === 'none' || !rule.keys.includes(key) || (key === 'state' && policy.state === 'drop')) dropped.push(key)
+    if (!isKeyOf(route, key) || (key === 'state' && policy.state === 'drop')) dropped.push(key)
     else if (key === 'forwardedProps') {
       const props = filterForwardedProps(part, policy.forwardedProps)
       body[key] = props.kept
@@ -58,15 +88,11 @@ export function checkBody(route: Route, value: JsonObject, policy: BodyPolicy): 
       dropped.push(...tools.dropped)
     } else body[key] = part
   }
-  if (body['agentId'] !== undefined && !isAgentId(body['agentId'])) return refuse('agent-id-invalid')
-  // The SDKs and the runtime write these into paths: `../../OTHER/runs/R` would end another's run, `..` leave the route.
-  for (const key of ['runId', 'parentRunId', 'clientEventId']) {
-    if ((body[key] ?? null) !== null && !isRunId(body[key])) return refuse('run-id-invalid')
-  }
-  if (route.thread !== 'body') return { outcome: 'checked', threadId: undefined, body, dropped }
-  const threadId = body['threadId']
-  if (!isThreadId(threadId)) return refuse('thread-id-invalid')
-  return { outcome: 'checked', threadId, body, dropped }
+  return { body, dropped }
+}
+
+function isKeyOf({ body }: Route, key: string): boolean {
+  return body.kind !== 'none' && body.keys.includes(key)
 }
 
 /** What a tool of a frontend is made of (AG-UI `Tool`). Another key could name another tool to a model. */

@@ -3,49 +3,17 @@
  * refuses with a reason from the closed list, or gives a permit, and nothing else can make one.
  */
 import type { RouteDescriptor } from './classify.ts'
+import { isAgentId, isThreadId } from './ids.ts'
 import type { Principal } from './principal.ts'
-import { refuse, type Code, type Reason, type Refusal } from './reasons.ts'
-import type { RouteId } from './routes.ts'
-
-/** What a thread is to a caller. */
-export type Relation = 'own' | 'unknown' | 'foreign'
-
-/** Who a grant of the policy speaks of. */
-export type Who = 'anonymous' | 'signed-in' | 'operator'
-
-/** One line of the policy for one route. */
-export interface Grant {
-  readonly who: readonly Who[]
-  /** Only users of these issuers; of all, if it is left out. */
-  readonly issuers?: readonly string[]
-  /** On routes about a thread: which threads. */
-  readonly threads: readonly Relation[]
-  /** True where the grant holds only before an upstream that scopes users itself. */
-  readonly onlyUserScoped: boolean
-}
-
-/** What the policy says of one route: no grant, no access. */
-export interface RouteRules {
-  readonly grants: readonly Grant[]
-  /** True where a refusal looks like an unknown route (404). */
-  readonly hide: boolean
-}
-
-/** A selector of operators. */
-export interface OperatorSelector {
-  readonly issuer: string
-  readonly role?: string
-  readonly permission?: string
-}
-
-/** The rules that decisions are made by. */
-export interface Rules {
-  readonly operators: readonly OperatorSelector[]
-  readonly routes: Readonly<Record<RouteId, RouteRules>>
-}
+import { refuse, type Reason, type Refusal, type RulePlace } from './reasons.ts'
+import { ROUTES, type Route } from './routes.ts'
+import { verdictOn, type Relation, type Rule, type Rules, type Verdict } from './rules.ts'
 
 /** What `unknownThread` says of a run or suggestion on a thread without an owner. */
 export type UnknownThread = 'claim' | 'verify' | 'deny'
+
+/** Whether what rests on ownership alone is refused, or only said (design, invariant 7). */
+export type Enforcement = 'enforce' | 'observe'
 
 /** The owner that the store knows for a thread, or `null` for no row. */
 export type OwnerRecord = { readonly owner: string; readonly deleted: boolean } | null
@@ -54,16 +22,20 @@ export type OwnerRecord = { readonly owner: string; readonly deleted: boolean } 
 export interface Facts {
   readonly userScoped: boolean
   readonly unknownThread: UnknownThread
+  readonly enforcement: Enforcement
   readonly record?: OwnerRecord
   /** Whether the upstream holds something of a thread that no row names. */
   readonly upstreamHistory?: 'none' | 'some'
 }
 
+/** What is known of a gateway, whatever the request. */
+export type StandingFacts = Pick<Facts, 'userScoped' | 'unknownThread' | 'enforcement'>
+
 /** A decision waits for a fact. */
-export interface Need {
-  readonly outcome: 'needs'
-  readonly fact: 'record' | 'upstreamHistory'
-}
+export type Need =
+  | { readonly outcome: 'needs'; readonly fact: 'record' }
+  /** With the rule that would allow it. */
+  | { readonly outcome: 'needs'; readonly fact: 'upstreamHistory'; readonly rule: Rule }
 
 const PERMITS = new WeakSet<object>()
 
@@ -72,12 +44,18 @@ export interface Permit {
   readonly outcome: 'permitted'
   readonly descriptor: RouteDescriptor
   readonly principal: Principal
+  /** The rule that allows it, which says what passes and which limits apply. */
+  readonly rule: Rule
   /** Whose thread it is, where a row says so; else the principal's. */
   readonly owner: string
+  /** True for a run or suggestion that begins a thread: it has no owner, or its owner had deleted it. */
+  readonly begins: boolean
   /** Register this thread for the principal before the request is sent, and settle it by what becomes of the run. */
   readonly claim: boolean
   /** Answer as the upstream answers for a new thread, without asking it. */
   readonly answerEmpty: boolean
+  /** Under `observe`: why enforcing would have refused it. */
+  readonly observed: Reason | null
 }
 
 /** True if `value` is a permit that decide made: the forwarder takes nothing else. */
@@ -93,20 +71,12 @@ export function relationOf(record: OwnerRecord, principal: Principal): Relation 
   return record.deleted ? 'unknown' : 'own'
 }
 
-/** True if the policy names this principal an operator. Nobody who isn't signed in is one. */
-export function isOperator(principal: Principal, selectors: readonly OperatorSelector[]): boolean {
-  if (principal.kind !== 'user') return false
-  return selectors.some(
-    (selector) =>
-      selector.issuer === principal.issuer &&
-      (selector.role === undefined || principal.roles.includes(selector.role)) &&
-      (selector.permission === undefined || principal.permissions.includes(selector.permission)) &&
-      (selector.role !== undefined || selector.permission !== undefined),
-  )
-}
+/** Routes on which a thread may begin. */
+const BEGINNING: ReadonlySet<string> = new Set(['agent/run', 'agent/suggest'])
 
 /**
- * Decides a request.
+ * Decides a request. A rule that denies wins over all that allow, a rule that can't be evaluated denies, and what no rule
+ * allows is denied.
  * @param descriptor what the request is about
  * @param principal who asks
  * @param rules what the policy says
@@ -114,46 +84,76 @@ export function isOperator(principal: Principal, selectors: readonly OperatorSel
  */
 export function decide(descriptor: RouteDescriptor, principal: Principal, rules: Rules, facts: Facts): Permit | Refusal | Need {
   const { route } = descriptor
-  const { grants, hide } = rules.routes[route.id]
-  const no = (reason: Reason): Refusal => (hide ? refuse(reason, { code: 'not-found' satisfies Code }) : refuse(reason))
-
-  const mine = grants.filter((grant) => speaksOf(grant, principal, rules.operators))
-  if (mine.length === 0) return no(whyNobody(grants, principal))
+  const { rules: tried, hide } = rules.routes[route.id]
+  const no = (reason: Reason, rule?: Rule): Refusal =>
+    refuse(reason, {
+      ...(hide || rule?.hides === true
+        ? { code: 'not-found' as const }
+        : // What rests on a thread's owner is told in one way, by whatever rule.
+          reason === 'denied-by-rule' && rule?.threads !== null
+          ? { code: 'not-owner' as const }
+          : {}),
+      ...(rule === undefined ? {} : { rule: placeOf(rule) }),
+    })
+  const verdicts = tried.map((rule) => verdictOn(rule, descriptor, principal, rules.operators, facts.userScoped))
+  const failed = tried.find((_rule, at) => verdicts[at] === 'failed')
+  if (failed !== undefined) return no('rule-failed', failed)
+  const applying = tried.filter((_rule, at) => verdicts[at] === 'applies')
+  const denying = applying.filter(({ effect }) => effect === 'deny')
+  const always = denying.find(({ threads }) => threads === null)
+  if (always !== undefined) return no('denied-by-rule', always)
+  const allowing = applying.filter(({ effect }) => effect === 'allow')
+  const [first] = allowing
+  if (first === undefined) return no(whyNobody(tried, verdicts, principal))
   // Anonymous callers of mode `optional` are many people behind one owner: none of them gets the list of all.
   if (route.id === 'threads/list' && principal.kind === 'anonymous' && !principal.standsForAll) return no('anonymous-not-allowed')
-  const usable = mine.filter((grant) => facts.userScoped || !grant.onlyUserScoped)
-  if (usable.length === 0) return no('upstream-not-user-scoped')
-  if (route.thread === undefined) return permit(descriptor, principal, {})
+  if (route.thread === undefined) return permit(descriptor, principal, first, {})
 
   if (facts.record === undefined) return { outcome: 'needs', fact: 'record' }
   const relation = relationOf(facts.record, principal)
+  const denied = denying.find(({ threads }) => threads?.includes(relation))
   // A deleted thread is out of every list, so nobody but its owner finds anything there: operators don't, either.
   const gone = relation === 'foreign' && facts.record?.deleted === true
-  if (gone || !usable.some((grant) => grant.threads.includes(relation))) {
-    return no(relation === 'foreign' ? 'thread-foreign' : 'thread-unknown')
+  const rule = gone ? undefined : allowing.find(({ threads }) => threads?.includes(relation))
+  const observing = facts.enforcement === 'observe'
+  if (denied !== undefined || rule === undefined) {
+    const reason = denied !== undefined ? 'denied-by-rule' : relation === 'foreign' ? 'thread-foreign' : 'thread-unknown'
+    if (!observing) return no(reason, denied)
+    const begins = relation === 'unknown' && BEGINNING.has(route.id)
+    return permit(descriptor, principal, rule ?? first, { owner: facts.record?.owner, begins, observed: reason })
   }
-  if (relation === 'unknown') return decideUnknown(descriptor, principal, facts, no)
-  return permit(descriptor, principal, { owner: facts.record?.owner, claim: route.id === 'agent/run' })
+  if (relation !== 'unknown') {
+    // Under `observe` the owner may be one that is only presumed: no row may come of it.
+    return permit(descriptor, principal, rule, { owner: facts.record?.owner, claim: route.id === 'agent/run' && !observing })
+  }
+  const decided = decideUnknown(descriptor, principal, rule, facts, no)
+  if (!observing || decided.outcome === 'needs') return decided
+  // Under `observe` a run makes no owner, and nothing is answered in place of the upstream.
+  return permit(descriptor, principal, rule, {
+    begins: BEGINNING.has(route.id),
+    observed: decided.outcome === 'refused' ? decided.reason : null,
+  })
 }
 
 /** A thread without an owner: design "Unknown threads". */
 function decideUnknown(
   descriptor: RouteDescriptor,
   principal: Principal,
+  rule: Rule,
   facts: Facts,
   no: (reason: Reason) => Refusal,
 ): Permit | Refusal | Need {
   switch (descriptor.route.id) {
     case 'agent/connect':
-      return permit(descriptor, principal, { answerEmpty: true })
+      return permit(descriptor, principal, rule, { answerEmpty: true })
     case 'agent/run':
     case 'agent/suggest': {
-      const claim = descriptor.route.id === 'agent/run'
+      const begin = { begins: true, claim: descriptor.route.id === 'agent/run' }
       // The owner of a deleted thread knows that it was theirs: there is nobody else's history to find.
-      if (facts.record !== null || facts.unknownThread === 'claim') return permit(descriptor, principal, { claim })
+      if (facts.record !== null || facts.unknownThread === 'claim') return permit(descriptor, principal, rule, begin)
       if (facts.unknownThread === 'deny') return no('thread-unknown')
-      if (facts.upstreamHistory === undefined) return { outcome: 'needs', fact: 'upstreamHistory' }
-      return facts.upstreamHistory === 'none' ? permit(descriptor, principal, { claim }) : no('thread-has-history')
+      if (facts.upstreamHistory === undefined) return { outcome: 'needs', fact: 'upstreamHistory', rule }
+      return facts.upstreamHistory === 'none' ? permit(descriptor, principal, rule, begin) : no('thread-has-history')
     }
     default:
       // Whatever a policy says, no other route may create or find a thread that nobody owns.
@@ -161,38 +161,107 @@ function decideUnknown(
   }
 }
 
-function speaksOf(grant: Grant, principal: Principal, operators: readonly OperatorSelector[]): boolean {
-  if (grant.issuers !== undefined && !(principal.kind === 'user' && grant.issuers.includes(principal.issuer))) return false
-  return grant.who.some((who) => {
-    switch (who) {
-      case 'anonymous':
-        return principal.kind === 'anonymous'
-      case 'signed-in':
-        return principal.kind === 'user' || principal.standsForAll
-      case 'operator':
-        return isOperator(principal, operators)
-    }
-  })
+/**
+ * The most bytes that the body of a request may have, before it is known which of the rules that could allow it does.
+ * @param configured the limit of the configuration for this route
+ */
+export function mostBody(
+  descriptor: RouteDescriptor,
+  principal: Principal,
+  rules: Rules,
+  facts: StandingFacts,
+  configured: number,
+): number {
+  const allowing = rules.routes[descriptor.route.id].rules.filter(
+    (rule) => rule.effect === 'allow' && verdictOn(rule, descriptor, principal, rules.operators, facts.userScoped) === 'applies',
+  )
+  return Math.max(0, ...allowing.map(({ limits }) => limits.body ?? configured))
 }
 
-function whyNobody(grants: readonly Grant[], principal: Principal): Reason {
-  if (grants.length === 0) return 'no-rule-allows'
+/**
+ * The most bytes of a body on any route that a caller may use, whatever the agent: as much as is read of an envelope,
+ * which tells its route only when it was read.
+ */
+export function mostBodyOfAny(
+  principal: Principal,
+  rules: Rules,
+  facts: StandingFacts,
+  configured: (route: Route) => number,
+): number {
+  const limits = ROUTES.map((route) => {
+    const anyAgent = rules.routes[route.id].rules.map((rule) => ({ ...rule, agents: null }))
+    const generous = { ...rules, routes: { ...rules.routes, [route.id]: { rules: anyAgent, hide: false } } }
+    return mostBody({ outcome: 'classified', route, ids: {}, query: [] }, principal, generous, facts, configured(route))
+  })
+  return Math.max(0, ...limits)
+}
+
+/**
+ * True for an agent that a caller may use: run, or connect to. The list of /info holds no other.
+ * @param agentId as the upstream calls it
+ */
+export function mayUseAgent(agentId: string, principal: Principal, rules: Rules, facts: StandingFacts): boolean {
+  if (!isAgentId(agentId)) return false
+  return ROUTES.filter(({ id }) => id === 'agent/run' || id === 'agent/connect').some(
+    (route) =>
+      decide({ outcome: 'classified', route, ids: { agentId }, query: [] }, principal, rules, facts).outcome !== 'refused',
+  )
+}
+
+const MESSAGES = ROUTES.find(({ id }) => id === 'threads/messages') as Route
+
+/**
+ * True for a thread that stands in a caller's list: its messages are the caller's to read, also while nothing is enforced.
+ * @param threadId as the upstream calls it
+ */
+export function isListed(
+  threadId: string,
+  record: OwnerRecord,
+  principal: Principal,
+  rules: Rules,
+  facts: StandingFacts,
+): boolean {
+  if (!isThreadId(threadId)) return false
+  const descriptor = { outcome: 'classified', route: MESSAGES, ids: { threadId }, query: [] } as const
+  return decide(descriptor, principal, rules, { ...facts, enforcement: 'enforce', record }).outcome === 'permitted'
+}
+
+function whyNobody(tried: readonly Rule[], verdicts: readonly Verdict[], principal: Principal): Reason {
+  const allowing = tried.filter(({ effect }) => effect === 'allow')
+  const missed = verdicts.filter((_verdict, at) => tried[at]?.effect === 'allow')
+  if (allowing.length === 0) return 'no-rule-allows'
+  if (missed.includes('upstream')) return 'upstream-not-user-scoped'
   if (principal.kind === 'anonymous' && !principal.standsForAll) return 'anonymous-not-allowed'
-  return grants.every((grant) => grant.who.every((who) => who === 'operator')) ? 'operator-only' : 'no-rule-allows'
+  if (missed.includes('agent')) return 'agent-not-allowed'
+  return allowing.every((rule) => rule.who.every((who) => who === 'operator')) ? 'operator-only' : 'no-rule-allows'
+}
+
+function placeOf({ name, file, line }: Rule): RulePlace {
+  return line === undefined ? { name, file } : { name, file, line }
 }
 
 function permit(
   descriptor: RouteDescriptor,
   principal: Principal,
-  duties: { readonly owner?: string | undefined; readonly claim?: boolean; readonly answerEmpty?: boolean },
+  rule: Rule,
+  duties: {
+    readonly owner?: string | undefined
+    readonly begins?: boolean
+    readonly claim?: boolean
+    readonly answerEmpty?: boolean
+    readonly observed?: Reason | null
+  },
 ): Permit {
   const made = Object.freeze({
     outcome: 'permitted',
     descriptor,
     principal,
+    rule,
     owner: duties.owner ?? principal.id,
+    begins: duties.begins ?? false,
     claim: duties.claim ?? false,
     answerEmpty: duties.answerEmpty ?? false,
+    observed: duties.observed ?? null,
   } as const)
   PERMITS.add(made)
   return made

@@ -3,12 +3,13 @@
  * whatever the case, and arrives once (spec "Authentication" 8; design "Headers").
  */
 import { refuse, type Refusal } from './reasons.ts'
+import type { Rule } from './rules.ts'
 
 /** Request headers by lower-case name, every line's value in order. */
 export type HeaderLines = ReadonlyMap<string, readonly string[]>
 
 /** Caller headers that pass without being configured; `content-type` and `authorization` have rules of their own. */
-const BUILT_IN = ['accept', 'accept-language', 'user-agent', 'traceparent', 'tracestate']
+export const BUILT_IN = ['accept', 'accept-language', 'user-agent', 'traceparent', 'tracestate']
 
 // Fields that are not lists (RFC 9110 §5.3): two lines of one would be read differently by different readers.
 // prettier-ignore
@@ -105,6 +106,12 @@ export interface UpstreamHeaderRules {
   /** Caller headers that pass besides the built-in ones, in lower case. */
   readonly forward: readonly string[]
   readonly forwardAuthorization: boolean
+}
+
+/** The header rules for what a rule of the policy allows. */
+export function narrowed(headers: UpstreamHeaderRules, { passes }: Rule): UpstreamHeaderRules {
+  const { headers: only } = passes
+  return only === null ? headers : { ...headers, forward: headers.forward.filter((name) => only.has(name)) }
 }
 
 /**

@@ -6,7 +6,7 @@ export function isPointer(text: string): boolean {
 }
 
 /**
- * Evaluates a JSON pointer (RFC 6901 §4). Own properties only: a claim is never found on a prototype.
+ * Evaluates a JSON pointer (RFC 6901 §4). What stands in the document only: nothing of a prototype, and no length of a list.
  * @param document a parsed JSON document
  * @param pointer a pointer for which isPointer holds
  * @returns the value there, or undefined
@@ -15,8 +15,12 @@ export function valueAt(document: unknown, pointer: string): unknown {
   let value = document
   for (const raw of pointer.split('/').slice(1)) {
     const token = raw.replaceAll('~1', '/').replaceAll('~0', '~')
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, token)) return undefined
+    if (typeof value !== 'object' || value === null || !isMember(value, token)) return undefined
     value = (value as Readonly<Record<string, unknown>>)[token]
   }
   return value
+}
+
+function isMember(value: object, token: string): boolean {
+  return Object.prototype.propertyIsEnumerable.call(value, token)
 }

@@ -3,6 +3,9 @@ import { isUserId } from './ids.ts'
 import { valueAt } from './pointer.ts'
 import { refuse, type Refusal } from './reasons.ts'
 
+/** A claim that says what a user may. */
+export type Part = 'role' | 'permissions'
+
 /** A signed-in user. */
 export interface User {
   readonly kind: 'user'
@@ -13,6 +16,10 @@ export interface User {
   readonly name: string | undefined
   readonly roles: readonly string[]
   readonly permissions: readonly string[]
+  /** Of role and permissions, those whose claim is there in a form that nobody can read: they grant nothing. */
+  readonly unreadable?: readonly Part[]
+  /** All verified claims, for the policy to compare. */
+  readonly claims: unknown
 }
 
 /** Nobody in particular. All anonymous callers are one owner. */
@@ -53,6 +60,10 @@ export function userFromClaims(issuer: string, claims: unknown, pointers: ClaimP
   const name = valueAt(claims, pointers.name)
   const role = valueAt(claims, pointers.role)
   const permissions = valueAt(claims, pointers.permissions)
+  const unreadable = [
+    ...(isReadable(role) ? [] : (['role'] as const)),
+    ...(isReadable(permissions) ? [] : (['permissions'] as const)),
+  ]
   return {
     kind: 'user',
     id: `${issuer}:${subject}`,
@@ -61,7 +72,15 @@ export function userFromClaims(issuer: string, claims: unknown, pointers: ClaimP
     name: typeof name === 'string' ? name : undefined,
     roles: typeof role === 'string' ? nonEmpty([role]) : strings(role),
     permissions: typeof permissions === 'string' ? nonEmpty(permissions.split(' ')) : strings(permissions),
+    ...(unreadable.length === 0 ? {} : { unreadable }),
+    claims,
   }
+}
+
+/** True for a claim that is absent, null, a string or a list of strings. */
+function isReadable(value: unknown): boolean {
+  if (value === undefined || value === null || typeof value === 'string') return true
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
 }
 
 /** A list of strings as it is; anything else, a list with one member of another type too, grants nothing. */

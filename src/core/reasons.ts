@@ -88,6 +88,10 @@ export const REASONS = {
   'no-rule-allows': 'not-allowed',
   'anonymous-not-allowed': 'not-allowed',
   'operator-only': 'not-allowed',
+  'agent-not-allowed': 'not-allowed',
+  'denied-by-rule': 'not-allowed',
+  'rule-failed': 'not-allowed',
+  'rules-changed': 'not-allowed',
   'upstream-not-user-scoped': 'not-allowed',
   'origin-not-listed': 'not-allowed',
   'thread-foreign': 'not-owner',
@@ -106,6 +110,10 @@ export const REASONS = {
   'body-aborted': 'body-malformed',
   'body-too-large': 'body-too-large',
   'body-too-many-values': 'body-too-large',
+  'requests-limited': 'rate-limited',
+  'runs-limited': 'rate-limited',
+  'new-threads-limited': 'rate-limited',
+  'streams-limited': 'rate-limited',
   'media-type-unsupported': 'media-type-unsupported',
   'content-encoding-unsupported': 'media-type-unsupported',
   'upstream-unreachable': 'upstream-unreachable',
@@ -124,6 +132,26 @@ export const REASONS = {
 /** Why the gateway answered itself: one closed list, the same word in log, metric and explanation. */
 export type Reason = keyof typeof REASONS
 
+/** A rule, as an operator finds it. */
+export interface RulePlace {
+  /** Its own name, or `rule 3` by its place in the file. */
+  readonly name: string
+  readonly file: string
+  /** 1-based. */
+  readonly line?: number
+}
+
+/** How a limit stands that was reached. */
+export interface LimitState {
+  /** What is limited, as the configuration calls it. */
+  readonly name: string
+  readonly most: number
+  /** Milliseconds of the window; 0 for what is counted at once. */
+  readonly window: number
+  /** Milliseconds until it is worth trying again. */
+  readonly retryAfter: number
+}
+
 /** A refusal: the reason, and what else its answer needs. */
 export interface Refusal {
   readonly outcome: 'refused'
@@ -132,16 +160,19 @@ export interface Refusal {
   readonly code: Code
   /** For 405: the methods of `Allow` (RFC 9110 §15.5.6). */
   readonly allow?: readonly string[]
+  /** The rule of the policy that denies, where it is one. */
+  readonly rule?: RulePlace
+  /** For 429. */
+  readonly limit?: LimitState
 }
 
 /**
  * Makes a refusal.
  * @param reason why
- * @param more the code where it is not the reason's own, the allowed methods of a 405
+ * @param more the code where it is not the reason's own, and what else the answer or the log says
  */
-export function refuse(reason: Reason, more: { readonly code?: Code; readonly allow?: readonly string[] } = {}): Refusal {
-  const refusal = { outcome: 'refused', reason, code: more.code ?? REASONS[reason] } as const
-  return more.allow === undefined ? refusal : { ...refusal, allow: more.allow }
+export function refuse(reason: Reason, more: Partial<Omit<Refusal, 'outcome' | 'reason'>> = {}): Refusal {
+  return { outcome: 'refused', reason, code: REASONS[reason], ...more }
 }
 
 /** True for a refusal, whatever else the value might be. */

@@ -36,6 +36,8 @@ export interface Route {
   readonly thread?: 'path' | 'body'
   /** True where `limits.runBody` bounds the body instead of `limits.body`. */
   readonly largeBody?: true
+  /** True where the answer is an event stream, or may be. */
+  readonly streams?: true
 }
 
 // RunAgentInput (contract §1.1); `lastSeenEventId` is read on connect by runtimes of the managed platform.
@@ -66,13 +68,19 @@ function optionalJson(...keys: string[]): { readonly body: BodyRule } {
 /** Every route that exists. */
 export const ROUTES: readonly Route[] = [
   route('info', 'GET', 'info'),
-  route('agent/run', 'POST', 'agent/:agentId/run', { ...json(...RUN_KEYS), thread: 'body', largeBody: true }),
+  route('agent/run', 'POST', 'agent/:agentId/run', { ...json(...RUN_KEYS), thread: 'body', largeBody: true, streams: true }),
   route('agent/connect', 'POST', 'agent/:agentId/connect', {
     ...json(...RUN_KEYS, 'lastSeenEventId'),
     thread: 'body',
     largeBody: true,
+    streams: true,
   }),
-  route('agent/suggest', 'POST', 'agent/:agentId/suggest', { ...json(...RUN_KEYS), thread: 'body', largeBody: true }),
+  route('agent/suggest', 'POST', 'agent/:agentId/suggest', {
+    ...json(...RUN_KEYS),
+    thread: 'body',
+    largeBody: true,
+    streams: true,
+  }),
   // The client sends a JSON content type and often no body at all (contract §4).
   route('agent/stop', 'POST', 'agent/:agentId/stop/:threadId', optionalJson('runId')),
   route('transcribe', 'POST', 'transcribe', {
@@ -101,7 +109,7 @@ export const ROUTES: readonly Route[] = [
   route('memories/mutate', 'DELETE', 'memories/:memoryId', optionalJson()),
   route('inspector/metadata', 'GET', 'inspector-metadata'),
   route('inspector/learning', 'GET', 'inspector-learning', { query: ['agentId', 'skillsPage', 'insightsPage'] }),
-  route('cpk-debug-events', 'GET', 'cpk-debug-events'),
+  route('cpk-debug-events', 'GET', 'cpk-debug-events', { streams: true }),
 ]
 
 /** All route ids, each once, in the order of the table. */

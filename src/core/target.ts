@@ -5,6 +5,9 @@
  */
 import { refuse, type Refusal } from './reasons.ts'
 
+/** Where the keys of assertions are published, outside every base path (design, invariant 1). */
+export const KEY_SET_TARGET = '/.well-known/jwks.json'
+
 /** A canonical target: the decoded segments below the public base path and the decoded query. */
 export interface Target {
   readonly outcome: 'read'

@@ -27,16 +27,33 @@ export function readThreadPage(value: Json): ThreadPage | null {
   }
   const next = value['nextCursor'] ?? null
   if (next !== null && typeof next !== 'string') return null
-  const codes = Object.entries(value).filter(
-    ([name, code]) => (name === 'joinCode' || name === 'joinToken') && typeof code === 'string',
-  )
+  const codes = Object.entries(value).filter(([name, code]) => isJoinCode(name) && typeof code === 'string')
   return { threads, next: next === '' ? null : next, joinCodes: Object.fromEntries(codes) }
+}
+
+/** True for a name under which a list carries a capability to subscribe (contract §3.1 #26). */
+export function isJoinCode(name: string): boolean {
+  return name === 'joinCode' || name === 'joinToken'
 }
 
 /** A place in the upstream's pages: the cursor of a page (null for the first) and how many of its items are done. */
 export interface Place {
   readonly page: string | null
   readonly offset: number
+}
+
+/** Items of a page where the caller names no limit, and the most that one may name. */
+const MAX_LIMIT = 1000
+
+/**
+ * How many items a caller wants.
+ * @param query of the request
+ * @returns null for a limit that is none
+ */
+export function limitIn(query: readonly (readonly [string, string])[]): number | null {
+  const text = new Map(query).get('limit')
+  if (text === undefined) return MAX_LIMIT
+  return /^[1-9]\d{0,5}$/.test(text) ? Math.min(Number(text), MAX_LIMIT) : null
 }
 
 /** What a walk over the upstream's pages has gathered. */

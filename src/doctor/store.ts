@@ -1,10 +1,9 @@
 /** The ownership store: can it be opened and written, and will it still be there tomorrow? Nothing is made or changed. */
-import { accessSync, constants, existsSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import Database from 'better-sqlite3'
 import { storeFile } from '../config/schema.ts'
 import { lostWith } from '../store/durability.ts'
-import { SCHEMA_VERSION } from '../store/sqlite-file.ts'
+import { lookAtStore } from '../store/look.ts'
 import { notChecked, ok, problem, type Finding } from './finding.ts'
 import type { Check, Known, Subject } from './subject.ts'
 
@@ -22,63 +21,24 @@ function fileOf({ config }: Subject): string {
 }
 
 function look(file: string, known: Known): Finding {
-  if (!existsSync(file)) {
-    known.storeEmpty = true
-    return missing(file)
+  const seen = lookAtStore(file, BUSY_TIMEOUT_MS)
+  switch (seen.outcome) {
+    case 'unusable':
+      if (!existsSync(file)) known.storeEmpty = true
+      return problem('store.file', seen.message, `${seen.hint}; run the doctor as the user that runs the gateway`)
+    case 'missing':
+      known.storeEmpty = true
+      return ok(
+        'store.file',
+        `${file} is not there yet: the gateway makes it when it starts. If it has run before, the path is wrong or a volume is missing`,
+      )
+    case 'usable':
+      known.storeEmpty = seen.isEmpty
+      return ok(
+        'store.file',
+        `${file} can be opened and written; ${seen.isEmpty ? 'nobody owns a thread yet' : 'it has owners of threads'}`,
+      )
   }
-  try {
-    const database = new Database(file, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
-    try {
-      return opened(file, database, known)
-    } finally {
-      database.close()
-    }
-  } catch (error) {
-    return problem(
-      'store.file',
-      `${file} cannot be opened for writing: ${error instanceof Error ? error.message : 'it failed'}`,
-      'check ownership.store and the permissions of the file and its folder; run the doctor as the user that runs the gateway',
-    )
-  }
-}
-
-/** The write lock is taken and let go: it shows that the file can be written, and a gateway that runs notices nothing. */
-function opened(file: string, database: Database.Database, known: Known): Finding {
-  database.exec('BEGIN IMMEDIATE')
-  database.exec('ROLLBACK')
-  const { schema } = database.prepare<[], { schema: number }>('SELECT user_version AS schema FROM pragma_user_version').get() ?? {
-    schema: 0,
-  }
-  if (schema > SCHEMA_VERSION) {
-    return problem(
-      'store.file',
-      `${file} was used by a newer program: its schema is ${schema}, and this one knows ${SCHEMA_VERSION}`,
-      'run the newer program, or restore a backup from before it',
-    )
-  }
-  known.storeEmpty = schema === 0 || database.prepare('SELECT 1 FROM threads LIMIT 1').get() === undefined
-  return ok(
-    'store.file',
-    `${file} can be opened and written; ${known.storeEmpty ? 'nobody owns a thread yet' : 'it has owners of threads'}`,
-  )
-}
-
-function missing(file: string): Finding {
-  let folder = dirname(file)
-  while (!existsSync(folder)) folder = dirname(folder)
-  try {
-    accessSync(folder, constants.W_OK | constants.X_OK)
-  } catch {
-    return problem(
-      'store.file',
-      `${file} is not there, and cannot be made: ${folder} is not writable`,
-      'mount a volume there that belongs to the user that runs the gateway',
-    )
-  }
-  return ok(
-    'store.file',
-    `${file} is not there yet: the gateway makes it when it starts. If it has run before, the path is wrong or a volume is missing`,
-  )
 }
 
 function durable(file: string, mounts: string): Finding {

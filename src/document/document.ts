@@ -8,6 +8,7 @@ import type { Fault } from './fault.ts'
 /** A file that was read: its tree of plain values, and a way to find the line of a path in it. */
 export interface SourceDocument {
   readonly file: string
+  readonly text: string
   readonly value: unknown
   readonly lineOf: (path: readonly PropertyKey[]) => number | undefined
 }
@@ -42,12 +43,19 @@ export function readDocument(file: string): Outcome<SourceDocument> {
   }
   try {
     const value: unknown = document.toJS()
-    return { ok: true, value: { file, value, lineOf: (path) => lineOf(document, lines, path) } }
+    if (isCircular(value)) throw new Error('a value that stands in itself')
+    return { ok: true, value: { file, text, value, lineOf: (path) => lineOf(document, lines, path) } }
   } catch (error) {
     // Aliases are resolved only now: one without an anchor, or a few that unfold to millions of values.
     const message = `is not valid YAML: ${error instanceof Error ? error.message : String(error)}`
     return { ok: false, faults: [{ file, path: '', message }] }
   }
+}
+
+/** True for what has no end, by an alias to what it stands in: no JSON can be written of it. */
+function isCircular(value: unknown, above: readonly unknown[] = []): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return above.includes(value) || Object.values(value).some((inner) => isCircular(inner, [...above, value]))
 }
 
 function lineOf(document: Document, lines: LineCounter, path: readonly PropertyKey[]): number | undefined {

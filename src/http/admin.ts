@@ -31,8 +31,10 @@ export interface AdminParts {
   /** What this process goes by. */
   readonly revocations: Pick<RevocationList, 'current' | 'reload'>
   readonly credentials: AdminCredentials
-  /** The issuer keys of the configuration. */
-  readonly issuers: readonly string[]
+  /** The issuer keys of the configuration in force. */
+  readonly issuers: () => readonly string[]
+  /** Reads the configuration anew. */
+  readonly reload: () => Promise<ReloadResult>
   readonly log: Logger
   /** Milliseconds since the epoch. */
   readonly clock: () => number
@@ -49,8 +51,21 @@ const MAX_PARAM_LENGTH = 16_384
 const ACTIONS: Readonly<Record<string, string>> = {
   'GET /revocations': 'list',
   'POST /revocations': 'revoke',
+  'POST /reload': 'reload',
   'DELETE /revocations/token/:id': 'lift',
   'DELETE /revocations/user/:id': 'lift',
+}
+
+/** Outcomes with which an operator got what they wanted. */
+const DONE: ReadonlySet<string> = new Set(['done', 'reloaded', 'unchanged'])
+
+/** How reading the configuration anew went. */
+export interface ReloadResult {
+  readonly outcome: 'reloaded' | 'unchanged' | 'refused'
+  /** Counts up with every configuration that was put in force. */
+  readonly generation: number
+  /** What stands in the way, a line each; then the last good configuration stays in force. */
+  readonly faults: readonly string[]
 }
 
 /** Makes the listener's application; it is not listening yet. */
@@ -60,7 +75,7 @@ export function makeAdminApp(parts: AdminParts): FastifyInstance {
     const { client, what } = request.audited ?? { client: request.ip, what: null }
     const action = ACTIONS[`${request.method} ${request.routeOptions.url ?? ''}`] ?? 'none'
     const target = what === null ? undefined : wordFor(what)
-    log[outcome === 'done' ? 'info' : 'warn']({ requestId: request.id, client, action, target, outcome }, 'admin')
+    log[DONE.has(outcome) ? 'info' : 'warn']({ requestId: request.id, client, action, target, outcome }, 'admin')
   }
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const refused = refusedBy(error)
@@ -111,7 +126,7 @@ export function makeAdminApp(parts: AdminParts): FastifyInstance {
     return send(reply, 200, { revocations: revocations.map(shown) }, request.id)
   })
   app.post('/revocations', async (request, reply) => {
-    const order = readOrder(request.body as Buffer | undefined, parts.issuers)
+    const order = readOrder(request.body as Buffer | undefined, parts.issuers())
     if (isRefusal(order)) throw new Refused(order, order.text)
     note(request, order.what)
     const { what, before } = order
@@ -123,6 +138,12 @@ export function makeAdminApp(parts: AdminParts): FastifyInstance {
     audit(request, 'done')
     // Another operator may have lifted it since; then there is nothing to show.
     return send(reply, 201, stored === undefined ? {} : shown(stored), request.id)
+  })
+  app.post('/reload', async (request, reply) => {
+    if (request.body !== undefined && (request.body as Buffer).length > 0) throw new Refused(refuse('body-unexpected'))
+    const result = await parts.reload()
+    audit(request, result.outcome)
+    return send(reply, result.outcome === 'refused' ? 409 : 200, result, request.id)
   })
   app.delete<{ Params: { id: string } }>('/revocations/token/:id', (request, reply) =>
     lift(request, reply, { tokenId: request.params.id }),

@@ -1,5 +1,5 @@
 /** The answers that the gateway makes itself: JSON, never a redirect, never HTML (design "Answers made by the gateway"). */
-import { CODES, type Code, type Refusal } from '../core/reasons.ts'
+import { CODES, type Code, type LimitState, type Refusal } from '../core/reasons.ts'
 
 /** An answer that is ready to be sent. */
 export interface Answer {
@@ -22,7 +22,7 @@ const RETRY_AFTER: Partial<Record<Code, string>> = {
  * @param status another status than the code's own, where the upstream's is kept
  */
 export function refusalAnswer(refusal: Refusal, status?: number): Answer {
-  const { code, allow } = refusal
+  const { code, allow, limit } = refusal
   const { text } = CODES[code]
   const retry = RETRY_AFTER[code]
   return {
@@ -32,11 +32,22 @@ export function refusalAnswer(refusal: Refusal, status?: number): Answer {
       'cache-control': 'no-store',
       ...(allow === undefined ? {} : { allow: allow.join(', ') }),
       ...(retry === undefined ? {} : { 'retry-after': retry }),
+      ...(limit === undefined ? {} : limitHeaders(limit)),
       ...challenge(code),
       // Where a body ends can't be trusted after the first, and is far away after the second.
       ...(code === 'header-malformed' || code === 'body-too-large' ? { connection: 'close' } : {}),
     },
     body: JSON.stringify({ error: text, message: text, code }),
+  }
+}
+
+/** When to come back, and the limit that was reached (draft-ietf-httpapi-ratelimit-headers-10 §3, §4). */
+function limitHeaders({ name, most, window, retryAfter }: LimitState): Record<string, string> {
+  const seconds = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1000))
+  return {
+    'retry-after': String(seconds(retryAfter)),
+    'ratelimit-policy': `"${name}";q=${most}${window === 0 ? '' : `;w=${seconds(window)}`}`,
+    ratelimit: `"${name}";r=0;t=${seconds(retryAfter)}`,
   }
 }
 

@@ -9,7 +9,6 @@ import proxy from '@fastify/http-proxy'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { refuse, type Refusal } from '../core/reasons.ts'
 import type { Logger } from '../observe/log.ts'
-import type { Metrics } from '../observe/metrics.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
 import type { Exchange } from './exchange.ts'
 import type { Arrived, Gate } from './gate.ts'
@@ -18,17 +17,23 @@ import type { Upstream } from './upstream.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     exchange: Exchange | null
+    /** The gate that it came to, and whose rules it goes by to its end. */
+    gate: Gate | null
     arrived: Arrived | null
   }
 }
 
 /** What the public listener is made of. */
 export interface AppParts {
-  readonly gate: Gate
+  /** The gate in force. */
+  readonly gate: () => Gate
+  /** Holds the connection in force for a request; gives what lets go of it. */
+  readonly hold: () => () => void
   readonly upstream: Upstream
   readonly upstreamUrl: string
   readonly log: Logger
-  readonly metrics: Metrics
+  /** Told of what could not be read as a request, and was answered all the same. */
+  readonly onUnreadable: (requestId: string, address: string | undefined, refusal: Refusal) => void
   /** Bytes of a request's head. */
   readonly maxHeaderSize: number
   /** CIDRs of proxies whose X-Forwarded-For names the caller in the log. */
@@ -43,7 +48,7 @@ const REQUEST_TIMEOUT_MS = 300_000
 
 /** Makes the application; it is not listening yet. */
 export function makeApp(parts: AppParts): FastifyInstance {
-  const { gate, log } = parts
+  const { log } = parts
   const answers = openAnswers()
   const closing = new WeakSet<Socket>()
   const app = fastify({
@@ -62,6 +67,7 @@ export function makeApp(parts: AppParts): FastifyInstance {
     clientErrorHandler: (error, socket) => answerUnreadable(parts, error, socket, answers),
   })
   app.decorateRequest('exchange', null)
+  app.decorateRequest('gate', null)
   app.decorateRequest('arrived', null)
   // Bodies stay streams: the gate reads them, or lets them through.
   app.removeAllContentTypeParsers()
@@ -76,7 +82,10 @@ export function makeApp(parts: AppParts): FastifyInstance {
       request.raw.socket.destroy()
       return reply.hijack()
     }
-    const exchange = gate.open(request.raw, request.id, parts.now())
+    const gate = parts.gate()
+    const letGo = parts.hold()
+    request.gate = gate
+    const exchange = gate.open(request.raw, request.id, parts.now(), client)
     request.exchange = exchange
     // Node's parser reads nothing more on a connection that was to be upgraded: what comes next would never be answered.
     const upgrading = exchange.lines.has('upgrade')
@@ -85,6 +94,7 @@ export function makeApp(parts: AppParts): FastifyInstance {
     answers.opened(request.raw.socket, reply.raw)
     // Not Fastify's onResponse: it says nothing of answers that were cut off, and those have to be in the log too.
     reply.raw.once('close', () => {
+      letGo()
       answers.closed(request.raw.socket, reply.raw)
       logRequest(parts, request, reply, exchange, client)
     })
@@ -98,8 +108,9 @@ export function makeApp(parts: AppParts): FastifyInstance {
     // reply-from would otherwise open a pool of its own, which verifies no certificate.
     undici: parts.upstream.pool as never,
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
-      const { exchange, arrived } = request
-      if (exchange === null || arrived === null) throw new Error('a request reached the proxy without passing the gate')
+      const { exchange, gate, arrived } = request
+      if (exchange === null || gate === null || arrived === null)
+        throw new Error('a request reached the proxy without passing the gate')
       const result = await gate.proceed(arrived, request.raw, reply.raw, exchange)
       if (result !== 'passed') return send(reply, exchange, result)
       reply.hijack()
@@ -133,8 +144,8 @@ export function makeApp(parts: AppParts): FastifyInstance {
 }
 
 async function sendRefusal(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): Promise<FastifyReply> {
-  if (request.exchange !== null) request.exchange.reason = refusal.reason
-  return send(reply, request.exchange, refusalAnswer(refusal))
+  const { exchange, gate } = request
+  return send(reply, exchange, exchange === null || gate === null ? refusalAnswer(refusal) : gate.refused(refusal, exchange))
 }
 
 async function send(reply: FastifyReply, exchange: Exchange | null, answer: Answer): Promise<FastifyReply> {
@@ -204,7 +215,7 @@ function answerOutside(parts: AppParts, socket: Socket, refusal: Refusal, answer
     return
   }
   const requestId = parts.requestId()
-  parts.metrics.decided('none', refusal.reason)
+  parts.onUnreadable(requestId, socket.remoteAddress, refusal)
   const { status, headers, body } = refusalAnswer(refusal)
   parts.log.info({ requestId, client: socket.remoteAddress, route: 'none', status, reason: refusal.reason }, 'request')
   const length = String(Buffer.byteLength(body))
@@ -215,6 +226,15 @@ function answerOutside(parts: AppParts, socket: Socket, refusal: Refusal, answer
   socket.resume()
   const cut = setTimeout(() => socket.destroy(), LAST_WORDS_MS)
   socket.once('close', () => clearTimeout(cut))
+}
+
+/** What the log says of a decision while nothing that rests on ownership is refused. */
+function observedOf({ observed, hidden }: Exchange): object {
+  return {
+    enforcement: 'observe',
+    ...(observed === null ? {} : { wouldRefuse: observed }),
+    ...(hidden === 0 ? {} : { wouldHide: hidden }),
+  }
 }
 
 function logRequest(parts: AppParts, request: FastifyRequest, reply: FastifyReply, exchange: Exchange, client: string): void {
@@ -230,6 +250,8 @@ function logRequest(parts: AppParts, request: FastifyRequest, reply: FastifyRepl
       // An answer that never began has no status, whatever its default says.
       status: reply.raw.headersSent ? reply.raw.statusCode : undefined,
       reason: exchange.reason,
+      rule: exchange.rule?.name,
+      ...(exchange.enforcement === 'observe' ? observedOf(exchange) : {}),
       complete: reply.raw.writableFinished,
       ms: Math.round(parts.now() - exchange.startedAt),
     },

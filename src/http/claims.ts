@@ -2,7 +2,7 @@
 import type { Permit } from '../core/decide.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
-import type { OwnershipStore, Registration, ThreadKey } from '../store/port.ts'
+import type { ObservationStore, OwnershipStore, Registration, ThreadKey } from '../store/port.ts'
 import type { Payload } from './payload.ts'
 import type { UpstreamAnswer, UpstreamFailure } from './upstream.ts'
 
@@ -24,8 +24,16 @@ export function threadKey(permit: Permit, scope: string): ThreadKey | null {
  * Makes the keeper of claims.
  * @param scope the upstream's scope in the table
  * @param clock milliseconds since the epoch
+ * @param observations where it is noted who used which thread, under `observe`
  */
-export function makeClaims(store: OwnershipStore, scope: string, clock: () => number, metrics: Metrics, log: Logger): Claims {
+export function makeClaims(
+  store: OwnershipStore,
+  scope: string,
+  clock: () => number,
+  metrics: Metrics,
+  log: Logger,
+  observations: ObservationStore | null = null,
+): Claims {
   const note = async (
     permit: Permit,
     registration: Registration,
@@ -34,16 +42,20 @@ export function makeClaims(store: OwnershipStore, scope: string, clock: () => nu
   ): Promise<void> => {
     const key = threadKey(permit, scope)
     if (key === null) return
-    const { owner } = permit
+    const { owner, principal, descriptor } = permit
+    const confirmed = result.outcome === 'answered' && result.status >= 200 && result.status < 300
+    if (confirmed) {
+      const ran = descriptor.route.id === 'agent/run'
+      await observations?.observe(key, principal.id, descriptor.ids.agentId ?? '', ran, clock())
+    }
     if (permit.claim) {
       if (registration === null) return
       const outcome = certainlyNotStarted(result) ? 'not-started' : 'stays'
       if (await store.settle(key, owner, registration, outcome)) metrics.claimed('released')
       return
     }
-    const confirmed = result.outcome === 'answered' && result.status >= 200 && result.status < 300
-    if (!confirmed || permit.descriptor.route.id !== 'threads/update') return
-    if (permit.descriptor.route.method === 'DELETE') await store.bury(key, owner, clock())
+    if (!confirmed || descriptor.route.id !== 'threads/update') return
+    if (descriptor.route.method === 'DELETE') await store.bury(key, owner, clock())
     else if (payload.kind === 'json' && payload.name !== undefined) {
       await store.rename(key, owner, typeof payload.name === 'string' ? payload.name : null)
     }

@@ -1,8 +1,10 @@
 /** One request on its way through the gateway, as far as it is known. */
+import type { RouteDescriptor } from '../core/classify.ts'
 import type { Credential } from '../core/credential.ts'
+import type { Enforcement, Facts } from '../core/decide.ts'
 import type { Principal } from '../core/principal.ts'
 import type { HeaderLines } from '../core/headers.ts'
-import type { Reason, Refusal } from '../core/reasons.ts'
+import type { Reason, Refusal, RulePlace } from '../core/reasons.ts'
 import type { RuntimeFacts, Transport } from '../core/transport.ts'
 import type { RouteLabel } from '../observe/metrics.ts'
 import type { Registration } from '../store/port.ts'
@@ -12,6 +14,10 @@ export interface Exchange {
   readonly id: string
   /** Milliseconds of a monotonic clock. */
   readonly startedAt: number
+  /** The caller's address, as far as the trusted proxies tell. */
+  readonly address: string
+  /** Under which it is decided. */
+  readonly enforcement: Enforcement
   readonly lines: HeaderLines
   /** What is wrong with them. */
   readonly headerFault: Refusal | null
@@ -25,8 +31,18 @@ export interface Exchange {
   /** What the principal came with; null without one. */
   credential: Credential | null
   route: RouteLabel
+  /** What it is about, once that is known. */
+  descriptor: RouteDescriptor | null
   threadId: string | undefined
   /** The place of this run in a row that is not settled yet. */
   registration: Registration
   reason: Reason | 'permitted' | undefined
+  /** What the decision went by; facts that it did not ask for are not there. */
+  facts: Facts | null
+  /** The rule that decided. */
+  rule: RulePlace | undefined
+  /** Under `observe`: why enforcing would have refused it. */
+  observed: Reason | null
+  /** Under `observe`: how many threads of a list enforcing would have hidden. */
+  hidden: number
 }

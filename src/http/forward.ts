@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import { isPermit, type Permit } from '../core/decide.ts'
-import { answerKind, forwardedAnswerHeaders, upstreamHeaders, type UpstreamHeaderRules } from '../core/headers.ts'
+import { answerKind, forwardedAnswerHeaders, narrowed, upstreamHeaders, type UpstreamHeaderRules } from '../core/headers.ts'
 import { refuse, type Refusal } from '../core/reasons.ts'
 import type { RuntimeFacts, Transport } from '../core/transport.ts'
 import type { Logger } from '../observe/log.ts'
@@ -13,7 +13,7 @@ import { refusalAnswer, type Answer } from './answer.ts'
 import type { Claims } from './claims.ts'
 import type { Exchange } from './exchange.ts'
 import type { Identity } from './identity.ts'
-import type { OpenStreams } from './open-streams.ts'
+import type { OpenStreams, StreamOwner, StreamRules } from './open-streams.ts'
 import type { Payload } from './payload.ts'
 import type { TransportState } from './transport-probe.ts'
 import { upstreamRequest } from './upstream-request.ts'
@@ -28,6 +28,9 @@ export interface ForwardParts {
   readonly transport: Pick<TransportState, 'suspect'>
   readonly claims: Claims
   readonly streams: OpenStreams
+  readonly streamRules: StreamRules
+  /** Told of each stream that opens. */
+  readonly onStream: (owner: StreamOwner) => void
   readonly metrics: Metrics
   readonly log: Logger
 }
@@ -45,7 +48,7 @@ export interface Forwarder {
     signal: AbortSignal,
   ): Promise<Answer | 'passed'>
   /** Passes an answer on that `ask` gave. */
-  deliver(answer: UpstreamAnswer, exchange: Exchange, response: ServerResponse): Answer | 'passed'
+  deliver(answer: UpstreamAnswer, permit: Permit, exchange: Exchange, response: ServerResponse): Answer | 'passed'
   /** The answer in place of one that can't be used, counted. */
   unusable(refusal: Refusal, exchange: Exchange): Answer
   /** The answer to a failure, counted and logged. */
@@ -77,7 +80,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       if (payload.length !== undefined) own['content-length'] = payload.length
     }
     const body = payload.kind === 'none' ? undefined : payload.kind === 'json' ? payload.bytes : payload.body
-    const headers = upstreamHeaders(exchange.lines, parts.headerRules, own)
+    const headers = upstreamHeaders(exchange.lines, narrowed(parts.headerRules, permit.rule), own)
     const question = { descriptor: permit.descriptor, query: options.query, headers, body }
     const result = await upstream.send(upstreamRequest(exchange.upstream, parts.basePath, question), signal)
     if (isTelling(result, exchange.upstream)) parts.transport.suspect()
@@ -99,7 +102,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     return refused(failure.refusal, exchange)
   }
 
-  const deliver: Forwarder['deliver'] = (answer, exchange, response) => {
+  const deliver: Forwarder['deliver'] = (answer, permit, exchange, response) => {
     const kind = answerKind(answer.status, answer.headers)
     if (kind === 'redirect' || kind === 'html') {
       answer.body.destroy()
@@ -113,8 +116,9 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       response.flushHeaders()
       const encoding = String(answer.headers['content-encoding'] ?? 'identity').toLowerCase()
       const textual = String(answer.headers['content-type']).toLowerCase().startsWith('text/') && encoding === 'identity'
-      const owner = { userId: exchange.principal?.id ?? 'anonymous', credential: exchange.credential }
-      streams.pass(answer.body, response, textual, owner)
+      const owner = { userId: permit.principal.id, credential: exchange.credential, permit }
+      streams.pass(answer.body, response, textual, owner, parts.streamRules)
+      parts.onStream(owner)
     } else {
       answer.body.on('error', () => response.destroy())
       response.on('error', () => response.destroy())
@@ -128,7 +132,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
   const pass: Forwarder['pass'] = async (permit, exchange, payload, response, signal) => {
     const result = await ask(permit, exchange, signal, { payload })
     await claims.settle(permit, exchange.registration, payload, result)
-    if (result.outcome === 'answered') return deliver(result, exchange, response)
+    if (result.outcome === 'answered') return deliver(result, permit, exchange, response)
     // Nobody reads on from a recording that could not be sent: the rest of it is let go, or the connection would stall.
     if (payload.kind === 'stream') payload.body.destroy()
     return failed(result, exchange)

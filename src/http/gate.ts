@@ -4,54 +4,50 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticate } from '../auth/authenticate.ts'
+import { configuredBody } from '../core/bodies.ts'
 import { classify, type RouteDescriptor } from '../core/classify.ts'
 import { corsHeaders, isPreflight, preflightHeaders, type CorsRules } from '../core/cors.ts'
 import type { Credential } from '../core/credential.ts'
-import { decide, type Facts, type Permit, type Rules } from '../core/decide.ts'
-import { headerFault, headerLines, upstreamHeaders, type UpstreamHeaderRules } from '../core/headers.ts'
+import { callerKey } from '../core/callers.ts'
+import { decide, mayUseAgent, mostBody, mostBodyOfAny, type Permit } from '../core/decide.ts'
+import { headerFault, headerLines } from '../core/headers.ts'
 import type { Principal } from '../core/principal.ts'
-import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
-import { QUERY_NAMES, ROUTES } from '../core/routes.ts'
-import { readTarget } from '../core/target.ts'
+import { refuse, type Refusal } from '../core/reasons.ts'
+import { QUERY_NAMES, type Route } from '../core/routes.ts'
+import { KEY_SET_TARGET, readTarget } from '../core/target.ts'
 import { hasOperation, type RuntimeFacts, type Transport } from '../core/transport.ts'
-import { StoreUnavailable, type OwnershipStore } from '../store/port.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import { StoreUnavailable } from '../store/port.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
-import { threadKey } from './claims.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
 import type { Identity } from './identity.ts'
-import type { AskHistory } from './history.ts'
-import { readEnveloped, readPayload, type Payload, type PayloadParts } from './payload.ts'
+import { readEnveloped, readPayload, type PayloadParts } from './payload.ts'
+import { permitFor, type Granted, type PermitParts } from './permit.ts'
 import type { Rewritten } from './rewriting.ts'
-import { bridgedInfo } from './runtime-info.ts'
+import { infoFor } from './runtime-info.ts'
 import type { ThreadList } from './thread-list.ts'
 import type { TransportState } from './transport-probe.ts'
 
 /** What the gate works with. */
-export interface GateParts extends PayloadParts {
+export interface GateParts extends PayloadParts, Omit<PermitParts, 'outdated' | 'metrics'> {
   readonly publicPath: string
   readonly cors: CorsRules
   readonly authenticate: Authenticate
   /** True for a credential that was revoked. */
   readonly isRevoked: (userId: string, credential: Credential) => boolean
-  readonly rules: Rules
-  readonly facts: Pick<Facts, 'userScoped' | 'unknownThread'>
-  readonly scope: string
-  readonly store: OwnershipStore
+  readonly limits: PayloadParts['limits'] & PermitParts['limits']
   readonly transport: TransportState
-  readonly headerRules: UpstreamHeaderRules
   readonly identity: Identity
   readonly forwarder: Forwarder
   readonly list: ThreadList
-  readonly askHistory: AskHistory
+  readonly metrics: Metrics
+  /** Told every decision, when it is made: the exchange has all that it went by. */
+  readonly onDecision: (exchange: Exchange, outcome: Refusal | 'permitted') => void
   /** Told that a client of this transport was let through to an upstream of the other. */
   readonly onBridged: (client: Transport) => void
-  /** Told that `verify` met an upstream that does not serve thread histories. */
-  readonly onHistoryUntold: () => void
   /** Told of a fault of the gateway's own. */
   readonly onFault: (error: unknown, requestId: string) => void
-  /** Milliseconds since the epoch. */
-  readonly clock: () => number
   readonly isShuttingDown: () => boolean
 }
 
@@ -65,26 +61,37 @@ export interface Arrived {
 
 /** The gate. */
 export interface Gate {
-  /** Starts the record of a request. */
-  open(message: IncomingMessage, id: string, now: number): Exchange
+  /**
+   * Starts the record of a request.
+   * @param now milliseconds of a monotonic clock
+   * @param address the caller's, as far as the trusted proxies tell
+   */
+  open(message: IncomingMessage, id: string, now: number, address: string): Exchange
   /** Everything that needs no body. */
   arrive(message: IncomingMessage, target: string, exchange: Exchange): Promise<Arrived | Answer>
   /** The rest; answers itself, or passes the request on. */
   proceed(arrived: Arrived, message: IncomingMessage, response: ServerResponse, exchange: Exchange): Promise<Answer | 'passed'>
+  /** The answer to what is refused around the gate; it is a decision if there was none. */
+  refused(refusal: Refusal, exchange: Exchange): Answer
 }
-
-/** Where the keys of assertions are published (design, invariant 1). */
-const KEY_SET = '/.well-known/jwks.json'
-
-const LARGE = ROUTES.filter((route) => route.largeBody)
 
 /** Makes the gate. */
 export function makeGate(parts: GateParts): Gate {
   const { metrics } = parts
+  const permitParts: PermitParts = { ...parts, outdated: (exchange) => outdated(parts, exchange) }
+
+  const decided = new WeakSet<Exchange>()
+  /** One request is one decision, whatever goes wrong after it. */
+  const note = (exchange: Exchange, outcome: Refusal | 'permitted'): void => {
+    if (decided.has(exchange)) return
+    decided.add(exchange)
+    parts.onDecision(exchange, outcome)
+  }
 
   const refused = (refusal: Refusal, exchange: Exchange): Answer => {
     exchange.reason = refusal.reason
-    metrics.decided(exchange.route, refusal.reason)
+    exchange.rule = refusal.rule
+    note(exchange, refusal)
     return refusalAnswer(refusal)
   }
 
@@ -101,7 +108,7 @@ export function makeGate(parts: GateParts): Gate {
       return { status: 204, headers, body: '' }
     }
     // Public by its nature, and asked for by those who have no token of a user's.
-    if (rawTarget === KEY_SET && method === 'GET' && parts.identity.keySet !== null) {
+    if (rawTarget === KEY_SET_TARGET && method === 'GET' && parts.identity.keySet !== null) {
       exchange.reason = 'permitted'
       const headers = { 'content-type': 'application/jwk-set+json', 'cache-control': 'public, max-age=300' }
       return { status: 200, headers, body: parts.identity.keySet }
@@ -116,6 +123,10 @@ export function makeGate(parts: GateParts): Gate {
     exchange.credential = credential
     const late = outdated(parts, exchange)
     if (late !== null) return refused(late, exchange)
+    if (parts.limits.requests !== 'off') {
+      const limit = await parts.limiter.take('requests', callerKey(principal, exchange.address), parts.limits.requests)
+      if (limit !== null) return refused(refuse('requests-limited', { limit }), exchange)
+    }
     if (parts.isShuttingDown()) return refused(refuse('shutting-down'), exchange)
     const upstream = parts.transport.current()
     if (upstream === null) return refused(refuse('upstream-transport-pending'), exchange)
@@ -139,17 +150,15 @@ export function makeGate(parts: GateParts): Gate {
   /** What can be said without the body. */
   const admit = (descriptor: RouteDescriptor, principal: Principal, exchange: Exchange): Refusal | null => {
     exchange.route = descriptor.route.id
+    exchange.descriptor = descriptor
+    exchange.threadId = descriptor.ids.threadId
     if (!hasOperation(upstreamOf(exchange), descriptor.route)) return refuse('upstream-lacks-route')
+    exchange.facts = parts.facts
     const early = decide(descriptor, principal, parts.rules, parts.facts)
     return early.outcome === 'refused' ? early : null
   }
 
-  /** True for somebody who may use a route with a large body at all: nobody else's envelope is read beyond a small one. */
-  const mayBringMuch = (principal: Principal): boolean =>
-    LARGE.some((route) => {
-      const descriptor = { outcome: 'classified', route, ids: {}, query: [] } as const
-      return decide(descriptor, principal, parts.rules, parts.facts).outcome !== 'refused'
-    })
+  const configured = (route: Route): number => configuredBody(parts.limits, route)
 
   const proceed: Gate['proceed'] = async ({ principal, descriptor }, message, response, exchange) => {
     const left = new AbortController()
@@ -166,16 +175,24 @@ export function makeGate(parts: GateParts): Gate {
         if (exchange.lines.has('expect') && message.httpVersion !== '1.0') response.writeContinue()
       },
     }
+    const mostOf = (asked: RouteDescriptor): number =>
+      mostBody(asked, principal, parts.rules, parts.facts, configured(asked.route))
+    // Nobody's envelope is read beyond what they may bring on some route, or beyond a small one.
+    const mostOfAny = (): number => Math.max(parts.limits.body, mostBodyOfAny(principal, parts.rules, parts.facts, configured))
     const body =
       descriptor === null
-        ? await readEnveloped(parts, (asked) => admit(asked, principal, exchange), mayBringMuch(principal), arriving)
-        : await readPayload(parts, descriptor, upstreamOf(exchange), arriving)
+        ? await readEnveloped(parts, (asked) => admit(asked, principal, exchange), mostOfAny(), mostOf, arriving)
+        : await readPayload(parts, descriptor, upstreamOf(exchange), mostOf(descriptor), arriving)
     if (body.outcome === 'refused') return refused(body, exchange)
     try {
-      const permit = await permitFor(parts, body.descriptor, principal, exchange, left.signal)
-      if (permit.outcome === 'refused') return refused(permit, exchange)
+      const granted = await permitFor(permitParts, body, upstreamOf(exchange), principal, exchange, left.signal)
+      if (granted.outcome === 'refused') return refused(granted, exchange)
+      if (left.signal.aborted) granted.release()
+      else response.once('close', granted.release)
       exchange.reason = 'permitted'
-      return await act(permit, body.payload, response, exchange, left.signal)
+      exchange.rule = granted.permit.rule
+      exchange.observed = granted.permit.observed
+      return await act(granted, response, exchange, left.signal)
     } catch (error) {
       if (error instanceof StoreUnavailable) return refused(refuse('store-unavailable'), exchange)
       throw error
@@ -185,8 +202,7 @@ export function makeGate(parts: GateParts): Gate {
   }
 
   const act = async (
-    permit: Permit,
-    payload: Payload,
+    { permit, payload }: Granted,
     response: ServerResponse,
     exchange: Exchange,
     signal: AbortSignal,
@@ -195,7 +211,7 @@ export function makeGate(parts: GateParts): Gate {
     const rewritten = await rewrite(permit, exchange, bridged, signal)
     // A cursor or limit that is none is a refusal like any other; what else becomes of a list was permitted.
     if (rewritten?.outcome === 'refused' && rewritten.code === 'target-malformed') return refused(rewritten, exchange)
-    metrics.decided(exchange.route, 'permitted')
+    note(exchange, 'permitted')
     if (bridged) parts.onBridged(exchange.client)
     if (rewritten === null) {
       if (permit.answerEmpty) return emptyThread(upstreamOf(exchange).managed)
@@ -209,7 +225,7 @@ export function makeGate(parts: GateParts): Gate {
           body: rewritten.body,
         }
       case 'elsewise':
-        return parts.forwarder.deliver(rewritten.answer, exchange, response)
+        return parts.forwarder.deliver(rewritten.answer, permit, exchange, response)
       case 'failed':
         return parts.forwarder.failed(rewritten, exchange)
       case 'refused':
@@ -226,16 +242,22 @@ export function makeGate(parts: GateParts): Gate {
   ): Promise<Rewritten | null> => {
     const { id } = permit.descriptor.route
     if (id === 'threads/list') return parts.list(permit, exchange, signal)
-    return id === 'info' && bridged ? bridgedInfo(parts.forwarder, permit, exchange, signal) : null
+    if (id !== 'info' || !(bridged || parts.rules.nameAgents)) return null
+    const mayUse = parts.rules.nameAgents
+      ? (agentId: string): boolean => mayUseAgent(agentId, permit.principal, parts.rules, parts.facts)
+      : null
+    return infoFor(parts.forwarder, permit, exchange, { bridged, mayUse }, signal)
   }
 
   return {
-    open: (message, id, now) => {
+    open: (message, id, now, address) => {
       const lines = headerLines(message.rawHeaders)
       const answerHeaders = { ...corsHeaders(lines, parts.cors), 'x-request-id': id }
       return {
         id,
         startedAt: now,
+        address,
+        enforcement: parts.facts.enforcement,
         lines,
         headerFault: headerFault(lines, message.httpVersion),
         answerHeaders,
@@ -244,70 +266,20 @@ export function makeGate(parts: GateParts): Gate {
         principal: undefined,
         credential: null,
         route: 'none',
+        descriptor: null,
         threadId: undefined,
         registration: null,
         reason: undefined,
+        facts: null,
+        rule: undefined,
+        observed: null,
+        hidden: 0,
       }
     },
     arrive,
     proceed,
+    refused,
   }
-}
-
-/** Gathers the facts that the decision asks for, and claims the thread where the permit says so. */
-async function permitFor(
-  parts: GateParts,
-  descriptor: RouteDescriptor,
-  principal: Principal,
-  exchange: Exchange,
-  signal: AbortSignal,
-): Promise<Permit | Refusal> {
-  const { threadId } = descriptor.ids
-  exchange.threadId = threadId
-  let facts: Facts = parts.facts
-  // At most: a record, a history, a lost race. Whatever goes on asking has gone wrong, and is refused.
-  for (let turn = 0; turn < 4; turn += 1) {
-    const decision = decide(descriptor, principal, parts.rules, facts)
-    if (decision.outcome === 'refused') return decision
-    if (decision.outcome === 'needs') {
-      if (threadId === undefined) throw new Error('a decision about a thread without its id')
-      if (decision.fact === 'upstreamHistory') {
-        const history = await parts.askHistory(
-          upstreamOf(exchange),
-          threadId,
-          upstreamHeaders(exchange.lines, parts.headerRules, {
-            ...parts.identity.headers(principal, descriptor),
-            'x-request-id': exchange.id,
-          }),
-          signal,
-        )
-        if (isRefusal(history)) {
-          parts.metrics.upstreamFailed(history.reason)
-          return history
-        }
-        if (history === 'cannot-tell') parts.onHistoryUntold()
-        facts = { ...facts, upstreamHistory: history === 'none' ? 'none' : 'some' }
-      }
-      // After a history again: the question took its time, and somebody may own the thread by now.
-      facts = { ...facts, record: await parts.store.owner({ scope: parts.scope, threadId }) }
-      continue
-    }
-    // Body and history took their time, and nothing is begun for a credential that ended or was revoked meanwhile.
-    const late = outdated(parts, exchange)
-    if (late !== null) return late
-    const key = decision.claim ? threadKey(decision, parts.scope) : null
-    if (key === null) return decision
-    const claim = await parts.store.claim(key, decision.owner, descriptor.ids.agentId ?? '', parts.clock())
-    if (claim.outcome !== 'foreign') {
-      exchange.registration = claim.registration
-      if (claim.outcome === 'new') parts.metrics.claimed('new')
-      return decision
-    }
-    // Somebody was faster: decide again with what the store says now.
-    parts.metrics.claimed('lost-race')
-    facts = { ...facts, record: claim.record }
-  }
-  throw new Error('a decision that comes to no end')
 }
 
 /** What is wrong with a credential by now, though it was good at the head of the request. */

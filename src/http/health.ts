@@ -26,7 +26,8 @@ export function makeHealthApp(parts: HealthParts): FastifyInstance {
     const pending = { ...Object.fromEntries(parts.readiness.pending()), ...(await storeFault(parts.store)) }
     const ready = Object.keys(pending).length === 0
     void reply.code(ready ? 200 : 503).header('cache-control', 'no-store')
-    return { status: ready ? 'ready' : 'pending', pending }
+    const notes = Object.fromEntries(parts.readiness.notes())
+    return { status: ready ? 'ready' : 'pending', pending, ...(Object.keys(notes).length === 0 ? {} : { notes }) }
   })
   app.get('/metrics', async (_request, reply) => {
     const { type, text } = await parts.metrics.expose()

@@ -5,6 +5,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { Credential } from '../core/credential.ts'
+import type { Permit } from '../core/decide.ts'
 import { eventBoundary } from '../core/event-boundary.ts'
 import type { Metrics } from '../observe/metrics.ts'
 
@@ -13,6 +14,8 @@ export interface StreamOwner {
   /** The user id, or `anonymous`. */
   readonly userId: string
   readonly credential: Credential | null
+  /** What allowed it. */
+  readonly permit?: Permit
 }
 
 /** The streams that are open now. */
@@ -22,13 +25,18 @@ export interface OpenStreams {
    * @param body the upstream's answer
    * @param response the caller's
    * @param textual false for binary streams, into which nothing is ever put
+   * @param rules by which it goes, and goes on whatever is configured meanwhile
    */
-  pass(body: Readable, response: ServerResponse, textual: boolean, owner: StreamOwner): void
+  pass(body: Readable, response: ServerResponse, textual: boolean, owner: StreamOwner, rules: StreamRules): void
   count(): number
   /** Ends all of them, each with a RUN_ERROR event. */
   endAll(message: string, code: string): void
   /** Ends those whose credential was revoked. */
   endRevoked(): void
+  /** Whose streams are open. */
+  owners(): readonly StreamOwner[]
+  /** Ends those of these owners, the very objects: a new policy no longer allows what they are. */
+  endOf(owners: ReadonlySet<StreamOwner>): void
 }
 
 /** Rules of streams. */
@@ -45,6 +53,7 @@ export interface StreamRules {
 const KEEP_ALIVE = ': keep-alive\n\n'
 /** Time for the last event of a stream to reach a caller. */
 const LAST_WORDS_MS = 1000
+const NO_LONGER_ALLOWED = ['You are no longer allowed to do this.', 'not-allowed'] as const
 const REVOKED = ['Your access was revoked: sign in again.', 'credential-invalid'] as const
 /** Node's timers hold 31 bits: a longer delay would fire at once. */
 const MAX_DELAY = 2 ** 31 - 1
@@ -55,7 +64,6 @@ const MAX_DELAY = 2 ** 31 - 1
  * @param isRevoked asked of each stream when it opens: its request may be older than the revocation
  */
 export function makeOpenStreams(
-  rules: StreamRules,
   clock: () => number,
   metrics: Metrics,
   isRevoked: (owner: StreamOwner) => boolean = () => false,
@@ -64,7 +72,7 @@ export function makeOpenStreams(
   const open = new Map<End, StreamOwner>()
 
   /** When a stream ends by rule: null for never. */
-  const deadline = ({ credential }: StreamOwner): number | null => {
+  const deadline = ({ credential }: StreamOwner, rules: StreamRules): number | null => {
     const expiresAt = credential?.expiresAt
     if (expiresAt === undefined || rules.tokenExpiry === 'ignore') return null
     return rules.tokenExpiry === 'close' ? expiresAt : expiresAt + rules.grace
@@ -83,7 +91,7 @@ export function makeOpenStreams(
     return () => clearTimeout(timer)
   }
 
-  const pass: OpenStreams['pass'] = (body, response, textual, owner) => {
+  const pass: OpenStreams['pass'] = (body, response, textual, owner, rules) => {
     const boundary = eventBoundary()
     metrics.streamOpened()
     const keep = (): void => {
@@ -129,7 +137,7 @@ export function makeOpenStreams(
     if (response.destroyed) closed()
     else response.once('close', closed)
     if (isRevoked(owner)) end(...REVOKED)
-    else expiry = at(deadline(owner), () => end('Your sign-in has expired: sign in again.', 'credential-expired'))
+    else expiry = at(deadline(owner, rules), () => end('Your sign-in has expired: sign in again.', 'credential-expired'))
   }
 
   return {
@@ -140,6 +148,10 @@ export function makeOpenStreams(
     },
     endRevoked: () => {
       for (const [end, owner] of [...open]) if (isRevoked(owner)) end(...REVOKED)
+    },
+    owners: () => [...open.values()],
+    endOf: (owners) => {
+      for (const [end, owner] of [...open]) if (owners.has(owner)) end(...NO_LONGER_ALLOWED)
     },
   }
 }

@@ -1,7 +1,7 @@
 /** Reads what goes along with a request and checks it against its route: JSON into one reading, recordings as they come. */
 import type { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
-import { checkBody, type BodyPolicy } from '../core/bodies.ts'
+import { checkIds, passingBody, type BodyPolicy } from '../core/bodies.ts'
 import type { RouteDescriptor } from '../core/classify.ts'
 import { openEnvelope } from '../core/envelope.ts'
 import { isObject, makeJsonReader, type Json, type JsonObject, type JsonReading } from '../core/json.ts'
@@ -22,7 +22,6 @@ export type Payload =
 
 /** What reading a body needs. */
 export interface PayloadParts {
-  readonly bodies: BodyPolicy
   readonly limits: { readonly body: number; readonly runBody: number }
   readonly budget: BodyBudget
   /** Told each name that did not pass. */
@@ -30,12 +29,17 @@ export interface PayloadParts {
   readonly metrics: Metrics
 }
 
-/** A request's body, read. */
+/** A request's body, read; what of it passes is for the decision to say. */
 export interface ReadBody {
   readonly outcome: 'read'
   /** The descriptor, with the thread that the body names. */
   readonly descriptor: RouteDescriptor
-  readonly payload: Payload
+  /**
+   * Makes the payload of it.
+   * @param policy what passes
+   * @param most the bound of what is sent, in bytes
+   */
+  readonly write: (policy: BodyPolicy, most: number) => Promise<Payload | Refusal>
   readonly release: () => void
 }
 
@@ -47,12 +51,14 @@ const LARGE_BODY = 256 * 1024
 /**
  * Reads what a request brings along, as its route allows.
  * @param upstream what it is for: a single-route upstream takes no multipart
- * @returns the payload to forward, or a refusal: 415, 413, 400 or 503
+ * @param most the bound of it, in bytes
+ * @returns what it names and how it is written anew, or a refusal: 415, 413, 400 or 503
  */
 export async function readPayload(
   parts: PayloadParts,
   descriptor: RouteDescriptor,
   upstream: RuntimeFacts,
+  most: number,
   arriving: ArrivingBody,
 ): Promise<ReadBody | Refusal> {
   const { route } = descriptor
@@ -62,7 +68,6 @@ export async function readPayload(
   if (route.body.kind === 'none') return refuse('body-unexpected')
   const form = bodyForm(lines)
   if (isRefusal(form)) return form
-  const most = mostOf(parts, descriptor)
   if (form.form === 'json') {
     return withJson(parts, most, arriving, (reading, bytes) => {
       // A chunked body may turn out to be empty.
@@ -78,11 +83,14 @@ export async function readPayload(
   }
   const length = lines.get('content-length')?.[0]
   if (Number(length ?? 0) > most) return refuse('body-too-large')
-  onWanted()
   return {
     outcome: 'read',
     descriptor,
-    payload: { kind: 'stream', type: form.type, length, body: boundedBody(message, most) },
+    write: (_policy, atMost) => {
+      if (Number(length ?? 0) > atMost) return Promise.resolve(refuse('body-too-large'))
+      onWanted()
+      return Promise.resolve({ kind: 'stream', type: form.type, length, body: boundedBody(message, atMost) })
+    },
     release: () => {},
   }
 }
@@ -90,21 +98,22 @@ export async function readPayload(
 /**
  * Reads an envelope, and what it brings along for what it asks.
  * @param admit told what is asked before the body of it is looked at: it may refuse
- * @param large whether it may be as large as a run
+ * @param most the bound of it, in bytes, whatever it asks
+ * @param mostOf the bound of what it turns out to ask
  * @returns the same as readPayload, and 404 for what is no envelope
  */
 export async function readEnveloped(
   parts: PayloadParts,
   admit: (descriptor: RouteDescriptor) => Refusal | null,
-  large: boolean,
+  most: number,
+  mostOf: (descriptor: RouteDescriptor) => number,
   arriving: ArrivingBody,
 ): Promise<ReadBody | Refusal> {
   if (!hasBody(arriving.lines)) return refuse('route-unknown')
   const form = bodyForm(arriving.lines)
   // What is no JSON is no envelope, and nothing else is served on the base path.
   if (isRefusal(form) || form.form !== 'json') return refuse('route-unknown')
-  const { body: small, runBody } = parts.limits
-  return withJson(parts, large ? Math.max(small, runBody) : small, arriving, (reading, bytes) => {
+  return withJson(parts, most, arriving, (reading, bytes) => {
     if (bytes === 0) return refuse('route-unknown')
     if (reading.outcome === 'refused') return reading
     const envelope = openEnvelope(reading.value)
@@ -112,7 +121,7 @@ export async function readEnveloped(
     const { descriptor, body } = envelope
     const refusal = admit(descriptor)
     if (refusal !== null) return refusal
-    if (bytes > mostOf(parts, descriptor)) return refuse('body-too-large')
+    if (bytes > mostOf(descriptor)) return refuse('body-too-large')
     const unwanted = body !== undefined && descriptor.route.body.kind === 'none'
     noteDropped(parts, unwanted ? [...envelope.dropped, 'body'] : envelope.dropped)
     parts.metrics.dropped('query-name', envelope.droppedQueryNames)
@@ -122,17 +131,14 @@ export async function readEnveloped(
   })
 }
 
-function mostOf({ limits }: PayloadParts, { route }: RouteDescriptor): number {
-  return route.largeBody === true ? limits.runBody : limits.body
-}
-
 function isOptional({ route }: RouteDescriptor): boolean {
   return route.body.kind === 'none' || (route.body.kind === 'json' && route.body.optional === true)
 }
 
 /** What comes of a request that brings nothing along. */
 function without(descriptor: RouteDescriptor, missing: Reason): ReadBody | Refusal {
-  return isOptional(descriptor) ? { outcome: 'read', descriptor, payload: NOTHING, release: () => {} } : refuse(missing)
+  if (!isOptional(descriptor)) return refuse(missing)
+  return { outcome: 'read', descriptor, write: () => Promise.resolve(NOTHING), release: () => {} }
 }
 
 /** A payload before somebody has said who lets it go. */
@@ -160,29 +166,28 @@ async function guarded(release: () => void, make: () => Made | Refusal | Promise
   return read.outcome === 'refused' ? read : { ...read, release }
 }
 
-/** Checks a JSON body against its route and writes it anew. */
-async function checked(
-  parts: PayloadParts,
-  descriptor: RouteDescriptor,
-  value: JsonObject,
-  bytes: number,
-): Promise<Made | Refusal> {
-  const result = checkBody(descriptor.route, value, parts.bodies)
-  if (result.outcome === 'refused') return result
-  noteDropped(parts, result.dropped)
-  const { threadId, body } = result
-  const large = bytes > LARGE_BODY
-  if (large) await setImmediate()
-  const text = JSON.stringify(body)
-  if (large) await setImmediate()
-  const written = Buffer.from(text)
-  if (large) await setImmediate()
-  // Some numbers grow when they are written anew; the limit holds for what is sent, too.
-  if (written.length > mostOf(parts, descriptor)) return refuse('body-too-large')
+/** Checks the ids of a JSON body, which is written anew when it is known what of it passes. */
+function checked(parts: PayloadParts, descriptor: RouteDescriptor, value: JsonObject, bytes: number): Made | Refusal {
+  const ids = checkIds(descriptor.route, value)
+  if (ids.outcome === 'refused') return ids
+  const { threadId } = ids
   return {
     outcome: 'read',
     descriptor: threadId === undefined ? descriptor : { ...descriptor, ids: { ...descriptor.ids, threadId } },
-    payload: { kind: 'json', bytes: written, name: body['name'] },
+    write: async (policy, most) => {
+      if (bytes > most) return refuse('body-too-large')
+      const { body, dropped } = passingBody(descriptor.route, value, policy)
+      noteDropped(parts, dropped)
+      const large = bytes > LARGE_BODY
+      if (large) await setImmediate()
+      const text = JSON.stringify(body)
+      if (large) await setImmediate()
+      const written = Buffer.from(text)
+      if (large) await setImmediate()
+      // Some numbers grow when they are written anew; the limit holds for what is sent, too.
+      if (written.length > most) return refuse('body-too-large')
+      return { kind: 'json', bytes: written, name: body['name'] }
+    },
   }
 }
 

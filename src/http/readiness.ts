@@ -6,16 +6,46 @@ export interface Readiness {
   set(name: string, pending: string | null): void
   /** Everything that is pending now. */
   pending(): ReadonlyMap<string, string>
+  /** Notes what an operator has to see though the gateway is ready, or with null that it is over. */
+  note(name: string, text: string | null): void
+  notes(): ReadonlyMap<string, string>
+}
+
+/** Conditions that show only once they are released. */
+export interface HeldBack extends Readiness {
+  /** Shows what was set until now, and from now on everything as it is set. */
+  release(): void
+}
+
+/** Holds back what is set, until it is released. */
+export function heldBack(readiness: Readiness): HeldBack {
+  let held: Map<string, string | null> | null = new Map()
+  return {
+    ...readiness,
+    set(name, pending) {
+      if (held === null) readiness.set(name, pending)
+      else held.set(name, pending)
+    },
+    release() {
+      const until = held ?? new Map<string, string | null>()
+      held = null
+      for (const [name, pending] of until) readiness.set(name, pending)
+    },
+  }
 }
 
 /** Starts with nothing pending. */
 export function makeReadiness(): Readiness {
   const conditions = new Map<string, string>()
+  const notes = new Map<string, string>()
+  const put = (into: Map<string, string>, name: string, text: string | null): void => {
+    if (text === null) into.delete(name)
+    else into.set(name, text)
+  }
   return {
-    set(name, pending) {
-      if (pending === null) conditions.delete(name)
-      else conditions.set(name, pending)
-    },
+    set: (name, pending) => put(conditions, name, pending),
     pending: () => conditions,
+    note: (name, text) => put(notes, name, text),
+    notes: () => notes,
   }
 }

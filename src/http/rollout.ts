@@ -23,6 +23,8 @@ export interface Rollout {
   look(upstream: RuntimeFacts): void
   /** Told that a request met an upstream that does not serve histories. */
   historyUntold(): void
+  /** Says nothing more: another one looks now. */
+  stop(): void
 }
 
 /** What it looks at. */
@@ -49,7 +51,9 @@ const LIST = classify('GET', ['threads'], new Map()) as RouteDescriptor
 export function watchRollout(parts: RolloutParts): Rollout {
   const headers = { ...parts.headers, accept: 'application/json', 'accept-encoding': 'identity' }
 
+  let stopped = false
   const historyUntold = (): void => {
+    if (stopped) return
     const why =
       'the upstream does not serve thread histories (422, or too old for them), so verify refuses every new thread: set ownership.unknownThread to claim or deny'
     if (!parts.readiness.pending().has('unknownThread')) parts.log.error(why)
@@ -75,7 +79,7 @@ export function watchRollout(parts: RolloutParts): Rollout {
     )
     if (isRefusal(history)) return
     if (history === 'cannot-tell') historyUntold()
-    else parts.readiness.set('unknownThread', null)
+    else if (!stopped) parts.readiness.set('unknownThread', null)
   }
 
   const warnOfOpenUpstream = async (): Promise<void> => {
@@ -89,6 +93,7 @@ export function watchRollout(parts: RolloutParts): Rollout {
 
   return {
     historyUntold,
+    stop: () => void (stopped = true),
     look(upstream) {
       const looks = { claim: warnOfOldThreads, verify: tryToVerify, deny: () => Promise.resolve() }
       Promise.all([looks[parts.unknownThread](upstream), warnOfOpenUpstream()]).catch((error: unknown) =>

@@ -1,26 +1,43 @@
-/** /info for a client of the other transport: what the upstream says of itself, with what works for this client. */
-import { isObject } from '../core/json.ts'
+/** /info: what the upstream says of itself, with the agents that the caller may use and what works for this client. */
+import { isObject, type JsonObject } from '../core/json.ts'
 import type { Permit } from '../core/decide.ts'
 import { refuse } from '../core/reasons.ts'
-import { infoFor } from '../core/transport.ts'
+import { infoFor as infoOfOther } from '../core/transport.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
 import { readAnswer, writtenAnew, type Rewritten } from './rewriting.ts'
 
 const MAX_INFO_BYTES = 4 * 1024 * 1024
 
-/** Asks the upstream and writes its answer anew for the client of this exchange. */
-export async function bridgedInfo(
+/** What of the upstream's answer a caller is told. */
+export interface InfoRules {
+  /** True for a client of the other transport. */
+  readonly bridged: boolean
+  /** The agents that the caller may use; null where all callers may use all. */
+  readonly mayUse: ((agentId: string) => boolean) | null
+}
+
+/** Asks the upstream and writes its answer anew for the caller of this exchange. */
+export async function infoFor(
   forwarder: Forwarder,
   permit: Permit,
   exchange: Exchange,
+  { bridged, mayUse }: InfoRules,
   signal: AbortSignal,
 ): Promise<Rewritten> {
   const answer = await forwarder.ask(permit, exchange, signal)
-  // Whatever else an upstream says to the question is its own, as it is without a bridge.
-  if (answer.outcome === 'answered' && answer.status !== 200) return { outcome: 'elsewise', answer }
-  const info = await readAnswer(answer, MAX_INFO_BYTES, 'upstream-answer-unreadable')
-  if (info.outcome !== 'read') return info
-  if (!isObject(info.value)) return refuse('upstream-answer-unreadable')
-  return writtenAnew(infoFor(exchange.client, info.value), 'upstream-answer-unreadable')
+  // Whatever else an upstream says to the question is its own, unless it could tell of agents that are not the caller's.
+  if (mayUse === null && answer.outcome === 'answered' && answer.status !== 200) return { outcome: 'elsewise', answer }
+  const read = await readAnswer(answer, MAX_INFO_BYTES, 'upstream-answer-unreadable')
+  if (read.outcome !== 'read') return read
+  if (!isObject(read.value)) return refuse('upstream-answer-unreadable')
+  const info = mayUse === null ? read.value : withAgents(read.value, mayUse)
+  return writtenAnew(bridged ? infoOfOther(exchange.client, info) : info, 'upstream-answer-unreadable')
+}
+
+function withAgents(info: JsonObject, mayUse: (agentId: string) => boolean): JsonObject {
+  const agents = info['agents']
+  // What is no map of agents says nothing that could be held against the policy.
+  const usable = isObject(agents) ? Object.entries(agents).filter(([agentId]) => mayUse(agentId)) : []
+  return { ...info, agents: Object.fromEntries(usable) }
 }

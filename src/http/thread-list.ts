@@ -2,11 +2,12 @@
  * The thread list: walks the upstream's pages and keeps exactly the threads whose messages the caller may read, by the
  * same decision as that route (design "Lists"; invariant 3).
  */
-import { decide, type Facts, type Permit, type Rules } from '../core/decide.ts'
+import { isListed, type Permit, type StandingFacts } from '../core/decide.ts'
 import { isThreadId } from '../core/ids.ts'
+import type { JsonObject } from '../core/json.ts'
 import { refuse } from '../core/reasons.ts'
-import { ROUTES, type Route } from '../core/routes.ts'
-import { gather, readThreadPage, type Gathering, type Place, type ThreadPage } from '../core/thread-page.ts'
+import type { Rules } from '../core/rules.ts'
+import { gather, isJoinCode, limitIn, readThreadPage, type Gathering, type Place, type ThreadPage } from '../core/thread-page.ts'
 import type { OwnershipStore } from '../store/port.ts'
 import type { CursorSeal } from './cursor.ts'
 import type { Exchange } from './exchange.ts'
@@ -15,10 +16,10 @@ import { readAnswer, writtenAnew, type Rewritten, type Unread } from './rewritin
 
 /** What the list works with. */
 export interface ThreadListParts {
-  readonly store: OwnershipStore
+  readonly store: Pick<OwnershipStore, 'owners'>
   readonly scope: string
   readonly rules: Rules
-  readonly facts: Pick<Facts, 'userScoped' | 'unknownThread'>
+  readonly facts: StandingFacts
   readonly forwarder: Forwarder
   readonly seal: CursorSeal
 }
@@ -29,10 +30,6 @@ export type ThreadList = (permit: Permit, exchange: Exchange, signal: AbortSigna
 /** Bounds of one walk: a page in bytes, and pages for one request. */
 const MAX_PAGE_BYTES = 32 * 1024 * 1024
 const MAX_PAGES = 20
-/** Items of a page where the caller names no limit, and the most that one may name. */
-const MAX_LIMIT = 1000
-
-const MESSAGES = ROUTES.find((route) => route.id === 'threads/messages') as Route
 
 /** Makes the list. */
 export function makeThreadList(parts: ThreadListParts): ThreadList {
@@ -40,17 +37,28 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
   const reader = async (page: ThreadPage, permit: Permit): Promise<(id: string) => boolean> => {
     const owners = await parts.store.owners(parts.scope, page.threads.map((thread) => thread.id).filter(isThreadId))
     return (threadId) => {
-      if (!isThreadId(threadId)) return false
-      const descriptor = { outcome: 'classified', route: MESSAGES, ids: { threadId }, query: [] } as const
-      const facts = { ...parts.facts, record: owners.get(threadId) ?? null }
-      return decide(descriptor, permit.principal, parts.rules, facts).outcome === 'permitted'
+      return isListed(threadId, owners.get(threadId) ?? null, permit.principal, parts.rules, parts.facts)
     }
   }
 
-  return async (permit, exchange, signal) => {
+  /** Under `observe`: what the upstream gives, but for join codes; and how much of it enforcing would have hidden. */
+  const observed: ThreadList = async (permit, exchange, signal) => {
+    const answer = await parts.forwarder.ask(permit, exchange, signal)
+    if (answer.outcome === 'answered' && answer.status !== 200) return { outcome: 'elsewise', answer }
+    const read = await readAnswer(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable')
+    if (read.outcome !== 'read') return read
+    const page = readThreadPage(read.value)
+    if (page === null) return refuse('upstream-list-unreadable')
+    const mayRead = await reader(page, permit)
+    exchange.hidden = page.threads.filter(({ id }) => !mayRead(id)).length
+    const passing = Object.entries(read.value as JsonObject).filter(([name]) => parts.facts.userScoped || !isJoinCode(name))
+    return writtenAnew(Object.fromEntries(passing), 'upstream-list-unreadable')
+  }
+
+  const filtered: ThreadList = async (permit, exchange, signal) => {
     const query = permit.descriptor.query.filter(([name]) => name !== 'limit' && name !== 'cursor')
     const bound = [permit.principal.id, query]
-    const limit = readLimit(permit)
+    const limit = limitIn(permit.descriptor.query)
     if (limit === null) return refuse('query-limit-invalid')
     const start = readStart(permit, parts.seal, bound)
     if (start === null) return refuse('query-cursor-invalid')
@@ -73,6 +81,8 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     const nextCursor = place === null ? {} : { nextCursor: parts.seal.seal(place, bound) }
     return writtenAnew({ threads: gathering.items, ...nextCursor, ...joinCodes }, 'upstream-list-unreadable')
   }
+
+  return parts.facts.enforcement === 'observe' ? observed : filtered
 }
 
 async function fetchPage(
@@ -88,12 +98,6 @@ async function fetchPage(
   const read = await readAnswer(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable')
   if (read.outcome !== 'read') return read
   return readThreadPage(read.value) ?? refuse('upstream-list-unreadable')
-}
-
-function readLimit(permit: Permit): number | null {
-  const text = new Map(permit.descriptor.query).get('limit')
-  if (text === undefined) return MAX_LIMIT
-  return /^[1-9]\d{0,5}$/.test(text) ? Math.min(Number(text), MAX_LIMIT) : null
 }
 
 function readStart(permit: Permit, seal: CursorSeal, bound: readonly unknown[]): Place | null {

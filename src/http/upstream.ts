@@ -55,6 +55,9 @@ export interface Upstream {
   send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer | UpstreamFailure>
   /** The pool itself, for a library that wants a dispatcher. */
   readonly pool: Pool
+  /** Takes nothing new, and closes when what is under way is over. */
+  retire(): Promise<void>
+  /** Closes at once. */
   close(): Promise<void>
 }
 
@@ -75,6 +78,7 @@ export function openUpstream(options: UpstreamOptions): Upstream {
   return {
     pool,
     send: (request, signal) => new Promise((resolve) => dispatch(pool, request, signal, resolve)),
+    retire: () => pool.close(),
     close: () => pool.destroy(),
   }
 }

@@ -18,6 +18,11 @@ export function makeLog(level: string, destination?: DestinationStream): Logger 
   return destination === undefined ? pino(options) : pino(options, destination)
 }
 
+/** The stream that a log writes to, with its events where it has any. */
+export function destinationOf(log: Logger): DestinationStream & Partial<Pick<NodeJS.EventEmitter, 'on'>> {
+  return (log as unknown as Record<typeof pino.symbols.streamSym, DestinationStream>)[pino.symbols.streamSym]
+}
+
 /** Says each of a bounded number of names once: callers choose the names, so they may not fill the log. */
 export function onceByName(say: (name: string) => void, most = 200): (name: string) => void {
   const said = new Set<string>()

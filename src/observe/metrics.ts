@@ -6,9 +6,12 @@ import type { RouteId } from '../core/routes.ts'
 /** A route, or `none` for a request that named none. */
 export type RouteLabel = RouteId | 'none'
 
+/** What a policy says: yes, or why not. */
+export type Ruling = Reason | 'permitted'
+
 /** What the gateway counts. */
 export interface Metrics {
-  decided(route: RouteLabel, reason: Reason | 'permitted'): void
+  decided(route: RouteLabel, reason: Ruling): void
   upstreamFailed(reason: Reason): void
   claimed(outcome: 'new' | 'released' | 'lost-race'): void
   streamOpened(): void
@@ -17,6 +20,19 @@ export interface Metrics {
   keyFetchFailed(issuer: string): void
   /** Whether an issuer fails while its last good keys are used. */
   keysStale(issuer: string, stale: boolean): void
+  /** How a change of the configuration went, and which one is in force now. */
+  reloaded(outcome: 'reloaded' | 'unchanged' | 'refused', generation: number): void
+  /** Whether nothing that rests on ownership is refused. */
+  observing(isObserving: boolean): void
+  /** A request that passed under `observe`, and that enforcing would have refused. */
+  wouldRefuse(route: RouteLabel, reason: Reason): void
+  /** Lines of the audit that were written, or are lost for good. */
+  auditWritten(lines: number): void
+  auditLost(lines: number): void
+  /** Whether a second policy is evaluated beside the enforced one. */
+  shadowing(isShadowing: boolean): void
+  /** A request that the shadow policy would have decided otherwise. */
+  shadowDiffered(route: RouteLabel, enforced: Ruling, shadow: Ruling | 'undecided' | 'failed'): void
   /** The text of /metrics and its content type. */
   expose(): Promise<{ readonly type: string; readonly text: string }>
 }
@@ -63,7 +79,68 @@ export function makeMetrics(): Metrics {
     labelNames: ['issuer'],
     registers,
   })
+  const reloads = new Counter({
+    name: 'threadwarden_config_reloads_total',
+    help: 'Changes of the configuration that were asked for, by what became of them.',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const reloadFine = new Gauge({
+    name: 'threadwarden_config_last_reload_successful',
+    help: '0 while the files say something that could not be put in force.',
+    registers,
+  })
+  reloadFine.set(1)
+  const generation = new Gauge({
+    name: 'threadwarden_config_generation',
+    help: 'Counts up with every configuration that was put in force.',
+    registers,
+  })
+  generation.set(1)
+  const observing = new Gauge({
+    name: 'threadwarden_observing',
+    help: '1 while nothing is refused that rests on ownership alone (enforcement: observe).',
+    registers,
+  })
+  const wouldRefuse = new Counter({
+    name: 'threadwarden_would_refuse_total',
+    help: 'Requests that passed under enforcement: observe and that enforcing would have refused.',
+    labelNames: ['route', 'reason'],
+    registers,
+  })
+  const auditLines = new Counter({
+    name: 'threadwarden_audit_lines_total',
+    help: 'Lines of the audit that were written.',
+    registers,
+  })
+  const auditLost = new Counter({
+    name: 'threadwarden_audit_lost_total',
+    help: 'Lines of the audit that could not be written and are lost.',
+    registers,
+  })
+  const shadowing = new Gauge({
+    name: 'threadwarden_shadow_policy',
+    help: '1 while a second policy is evaluated beside the enforced one (shadowPolicy).',
+    registers,
+  })
+  const shadow = new Counter({
+    name: 'threadwarden_shadow_differences_total',
+    help: 'Requests that the shadow policy would have decided otherwise.',
+    labelNames: ['route', 'enforced', 'shadow'],
+    registers,
+  })
   return {
+    auditWritten: (lines) => auditLines.inc(lines),
+    auditLost: (lines) => auditLost.inc(lines),
+    shadowing: (isShadowing) => shadowing.set(isShadowing ? 1 : 0),
+    shadowDiffered: (route, enforced, other) => shadow.inc({ route, enforced, shadow: other }),
+    reloaded: (outcome, number) => {
+      reloads.inc({ outcome })
+      reloadFine.set(outcome === 'refused' ? 0 : 1)
+      generation.set(number)
+    },
+    observing: (isObserving) => observing.set(isObserving ? 1 : 0),
+    wouldRefuse: (route, reason) => wouldRefuse.inc({ route, reason }),
     decided: (route, reason) => decisions.inc({ route, reason }),
     upstreamFailed: (reason) => upstream.inc({ reason }),
     claimed: (outcome) => claims.inc({ outcome }),

@@ -56,6 +56,23 @@ export interface OwnershipStore {
   close(): Promise<void>
 }
 
+/** What was seen under `enforcement: observe`: who used which thread. It makes nobody an owner. */
+export interface ObservationStore {
+  /**
+   * Notes that the upstream served a user on a thread; the time of use at most once a minute. Of a thread that nobody ran
+   * and that has no row nothing is noted: ids are easily made up.
+   * @param ran true for a run, which a thread begins with
+   * @param agentId `''` where the request named none
+   * @param now milliseconds since the epoch
+   */
+  observe(key: ThreadKey, userId: string, agentId: string, ran: boolean, now: number): Promise<void>
+  /** Who would most likely own each of these threads: of those who ran it, the first. One query, however many ids. */
+  presumedOwners(scope: string, threadIds: readonly string[]): Promise<ReadonlyMap<string, string>>
+}
+
+/** All of it, in one place. */
+export type Store = OwnershipStore & RevocationStore & ObservationStore
+
 /** What a revocation is about. */
 export type Revoked = { readonly tokenId: string } | { readonly userId: string }
 

@@ -40,8 +40,22 @@ const REVOCATIONS = `
   INSERT INTO versions (name, value) VALUES ('revocations', 0);
 `
 
+// What was seen under `enforcement: observe`. It makes nobody an owner: several users of one thread are several rows.
+const OBSERVATIONS = `
+  CREATE TABLE observations (
+    scope TEXT NOT NULL COLLATE BINARY,
+    thread_id TEXT NOT NULL COLLATE BINARY,
+    user_id TEXT NOT NULL COLLATE BINARY,
+    agent_id TEXT NOT NULL,
+    first_used_at INTEGER NOT NULL,
+    last_used_at INTEGER NOT NULL,
+    ran INTEGER NOT NULL CHECK (ran IN (0, 1)),
+    PRIMARY KEY (scope, thread_id, user_id)
+  ) STRICT, WITHOUT ROWID;
+`
+
 /** What leads from each schema to the next; the number of a schema is SQLite's user_version. Only ever appended to. */
-const STEPS = [THREADS, REVOCATIONS]
+const STEPS = [THREADS, REVOCATIONS, OBSERVATIONS]
 
 /** The schema of this program, as SQLite's user_version. */
 export const SCHEMA_VERSION = STEPS.length

@@ -1,9 +1,10 @@
-/** The store on SQLite, ownership and revocations: one file, shared safely by several processes on one machine. */
+/** The store on SQLite, ownership, revocations and observations: one file, shared safely by several processes on one machine. */
 import { randomBytes } from 'node:crypto'
 import type { Revocation } from '../core/credential.ts'
 import type { OwnerRecord } from '../core/decide.ts'
-import type { ClaimResult, OwnershipStore, RevocationStore, Revoked, RunOutcome, ThreadKey } from './port.ts'
+import type { ClaimResult, ObservationStore, RevocationStore, Revoked, RunOutcome, Store, ThreadKey } from './port.ts'
 import { openSqliteFile, type SqliteFile } from './sqlite-file.ts'
+import { observationsIn } from './sqlite-observations.ts'
 import { revocationsIn } from './sqlite-revocations.ts'
 
 const MINUTE = 60_000
@@ -27,13 +28,14 @@ interface ClaimValues extends ThreadKey {
  * @param file the path of the database
  * @throws StoreUnavailable with the path and what to do, if it can't be opened or written
  */
-export function openSqliteStore(file: string): OwnershipStore & RevocationStore {
+export function openSqliteStore(file: string): Store {
   return new SqliteStore(openSqliteFile(file))
 }
 
-class SqliteStore implements OwnershipStore, RevocationStore {
+class SqliteStore implements Store {
   readonly #file: SqliteFile
   readonly #revocations: RevocationStore
+  readonly #observations: ObservationStore
   readonly #nearest
   readonly #owners
   readonly #row
@@ -51,6 +53,7 @@ class SqliteStore implements OwnershipStore, RevocationStore {
   constructor(file: SqliteFile) {
     this.#file = file
     this.#revocations = revocationsIn(file)
+    this.#observations = observationsIn(file)
     const { database } = file
     const where = 'WHERE scope = :scope AND thread_id = :threadId'
     const mine = `${where} AND user_id = :userId`
@@ -185,6 +188,14 @@ class SqliteStore implements OwnershipStore, RevocationStore {
 
   revocationsVersion(): Promise<number> {
     return this.#revocations.revocationsVersion()
+  }
+
+  observe(key: ThreadKey, userId: string, agentId: string, ran: boolean, now: number): Promise<void> {
+    return this.#observations.observe(key, userId, agentId, ran, now)
+  }
+
+  presumedOwners(scope: string, threadIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    return this.#observations.presumedOwners(scope, threadIds)
   }
 
   close(): Promise<void> {

@@ -23,6 +23,26 @@ for (const form of [['--help'], ['-h'], ['help']]) {
 for (const [command, options] of [
   ['serve', ['--config FILE', 'SIGTERM']],
   ['validate', ['--config FILE', '--strict', '--json']],
+  ['routes', ['--config FILE', '--json']],
+  [
+    'explain',
+    [
+      '--config FILE',
+      '--method M',
+      '--target PATH',
+      '--token-file F',
+      '--claims F',
+      '--issuer KEY',
+      '--body F',
+      '--owner USER',
+      '--deleted',
+      '--history H',
+      '--audit LINE',
+      '--json',
+    ],
+  ],
+  ['diff', ['--config FILE', 'OLD NEW', '--json']],
+  ['test', ['--config FILE', 'TEST…', '--junit FILE', '--json']],
   ['revoke', ['--config FILE', '--token-id ID', '--user USER', '--before TIME', '--lift', '--list', '--json']],
 ] as const) {
   void test(`threadwarden ${command} --help tells of its options and exit codes`, async (t) => {

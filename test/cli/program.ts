@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { configuration, type Changes } from '../config/configuration.ts'
 import { makeFolder } from '../support/gateway.ts'
+import { until } from '../support/until.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
 
@@ -24,10 +25,12 @@ export interface Surroundings {
   readonly environment?: Readonly<Record<string, string>>
   /** Options of Node itself. */
   readonly node?: readonly string[]
+  /** Where it runs; by default here. */
+  readonly folder?: string
 }
 
-function spawned(args: readonly string[], { environment = {}, node = [] }: Surroundings): ChildProcessWithoutNullStreams {
-  return spawn(process.execPath, [...node, PROGRAM, ...args], { env: { PATH: process.env['PATH'], ...environment } })
+function spawned(args: readonly string[], { environment = {}, node = [], folder }: Surroundings): ChildProcessWithoutNullStreams {
+  return spawn(process.execPath, [...node, PROGRAM, ...args], { env: { PATH: process.env['PATH'], ...environment }, cwd: folder })
 }
 
 /** Runs the program to its end. */
@@ -61,9 +64,15 @@ export type Line = Readonly<Record<string, unknown>>
 
 /** A gateway in a process of its own that is listening. */
 export interface Serving {
+  /** The id of the process. */
+  readonly pid: number
   readonly listening: Line
   /** Every log line so far. */
   readonly lines: readonly Line[]
+  /** Sends a signal. */
+  readonly signal: (signal: NodeJS.Signals) => void
+  /** Waits for a line that the program logs. */
+  readonly line: (fits: (line: Line) => boolean) => Promise<Line>
   /** Sends a signal and waits for the end. */
   readonly end: (signal: NodeJS.Signals) => Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
 }
@@ -89,8 +98,14 @@ export async function serving(t: Test, file: string, surroundings: Surroundings 
     throw new Error(`serve ended: ${await stderr}`)
   })
   return {
+    pid: child.pid ?? 0,
     listening: await Promise.race([listening, gone]),
     lines,
+    signal: (signal) => void child.kill(signal),
+    line: async (fits) => {
+      await until(() => lines.some(fits))
+      return lines.find(fits)!
+    },
     async end(signal) {
       child.kill(signal)
       const [code, killedBy] = (await closed) as [number | null, NodeJS.Signals | null]

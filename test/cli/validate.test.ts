@@ -1,6 +1,9 @@
 /** `threadwarden validate`: every fault on stderr with its place, or all of it as JSON on stdout; 0 valid, 1 invalid. */
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { test } from 'tap'
+import { openSqliteStore } from '../../src/store/sqlite.ts'
 import { configFile, run } from './program.ts'
 
 const INVALID = { 'listen.prot': 1, 'log.level': 'loud', 'ownership.unknownThread': undefined }
@@ -67,4 +70,44 @@ void test('references are filled in from the environment', async (t) => {
   const { file } = configFile(t, { 'listen.port': '${env:PORT}' })
   t.match(await run(['validate', '--config', file]), { code: 1, stderr: /the environment has no PORT/ })
   t.match(await run(['validate', '--config', file], { environment: { PORT: '8080' } }), { code: 0 })
+})
+
+void test('a store that serve could not open is a fault, and nothing is made of one', async (t) => {
+  const { file, folder } = configFile(t, { 'ownership.store': 'sqlite:./data/ownership.db' })
+  const data = join(folder, 'data')
+  const before = readdirSync(folder)
+  t.match(await run(['validate', '--config', file]), { code: 0 }, 'one that is not there yet can be made')
+  t.same(readdirSync(folder), before, 'and is not')
+  writeFileSync(data, '')
+  t.match(await run(['validate', '--config', file]), {
+    code: 1,
+    stderr: /ownership\.store: .*data is no folder that can be written to/,
+  })
+})
+
+void test('a store of a newer program, or one that is none, is a fault for validate as for serve', async (t) => {
+  for (const [name, make, message] of [
+    ['newer.db', newer, /ownership\.store: .*its schema is 99/],
+    ['text.db', (path: string) => writeFileSync(path, 'x'.repeat(4096)), /ownership\.store: .*not a database/],
+    ['folder.db', (path: string) => mkdirSync(path), /ownership\.store: .*cannot be opened for writing/],
+  ] as const) {
+    const { file, folder } = configFile(t, { 'ownership.store': `sqlite:./${name}` })
+    await make(join(folder, name))
+    t.match(await run(['validate', '--config', file]), { code: 1, stdout: '', stderr: message }, name)
+    t.match(await run(['serve', '--config', file]), { code: 1 }, `${name} is not served`)
+  }
+})
+
+async function newer(path: string): Promise<void> {
+  await openSqliteStore(path).close()
+  const database = new Database(path)
+  database.pragma('user_version = 99')
+  database.close()
+}
+
+void test('two listeners on one port are a fault for validate as for serve', async (t) => {
+  const { file } = configFile(t, { 'listen.port': 18_080, 'health.port': 18_080 })
+  const message = /health\.port: is that of listen, too/
+  t.match(await run(['validate', '--config', file]), { code: 1, stderr: message })
+  t.match(await run(['serve', '--config', file]), { code: 1, stderr: message })
 })

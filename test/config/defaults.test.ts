@@ -1,12 +1,12 @@
-/**
- * Every default, written out as the design lists them: what is left out of a file must mean the same tomorrow. One differs
- * while its work is still to come: `limits.newThreads` is `off`.
- */
+/** Every default, written out as the design lists them: what is left out of a file must mean the same tomorrow. */
 import { test } from 'tap'
 import { accepted } from './configuration.ts'
 
 void test('what is left out has the documented value', (t) => {
-  const { config, warnings } = accepted({ 'ownership.store': 'sqlite:/somewhere/ownership.db' })
+  const { config, warnings } = accepted({
+    'ownership.store': 'sqlite:/somewhere/ownership.db',
+    'audit.file': '/somewhere/audit.jsonl',
+  })
   t.strictSame(config, {
     version: 1,
     listen: { host: '0.0.0.0', port: 8080, trustedProxies: [] },
@@ -44,15 +44,27 @@ void test('what is left out has the documented value', (t) => {
     identity: { headers: {} },
     ownership: { store: 'sqlite:/somewhere/ownership.db', unknownThread: 'claim', lists: 'upstream' },
     streams: { tokenExpiry: 'grace', grace: 600_000, keepAlive: 15_000 },
-    limits: { body: 1_048_576, runBody: 67_108_864, bodiesInFlight: 536_870_912, headers: 16_384, newThreads: 'off' },
+    limits: {
+      body: 1_048_576,
+      runBody: 67_108_864,
+      bodiesInFlight: 536_870_912,
+      headers: 16_384,
+      newThreads: { amount: 60, per: 60_000 },
+      requests: 'off',
+      runs: 'off',
+      streams: 'off',
+    },
+    audit: { to: 'off', file: '/somewhere/audit.jsonl', maxSize: 104_857_600, keep: 10 },
     log: { level: 'info' },
   })
   t.same(warnings, [], 'and nothing to warn about')
   t.end()
 })
 
-void test('the store is in data/ beside the file', (t) => {
-  t.match(accepted({}).config.ownership.store, /^sqlite:\/.+\/data\/ownership\.db$/)
+void test('the store and the record of decisions are in data/ beside the file', (t) => {
+  const { config } = accepted({})
+  t.match(config.ownership.store, /^sqlite:\/.+\/data\/ownership\.db$/)
+  t.match(config.audit.file, /^\/.+\/data\/audit\.jsonl$/)
   t.end()
 })
 
@@ -78,10 +90,11 @@ void test('the values that the design writes down are the defaults', (t) => {
     'authentication.clockTolerance': '30s',
     'ownership.lists': 'upstream',
     streams: { grace: '10m', keepAlive: '15s' },
-    limits: { body: '1MiB', runBody: '64MiB', bodiesInFlight: '512MiB', headers: '16KiB' },
+    limits: { body: '1MiB', runBody: '64MiB', bodiesInFlight: '512MiB', headers: '16KiB', newThreads: '60/m' },
     'log.level': 'info',
     'ownership.store': 'sqlite:/x',
+    'audit.file': '/x.jsonl',
   })
-  t.strictSame(spelled.config, accepted({ 'ownership.store': 'sqlite:/x' }).config)
+  t.strictSame(spelled.config, accepted({ 'ownership.store': 'sqlite:/x', 'audit.file': '/x.jsonl' }).config)
   t.end()
 })

@@ -38,3 +38,16 @@ for (const none of ['10.0.0.1', 'loopback', '*', '10.0.0.0/33', 'true', '', '10.
     t.end()
   })
 }
+
+void test('each listener has a port of its own, where they share an address', (t) => {
+  const admin = { host: '127.0.0.1', port: 8080, credential: 'c'.repeat(32) }
+  const fault = { message: 'is that of listen, too', hint: 'each listener has a port of its own' }
+  t.match(faultsIn({ health: { host: '0.0.0.0', port: 8080 } }), [{ path: 'health.port', ...fault }])
+  t.match(faultsIn({ admin }), [{ path: 'admin.port', ...fault }], 'listen is on all addresses by default')
+  const apart = { 'listen.host': '10.0.0.1', admin }
+  t.equal(accepted(apart).config.admin?.port, 8080, 'two addresses may have one port')
+  t.equal(faultsIn({ ...apart, 'listen.host': '127.0.0.1' }).length, 1)
+  t.equal(faultsIn({ ...apart, 'listen.host': '::' }).length, 1)
+  t.equal(accepted({ 'listen.port': 0, 'health.port': 0 }).config.health.port, 0, 'port 0 is another one each time')
+  t.end()
+})

@@ -1,7 +1,8 @@
 /** Bodies: of each route a closed set of keys passes, the ids in it are checked, and what is dropped is told. */
 import { test } from 'tap'
-import { checkBody, type BodyPolicy } from '../../src/core/bodies.ts'
+import { checkIds, passingBody, type BodyPolicy, type CheckedIds, type PassingBody } from '../../src/core/bodies.ts'
 import type { Json, JsonObject } from '../../src/core/json.ts'
+import type { Refusal } from '../../src/core/reasons.ts'
 import { ROUTES, type Route } from '../../src/core/routes.ts'
 
 const PASSING: BodyPolicy = { forwardedProps: new Set(), state: 'pass', tools: 'all' }
@@ -14,8 +15,13 @@ function routeOf(text: string): Route {
 }
 
 const RUN = routeOf('POST agent/:agentId/run')
-const check = (route: Route, body: JsonObject, policy: Partial<BodyPolicy> = {}) =>
-  checkBody(route, body, { ...PASSING, ...policy })
+
+/** What of a body goes upstream, with the thread that it names; or why it does not. */
+function check(route: Route, body: JsonObject, policy: Partial<BodyPolicy> = {}): (CheckedIds & PassingBody) | Refusal {
+  const ids = checkIds(route, body)
+  return ids.outcome === 'refused' ? ids : { ...ids, ...passingBody(route, body, { ...PASSING, ...policy }) }
+}
+
 const checkRun = (body: JsonObject, policy?: Partial<BodyPolicy>) => check(RUN, { threadId: 't-1', ...body }, policy)
 
 void test('the keys of a route pass, others are dropped by name', (t) => {

@@ -1,43 +1,37 @@
 /** The decision itself: what it asks for, what it grants, and that nothing else can make a permit. */
 import { test } from 'tap'
 import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
-import { decide, isOperator, isPermit, relationOf, type Facts, type Grant, type Rules } from '../../src/core/decide.ts'
-import { ANONYMOUS, EVERYBODY, type Principal, type User } from '../../src/core/principal.ts'
+import { decide, isPermit, relationOf, type Facts } from '../../src/core/decide.ts'
+import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/principal.ts'
 import type { RouteId } from '../../src/core/routes.ts'
-import { loadPolicy } from '../../src/policy/compile.ts'
-import { SHIPPED_POLICY } from '../../src/prepare.ts'
+import type { Rule, Rules } from '../../src/core/rules.ts'
+import { user } from '../policy/callers.ts'
+import { compiled, SHIPPED } from '../policy/policies.ts'
+import { rule } from './rules-of.ts'
 
-const policy = loadPolicy(SHIPPED_POLICY, ['corp'])
-const rules = (policy as { value: { policy: { rules: Rules } } }).value.policy.rules
-const alice: User = {
-  kind: 'user',
-  id: 'corp:alice',
-  issuer: 'corp',
-  subject: 'alice',
-  name: undefined,
-  roles: [],
-  permissions: [],
-}
-const facts: Facts = { userScoped: false, unknownThread: 'claim' }
+const { rules } = compiled(SHIPPED)
+const alice = user('alice')
+const facts: Facts = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' }
 const at = (method: string, path: string, threadId?: string): RouteDescriptor => {
   const found = classify(method, path.split('/'), new Map()) as RouteDescriptor
   return threadId === undefined ? found : { ...found, ids: { ...found.ids, threadId } }
 }
 const run = at('POST', 'agent/default/run', 'T1')
-const olga: User = { ...alice, id: 'corp:olga', subject: 'olga', roles: ['operator'] }
+const olga = user('olga', { roles: ['operator'] })
 
-/** The shipped rules with other grants for one route. */
-const granting = (route: RouteId, ...grants: readonly Partial<Grant>[]): Rules => {
-  const full = grants.map((grant) => ({ who: [], threads: [], onlyUserScoped: false, ...grant }))
-  return { ...rules, routes: { ...rules.routes, [route]: { grants: full, hide: false } } }
-}
+/** The shipped rules with others for one route. */
+const ruling = (route: RouteId, ...others: readonly Partial<Rule>[]): Rules => ({
+  ...rules,
+  routes: { ...rules.routes, [route]: { rules: others.map(rule), hide: false } },
+})
 
 void test('facts are asked for when the decision rests on them, and not before', (t) => {
   t.same(decide(run, alice, rules, facts), { outcome: 'needs', fact: 'record' })
   t.match(decide(run, ANONYMOUS, rules, facts), { reason: 'anonymous-not-allowed' }, 'no look-up for somebody who may not anyway')
   t.match(decide(at('GET', 'info'), alice, rules, facts), { outcome: 'permitted' })
   const verify: Facts = { ...facts, unknownThread: 'verify', record: null }
-  t.same(decide(run, alice, rules, verify), { outcome: 'needs', fact: 'upstreamHistory' })
+  const [first] = rules.routes['agent/run'].rules
+  t.strictSame(decide(run, alice, rules, verify), { outcome: 'needs', fact: 'upstreamHistory', rule: first })
   t.match(decide(run, alice, rules, { ...verify, record: { owner: 'corp:bob', deleted: false } }), { reason: 'thread-foreign' })
   t.end()
 })
@@ -64,26 +58,19 @@ void test('a deleted thread stays foreign to others and is unknown to its owner'
   t.equal(relationOf(record, alice), 'unknown')
   t.equal(relationOf(record, { ...alice, id: 'corp:bob' }), 'foreign')
   t.match(decide(run, alice, rules, { ...facts, unknownThread: 'deny', record }), { claim: true }, 'its owner revives it')
-  const auditing = granting('threads/messages', { who: ['operator'], threads: ['foreign'] })
+  const auditing = ruling('threads/messages', { who: ['operator'], threads: ['foreign'] })
   const read = at('GET', 'threads/T1/messages')
   t.match(decide(read, olga, auditing, { ...facts, record: { ...record, deleted: false } }), { outcome: 'permitted' })
   t.match(decide(read, olga, auditing, { ...facts, record }), { reason: 'thread-foreign' }, 'operators see no deleted one')
   t.end()
 })
 
-void test('the same subject from two issuers is two users, and operators are of one issuer', (t) => {
-  const other: User = { ...alice, id: 'other:alice', issuer: 'other', roles: ['operator'] }
-  t.equal(relationOf({ owner: 'corp:alice', deleted: false }, other), 'foreign')
-  t.notOk(isOperator(other, rules.operators))
-  t.ok(isOperator({ ...alice, roles: ['operator'] }, rules.operators))
-  t.ok(isOperator({ ...alice, permissions: ['threads:operate'] }, rules.operators))
-  t.notOk(isOperator({ ...alice, roles: ['not-operator operator'] }, rules.operators))
-  t.notOk(isOperator(EVERYBODY, rules.operators))
-  t.notOk(isOperator(alice, [{ issuer: 'corp' }]), 'a selector that names nothing selects nobody')
+void test('the same subject from two issuers is two users', (t) => {
+  t.equal(relationOf({ owner: 'corp:alice', deleted: false }, user('alice', { issuer: 'other' })), 'foreign')
   t.end()
 })
 
-void test('a grant speaks of those that it names', (t) => {
+void test('a rule speaks of those that it names', (t) => {
   const info = at('GET', 'info')
   const callers: Readonly<Record<string, Principal>> = { anonymous: ANONYMOUS, everybody: EVERYBODY, alice, olga }
   const speaksOf = {
@@ -93,7 +80,7 @@ void test('a grant speaks of those that it names', (t) => {
   } as const
   for (const who of ['anonymous', 'signed-in', 'operator'] as const) {
     const permitted = Object.keys(callers).filter((name) => {
-      const decision = decide(info, callers[name] as Principal, granting('info', { who: [who] }), facts)
+      const decision = decide(info, callers[name] as Principal, ruling('info', { who: [who] }), facts)
       return decision.outcome === 'permitted'
     })
     t.strictSame(permitted, speaksOf[who], who)
@@ -101,9 +88,9 @@ void test('a grant speaks of those that it names', (t) => {
   t.end()
 })
 
-void test('whoever no grant speaks of is told why', (t) => {
-  const told = (principal: Principal, ...grants: readonly Partial<Grant>[]) => {
-    const decision = decide(at('GET', 'info'), principal, granting('info', ...grants), facts)
+void test('whoever no rule speaks of is told why', (t) => {
+  const told = (principal: Principal, ...others: readonly Partial<Rule>[]) => {
+    const decision = decide(at('GET', 'info'), principal, ruling('info', ...others), facts)
     return decision.outcome === 'refused' ? decision.reason : decision.outcome
   }
   for (const principal of [ANONYMOUS, EVERYBODY, alice]) t.equal(told(principal), 'no-rule-allows', 'a closed route')
@@ -119,16 +106,16 @@ void test('whoever no grant speaks of is told why', (t) => {
 
 void test('no list for the anonymous callers of mode `optional`, whatever a policy says: it would be the list of all', (t) => {
   const list = at('GET', 'threads')
-  const open = granting('threads/list', { who: ['anonymous', 'signed-in'] })
+  const open = ruling('threads/list', { who: ['anonymous', 'signed-in'] })
   t.match(decide(list, ANONYMOUS, open, facts), { reason: 'anonymous-not-allowed', code: 'not-allowed' })
   t.match(decide(list, EVERYBODY, open, facts), { outcome: 'permitted' }, 'in mode `off` everybody is one user')
   t.match(decide(list, alice, open, facts), { outcome: 'permitted' })
-  t.match(decide(at('GET', 'info'), ANONYMOUS, granting('info', { who: ['anonymous'] }), facts), { outcome: 'permitted' })
+  t.match(decide(at('GET', 'info'), ANONYMOUS, ruling('info', { who: ['anonymous'] }), facts), { outcome: 'permitted' })
   t.end()
 })
 
 void test('a permit for a foreign thread names its owner, in whose name a run on it registers', (t) => {
-  const helping = granting('agent/run', { who: ['operator'], threads: ['foreign', 'own'] })
+  const helping = ruling('agent/run', { who: ['operator'], threads: ['foreign', 'own'] })
   const decided = (owner: string) => decide(run, olga, helping, { ...facts, record: { owner, deleted: false } })
   t.match(decided('corp:alice'), { outcome: 'permitted', owner: 'corp:alice', claim: true })
   t.match(decided('corp:olga'), { outcome: 'permitted', owner: 'corp:olga', claim: true })
@@ -143,8 +130,8 @@ void test('only a run claims: whatever else its owner does on a thread registers
   t.end()
 })
 
-void test('one grant is enough, whatever the others leave out', (t) => {
-  const open = granting('threads/messages', { who: ['signed-in'], threads: ['own'] }, { who: ['operator'], threads: ['foreign'] })
+void test('one rule is enough, whatever the others leave out', (t) => {
+  const open = ruling('threads/messages', { who: ['signed-in'], threads: ['own'] }, { who: ['operator'], threads: ['foreign'] })
   const read = at('GET', 'threads/T1/messages')
   for (const owner of ['corp:alice', 'corp:olga'])
     t.match(decide(read, olga, open, { ...facts, record: { owner, deleted: false } }), { outcome: 'permitted', owner }, owner)
@@ -154,14 +141,14 @@ void test('one grant is enough, whatever the others leave out', (t) => {
 
 void test('no route but run, connect and suggest finds a thread that nobody owns, whatever a policy says', (t) => {
   const unknown: Facts = { ...facts, record: null }
-  const open = granting('threads/messages', { who: ['signed-in'], threads: ['unknown'] })
+  const open = ruling('threads/messages', { who: ['signed-in'], threads: ['unknown'] })
   t.match(decide(at('GET', 'threads/T1/messages'), alice, open, unknown), { reason: 'thread-unknown', code: 'not-owner' })
   t.end()
 })
 
-void test('a grant for upstreams that scope users themselves holds before no other', (t) => {
+void test('a rule for upstreams that scope users themselves holds before no other', (t) => {
   const subscribe = at('POST', 'threads/subscribe')
-  const scoped = granting('threads/subscribe', { who: ['signed-in'], onlyUserScoped: true })
+  const scoped = ruling('threads/subscribe', { who: ['signed-in'], onlyUserScoped: true })
   t.match(decide(subscribe, alice, scoped, facts), { reason: 'upstream-not-user-scoped', code: 'not-allowed' })
   t.match(decide(subscribe, alice, scoped, { ...facts, userScoped: true }), { outcome: 'permitted' })
   t.end()

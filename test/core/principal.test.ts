@@ -15,6 +15,7 @@ void test('a user is what the claims at the pointers say, under the key of the i
     name: 'Alice',
     roles: ['x', 'y z'],
     permissions: ['p', 'q r'],
+    claims: { sub: 'a:b', ...claims },
   })
   t.end()
 })
@@ -26,10 +27,23 @@ void test('a role may be one text, permissions may stand between spaces', (t) =>
 
 void test('claims of a wrong shape grant nothing', (t) => {
   const nothing = { kind: 'user', id: 'corp:a:b', issuer: 'corp', subject: 'a:b', name: undefined, roles: [], permissions: [] }
-  t.strictSame(user({}), nothing, 'no claims')
+  const seen = (claims: object) => ({ ...user(claims), claims: undefined, unreadable: undefined })
+  const expected = { ...nothing, claims: undefined, unreadable: undefined }
+  t.strictSame(seen({}), expected, 'no claims')
   for (const wrong of [{ a: 1 }, 5, true, null, ['x', 5], [5, 'x'], [['x']], '', [''], []])
-    t.strictSame(user({ realm: { roles: wrong }, scope: wrong, name: [wrong] }), nothing, JSON.stringify(wrong))
-  for (const name of [5, null, true, ['Alice'], { a: 1 }]) t.strictSame(user({ name }), nothing, JSON.stringify(name))
+    t.strictSame(seen({ realm: { roles: wrong }, scope: wrong, name: [wrong] }), expected, JSON.stringify(wrong))
+  for (const name of [5, null, true, ['Alice'], { a: 1 }]) t.strictSame(seen({ name }), expected, JSON.stringify(name))
+  t.end()
+})
+
+void test('a claim that says what a user may, and that nobody can read, is known as such', (t) => {
+  const unreadable = (claims: object): unknown => (user(claims) as { unreadable?: unknown }).unreadable
+  for (const wrong of [{ a: 1 }, 5, true, ['x', 5], [null], [['x']]]) {
+    t.strictSame(unreadable({ realm: { roles: wrong } }), ['role'], JSON.stringify(wrong))
+    t.strictSame(unreadable({ scope: wrong }), ['permissions'], JSON.stringify(wrong))
+  }
+  for (const fine of [undefined, null, '', 'x', [], ['x']])
+    t.equal(unreadable({ realm: { roles: fine }, scope: fine }), undefined)
   t.end()
 })
 

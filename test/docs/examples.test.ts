@@ -40,7 +40,7 @@ function faultsOf(example: string): readonly string[] {
     const file = join(folder, 'example.yaml')
     const policy = asPolicy(value, example)
     writeFileSync(file, policy ?? withFiles(asConfig(value as Tree, example), folder))
-    const loaded = policy === null ? loadConfig(file, ENVIRONMENT) : loadPolicy(file, issuersIn(example))
+    const loaded = policy === null ? loadConfig(file, ENVIRONMENT) : loadPolicy(file, { issuers: issuersIn(example) })
     return loaded.ok ? [] : loaded.faults.map(faultLine)
   } finally {
     remove()

@@ -17,6 +17,7 @@ import { makeIssuers } from '../../src/auth/issuer.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { faultLine } from '../../src/document/fault.ts'
 import { prepare, type Prepared } from '../../src/prepare.ts'
+import { AUTHORITY } from '../support/certificates.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { heard } from '../support/gates.ts'
 import { blocks, page, prose, section } from './markdown.ts'
@@ -63,11 +64,11 @@ function wholeOf(example: string): string {
   return JSON.stringify({ ...rest, ...(parse(example) as object) })
 }
 
-/** Moves the absolute paths of files into the folder and puts files with this text there. */
+/** Moves the absolute paths of files into the folder and puts files with this text there, or a certificate. */
 function withFiles(configuration: string, folder: string, text: string): string {
   return configuration.replaceAll(/(?<=[":])\/(?:var\/)?run\/secrets\/[^"}]+/g, (path) => {
     mkdirSync(dirname(join(folder, path)), { recursive: true })
-    writeFileSync(join(folder, path), `${text}\n`)
+    writeFileSync(join(folder, path), path.endsWith('.crt') ? AUTHORITY : `${text}\n`)
     return join(folder, path)
   })
 }

@@ -47,6 +47,11 @@ export async function examined(t: Test, changes: Changes = {}, differing: Differ
   }
 }
 
+/** A configuration by which one thing answers for both listeners. They have two names for it, as no two share a port. */
+export function bothAt(port: number): Changes {
+  return { 'listen.host': '127.0.0.1', 'listen.port': port, 'health.host': 'localhost', 'health.port': port }
+}
+
 /** The runtimes tell the console of everything that is wrong with a request. */
 export function hush(t: Test): void {
   for (const method of ['error', 'warn', 'log', 'debug', 'info'] as const) t.capture(console, method)

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'tap'
 import { startRuntime } from '../../examples/runtime.ts'
 import { INFO, json, startUpstream } from '../support/upstream.ts'
-import { examined, hush } from './examination.ts'
+import { bothAt, examined, hush } from './examination.ts'
 import { startScene } from './gateway-scene.ts'
 
 for (const mode of ['multi-route', 'single-route'] as const) {
@@ -30,9 +30,9 @@ for (const mode of ['multi-route', 'single-route'] as const) {
 }
 
 void test('a gateway that is not running is not checked, and that is said', async (t) => {
-  const { of } = await examined(t, { 'listen.port': 1, 'health.port': 1, 'listen.host': '0.0.0.0', 'cors.origins': ['*'] })
+  const { of } = await examined(t, { 'listen.port': 1, 'health.port': 2, 'listen.host': '0.0.0.0', 'cors.origins': ['*'] })
   for (const check of ['ready', 'authentication', 'preflight']) {
-    const message = /^not checked: nothing listens on http:\/\/127\.0\.0\.1:1/
+    const message = /^not checked: nothing listens on http:\/\/127\.0\.0\.1:[12]/
     t.match(of(`gateway.${check}`), { level: 'unknown', message, remedy: 'start it with threadwarden serve' }, check)
   }
   const run = await examined(t, { 'listen.port': 1 }, { wishes: { token: 'x', run: { agentId: 'default', message: 'hello' } } })
@@ -49,7 +49,7 @@ void test('a port that takes connections and says nothing is told in time', asyn
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  const { of } = await examined(t, { 'listen.port': port, 'health.port': port }, { wishes: { timeout: 200 } })
+  const { of } = await examined(t, bothAt(port), { wishes: { timeout: 200 } })
   for (const check of ['ready', 'authentication']) {
     t.match(of(`gateway.${check}`), { level: 'unknown', message: 'not checked: no answer within 200 ms' })
   }
@@ -73,7 +73,7 @@ void test('something else at the address of the gateway is a problem', async (t)
   const upstream = await startUpstream(json(INFO))
   t.teardown(() => upstream.close())
   const { port } = new URL(upstream.url)
-  const changes = { 'listen.port': Number(port), 'health.port': Number(port), 'cors.origins': ['https://app.example.com'] }
+  const changes = { ...bothAt(Number(port)), 'cors.origins': ['https://app.example.com'] }
   const { of } = await examined(t, changes)
   t.match(of('gateway.ready'), { level: 'problem', message: /answered 200, and not as this gateway/ })
   t.match(of('gateway.authentication'), { level: 'problem', message: /without a token GET \/info answers 200, not 401; .* POST/ })

@@ -3,7 +3,7 @@ import { test } from 'tap'
 import { makeDiscreet } from '../../src/doctor/discreet.ts'
 import { report } from '../../src/doctor/report.ts'
 import { INFO, json, startUpstream } from '../support/upstream.ts'
-import { examined } from './examination.ts'
+import { bothAt, examined } from './examination.ts'
 
 const SECRET = 'correct-horse-battery'
 
@@ -24,8 +24,7 @@ void test('a token and the headers of the configuration are nowhere, whatever is
   const changes = {
     'upstream.url': upstream.url,
     'upstream.headers': { 'X-Api-Key': SECRET },
-    'listen.port': port,
-    'health.port': port,
+    ...bothAt(port),
     'cors.origins': ['https://app.example.com'],
     'ownership.unknownThread': 'verify',
   }

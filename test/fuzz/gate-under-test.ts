@@ -4,7 +4,7 @@
  */
 import { Readable } from 'node:stream'
 import type { RouteDescriptor } from '../../src/core/classify.ts'
-import type { OwnerRecord, Rules } from '../../src/core/decide.ts'
+import type { OwnerRecord } from '../../src/core/decide.ts'
 import type { User } from '../../src/core/principal.ts'
 import { refuse, type Reason } from '../../src/core/reasons.ts'
 import { ROUTE_IDS } from '../../src/core/routes.ts'
@@ -16,9 +16,11 @@ import type { OpenStreams } from '../../src/http/open-streams.ts'
 import { makeBudget } from '../../src/http/request-body.ts'
 import { makeThreadList } from '../../src/http/thread-list.ts'
 import type { Upstream, UpstreamRequest } from '../../src/http/upstream.ts'
+import { makeMemoryLimiter } from '../../src/limits/memory.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import type { Metrics } from '../../src/observe/metrics.ts'
 import type { OwnershipStore } from '../../src/store/port.ts'
+import { rule, rulesOf } from '../core/rules-of.ts'
 import { bodyBytes, headerPairs, PLACES, type Case, type Place } from './case.ts'
 import { incoming, outgoing, type Written } from './message.ts'
 
@@ -37,7 +39,14 @@ export const FOREIGN = 'victim'
 export const UNKNOWN = 'new'
 
 /** Small, so that the fuzz can afford to exceed them. */
-export const LIMITS = { body: 262_144, runBody: 1_048_576 }
+export const LIMITS = {
+  body: 262_144,
+  runBody: 1_048_576,
+  requests: 'off',
+  runs: 'off',
+  newThreads: 'off',
+  streams: 'off',
+} as const
 
 export const LISTED_ORIGIN = 'https://app.example'
 
@@ -49,18 +58,15 @@ const ALICE: User = {
   name: undefined,
   roles: [],
   permissions: [],
+  claims: {},
 }
 
 /** Everything is open to whoever is signed in: what is refused is refused for what it says. */
-const RULES: Rules = {
-  operators: [],
-  routes: Object.fromEntries(
-    ROUTE_IDS.map((id) => [
-      id,
-      { grants: [{ who: ['signed-in'], threads: ['own', 'unknown'], onlyUserScoped: false }], hide: false },
-    ]),
-  ) as unknown as Rules['routes'],
-}
+const OPEN = rule({
+  threads: ['own', 'unknown'],
+  passes: { forwardedProps: new Set(['tenant']), state: 'pass', tools: 'all', headers: null },
+})
+const RULES = rulesOf(Object.fromEntries(ROUTE_IDS.map((id) => [id, [OPEN]])))
 
 const makeStore = (unknown: string | null): OwnershipStore => {
   const owner = (id: string): OwnerRecord => {
@@ -83,17 +89,8 @@ const STORE: OwnershipStore = {
   close: async () => {},
 }
 
-const METRICS: Metrics = {
-  decided: () => {},
-  upstreamFailed: () => {},
-  claimed: () => {},
-  streamOpened: () => {},
-  streamClosed: () => {},
-  dropped: () => {},
-  keyFetchFailed: () => {},
-  keysStale: () => {},
-  expose: () => Promise.reject(new Error('nobody asks')),
-}
+/** Nobody looks at what is counted. */
+const METRICS = new Proxy({}, { get: () => () => {} }) as Metrics
 
 /**
  * Makes a gateway at a place. It takes one request after the other.
@@ -127,6 +124,8 @@ export function makeGateUnderTest(
     transport,
     claims: { settle: async () => {} },
     streams: {} as OpenStreams,
+    streamRules: { keepAlive: 0, tokenExpiry: 'ignore', grace: 0 },
+    onStream: () => {},
     metrics: METRICS,
     log,
   })
@@ -141,17 +140,18 @@ export function makeGateUnderTest(
       return real.pass(permit, ...rest)
     },
   }
-  const facts = { userScoped: false, unknownThread: 'claim' } as const
+  const facts = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' } as const
   const gate = makeGate({
     publicPath,
     cors: { origins: [LISTED_ORIGIN], credentials: false },
     authenticate: async () => ({ outcome: 'authenticated', principal: ALICE, credential: null }),
     isRevoked: () => false,
+    overruled: async () => null,
     rules: RULES,
-    bodies: { forwardedProps: new Set(['tenant']), state: 'pass', tools: 'all' },
     facts,
     scope: '',
     limits: LIMITS,
+    limiter: makeMemoryLimiter(),
     budget: makeBudget(16 * LIMITS.runBody),
     store,
     transport,
@@ -163,6 +163,7 @@ export function makeGateUnderTest(
     onFault: (error) => {
       throw error
     },
+    onDecision: () => {},
     onBridged: () => {},
     onHistoryUntold: () => {},
     onDropped: () => {},
@@ -175,7 +176,7 @@ export function makeGateUnderTest(
     descriptor = undefined
     const { method, target, httpVersion } = one
     const message = incoming({ method, target, httpVersion, headers: headerPairs(one), body: bodyBytes(one) })
-    const exchange = gate.open(message, 'fuzz', 0)
+    const exchange = gate.open(message, 'fuzz', 0, '192.0.2.1')
     const arrived = await gate.arrive(message, target, exchange)
     if ('outcome' in arrived)
       await gate.proceed(

@@ -20,6 +20,7 @@ const ALICE: Principal = {
   name: undefined,
   roles: [],
   permissions: [],
+  claims: {},
 }
 
 const OWN = { owner: 'corp:alice', deleted: false }
@@ -30,7 +31,7 @@ function permit(method: string, path: string, record: OwnerRecord = OWN): Permit
   const classified = classify(method, path.split('/'), new Map()) as RouteDescriptor
   const descriptor =
     classified.route.thread === 'body' ? { ...classified, ids: { ...classified.ids, threadId: 't1' } } : classified
-  const facts = { userScoped: false, unknownThread: 'claim', record } as const
+  const facts = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce', record } as const
   const decision = decide(descriptor, ALICE, compiled(SHIPPED).rules, facts)
   if (decision.outcome !== 'permitted') throw new Error(`${method} ${path} is not permitted`)
   return decision

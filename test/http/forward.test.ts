@@ -38,6 +38,8 @@ function forwarding() {
     transport: { suspect: () => {} },
     claims: { settle: async () => {} } satisfies Claims,
     streams: {} as OpenStreams,
+    streamRules: { keepAlive: 0, tokenExpiry: 'ignore', grace: 0 },
+    onStream: () => {},
     metrics: { upstreamFailed: (reason: string) => counted.push(reason) } as unknown as Metrics,
     log: makeLog('info', { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) }),
   })
@@ -52,9 +54,11 @@ function forwarding() {
   return { forwarder, exchange, sent, counted, lines }
 }
 
+const FACTS = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' } as const
+
 /** A permit, by default to ask for /info. */
 function permitted(descriptor = classify('GET', ['info'], new Map()) as RouteDescriptor): Permit {
-  const decision = decide(descriptor, EVERYBODY, compiled(SHIPPED).rules, { userScoped: false, unknownThread: 'claim' })
+  const decision = decide(descriptor, EVERYBODY, compiled(SHIPPED).rules, FACTS)
   if (decision.outcome !== 'permitted') throw new Error('not permitted')
   return decision
 }
@@ -114,19 +118,19 @@ void test('an answer and its caller end together, whichever of them breaks', asy
   const closed = (one: Readable | ServerResponse) => new Promise((resolve) => one.once('close', resolve))
 
   const left = begun()
-  forwarder.deliver(left.answer, exchange, left.response)
+  forwarder.deliver(left.answer, permitted(), exchange, left.response)
   left.response.destroy()
   await closed(left.body)
   t.ok(left.body.destroyed, 'the caller left')
 
   const failed = begun()
-  forwarder.deliver(failed.answer, exchange, failed.response)
+  forwarder.deliver(failed.answer, permitted(), exchange, failed.response)
   failed.response.emit('error', new Error('the connection failed'))
   t.ok(failed.response.destroyed, 'no error of a caller’s may reach the process')
   await closed(failed.body)
 
   const broken = begun()
-  forwarder.deliver(broken.answer, exchange, broken.response)
+  forwarder.deliver(broken.answer, permitted(), exchange, broken.response)
   broken.body.destroy(new Error('the upstream broke off'))
   await closed(broken.response)
   t.ok(broken.response.destroyed, 'no short answer that looks whole')
@@ -134,7 +138,7 @@ void test('an answer and its caller end together, whichever of them breaks', asy
   const late = begun()
   late.response.destroy()
   await closed(late.response)
-  forwarder.deliver(late.answer, exchange, late.response)
+  forwarder.deliver(late.answer, permitted(), exchange, late.response)
   t.ok(late.body.destroyed, 'the caller had left before')
 })
 
@@ -155,6 +159,8 @@ void test('only an answer that the other transport would give makes the gateway 
         transport: { suspect: () => (suspected += 1) },
         claims: { settle: async () => {} },
         streams: {} as OpenStreams,
+        streamRules: { keepAlive: 0, tokenExpiry: 'ignore', grace: 0 },
+        onStream: () => {},
         metrics: {} as unknown as Metrics,
         log: makeLog('silent'),
       })

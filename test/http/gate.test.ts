@@ -1,11 +1,13 @@
 /** The gate by itself, where its parts fail or a thread changes hands under it: no answer of theirs may open it. */
 import { test } from 'tap'
+import type { Permit } from '../../src/core/decide.ts'
 import type { Principal } from '../../src/core/principal.ts'
 import { refuse } from '../../src/core/reasons.ts'
 import { makeGate, type GateParts } from '../../src/http/gate.ts'
 import type { Answer } from '../../src/http/answer.ts'
 import { assumedFacts } from '../../src/core/transport.ts'
 import { makeBudget } from '../../src/http/request-body.ts'
+import { makeMemoryLimiter } from '../../src/limits/memory.ts'
 import { StoreUnavailable, type OwnershipStore } from '../../src/store/port.ts'
 import { incoming, outgoing } from '../fuzz/message.ts'
 import { compiled, SHIPPED } from '../policy/policies.ts'
@@ -19,6 +21,7 @@ const ALICE: Principal = {
   name: undefined,
   roles: [],
   permissions: [],
+  claims: {},
 }
 
 /** What the gate told its parts, in order. */
@@ -27,9 +30,8 @@ type Told = (readonly [string, ...unknown[]])[]
 /** Parts of a gate that lets everything through that the shipped policy allows; the store knows no thread. */
 function parts(told: Told, more: Partial<GateParts> & { readonly storing?: Partial<OwnershipStore> } = {}): GateParts {
   const { storing, ...rest } = more
-  const { rules, bodies } = compiled(SHIPPED)
+  const { rules } = compiled(SHIPPED)
   const metrics = {
-    decided: (...what: unknown[]) => told.push(['decided', ...what]),
     claimed: (...what: unknown[]) => told.push(['claimed', ...what]),
     upstreamFailed: (...what: unknown[]) => told.push(['upstreamFailed', ...what]),
     dropped: () => {},
@@ -50,11 +52,12 @@ function parts(told: Told, more: Partial<GateParts> & { readonly storing?: Parti
     cors: { origins: [], credentials: false },
     authenticate: async () => ({ outcome: 'authenticated', principal: ALICE, credential: null }),
     isRevoked: () => false,
+    overruled: async () => null,
     rules,
-    bodies,
-    facts: { userScoped: false, unknownThread: 'claim' },
+    facts: { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' },
     scope: '',
-    limits: { body: 10_000, runBody: 10_000 },
+    limits: { body: 10_000, runBody: 10_000, requests: 'off', runs: 'off', newThreads: 'off', streams: 'off' },
+    limiter: makeMemoryLimiter(),
     budget: makeBudget(10_000),
     store,
     transport: { current: () => assumedFacts('multi-route'), suspect: () => {} },
@@ -63,6 +66,7 @@ function parts(told: Told, more: Partial<GateParts> & { readonly storing?: Parti
     forwarder,
     list: async () => ({ outcome: 'rewritten', body: '' }),
     askHistory: async () => 'none',
+    onDecision: ({ route }, outcome) => told.push(['decided', route, outcome === 'permitted' ? outcome : outcome.reason]),
     onBridged: () => told.push(['bridged']),
     onHistoryUntold: () => told.push(['historyUntold']),
     onFault: (...what) => told.push(['fault', ...what]),
@@ -84,7 +88,7 @@ async function run(given: GateParts): Promise<Answer | 'passed'> {
     ['Content-Length', String(body.length)],
   ] as const
   const message = incoming({ method: 'POST', target: '/api/agent/default/run', headers, body })
-  const exchange = gate.open(message, 'id-1', 0)
+  const exchange = gate.open(message, 'id-1', 0, '192.0.2.1')
   const arrived = await gate.arrive(message, '/api/agent/default/run', exchange)
   if (!('outcome' in arrived)) return arrived
   const response = outgoing(message, () => {})
@@ -149,6 +153,15 @@ void test('a thread that is lost and free in turn is given up after a few turns,
   ])
 })
 
+void test('what newer rules no longer allow is refused before anything is claimed, written or sent', async (t) => {
+  const told: Told = []
+  const overruled = async (permit: Permit) => (permit.claim ? refuse('denied-by-rule') : null)
+  const given = parts(told, { overruled })
+  t.match(await run(given), { status: 403, body: '"code":"not-allowed"' })
+  t.same(told, [['decided', 'agent/run', 'denied-by-rule']])
+  t.ok(given.budget.take(10_000))
+})
+
 void test('a claim is made for the caller, with the agent and the time of the run', async (t) => {
   const claims: unknown[] = []
   const claim = async (...what: unknown[]) => {
@@ -161,7 +174,7 @@ void test('a claim is made for the caller, with the agent and the time of the ru
 
 void test('verify: an upstream that gives no answer is a refusal, and counted as its failure', async (t) => {
   const told: Told = []
-  const facts = { userScoped: false, unknownThread: 'verify' } as const
+  const facts = { userScoped: false, unknownThread: 'verify', enforcement: 'enforce' } as const
   const answer = await run(parts(told, { facts, askHistory: async () => refuse('upstream-timeout') }))
   t.match(answer, { status: 504, body: '"code":"upstream-timeout"' })
   t.same(told, [
@@ -171,7 +184,7 @@ void test('verify: an upstream that gives no answer is a refusal, and counted as
 })
 
 void test('verify: what the upstream says of a thread is asked once, and a history that it does not tell is noted', async (t) => {
-  const facts = { userScoped: false, unknownThread: 'verify' } as const
+  const facts = { userScoped: false, unknownThread: 'verify', enforcement: 'enforce' } as const
   for (const [history, status, expected] of [
     ['none', 'passed', [['claimed', 'new'], ['decided', 'agent/run', 'permitted'], ['passed']]],
     ['some', 403, [['decided', 'agent/run', 'thread-has-history']]],

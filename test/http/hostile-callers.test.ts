@@ -26,9 +26,10 @@ void test('a stream whose end waits in the buffer of a caller who does not read 
   const stalled = new Writable({ write: () => {} })
   const errors: unknown[] = []
   stalled.on('error', (error) => errors.push(error))
-  const streams = makeOpenStreams({ keepAlive: 1, tokenExpiry: 'ignore', grace: 0 }, Date.now, makeMetrics())
+  const streams = makeOpenStreams(Date.now, makeMetrics())
   const body = new PassThrough()
-  streams.pass(body, stalled as unknown as ServerResponse, true, { userId: 'corp:alice', credential: null })
+  const rules = { keepAlive: 1, tokenExpiry: 'ignore', grace: 0 } as const
+  streams.pass(body, stalled as unknown as ServerResponse, true, { userId: 'corp:alice', credential: null }, rules)
   body.end('data: 1\n\n')
   await until(() => stalled.writableEnded)
   streams.endAll('late', 'late')

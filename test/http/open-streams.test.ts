@@ -7,15 +7,23 @@ import { makeMetrics } from '../../src/observe/metrics.ts'
 import { until } from '../support/until.ts'
 
 const NOW = 1_000_000_000_000
+/** Rules by which no stream ends, and nothing is put in. */
+const FOREVER: StreamRules = { keepAlive: 0, tokenExpiry: 'ignore', grace: 0 }
 const ENDED = /"type":"RUN_ERROR".*"code":"credential-expired"/
 
 /** Passes a stream of a credential with so many milliseconds left, at a clock that stands still; tells what came of it. */
 function opened(rules: Partial<StreamRules>, left: number | undefined, textual = true) {
-  const streams = makeOpenStreams({ keepAlive: 0, tokenExpiry: 'ignore', grace: 0, ...rules }, () => NOW, makeMetrics())
+  const streams = makeOpenStreams(() => NOW, makeMetrics())
   const response = new PassThrough()
   const body = new PassThrough()
   const credential = left === undefined ? null : { tokenId: 'j', issuedAt: 0, expiresAt: NOW + left }
-  streams.pass(body, response as unknown as ServerResponse, textual, { userId: 'corp:alice', credential })
+  streams.pass(
+    body,
+    response as unknown as ServerResponse,
+    textual,
+    { userId: 'corp:alice', credential },
+    { ...FOREVER, ...rules },
+  )
   const ended = response.writableEnded
   const text = String(response.read() ?? '')
   response.destroy()
@@ -50,7 +58,6 @@ void test('a binary stream ends without a word', (t) => {
 void test('those that are revoked end, and no others; and one that is opens no more', (t) => {
   const revoked = new Set<string>()
   const streams = makeOpenStreams(
-    { keepAlive: 0, tokenExpiry: 'ignore', grace: 0 },
     () => NOW,
     makeMetrics(),
     ({ userId }) => revoked.has(userId),
@@ -59,7 +66,7 @@ void test('those that are revoked end, and no others; and one that is opens no m
   const open = (userId: string): PassThrough => {
     const response = new PassThrough()
     responses.push(response)
-    streams.pass(new PassThrough(), response as unknown as ServerResponse, true, { userId, credential: null })
+    streams.pass(new PassThrough(), response as unknown as ServerResponse, true, { userId, credential: null }, FOREVER)
     return response
   }
   const [alices, bobs] = [open('corp:alice'), open('corp:bob')]
@@ -78,10 +85,10 @@ void test('those that are revoked end, and no others; and one that is opens no m
 })
 
 void test('a caller who does not read is cut a while after the end', async (t) => {
-  const streams = makeOpenStreams({ keepAlive: 0, tokenExpiry: 'close', grace: 0 }, () => NOW, makeMetrics())
+  const streams = makeOpenStreams(() => NOW, makeMetrics())
   const response = new PassThrough({ highWaterMark: 1 })
   const owner = { userId: 'corp:alice', credential: { tokenId: 'j', issuedAt: 0, expiresAt: NOW } }
-  streams.pass(new PassThrough(), response as unknown as ServerResponse, true, owner)
+  streams.pass(new PassThrough(), response as unknown as ServerResponse, true, owner, { ...FOREVER, tokenExpiry: 'close' })
   t.equal(response.writableEnded, true)
   await until(() => response.destroyed)
   t.equal(streams.count(), 0)

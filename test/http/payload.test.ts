@@ -2,10 +2,12 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { test } from 'tap'
+import type { BodyPolicy } from '../../src/core/bodies.ts'
 import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
 import { headerLines } from '../../src/core/headers.ts'
+import type { Refusal } from '../../src/core/reasons.ts'
 import { assumedFacts } from '../../src/core/transport.ts'
-import { readPayload, type PayloadParts } from '../../src/http/payload.ts'
+import { readEnveloped, readPayload, type Payload, type PayloadParts } from '../../src/http/payload.ts'
 import { makeBudget, type ArrivingBody } from '../../src/http/request-body.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
 
@@ -15,12 +17,13 @@ const STOP = classify('POST', ['agent', 'a', 'stop', 't1'], new Map()) as RouteD
 const RENAME = classify('PATCH', ['threads', 't1'], new Map()) as RouteDescriptor
 const TRANSCRIBE = classify('POST', ['transcribe'], new Map()) as RouteDescriptor
 
+const EVERYTHING: BodyPolicy = { forwardedProps: new Set(), state: 'pass', tools: 'all' }
+
 const JSON_TYPE = ['content-type', 'application/json', 'transfer-encoding', 'chunked']
 
 /** What reading needs, with a budget of 100 bytes. */
 function parts(more: Partial<PayloadParts> = {}): PayloadParts {
   return {
-    bodies: { forwardedProps: new Set(), state: 'pass', tools: 'all' },
     limits: { body: 100, runBody: 100 },
     budget: makeBudget(100),
     onDropped: () => {},
@@ -29,8 +32,14 @@ function parts(more: Partial<PayloadParts> = {}): PayloadParts {
   }
 }
 
-const read = (given: PayloadParts, descriptor: RouteDescriptor, raw: readonly string[], body: string) =>
-  readPayload(given, descriptor, assumedFacts('multi-route'), arriving(raw, body))
+const read = (given: PayloadParts, descriptor: RouteDescriptor, raw: readonly string[], body: string, most = 100) =>
+  readPayload(given, descriptor, assumedFacts('multi-route'), most, arriving(raw, body))
+
+/** What goes upstream of a request that is read, where all of it passes. */
+async function written(...[given, descriptor, raw, body, most = 100]: Parameters<typeof read>): Promise<Payload | Refusal> {
+  const payload = await read(given, descriptor, raw, body, most)
+  return payload.outcome === 'refused' ? payload : payload.write(EVERYTHING, most)
+}
 
 const arriving = (raw: readonly string[], body: string): ArrivingBody => ({
   message: Readable.from(body === '' ? [] : [Buffer.from(body)]) as unknown as IncomingMessage,
@@ -53,7 +62,7 @@ void test('what was read says so, and what it is', async (t) => {
       { kind: 'stream' },
     ],
   ] as const) {
-    t.match(await read(parts(), descriptor, raw, body), { outcome: 'read', payload })
+    t.match(await written(parts(), descriptor, raw, body), payload)
   }
 })
 
@@ -74,8 +83,58 @@ void test('a fault of the gateway’s own while it checks a body is told as it i
       throw fault
     },
   })
-  await t.rejects(read(given, RUN, JSON_TYPE, `{"threadId":"t1","other":"${'x'.repeat(60)}"}`), fault)
+  const envelope = `{"method":"info","other":"${'x'.repeat(60)}"}`
+  const opening = readEnveloped(
+    given,
+    () => null,
+    100,
+    () => 100,
+    arriving(JSON_TYPE, envelope),
+  )
+  await t.rejects(opening, fault)
   t.ok(given.budget.take(100), 'all of it is there again')
+})
+
+void test('a body beyond its bound is refused: as it comes, and where the rule that allows it has a smaller one', async (t) => {
+  const body = `{"threadId":"t1","state":"${'x'.repeat(40)}"}`
+  t.match(await read(parts(), RUN, JSON_TYPE, body, 60), { outcome: 'refused', reason: 'body-too-large' })
+  const given = parts()
+  const first = await read(given, RUN, JSON_TYPE, body)
+  if (first.outcome === 'refused') throw new Error(first.reason)
+  t.match(await first.write(EVERYTHING, body.length - 1), { outcome: 'refused', reason: 'body-too-large' })
+  t.match(await first.write(EVERYTHING, body.length), { kind: 'json' })
+  const multipart = ['content-type', 'multipart/form-data; boundary=b', 'content-length', '50']
+  t.match(await read(parts(), TRANSCRIBE, multipart, 'x'.repeat(50), 49), { outcome: 'refused', reason: 'body-too-large' })
+  const recording = await read(parts(), TRANSCRIBE, multipart, 'x'.repeat(50))
+  if (recording.outcome === 'refused') throw new Error(recording.reason)
+  t.match(await recording.write(EVERYTHING, 49), { outcome: 'refused', reason: 'body-too-large' })
+  t.match(await recording.write(EVERYTHING, 50), { kind: 'stream' })
+})
+
+void test('of a body goes upstream what the rule lets through', async (t) => {
+  const body = '{"threadId":"t1","state":1,"tools":[{"name":"a"}]}'
+  const first = await read(parts(), RUN, JSON_TYPE, body)
+  if (first.outcome === 'refused') throw new Error(first.reason)
+  const sent = async (policy: BodyPolicy) => {
+    const payload = await first.write(policy, 100)
+    return 'kind' in payload && payload.kind === 'json' ? payload.bytes.toString() : payload
+  }
+  t.equal(await sent(EVERYTHING), body)
+  t.equal(await sent({ ...EVERYTHING, state: 'drop', tools: new Set() }), '{"threadId":"t1","tools":[]}')
+})
+
+void test('an envelope is bound by what it turns out to ask', async (t) => {
+  const text = `{"method":"info","params":{"x":"${'x'.repeat(40)}"}}`
+  const opened = (most: number) =>
+    readEnveloped(
+      parts(),
+      () => null,
+      100,
+      () => most,
+      arriving(JSON_TYPE, text),
+    )
+  t.match(await opened(text.length - 1), { outcome: 'refused', reason: 'body-too-large' })
+  t.match(await opened(text.length), { outcome: 'read', descriptor: { route: { id: 'info' } } })
 })
 
 void test('a large body lets others have their turn between the steps, one that is not does not wait for them', async (t) => {
@@ -93,14 +152,15 @@ void test('a large body lets others have their turn between the steps, one that 
       turn = setImmediate(count)
     }
     const most = 2 * bound
-    const reading = read(
+    const reading = written(
       parts({ limits: { body: most, runBody: most }, budget: makeBudget(most) }),
       RUN,
       JSON_TYPE,
       filled(bytes),
+      most,
     )
     turn = setImmediate(count)
-    t.match(await reading, { outcome: 'read', payload: { kind: 'json' } })
+    t.match(await reading, { kind: 'json' })
     clearImmediate(turn)
     t.equal(counted, turns, `${bytes} bytes`)
   }

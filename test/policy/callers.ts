@@ -1,12 +1,12 @@
 /** Who may ask, and what they are told, in the words of the design's table. */
 import { decide, type OwnerRecord } from '../../src/core/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal, type User } from '../../src/core/principal.ts'
-import type { Policy } from '../../src/policy/compile.ts'
+import type { Policy } from '../../src/policy/policy.ts'
 import { descriptor } from './policies.ts'
 
 /** A user of the issuer `corp`. */
 export function user(subject: string, more: Partial<User> = {}): User {
-  const base = { kind: 'user', issuer: 'corp', subject, name: undefined, roles: [], permissions: [] } as const
+  const base = { kind: 'user', issuer: 'corp', subject, name: undefined, roles: [], permissions: [], claims: {} } as const
   return { ...base, id: `${more.issuer ?? 'corp'}:${subject}`, ...more }
 }
 
@@ -30,9 +30,15 @@ function recordOf(thread: Thread, caller: Principal): OwnerRecord {
  * What a caller is told: `yes`, `claims` (a run registers), `empty` (answered without asking the upstream), or the code.
  * @param userScoped whether the upstream scopes users itself
  */
-export function told(policy: Policy, caller: Principal, route: string, thread: Thread = 'own', userScoped = false): string {
+export function told(
+  policy: Pick<Policy, 'rules'>,
+  caller: Principal,
+  route: string,
+  thread: Thread = 'own',
+  userScoped = false,
+): string {
   const [method = '', path = ''] = route.split(' ')
-  const facts = { userScoped, unknownThread: 'claim', record: recordOf(thread, caller) } as const
+  const facts = { userScoped, unknownThread: 'claim', enforcement: 'enforce', record: recordOf(thread, caller) } as const
   const decision = decide(descriptor(method, path), caller, policy.rules, facts)
   if (decision.outcome === 'needs') return `needs ${decision.fact}`
   if (decision.outcome === 'refused') return decision.code

@@ -74,7 +74,7 @@ void test('rules add up: a second one gives operators what the first gives nobod
 })
 
 void test('a rule that allows nobody is as good as none: the reason names no operators, who may not do it either', (t) => {
-  const facts = { userScoped: false, unknownThread: 'claim' } as const
+  const facts = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' } as const
   for (const rules of [[{ routes: ['memories/list'], allow: [] }], [{ routes: ['info'], allow: ['signed-in'] }]]) {
     const policy = compiled(ruled(rules))
     for (const caller of Object.values(CALLERS)) {

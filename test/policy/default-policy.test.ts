@@ -87,7 +87,7 @@ void test('the table above has every route that exists', (t) => {
 })
 
 void test('the shipped file draws no warning and lets nothing more through than is built in', (t) => {
-  t.match(loadPolicy(SHIPPED_POLICY, ['corp']), { ok: true, value: { warnings: [] } })
+  t.match(loadPolicy(SHIPPED_POLICY, { issuers: ['corp'] }), { ok: true, value: { warnings: [] } })
   t.same(policy.bodies, { forwardedProps: new Set(), state: 'pass', tools: 'all' })
   t.end()
 })

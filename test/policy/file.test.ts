@@ -47,12 +47,14 @@ void test('unknown keys are refused with a suggestion', (t) => {
 })
 
 void test('the words of a rule are the known ones', (t) => {
-  t.match(faultsIn(ruled([{ ...RULE, allow: ['owner'] }])), [{ path: 'rules.0.allow.0', message: 'is nobody a rule can allow' }])
+  t.match(faultsIn(ruled([{ ...RULE, allow: ['owner'] }])), [
+    { path: 'rules.0.allow.0', message: 'is nobody a rule can speak of' },
+  ])
   t.match(faultsIn(ruled([{ routes: ['annotate'], allow: ['signed-in'], threads: ['all'] }])), [
     { path: 'rules.0.threads.0', message: 'is no relation to a thread', hint: 'write own, unknown or foreign' },
   ])
   t.match(faultsIn(ruled([{ ...RULE, refusal: '404' }])), [{ path: 'rules.0.refusal', message: 'is not a refusal' }])
-  t.match(faultsIn(ruled([{ routes: ['info'] }])), [{ path: 'rules.0.allow', message: 'is required' }])
+  t.match(faultsIn(ruled([{ routes: ['info'] }])), [{ path: 'rules.0', message: 'must say allow or deny' }])
   t.end()
 })
 
@@ -63,7 +65,7 @@ void test('a policy without a version or a rule is none', (t) => {
 })
 
 void test('a file that is not there, or cannot be read as a document, is a fault of its own', (t) => {
-  t.match(loadPolicy('/nowhere/policy.yaml', ['corp']), { ok: false, faults: [{ file: '/nowhere/policy.yaml' }] })
+  t.match(loadPolicy('/nowhere/policy.yaml', { issuers: ['corp'] }), { ok: false, faults: [{ file: '/nowhere/policy.yaml' }] })
   for (const text of ['rules: [', '{', 'a: 1\na: 2', '\t- x']) {
     const outcome = load(text)
     t.equal(outcome.ok, false, text)

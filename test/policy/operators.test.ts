@@ -35,13 +35,16 @@ void test('a selector that names neither role nor permission is refused: it woul
   const fault = { message: 'names neither a role nor a permission', hint: 'it would make every user an operator' }
   t.match(faultsIn(policy([{}])), [{ path: 'operators.0', ...fault }])
   t.match(faultsIn(policy([{ issuer: 'corp' }])), [{ path: 'operators.0', ...fault }])
-  for (const key of ['role', 'permission']) t.match(faultsIn(policy([{ [key]: '' }])), [{ path: `operators.0.${key}` }])
+  for (const key of ['role', 'permission', 'issuer']) {
+    const empty = { path: `operators.0.${key}`, message: 'must not be empty' }
+    t.match(faultsIn(policy([{ role: 'x', [key]: '' }])), [empty])
+  }
   t.end()
 })
 
 void test('a role or permission counts for its own issuer only', (t) => {
-  const { rules, bodies } = compiled(policy([{ issuer: 'a', role: 'operator' }]), ['a', 'b'])
-  const clears = (issuer: string) => told({ rules, bodies }, user('eve', { issuer, roles: ['operator'] }), 'POST threads/clear')
+  const { rules } = compiled(policy([{ issuer: 'a', role: 'operator' }]), ['a', 'b'])
+  const clears = (issuer: string) => told({ rules }, user('eve', { issuer, roles: ['operator'] }), 'POST threads/clear')
   t.equal(clears('a'), 'yes')
   t.equal(clears('b'), 'not-allowed')
   t.end()

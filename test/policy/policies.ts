@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
 import type { Outcome } from '../../src/document/document.ts'
 import { faultLine, type Fault } from '../../src/document/fault.ts'
-import { loadPolicy, type LoadedPolicy, type Policy } from '../../src/policy/compile.ts'
+import { loadPolicy, type LoadedPolicy } from '../../src/policy/compile.ts'
+import type { PolicySurroundings } from '../../src/policy/faults.ts'
+import type { Policy } from '../../src/policy/policy.ts'
 import { SHIPPED_POLICY } from '../../src/prepare.ts'
 import { makeFolder } from '../support/gateway.ts'
 
@@ -22,13 +24,17 @@ export function ruled(rules: readonly object[], more: object = {}): string {
   return JSON.stringify({ version: 1, rules, ...more }, null, 2)
 }
 
-/** Loads a policy text for these issuers. */
-export function load(text: string, issuers: readonly string[] = ['corp']): Outcome<LoadedPolicy> {
+/** Loads a policy text for these issuers, and what else the configuration says. */
+export function load(
+  text: string,
+  issuers: readonly string[] = ['corp'],
+  more: Omit<PolicySurroundings, 'issuers'> = {},
+): Outcome<LoadedPolicy> {
   const { folder, remove } = makeFolder()
   try {
     const file = join(folder, 'policy.yaml')
     writeFileSync(file, text)
-    return loadPolicy(file, issuers)
+    return loadPolicy(file, { issuers, ...more })
   } finally {
     remove()
   }
@@ -42,8 +48,12 @@ export function compiled(text: string, issuers?: readonly string[]): Policy {
 }
 
 /** The faults of a policy; none if it is valid. */
-export function faultsIn(text: string, issuers?: readonly string[]): readonly Fault[] {
-  const outcome = load(text, issuers)
+export function faultsIn(
+  text: string,
+  issuers?: readonly string[],
+  more?: Omit<PolicySurroundings, 'issuers'>,
+): readonly Fault[] {
+  const outcome = load(text, issuers, more)
   return outcome.ok ? [] : outcome.faults
 }
 

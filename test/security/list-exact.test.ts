@@ -134,8 +134,20 @@ const POLICIES: Record<string, string | undefined> = {
   ),
   'nobody may read messages': edited('[agent/stop, threads/messages,', '[agent/stop,'),
   'only operators may read messages': edited(
-    '  - routes: [agent/stop, threads/messages,',
+    '  - name: own-threads\n    routes: [agent/stop, threads/messages,',
     '  - routes: [threads/messages]\n    allow: [operator]\n    threads: [own]\n  - routes: [agent/stop,',
+  ),
+  'a rule denies one user their messages': edited(
+    'rules:\n',
+    'rules:\n  - routes: [threads/messages]\n    deny: [signed-in]\n    claims: [{ at: /sub, equals: alice }]\n',
+  ),
+  'a rule denies operators their own messages': edited(
+    'rules:\n',
+    'rules:\n  - routes: [threads/messages]\n    allow: [operator]\n    threads: [own, foreign]\n  - routes: [threads/messages]\n    deny: [operator]\n    threads: [own]\n',
+  ),
+  'a rule about messages can not be evaluated': edited(
+    'rules:\n',
+    'rules:\n  - routes: [threads/messages]\n    deny: [signed-in]\n    claims: [{ at: /sub, equals: 5 }]\n',
   ),
 }
 
@@ -158,7 +170,7 @@ for (const [name, policy] of Object.entries(POLICIES)) {
       }
     }
     const alices = ['a-1', 'a-2', 'A-1', 'a_1', 'a.1', 'a:1', 'a-revived']
-    const expected = name === 'the shipped policy' || name.startsWith('operators') ? alices : []
+    const expected = /^the shipped|^operators|^a rule denies operators/.test(name) ? alices : []
     t.same(await listed(gateway.url, alice, ''), expected)
   })
 }

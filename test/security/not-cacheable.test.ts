@@ -124,7 +124,7 @@ void testEachPair('so is what has no body, another type or another method’s an
 })
 
 void testEachPair('a stream is not reused without asking, on routes that cache too', async (t, pair) => {
-  const policy = edited('  - routes: [cpk-debug-events]\n    allow: []', '  - routes: [cpk-debug-events]\n    allow: [operator]')
+  const policy = edited('[cpk-debug-events]\n    allow: []', '[cpk-debug-events]\n    allow: [operator]')
   const { gateway, alice, olga, upstream } = await gated(t, json({}), { policy })
   t.equal(await run(gateway.url, alice, 'mine'), 200)
   for (const headers of CACHEABLE) {

@@ -50,7 +50,7 @@ void test('scope and thread id are the primary key, and users are indexed', asyn
   const first = indexes.map(({ name }) => (database.pragma(`index_info(${name})`) as { name: string }[])[0]?.name)
   t.ok(first.includes('user_id'), 'an index starts with user_id')
   t.equal(database.pragma('journal_mode', { simple: true }), 'wal')
-  t.equal(database.pragma('user_version', { simple: true }), 2)
+  t.equal(database.pragma('user_version', { simple: true }), 3)
 })
 
 void test('a schema that is newer than the program is refused and left as it is', (t) => {
@@ -58,11 +58,11 @@ void test('a schema that is newer than the program is refused and left as it is'
   t.teardown(remove)
   const file = join(folder, 'ownership.db')
   const database = new Database(file)
-  database.exec('CREATE TABLE threads (owner TEXT); PRAGMA user_version = 3')
+  database.exec('CREATE TABLE threads (owner TEXT); PRAGMA user_version = 4')
   database.close()
-  t.match(failure(file), { name: 'StoreUnavailable', message: /its schema 3 is newer than this program knows \(2\)/ })
+  t.match(failure(file), { name: 'StoreUnavailable', message: /its schema 4 is newer than this program knows \(3\)/ })
   const after = new Database(file)
-  t.equal(after.pragma('user_version', { simple: true }), 3)
+  t.equal(after.pragma('user_version', { simple: true }), 4)
   after.close()
   t.end()
 })

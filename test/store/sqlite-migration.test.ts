@@ -35,6 +35,22 @@ const SCHEMA_1 = `
   PRAGMA user_version = 1;
 `
 
+/** Schema 2: revocations beside it. History, too. */
+const SCHEMA_2 = `
+  ${SCHEMA_1}
+  CREATE TABLE revocations (
+    kind TEXT NOT NULL CHECK (kind IN ('token', 'user')),
+    id TEXT NOT NULL COLLATE BINARY,
+    issued_before INTEGER CHECK (issued_before IS NULL OR kind = 'user'),
+    revoked_at INTEGER NOT NULL,
+    PRIMARY KEY (kind, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE versions (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
+  INSERT INTO versions (name, value) VALUES ('revocations', 7);
+  INSERT INTO revocations VALUES ('user', 'corp:eve', NULL, 6);
+  PRAGMA user_version = 2;
+`
+
 /** What a file holds of threads and secrets, and its schema. */
 function contents(file: string): unknown {
   const database = new Database(file, { readonly: true })
@@ -47,21 +63,21 @@ function contents(file: string): unknown {
   return all
 }
 
-/** A file of schema 1 with two threads in it, and what it holds. */
-function oldFile(t: Test): { readonly file: string; readonly before: object } {
+/** A file of an older schema with two threads in it, and what it holds. */
+function oldFile(t: Test, schema = SCHEMA_1): { readonly file: string; readonly before: object } {
   const { folder, remove } = makeFolder()
   t.teardown(remove)
   const file = join(folder, 'ownership.db')
   const database = new Database(file)
-  database.exec(SCHEMA_1)
+  database.exec(schema)
   database.close()
   return { file, before: contents(file) as object }
 }
 
-void test('a store of schema 1 becomes one of schema 2, with every row as it was', async (t) => {
+void test('a store of schema 1 becomes one of today’s, with every row as it was', async (t) => {
   const { file, before } = oldFile(t)
   const store = openSqliteStore(file)
-  t.same(contents(file), { ...before, version: 2 })
+  t.same(contents(file), { ...before, version: 3 })
   t.same(await store.revocations(), [])
   await store.revoke({ kind: 'token', tokenId: 'j', revokedAt: 1 })
   t.match(await store.owner({ scope: '', threadId: 't-2' }), { owner: 'corp:bob', deleted: true })
@@ -70,10 +86,22 @@ void test('a store of schema 1 becomes one of schema 2, with every row as it was
   const again = openSqliteStore(file)
   t.same(await again.revocations(), [{ kind: 'token', tokenId: 'j', revokedAt: 1 }], 'and is one when it is opened again')
   await again.close()
-  t.same(contents(file), { ...before, version: 2 })
+  t.same(contents(file), { ...before, version: 3 })
 })
 
-void test('four processes that open a store of schema 1 at once all come up on schema 2', async (t) => {
+void test('a store of schema 2 becomes one of today’s, and what was revoked stays revoked', async (t) => {
+  const { file, before } = oldFile(t, SCHEMA_2)
+  const store = openSqliteStore(file)
+  t.same(contents(file), { ...before, version: 3 })
+  t.same(await store.revocations(), [{ kind: 'user', userId: 'corp:eve', before: null, revokedAt: 6 }])
+  t.equal(await store.revocationsVersion(), 7)
+  const key = { scope: '', threadId: 't-9' }
+  await store.observe(key, 'corp:eve', 'agent', true, 8)
+  t.same([...(await store.presumedOwners('', ['t-9', 't-8']))], [['t-9', 'corp:eve']])
+  await store.close()
+})
+
+void test('four processes that open a store of schema 1 at once all come up on today’s', async (t) => {
   const { file, before } = oldFile(t)
   const workers = Array.from({ length: 4 }, () => fork(WORKER, [file, 'corp:eve', '0'], { execArgv: [] }))
   const told = await Promise.all(
@@ -86,7 +114,7 @@ void test('four processes that open a store of schema 1 at once all come up on s
   const exits = workers.map((worker) => once(worker, 'exit'))
   for (const worker of workers) worker.send('go')
   await Promise.all(exits)
-  t.same(contents(file), { ...before, version: 2 })
+  t.same(contents(file), { ...before, version: 3 })
 })
 
 void test('a migration that fails half-way leaves the file as it was', (t) => {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { makeAdminCredentials } from '../../src/http/admin-credentials.ts'
-import { makeAdminApp } from '../../src/http/admin.ts'
+import { makeAdminApp, type ReloadResult } from '../../src/http/admin.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import type { RevocationList, RevocationStore } from '../../src/store/port.ts'
 import { makeRevocationList } from '../../src/store/revocations.ts'
@@ -34,8 +34,14 @@ export interface Admin {
   readonly breakStore: () => Promise<void>
 }
 
-/** Starts it; it knows the issuers `corp` and `partner`. */
-export async function startAdmin(t: Test): Promise<Admin> {
+/** What a reload comes to where a test does not say. */
+const UNCHANGED: ReloadResult = { outcome: 'unchanged', generation: 1, faults: [] }
+
+/**
+ * Starts it; it knows the issuers `corp` and `partner`.
+ * @param reload what comes of a reload
+ */
+export async function startAdmin(t: Test, reload: () => ReloadResult = () => UNCHANGED): Promise<Admin> {
   const { folder, remove } = makeFolder()
   const credentialFile = join(folder, 'admin')
   writeFileSync(credentialFile, `${OPERATOR}\n`)
@@ -49,7 +55,8 @@ export async function startAdmin(t: Test): Promise<Admin> {
     store,
     revocations: list,
     credentials: makeAdminCredentials({ credentialFile }, (message) => log.error({ detail: message }, 'credentials')),
-    issuers: ['corp', 'partner'],
+    issuers: () => ['corp', 'partner'],
+    reload: () => Promise.resolve(reload()),
     log,
     clock: () => NOW,
     requestId: () => `r-${(requests += 1)}`,

@@ -10,6 +10,8 @@ import { prepare } from '../../src/prepare.ts'
 export interface TestGateway extends Gateway {
   /** Its folder: configuration, store. */
   readonly folder: string
+  /** Its configuration, as JSON: `reload` reads it again. A policy that was given stands beside it, with `.policy` behind. */
+  readonly file: string
   /** Every log line, parsed. */
   readonly lines: Record<string, unknown>[]
   /** Waits until /readyz says so. */
@@ -17,7 +19,10 @@ export interface TestGateway extends Gateway {
   close(): Promise<void>
 }
 
-/** A configuration as it would stand in a file; what is left out gets test values (ports 0, a store in the folder). */
+/**
+ * A configuration as it would stand in a file; what is left out gets test values: ports 0, a store in the folder, and no limit
+ * of new threads, because tests begin many.
+ */
 export type ConfigTree = Record<string, unknown>
 
 /** An empty folder that goes when the test is over. */
@@ -41,7 +46,7 @@ export async function startTestGateway(
 ): Promise<TestGateway> {
   const { folder, remove } = shared === undefined ? makeFolder() : { folder: shared, remove: () => {} }
   const file = join(folder, `threadwarden-${Math.random().toString(36).slice(2)}.yaml`)
-  const { ownership, upstream, ...rest } = tree as { ownership?: object; upstream: object }
+  const { ownership, upstream, limits, ...rest } = tree as { ownership?: object; upstream: object; limits?: object }
   const whole = {
     version: 1,
     listen: { host: '127.0.0.1', port: 0 },
@@ -49,6 +54,7 @@ export async function startTestGateway(
     ...rest,
     upstream: { basePath: '/api/copilotkit', ...upstream },
     ownership: { store: 'sqlite:./ownership.db', unknownThread: 'claim', ...ownership },
+    limits: { newThreads: 'off', ...limits },
   } as Record<string, unknown>
   if (policy !== undefined) {
     whole['policy'] = `${file}.policy`
@@ -59,10 +65,14 @@ export async function startTestGateway(
   if (!prepared.ok) throw new Error(JSON.stringify(prepared.faults, null, 2))
   const lines: Record<string, unknown>[] = []
   const log = makeLog('debug', { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) })
-  const gateway = await startGateway(prepared.value.config, prepared.value.policy, log, machine)
+  const gateway = await startGateway(prepared.value, log, {
+    ...(machine === undefined ? {} : { machine }),
+    prepare: () => prepare(file, process.env),
+  })
   return {
     ...gateway,
     folder,
+    file,
     lines,
     async ready() {
       for (;;) {

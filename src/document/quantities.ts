@@ -1,4 +1,4 @@
-/** Durations and sizes as operators write them. */
+/** Durations, sizes and rates as operators write them. */
 import { z } from 'zod'
 
 const DURATION_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
@@ -25,6 +25,24 @@ const MAX_BODY = 256 * 1024 ** 2
 
 /** The size of one body: it is held in memory as a text. */
 export const bodySize = size.refine((value) => value <= MAX_BODY, 'is too large | at most 256MiB: a body is held as one text')
+
+/** A rate such as `60/m`: so many per second, minute or hour; `per` is in milliseconds. */
+export const rate = z
+  .string('is not a rate | write 60/m, 10/s, 1000/h or off')
+  .regex(/^[1-9]\d{0,8}\/(?:s|m|h)$/, 'is not a rate | write 60/m, 10/s, 1000/h or off')
+  .transform((text) => {
+    const [amount, unit = ''] = text.split('/')
+    return { amount: Number(amount), per: DURATION_UNITS[unit] ?? Number.NaN }
+  })
+
+/** A rate, or none. */
+export const rateOrOff = z.union([z.literal('off'), rate], 'is not a rate | write 60/m, 10/s, 1000/h or off')
+
+/** So many at once, or without a bound. */
+export const countOrOff = z.union(
+  [z.literal('off'), z.int().min(1, 'is not a number of streams | write 20 or off')],
+  'is not a number of streams | write 20 or off',
+)
 
 function quantity(text: string, units: Readonly<Record<string, number>>): number {
   const unit = text.replace(/^\d+/, '')

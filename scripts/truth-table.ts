@@ -1,0 +1,99 @@
+/** Writes docs/default-policy.md from what the default policy decides, or with --check says whether it still fits. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { decide, type OwnerRecord } from '../src/core/decide.ts'
+import { ANONYMOUS, EVERYBODY, type Principal, type User } from '../src/core/principal.ts'
+import { CODES } from '../src/core/reasons.ts'
+import { ROUTES, type Route } from '../src/core/routes.ts'
+import type { Rules } from '../src/core/rules.ts'
+import { faultLine } from '../src/document/fault.ts'
+import { loadPolicy } from '../src/policy/compile.ts'
+import { SHIPPED_POLICY } from '../src/prepare.ts'
+
+const PAGE = new URL('../docs/default-policy.md', import.meta.url)
+
+function user(subject: string, roles: readonly string[]): User {
+  const more = { name: undefined, permissions: [], claims: {} }
+  return { kind: 'user', id: `corp:${subject}`, issuer: 'corp', subject, roles, ...more }
+}
+
+/** The columns. */
+const CALLERS: Readonly<Record<string, Principal>> = {
+  Anonymous: ANONYMOUS,
+  'Mode off': EVERYBODY,
+  'Signed in': user('alice', []),
+  Operator: user('olga', ['operator']),
+}
+
+/** What a thread is to a caller, and its row in the table of owners. */
+const THREADS: Readonly<Record<string, (caller: Principal) => OwnerRecord>> = {
+  own: ({ id }) => ({ owner: id, deleted: false }),
+  unknown: () => null,
+  "another's": () => ({ owner: 'corp:bob', deleted: false }),
+  'deleted by another': () => ({ owner: 'corp:bob', deleted: true }),
+}
+
+const HEAD = `<!-- Written by scripts/truth-table.ts from policies/default.yaml: change that, and run npm run truth. -->
+
+# The default policy
+
+What the gateway decides by [policies/default.yaml](../policies/default.yaml), for every route. [policies.md](policies.md) explains the rules.
+
+- **Anonymous**: no \`Authorization\` header, with \`authentication.mode: optional\`. With \`required\` it is 401.
+- **Mode off**: everybody, with \`authentication.mode: off\`.
+- **Signed in**: a good token. **Operator**: one whom \`operators\` selects.
+- **own**: the caller's thread. **unknown**: nobody's, or one that the caller has deleted; with \`ownership.unknownThread: claim\`.
+- **yes**: it goes to the upstream. **claims**: it does, and the thread is the caller's from then on. **empty**: the gateway answers what a new thread would get.
+- A list (\`threads/list\`) holds the threads whose messages the caller may read.
+`
+
+/** What a caller is told, in a cell. */
+function told(rules: Rules, route: Route, caller: Principal, record: OwnerRecord, userScoped: boolean): string {
+  const ids = { agentId: 'default', threadId: 'thread-1', memoryId: 'memory-1' }
+  const facts = { userScoped, unknownThread: 'claim', enforcement: 'enforce', record } as const
+  const decision = decide({ outcome: 'classified', route, ids, query: [] }, caller, rules, facts)
+  if (decision.outcome === 'needs') throw new Error(`${route.id} waits for ${decision.fact}`)
+  if (decision.outcome === 'refused') return `${CODES[decision.code].status} \`${decision.code}\``
+  if (decision.answerEmpty) return 'empty'
+  return decision.claim && record === null ? 'claims' : 'yes'
+}
+
+function rowsOf(rules: Rules, userScoped: boolean): readonly (readonly string[])[] {
+  return ROUTES.flatMap((route) => {
+    const threads = route.thread === undefined ? { '–': THREADS['unknown'] } : THREADS
+    const answers = Map.groupBy(Object.entries(threads), ([, recordFor]) =>
+      Object.values(CALLERS)
+        .map((caller) => told(rules, route, caller, recordFor?.(caller) ?? null, userScoped))
+        .join(' | '),
+    )
+    const request = `\`${route.method} ${route.path.join('/')}\``
+    return Array.from(answers, ([told, alike]) => [`\`${route.id}\``, request, alike.map(([thread]) => thread).join(', '), told])
+  })
+}
+
+function table(rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
+  const head = ['Route', 'Request', 'Thread', ...Object.keys(CALLERS)]
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
+}
+
+const loaded = loadPolicy(SHIPPED_POLICY, { issuers: ['corp'] })
+if (!loaded.ok) throw new Error(loaded.faults.map(faultLine).join('\n'))
+const { rules } = loaded.value.policy
+const plain = rowsOf(rules, false)
+const before = new Set(plain.map((row) => row.join()))
+const scoped = rowsOf(rules, true).filter((row) => !before.has(row.join()))
+const text = `${HEAD}
+${table(plain)}
+
+## Before a user-scoped upstream
+
+With \`upstream.userScoped: true\` these are otherwise:
+
+${table(scoped)}
+`
+
+if (!process.argv.includes('--check')) writeFileSync(PAGE, text)
+else if (readFileSync(PAGE, 'utf8') !== text) {
+  process.stderr.write('docs/default-policy.md does not fit policies/default.yaml: run npm run truth\n')
+  process.exitCode = 1
+}

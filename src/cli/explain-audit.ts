@@ -1,0 +1,106 @@
+/** `threadwarden explain --audit`: a line of the audit log, decided again by the policy of now. */
+import { readFileSync } from 'node:fs'
+import { readAuditLine } from '../core/audit-replay.ts'
+import { makeJsonReader } from '../core/json.ts'
+import { isOperator } from '../core/rules.ts'
+import type { Policy } from '../policy/policy.ts'
+import { outcomeData, principalData, triedData } from '../trial/explanation.ts'
+import { placeText } from '../trial/place.ts'
+import { replay, type Replayed } from '../trial/replay.ts'
+import { principalText, refusalText, triedText } from '../trial/words.ts'
+import { EXIT, print, UsageError } from './command.ts'
+import { fileOf, loaded } from './loading.ts'
+import { listed, paintFor, type Entry } from './terminal.ts'
+
+/** The longest line that is read, in bytes. */
+const MOST_LINE = 1024 * 1024
+
+/**
+ * Decides a line again.
+ * @param named the line, `@FILE` or `-`
+ * @param others options that stood beside it
+ * @returns the exit code
+ * @throws UsageError for other options, and for what is no line
+ */
+export function explainAudit(config: string | undefined, named: string, others: readonly string[], json: boolean): number {
+  const [other] = others
+  if (other !== undefined) throw new UsageError(`--${other} does not go with --audit`)
+  const recorded = read(named)
+  const prepared = loaded(config, json)
+  if (prepared === null) return EXIT.failure
+  const { policy } = prepared
+  const replayed = replay(recorded, policy)
+  if (json) print(JSON.stringify(replayedData(replayed, recorded, policy), null, 2))
+  else print(listed(replayedEntries(replayed, recorded, policy), paintFor(process.stdout, process.env)))
+  return replayed.same === true ? EXIT.fine : EXIT.failure
+}
+
+type Recorded = Parameters<typeof replay>[0]
+
+function read(named: string): Recorded {
+  const bytes =
+    named === '-' ? readFileSync(0) : named.startsWith('@') ? fileOf('--audit', named.slice(1), MOST_LINE) : Buffer.from(named)
+  const reader = makeJsonReader()
+  const reading = reader.push(bytes) ?? reader.end()
+  if (reading.outcome === 'refused')
+    throw new UsageError(`--audit is one line of the audit log, a JSON object (${reading.reason})`)
+  const recorded = readAuditLine(reading.value)
+  if ('fault' in recorded) throw new UsageError(`--audit ${recorded.fault}`)
+  return recorded
+}
+
+function replayedData({ then, trace, same, samePolicy }: Replayed, { principal, descriptor, facts }: Recorded, policy: Policy) {
+  return {
+    same,
+    samePolicy,
+    then: { outcome: then.outcome, reason: then.reason, rule: then.rule ?? null },
+    now: trace === null ? null : outcomeData(trace.decision),
+    route: descriptor === null ? null : { id: descriptor.route.id, method: descriptor.route.method, ...descriptor.ids },
+    principal: principal === null ? null : principalData(principal, policy),
+    facts: { ...facts, relation: trace?.relation ?? null },
+    policy: { file: policy.file, hash: policy.hash },
+    rules: trace === null ? [] : triedData(trace),
+    notes: notesOn({ then, trace, same, samePolicy }),
+  }
+}
+
+function replayedEntries(replayed: Replayed, { principal, descriptor, facts }: Recorded, policy: Policy): readonly Entry[] {
+  const { then, trace, same, samePolicy } = replayed
+  const { enforcement, unknownThread, userScoped } = facts
+  const relation = trace?.relation ?? null
+  return [
+    ['route', descriptor === null ? [] : [`${descriptor.route.id} (${descriptor.route.method})`]],
+    ['caller', principal === null ? [] : [principalText(principal, isOperator(principal, policy.rules.operators))]],
+    [
+      'facts',
+      [
+        ...(relation === null ? [] : [`the thread ${descriptor?.ids.threadId ?? ''} was ${relation}`]),
+        `enforcement ${enforcement}, unknownThread ${unknownThread}, userScoped ${userScoped}`,
+      ],
+    ],
+    ['policy', [`${policy.file}: ${samePolicy ? 'the same' : 'another one, or changed since'}`]],
+    ['rules', trace === null ? ['none was asked'] : trace.tried.map(triedText)],
+    ['then', [`${then.outcome} (${then.reason})${then.rule === undefined ? '' : ` by ${then.rule}`}`]],
+    ['now', trace === null ? [] : [nowText(trace.decision)]],
+    ['same', [same === null ? 'nobody can say' : same ? 'yes' : 'no']],
+    ['notes', notesOn(replayed)],
+  ]
+}
+
+function nowText(decision: NonNullable<Replayed['trace']>['decision']): string {
+  switch (decision.outcome) {
+    case 'permitted':
+      return `permitted by ${placeText(decision.rule)}`
+    case 'refused':
+      return `refused: ${refusalText(decision)}`
+    case 'needs':
+      return `rests on something that the line does not hold: ${decision.fact}`
+  }
+}
+
+function notesOn({ trace, same, samePolicy, then }: Replayed): readonly string[] {
+  return [
+    ...(samePolicy ? [] : ['of the claims the line holds those that the policy of then compares']),
+    ...(same === null && trace?.decision.outcome !== 'needs' ? [`${then.reason} does not come from a rule`] : []),
+  ]
+}

@@ -1,0 +1,84 @@
+/** An explanation as text, in the order in which the gateway goes about a request. */
+import type { Config } from '../config/schema.ts'
+import { isOperator } from '../core/rules.ts'
+import type { Policy } from '../policy/policy.ts'
+import type { Explanation, Question } from '../trial/explain.ts'
+import { canonical } from '../trial/explanation.ts'
+import { limitsOf } from '../trial/limits.ts'
+import { notesOn } from '../trial/notes.ts'
+import { placeText } from '../trial/place.ts'
+import type { Sent } from '../trial/sending.ts'
+import { limitText, principalText, recordText, refusalText, triedText } from '../trial/words.ts'
+import type { Entry } from './terminal.ts'
+
+/** A longer body is cut where people read it. */
+const MOST_BODY = 2000
+
+/** What there is to say. */
+export function explanationEntries(
+  explanation: Explanation,
+  question: Question,
+  config: Config,
+  policy: Policy,
+): readonly Entry[] {
+  const { target, principal, trace, outcome, sent } = explanation
+  const path = target === null ? null : canonical(target, config.upstream.publicPath ?? config.upstream.basePath)
+  const permit = typeof outcome === 'object' && outcome.outcome === 'permitted' ? outcome : null
+  return [
+    ['target', [path ?? (target === null ? 'has no canonical form' : 'lies outside the public path')]],
+    ['route', routeLines(explanation)],
+    ['caller', principal === null ? [] : [principalText(principal, isOperator(principal, policy.rules.operators))]],
+    ['facts', factLines(explanation)],
+    ['policy', [policy.file]],
+    ['rules', trace === null ? ['none was asked'] : trace.tried.length === 0 ? ['there is none'] : trace.tried.map(triedText)],
+    ['outcome', [outcomeLine(outcome)]],
+    ['limits', permit === null ? [] : [limitsLine(limitsOf(permit, config))]],
+    ['upstream', sent === null ? [] : sentLines(sent)],
+    ['notes', notesOn(explanation, question, config, policy)],
+  ]
+}
+
+function routeLines({ descriptor, enveloped }: Explanation): readonly string[] {
+  if (descriptor === null) return []
+  const { route, ids } = descriptor
+  const named = [
+    ...(ids.agentId === undefined ? [] : [`agent ${ids.agentId}`]),
+    ...(ids.threadId === undefined ? [] : [`thread ${ids.threadId}`]),
+    ...(ids.memoryId === undefined ? [] : [`memory ${ids.memoryId}`]),
+    ...(enveloped ? ['by envelope'] : []),
+  ]
+  return [[`${route.id} (${route.method})`, ...named].join(', ')]
+}
+
+function factLines({ facts, trace, descriptor }: Explanation): readonly string[] {
+  if (facts === null) return []
+  const { record, enforcement, unknownThread, userScoped } = facts
+  const relation = trace?.relation ?? null
+  const thread = descriptor?.ids.threadId ?? ''
+  return [
+    ...(record === undefined || relation === null ? [] : [`the thread ${thread} ${recordText(record, relation)}`]),
+    `enforcement ${enforcement}, unknownThread ${unknownThread}, userScoped ${userScoped}`,
+  ]
+}
+
+function outcomeLine(outcome: Explanation['outcome']): string {
+  if (outcome === 'key-set') return 'answered with the public keys of the gateway, whoever asks'
+  return outcome.outcome === 'refused' ? `refused: ${refusalText(outcome)}` : `permitted by ${placeText(outcome.rule)}`
+}
+
+function limitsLine(limits: ReturnType<typeof limitsOf>): string {
+  return Object.entries(limits)
+    .map(([name, limit]) => `${name} ${limitText(limit)}${name === 'body' ? ' bytes' : ''}`)
+    .join(', ')
+}
+
+function sentLines({ method, target, headers, passing, body, dropped }: Sent): readonly string[] {
+  const text = body === null ? '' : JSON.stringify(body)
+  return [
+    `${method} ${target}`,
+    ...headers.map(({ name, value }) => `${name}: ${value ?? '***'}`),
+    ...(passing.length === 0 ? [] : [`as they come: ${passing.join(', ')}`]),
+    ...(text === '' ? [] : [text.length > MOST_BODY ? `${text.slice(0, MOST_BODY)}… (--json has all of it)` : text]),
+    ...(dropped.length === 0 ? [] : [`dropped: ${dropped.join(', ')}`]),
+  ]
+}

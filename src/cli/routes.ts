@@ -1,0 +1,73 @@
+/** `threadwarden routes`: every route, and who may use it. */
+import type { Prepared } from '../prepare.ts'
+import { placeText } from '../trial/place.ts'
+import { routesOf, type Access, type RouteAccess } from '../trial/routes.ts'
+import { EXIT, print, readOptions, type Command } from './command.ts'
+import { loaded } from './loading.ts'
+import { harmless, paintFor, type Paint } from './terminal.ts'
+
+/** The command. */
+export const routes: Command = {
+  summary: 'lists the routes, and who may use them',
+  help: `threadwarden routes --config FILE [--json]
+
+Lists every route with its method and public path, who may use it on which threads, and the rule that says so. A route that
+nobody may use is closed. What is not listed is answered 404.
+
+  --config FILE  the configuration (YAML or JSON)
+  --json         prints {"routes", "operators", "policy", …} on stdout
+
+Exit codes: 0 listed, 1 an invalid configuration, 2 wrong usage.`,
+
+  run(args) {
+    const options = readOptions(args, { config: { type: 'string' }, json: { type: 'boolean' } })
+    const json = options.json === true
+    const prepared = loaded(options.config, json)
+    if (prepared === null) return Promise.resolve(EXIT.failure)
+    const { config, policy } = prepared
+    const listed = routesOf(config, policy)
+    if (json) {
+      const { mode } = config.authentication
+      const { enforcement } = config
+      const { unknownThread } = config.ownership
+      const { userScoped } = config.upstream
+      const told = { mode, enforcement, unknownThread, userScoped, policy: { file: policy.file, hash: policy.hash } }
+      print(JSON.stringify({ ...told, operators: policy.rules.operators, routes: listed }, null, 2))
+    } else print(text(prepared, listed, paintFor(process.stdout, process.env)))
+    return Promise.resolve(EXIT.fine)
+  },
+}
+
+function text({ config, policy }: Prepared, listed: readonly RouteAccess[], paint: Paint): string {
+  const operators = policy.rules.operators.map(({ issuer, role, permission }) =>
+    [
+      issuer,
+      ...(role === undefined ? [] : [`role ${role}`]),
+      ...(permission === undefined ? [] : [`permission ${permission}`]),
+    ].join(' '),
+  )
+  const width = Math.max(...listed.map(({ path }) => path.length))
+  return [
+    `policy     ${harmless(policy.file)}`,
+    `mode       ${config.authentication.mode}, enforcement ${config.enforcement}`,
+    `threads    unknownThread ${config.ownership.unknownThread}, userScoped ${config.upstream.userScoped}`,
+    `operators  ${operators.length === 0 || config.authentication.mode === 'off' ? 'nobody' : operators.map(harmless).join('; ')}`,
+    '',
+    ...listed.flatMap(({ route, method, path, closed, hidden, access }) => [
+      `${method.padEnd(6)} ${path.padEnd(width)}  ${paint(closed ? 'dim' : 'bold', route)}${closed ? paint('red', '  closed') : ''}${hidden ? '  (refused with 404)' : ''}`,
+      ...access.map(
+        (one) => `       ${paint(one.effect === 'allow' ? 'green' : 'red', one.effect)} ${harmless(accessText(one))}`,
+      ),
+    ]),
+  ].join('\n')
+}
+
+function accessText({ who, threads, agents, conditions, rule }: Access): string {
+  return [
+    who.join(', '),
+    ...(threads === null ? [] : [`on ${threads.join(', ')} threads`]),
+    ...(agents === null ? [] : [`agents ${agents.join(', ')}`]),
+    ...(conditions.length === 0 ? [] : [conditions.join(', ')]),
+    `by ${placeText(rule)}`,
+  ].join('; ')
+}

@@ -1,0 +1,36 @@
+/** How text gets to a terminal: in colour where there is one, and without anything in it that a terminal would obey. */
+import { styleText } from 'node:util'
+
+/** A style of `node:util`. */
+export type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow'
+
+/** Puts a text in a style. */
+export type Paint = (style: Style, text: string) => string
+
+/**
+ * Colours only on a terminal, and not where NO_COLOR is set (https://no-color.org).
+ * @param stream where the text goes
+ */
+export function paintFor(stream: { readonly isTTY?: boolean }, environment: NodeJS.ProcessEnv): Paint {
+  const coloured = stream.isTTY === true && (environment['NO_COLOR'] ?? '') === ''
+  return coloured ? (style, text) => styleText(style, text, { validateStream: false }) : (_style, text) => text
+}
+
+/** A text with controls, and what turns the direction of writing, made visible: it may come from a token or a file. */
+export function harmless(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, (one) => `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`)
+}
+
+/** A label and what stands beside it, a line each. */
+export type Entry = readonly [label: string, lines: readonly string[]]
+
+/** Entries below each other, their lines beside the labels. */
+export function listed(entries: readonly Entry[], paint: Paint): string {
+  const width = Math.max(...entries.map(([label]) => label.length)) + 2
+  return entries
+    .filter(([, lines]) => lines.length > 0)
+    .map(([label, lines]) =>
+      lines.map((line, at) => `${at === 0 ? paint('bold', label.padEnd(width)) : ' '.repeat(width)}${harmless(line)}`).join('\n'),
+    )
+    .join('\n')
+}

@@ -1,0 +1,92 @@
+/** The configurations that follow one another: one is in force, and what older ones have begun is held against it. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { makeGeneration, type Generation, type Shared } from './generation.ts'
+import type { StreamOwner } from './http/open-streams.ts'
+import type { Prepared } from './prepare.ts'
+
+/** What they share, but for what they tell one another. */
+export type Basis = Omit<Shared, 'overruled' | 'onStream'>
+
+/** All of them. */
+export interface Generations {
+  /** The one in force. */
+  readonly current: () => Generation
+  /**
+   * Makes the next one, which is not in force yet.
+   * @throws Error for files that have changed since they were checked
+   */
+  readonly make: (prepared: Prepared) => Generation
+  /**
+   * Puts it in force, and ends the streams that it does not allow.
+   * @throws Error if the gateway stops meanwhile; the one before stays in force then
+   */
+  readonly put: (next: Generation) => Promise<void>
+}
+
+/** How long a new upstream may take to say what it is, before requests come to it that then have to wait. */
+const FIRST_ANSWER_MS = 5000
+
+/** Begins with a first one, which is in force from now on. */
+export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
+  const { streams, readiness, log } = basis
+  const origins = new WeakMap<StreamOwner, Generation>()
+  const shared: Shared = {
+    ...basis,
+    overruled: (permit, origin) => (origin === current ? Promise.resolve(null) : current.overrules(permit, origin)),
+    onStream: (owner, origin) => {
+      origins.set(owner, origin)
+      // It was allowed by rules that were replaced while it was on its way.
+      if (origin !== current) void review([owner])
+    },
+  }
+
+  /** Ends the streams that the rules in force don't allow. */
+  const review = async (owners: readonly StreamOwner[]): Promise<void> => {
+    const refused = new Set<StreamOwner>()
+    for (const owner of owners) {
+      const origin = origins.get(owner)
+      if (owner.permit === undefined || origin === undefined) continue
+      try {
+        if ((await current.overrules(owner.permit, origin)) !== null) refused.add(owner)
+      } catch (error) {
+        log.error({ err: error }, 'an open stream could not be held against the new rules')
+      }
+    }
+    streams.endOf(refused)
+  }
+
+  const discard = async (next: Generation): Promise<void> => {
+    next.retire(current)
+    if (next.connection !== current.connection) await next.connection.upstream.close()
+  }
+
+  let current = makeGeneration(prepared, shared, null)
+  current.takeOver()
+  return {
+    current: () => current,
+    make: (next) => makeGeneration(next, shared, current),
+    async put(next) {
+      const before = current
+      const waiting = new AbortController()
+      try {
+        const late = sleep(FIRST_ANSWER_MS, undefined, { signal: waiting.signal }).catch(() => {})
+        await Promise.race([next.begin(), late])
+      } catch (error) {
+        await discard(next)
+        throw error
+      } finally {
+        waiting.abort()
+      }
+      if (basis.isShuttingDown()) {
+        await discard(next)
+        throw new Error('the gateway is shutting down')
+      }
+      current = next
+      before.retire(next)
+      // What was known of the upstream before is nothing that the next one has to answer for.
+      if (next.connection !== before.connection) readiness.set('unknownThread', null)
+      next.takeOver()
+      await review(streams.owners())
+    },
+  }
+}

@@ -1,0 +1,186 @@
+/**
+ * From a request whose body was read to a permit: gathers the facts that the decision asks for, takes what the limits leave,
+ * writes the body anew, and claims the thread where the permit says so.
+ */
+import { configuredBody } from '../core/bodies.ts'
+import { callerKey } from '../core/callers.ts'
+import { decide, type Facts, type Permit, type StandingFacts } from '../core/decide.ts'
+import { narrowed, upstreamHeaders, type UpstreamHeaderRules } from '../core/headers.ts'
+import type { Principal } from '../core/principal.ts'
+import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
+import type { Rate, Rules } from '../core/rules.ts'
+import type { RuntimeFacts } from '../core/transport.ts'
+import type { Limiter, RateName } from '../limits/port.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import type { OwnershipStore } from '../store/port.ts'
+import { threadKey } from './claims.ts'
+import type { Exchange } from './exchange.ts'
+import type { AskHistory } from './history.ts'
+import type { Identity } from './identity.ts'
+import type { Payload, ReadBody } from './payload.ts'
+
+/** The limits of every caller, where no rule of the policy has others. */
+export interface CallerLimits {
+  readonly requests: Rate | 'off'
+  readonly runs: Rate | 'off'
+  readonly newThreads: Rate | 'off'
+  readonly streams: number | 'off'
+}
+
+/** What a permit is made with. */
+export interface PermitParts {
+  readonly rules: Rules
+  readonly facts: StandingFacts
+  readonly scope: string
+  readonly store: Pick<OwnershipStore, 'owner' | 'claim'>
+  readonly limits: CallerLimits & { readonly body: number; readonly runBody: number }
+  readonly limiter: Limiter
+  readonly headerRules: UpstreamHeaderRules
+  readonly identity: Pick<Identity, 'headers'>
+  readonly askHistory: AskHistory
+  /** Told that `verify` met an upstream that does not serve thread histories. */
+  readonly onHistoryUntold: () => void
+  readonly metrics: Pick<Metrics, 'claimed' | 'upstreamFailed'>
+  /** What is wrong with the credential of a request by now. */
+  readonly outdated: (exchange: Exchange) => Refusal | null
+  /** What rules that replaced these say against a permit: while a request was under way they may have come. */
+  readonly overruled: (permit: Permit) => Promise<Refusal | null>
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+}
+
+/** A permit and what goes upstream with it. */
+export interface Granted {
+  readonly outcome: 'granted'
+  readonly permit: Permit
+  readonly payload: Payload
+  /** Gives back what the caller took of what they may have open at once. */
+  readonly release: () => void
+}
+
+/** Comes to a permit, or a refusal. */
+export async function permitFor(
+  parts: PermitParts,
+  body: ReadBody,
+  upstream: RuntimeFacts,
+  principal: Principal,
+  exchange: Exchange,
+  signal: AbortSignal,
+): Promise<Granted | Refusal> {
+  const { descriptor } = body
+  const { threadId } = descriptor.ids
+  exchange.descriptor = descriptor
+  exchange.threadId = threadId
+  const taking = takings(parts, callerKey(principal, exchange.address))
+  let facts: Facts = parts.facts
+  // At most: a record, a history, a lost race. Whatever goes on asking has gone wrong, and is refused.
+  for (let turn = 0; turn < 4; turn += 1) {
+    exchange.facts = facts
+    const decision = decide(descriptor, principal, parts.rules, facts)
+    if (decision.outcome === 'refused') return decision
+    if (decision.outcome === 'needs') {
+      if (threadId === undefined) throw new Error('a decision about a thread without its id')
+      if (decision.fact === 'upstreamHistory') {
+        // The upstream is asked about a thread that would be new: a caller who has had enough of them asks nothing.
+        const late = await taking.begin(decision.rule.limits.newThreads)
+        if (late !== null) return late
+        const history = await parts.askHistory(
+          upstream,
+          threadId,
+          upstreamHeaders(exchange.lines, narrowed(parts.headerRules, decision.rule), {
+            ...parts.identity.headers(principal, descriptor),
+            'x-request-id': exchange.id,
+          }),
+          signal,
+        )
+        if (isRefusal(history)) {
+          parts.metrics.upstreamFailed(history.reason)
+          if (facts.enforcement === 'enforce') return history
+        }
+        if (history === 'cannot-tell') parts.onHistoryUntold()
+        // Under `observe` nothing is reported that nobody knows.
+        facts = { ...facts, upstreamHistory: history === 'none' || isRefusal(history) ? 'none' : 'some' }
+      }
+      // After a history again: the question took its time, and somebody may own the thread by now.
+      facts = { ...facts, record: await parts.store.owner({ scope: parts.scope, threadId }) }
+      continue
+    }
+    // Body and history took their time, and nothing is begun for a credential that ended or was revoked meanwhile.
+    const late = parts.outdated(exchange) ?? (await parts.overruled(decision)) ?? (await taking.all(decision))
+    if (late !== null) return late
+    const granted = await written(parts, body, decision, taking.release).catch((error: unknown) => {
+      taking.release()
+      throw error
+    })
+    if (granted.outcome === 'refused') {
+      taking.release()
+      return granted
+    }
+    const key = decision.claim ? threadKey(decision, parts.scope) : null
+    if (key === null) return granted
+    const claim = await parts.store
+      .claim(key, decision.owner, descriptor.ids.agentId ?? '', parts.clock())
+      .catch((error: unknown) => {
+        taking.release()
+        throw error
+      })
+    if (claim.outcome !== 'foreign') {
+      exchange.registration = claim.registration
+      if (claim.outcome === 'new') parts.metrics.claimed('new')
+      return granted
+    }
+    // Somebody was faster: decide again with what the store says now.
+    taking.release()
+    parts.metrics.claimed('lost-race')
+    facts = { ...facts, record: claim.record }
+  }
+  throw new Error('a decision that comes to no end')
+}
+
+async function written(parts: PermitParts, body: ReadBody, permit: Permit, release: () => void): Promise<Granted | Refusal> {
+  const most = permit.rule.limits.body ?? configuredBody(parts.limits, permit.descriptor.route)
+  const payload = await body.write(permit.rule.passes, most)
+  return 'outcome' in payload ? payload : { outcome: 'granted', permit, payload, release }
+}
+
+/** What one request takes of its caller's limits: each of them once, however often it is decided. */
+function takings({ limits, limiter }: PermitParts, caller: string) {
+  const taken = new Set<string>()
+  let close = (): void => {}
+  const take = async (
+    name: RateName,
+    reason: 'requests-limited' | 'runs-limited' | 'new-threads-limited',
+    who: string,
+    rate: Rate | 'off',
+  ) => {
+    if (rate === 'off' || taken.has(name)) return null
+    taken.add(name)
+    const limit = await limiter.take(name, who, rate)
+    return limit === null ? null : refuse(reason, { limit })
+  }
+  const begin = (own: Rate | 'off' | undefined) => take('newThreads', 'new-threads-limited', caller, own ?? limits.newThreads)
+  const open = async (most: number | 'off'): Promise<Refusal | null> => {
+    if (most === 'off') return null
+    const opened = await limiter.open(caller, most)
+    if (typeof opened !== 'function') return refuse('streams-limited', { limit: opened })
+    close = opened
+    return null
+  }
+  return {
+    begin,
+    all: async ({ descriptor, rule, begins }: Permit): Promise<Refusal | null> => {
+      const { route } = descriptor
+      const own = rule.limits
+      return (
+        (await take('requests', 'requests-limited', JSON.stringify([rule.name, caller]), own.requests ?? 'off')) ??
+        (route.id === 'agent/run' ? await take('runs', 'runs-limited', caller, own.runs ?? limits.runs) : null) ??
+        (begins ? await begin(own.newThreads) : null) ??
+        (route.streams === true ? await open(own.streams ?? limits.streams) : null)
+      )
+    },
+    release: () => {
+      close()
+      close = () => {}
+    },
+  }
+}

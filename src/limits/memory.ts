@@ -1,0 +1,60 @@
+/** Counters in the memory of this process. */
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+import type { LimitState } from '../core/reasons.ts'
+import type { Rate } from '../core/rules.ts'
+import type { Limiter, RateName } from './port.ts'
+
+/**
+ * A window is of twice the time, with room for twice the amount: so a caller may be quick for a while, and over time there
+ * is never more than the rate (design "limits").
+ */
+const WINDOW = 2
+/** A stream may end at any moment. */
+const STREAM_RETRY_MS = 1000
+
+/** Makes counters that start at nothing. They outlive a change of the configuration: what was taken stays taken. */
+export function makeMemoryLimiter(): Limiter {
+  const counters = new Map<string, RateLimiterMemory>()
+  const counterOf = (name: RateName, { amount, per }: Rate): RateLimiterMemory => {
+    const key = `${name} ${amount}/${per}`
+    let counter = counters.get(key)
+    if (counter === undefined) {
+      counter = new RateLimiterMemory({ keyPrefix: key, points: amount * WINDOW, duration: (per * WINDOW) / 1000 })
+      counters.set(key, counter)
+    }
+    return counter
+  }
+  // Not a counter of the library: it can only be read after a wait, in which another stream may open or close.
+  const streams = new Map<string, number>()
+  const close = (who: string): void => {
+    const left = (streams.get(who) ?? 0) - 1
+    if (left > 0) streams.set(who, left)
+    else streams.delete(who)
+  }
+
+  return {
+    async take(name, who, rate) {
+      try {
+        await counterOf(name, rate).consume(who)
+        return null
+      } catch (error) {
+        if (!(error instanceof RateLimiterRes)) throw error
+        return state(name, rate.amount * WINDOW, rate.per * WINDOW, error.msBeforeNext)
+      }
+    },
+    open(who, most) {
+      const open = streams.get(who) ?? 0
+      if (open >= most) return Promise.resolve(state('streams', most, 0, STREAM_RETRY_MS))
+      streams.set(who, open + 1)
+      let isOpen = true
+      return Promise.resolve(() => {
+        if (isOpen) close(who)
+        isOpen = false
+      })
+    },
+  }
+}
+
+function state(name: string, most: number, window: number, retryAfter: number): LimitState {
+  return { name, most, window, retryAfter }
+}

@@ -1,0 +1,58 @@
+/** The stream of decisions: a line each, to a file, beside the log on stdout, or nowhere. What gets lost is counted and said. */
+import type { AuditLine } from '../core/audit-line.ts'
+import { openAuditFile } from './audit-file.ts'
+import { destinationOf, type Logger } from './log.ts'
+import { makeOutage, type LineSink, type Outage, type OutageParts } from './outage.ts'
+import type { AuditFileRules } from './rolling-file.ts'
+
+/** Where the lines go. */
+export interface AuditRules extends AuditFileRules {
+  readonly to: 'off' | 'stdout' | 'file'
+}
+
+/** The stream. */
+export interface Audit {
+  /** False where nobody reads lines, and none has to be made. */
+  readonly isOn: boolean
+  /** Takes a line. It never fails, and never waits. */
+  write(line: AuditLine): void
+  /** Writes what is left, and closes. */
+  stop(): Promise<void>
+}
+
+/**
+ * Opens the stream.
+ * @throws Error that names the path and what to do, if the file can't be written
+ */
+export async function openAudit(rules: AuditRules, parts: OutageParts): Promise<Audit> {
+  if (rules.to === 'off') return { isOn: false, write: () => {}, stop: () => Promise.resolve() }
+  const outage = makeOutage(parts)
+  const written = (lines: number): void => parts.metrics.auditWritten(lines)
+  const sink = rules.to === 'file' ? await openAuditFile(rules, outage, written) : besideTheLog(parts.log, outage, written)
+  return { isOn: true, write: (line) => sink.write(`${JSON.stringify(line)}\n`), stop: () => sink.stop() }
+}
+
+/** By the stream of the log itself: two streams to one pipe would cut into each other's lines. */
+function besideTheLog(log: Logger, outage: Outage, written: (lines: number) => void): LineSink {
+  const stream = destinationOf(log)
+  let closed = false
+  stream.on?.('error', (error: Error & { readonly code?: string }) => {
+    // Nobody reads any more, and the stream of the log gives up for good.
+    if (error.code === 'EPIPE') closed = true
+    outage.began(error.code ?? error.message)
+  })
+  // Any other failure it tries again, with what it held.
+  stream.on?.('write', () => {
+    if (!closed) outage.over()
+  })
+  return {
+    write(line) {
+      if (closed) outage.lost(1)
+      else {
+        stream.write(line)
+        written(1)
+      }
+    },
+    stop: () => Promise.resolve(),
+  }
+}

@@ -1,0 +1,170 @@
+/** What is wrong with a policy that its schema can't see: rules that would open more than they say, or mean nothing. */
+import { isUnsafeProp } from '../core/forwarded-props.ts'
+import { ROUTES, type RouteId } from '../core/routes.ts'
+import { faultAt, type SourceDocument } from '../document/document.ts'
+import type { Fault } from '../document/fault.ts'
+import type { PolicyFile, RuleOfFile } from './schema.ts'
+
+/** What the configuration says that a policy has to fit. */
+export interface PolicySurroundings {
+  /** The keys of the configured issuers. */
+  readonly issuers: readonly string[]
+  /** The caller headers that the configuration lets through; none by default. */
+  readonly forwardHeaders?: readonly string[]
+  /** By default `required`. */
+  readonly mode?: 'required' | 'optional' | 'off'
+}
+
+const THREAD_ROUTES: ReadonlySet<RouteId> = new Set(ROUTES.filter((row) => row.thread !== undefined).map((row) => row.id))
+const AGENT_ROUTES: ReadonlySet<RouteId> = new Set(ROUTES.filter((row) => row.path.includes(':agentId')).map((row) => row.id))
+const NEW_THREAD_ROUTES: ReadonlySet<RouteId> = new Set(['agent/run', 'agent/connect', 'agent/suggest'])
+/** Routes that reach across all users at once. */
+const EVERYBODYS_ROUTES: ReadonlySet<RouteId> = new Set(['threads/clear', 'cpk-debug-events'])
+
+/** Finds every fault. */
+export function faultsOf(
+  document: SourceDocument,
+  file: PolicyFile,
+  { issuers, forwardHeaders = [] }: PolicySurroundings,
+): readonly Fault[] {
+  const known = forwardHeaders.map((name) => name.toLowerCase())
+  return [
+    ...file.rules.flatMap((rule, at) => {
+      const faults: Fault[] = []
+      const fault: Say = (key, message, hint) => void faults.push(faultAt(document, ['rules', at, key], message, hint))
+      routeFaults(rule, fault)
+      if (rule.deny === undefined) allowFaults(rule, fault)
+      else denyFaults(rule, fault)
+      callerFaults(rule, issuers, fault)
+      for (const name of rule.headers ?? []) {
+        if (!known.includes(name.toLowerCase()))
+          fault('headers', `${name} is not in forwardHeaders`, 'add it there, or take it out')
+      }
+      return [...faults, ...propFaults(document, ['rules', at, 'forwardedProps'], rule.forwardedProps ?? [])]
+    }),
+    ...nameFaults(document, file),
+    ...operatorFaults(document, file, issuers),
+    ...propFaults(document, ['forwardedProps'], file.forwardedProps),
+  ]
+}
+
+type Say = (key: string, message: string, hint?: string) => void
+
+function routeFaults(rule: RuleOfFile, fault: Say): void {
+  if (rule.routes === 'all') {
+    if (rule.threads !== undefined) fault('threads', 'all has routes that are about no thread', 'name the routes')
+    if (rule.agents !== undefined) fault('agents', 'all has routes that are about no agent', 'name the routes')
+    return
+  }
+  for (const id of rule.routes) {
+    if (rule.threads !== undefined && !THREAD_ROUTES.has(id))
+      fault('threads', `${id} is about no thread`, 'give it a rule of its own')
+    if (rule.agents !== undefined && !AGENT_ROUTES.has(id))
+      fault('agents', `${id} is about no agent`, `only ${[...AGENT_ROUTES].join(', ')}`)
+    if (rule.methods !== undefined && !ROUTES.some((row) => row.id === id && rule.methods?.includes(row.method))) {
+      fault('methods', `${id} has none of these methods`, 'give it a rule of its own')
+    }
+  }
+}
+
+function allowFaults(rule: RuleOfFile, fault: Say): void {
+  const allow = rule.allow ?? []
+  if (rule.routes === 'all') {
+    fault('routes', 'all is for rules that deny', 'name the routes that it opens')
+    return
+  }
+  const only = (allowed: readonly string[]): boolean => allow.every((who) => allowed.includes(who))
+  for (const id of rule.routes) {
+    if (THREAD_ROUTES.has(id) && rule.threads === undefined && allow.length > 0) {
+      fault('routes', `${id} is about a thread, and the rule does not say which`, 'add threads: [own]')
+    }
+    if (rule.threads?.includes('unknown') === true && !NEW_THREAD_ROUTES.has(id)) {
+      fault('threads', `${id} cannot be opened for threads without an owner`, `only ${[...NEW_THREAD_ROUTES].join(', ')}`)
+    }
+    if (EVERYBODYS_ROUTES.has(id) && !only(['operator']))
+      fault('allow', `${id} reaches every user's threads`, 'it can be opened to operators alone')
+    if (id === 'threads/list' && allow.includes('anonymous')) {
+      fault(
+        'allow',
+        'threads/list cannot be opened to anonymous',
+        "all anonymous callers are one owner: each would see the others' threads",
+      )
+    }
+  }
+  if (rule.threads?.includes('foreign') === true && !only(['operator'])) {
+    fault('threads', 'foreign threads can be opened to operators alone', 'give operators a rule of their own')
+  }
+}
+
+function denyFaults(rule: RuleOfFile, fault: Say): void {
+  const told = (['foreign', 'unknown'] as const).filter((relation) => rule.threads?.includes(relation))
+  if (rule.refusal === 404 && told.length === 1) {
+    fault('refusal', 'tells a thread of others from one that nobody owns', 'name both in threads, or write refusal: 403')
+  }
+  for (const key of ['forwardedProps', 'state', 'tools', 'headers', 'limits'] as const) {
+    if (rule[key] !== undefined) fault(key, 'is for rules that allow', 'what is denied passes nothing')
+  }
+}
+
+function callerFaults(rule: RuleOfFile, issuers: readonly string[], fault: Say): void {
+  for (const [key, named] of [
+    ['issuers', rule.issuers],
+    ['unless', rule.unless?.issuers],
+  ] as const) {
+    for (const issuer of named ?? []) {
+      if (!issuers.includes(issuer)) fault(key, `no issuer is called ${issuer}`, `configured: ${issuers.join(', ')}`)
+    }
+  }
+  if (!(rule.deny ?? rule.allow ?? []).includes('anonymous')) return
+  if (rule.issuers !== undefined) fault('issuers', 'anonymous callers come from no issuer', 'give them a rule of their own')
+  for (const key of ['roles', 'permissions', 'claims'] as const) {
+    if (rule[key] !== undefined) fault(key, `anonymous callers have no ${key}`, 'give them a rule of their own')
+  }
+}
+
+function nameFaults(document: SourceDocument, file: PolicyFile): readonly Fault[] {
+  return file.rules.flatMap(({ name }, at) =>
+    name !== undefined && file.rules.findIndex((other) => other.name === name) < at
+      ? [faultAt(document, ['rules', at, 'name'], `${name} names another rule, too`, 'a name is of one rule')]
+      : [],
+  )
+}
+
+function operatorFaults(document: SourceDocument, file: PolicyFile, issuers: readonly string[]): readonly Fault[] {
+  return file.operators.flatMap((selector, at) => {
+    if (selector.issuer === undefined) {
+      if (issuers.length < 2) return []
+      return [
+        faultAt(document, ['operators', at], 'does not say which issuer it speaks of', `add issuer: ${issuers.join(' or ')}`),
+      ]
+    }
+    if (issuers.includes(selector.issuer)) return []
+    return [
+      faultAt(
+        document,
+        ['operators', at, 'issuer'],
+        `no issuer is called ${selector.issuer}`,
+        `configured: ${issuers.join(', ')}`,
+      ),
+    ]
+  })
+}
+
+function propFaults(
+  document: SourceDocument,
+  path: readonly PropertyKey[],
+  props: PolicyFile['forwardedProps'],
+): readonly Fault[] {
+  return props.flatMap((prop, at) =>
+    isUnsafeProp(prop.name) && !prop.unsafe
+      ? [
+          faultAt(
+            document,
+            [...path, at, 'name'],
+            `${prop.name} reaches the agent's configuration, identity or storage`,
+            'write unsafe: true beside it if that is what you want',
+          ),
+        ]
+      : [],
+  )
+}

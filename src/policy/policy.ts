@@ -1,0 +1,15 @@
+/** A policy in force: what the gateway decides by, and which file it came from. */
+import type { BodyPolicy } from '../core/bodies.ts'
+import type { Rules } from '../core/rules.ts'
+
+/** A policy in force. */
+export interface Policy {
+  readonly file: string
+  /** SHA-256 of the file, in hexadecimal digits: two policies with one hash decide alike. */
+  readonly hash: string
+  readonly rules: Rules
+  /** The claims that its rules compare, as JSON pointers. */
+  readonly claimPointers: readonly string[]
+  /** What of a body passes where no rule says otherwise. */
+  readonly bodies: BodyPolicy
+}

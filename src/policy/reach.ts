@@ -1,0 +1,113 @@
+/** Whom a rule can ever speak of, given the configuration, and whether others say everything before it has a say. */
+import type { CallerConditions } from '../core/conditions.ts'
+import { ROUTES, type RouteId } from '../core/routes.ts'
+import type { OperatorSelector, Rule } from '../core/rules.ts'
+import type { PolicySurroundings } from './faults.ts'
+import { exclude, implies } from './implication.ts'
+
+/** A kind of caller who can come. */
+interface Caller {
+  /** `anonymous` is also everybody in mode `off`. */
+  readonly kind: 'anonymous' | 'signed-in' | 'operator'
+  /** What is so of all of them. */
+  readonly known: CallerConditions
+}
+
+/** Why a rule never speaks of anybody. */
+export type Silence = 'nobody-anonymous' | 'mode-off' | 'no-operators' | 'conditions' | 'unless'
+
+/** What a rule is held against. */
+export interface Reach {
+  /** Null if the rule speaks of somebody. */
+  silenceOf(rule: Rule): Silence | null
+  /** Selectors of operators, by their place, of whose users no rule for operators speaks, while one speaks of others. */
+  idleSelectors(rules: readonly Rule[]): readonly number[]
+  /**
+   * The first of `others` that together speak of everybody and everything that a rule speaks of on a route.
+   * @returns null if they don't
+   */
+  coveredBy(rule: Rule, route: RouteId, others: readonly Rule[]): Rule | null
+}
+
+const RELATIONS = ['own', 'unknown', 'foreign'] as const
+
+/** Tells what rules can reach under a configuration. */
+export function makeReach(operators: readonly OperatorSelector[], { issuers, mode = 'required' }: PolicySurroundings): Reach {
+  const selected = operators.map(({ issuer, role, permission }): Caller => ({
+    kind: 'operator',
+    known: {
+      issuers: [issuer],
+      ...(role === undefined ? {} : { roles: [role] }),
+      ...(permission === undefined ? {} : { permissions: { all: [permission] } }),
+    },
+  }))
+  const everybody: Caller = { kind: 'anonymous', known: {} }
+  const callers = {
+    anonymous: mode === 'required' ? [] : [everybody],
+    'signed-in': mode === 'off' ? [everybody] : [{ kind: 'signed-in', known: { issuers } } satisfies Caller],
+    operator: mode === 'off' ? [] : selected,
+  }
+
+  const spokenOf = (rule: Rule): readonly Caller[] => [...new Set(rule.who.flatMap((who): readonly Caller[] => callers[who]))]
+
+  /** Those whom the conditions of a rule leave. */
+  const left = (rule: Rule): readonly Caller[] =>
+    spokenOf(rule).filter(({ kind, known }) => {
+      // Without a token nothing is met, and so no exception, either.
+      if (kind === 'anonymous') return isEmpty(rule.when)
+      const given = [known, rule.when]
+      return !exclude(given) && (rule.unless === null || !implies(given, rule.unless))
+    })
+
+  /** True if a rule speaks of all of these callers of whom another one does. */
+  const speaksOf = (other: Rule, { kind, known }: Caller, { when, unless }: Rule): boolean => {
+    const named = spokenOf(other).some((one) => one.kind === kind || (one.kind === 'signed-in' && kind === 'operator'))
+    if (kind === 'anonymous') return named && isEmpty(other.when)
+    const given = [known, when]
+    if (!named || !implies(given, other.when)) return false
+    // It speaks of all of these if none of them is excepted: they can't be, or this rule excepts those as well.
+    return other.unless === null || exclude([...given, other.unless]) || (unless !== null && implies([other.unless], unless))
+  }
+
+  return {
+    silenceOf(rule) {
+      if (left(rule).length > 0) return null
+      if (spokenOf(rule).length > 0) {
+        if (mode === 'off') return 'mode-off'
+        return rule.unless !== null && !spokenOf(rule).every(({ known }) => exclude([known, rule.when])) ? 'unless' : 'conditions'
+      }
+      if (!rule.who.includes('operator')) return 'nobody-anonymous'
+      return mode === 'off' ? 'mode-off' : 'no-operators'
+    },
+    idleSelectors(rules) {
+      const spoken = new Set(rules.flatMap(left))
+      const idle = selected.map((selector) => !spoken.has(selector))
+      return idle.includes(false) ? idle.flatMap((is, at) => (is ? [at] : [])) : []
+    },
+    coveredBy(rule, route, others) {
+      const about = others.filter(
+        ({ agents, onlyUserScoped }) =>
+          (agents === null || (rule.agents !== null && [...rule.agents].every((agent) => agents.has(agent)))) &&
+          (!onlyUserScoped || rule.onlyUserScoped),
+      )
+      const rows = ROUTES.filter(({ id, method }) => id === route && rule.methods?.includes(method) !== false)
+      const cells = rows.flatMap(({ method, thread }) =>
+        left(rule).flatMap((caller) =>
+          (thread === undefined ? [null] : (rule.threads ?? RELATIONS)).map((relation) =>
+            about.find(
+              (other) =>
+                other.methods?.includes(method) !== false &&
+                (relation === null || other.threads?.includes(relation) !== false) &&
+                speaksOf(other, caller, rule),
+            ),
+          ),
+        ),
+      )
+      return cells.length > 0 && cells.every((one) => one !== undefined) ? (cells[0] ?? null) : null
+    },
+  }
+}
+
+function isEmpty(conditions: CallerConditions): boolean {
+  return Object.values(conditions).every((part) => part === undefined)
+}

@@ -1,0 +1,185 @@
+/** What an operator should know of a policy that may be served all the same. */
+import { isUnsafeProp } from '../core/forwarded-props.ts'
+import { isAgentId } from '../core/ids.ts'
+import { ROUTE_IDS, type RouteId } from '../core/routes.ts'
+import type { OperatorSelector, Rule } from '../core/rules.ts'
+import { faultAt, type SourceDocument } from '../document/document.ts'
+import type { Fault } from '../document/fault.ts'
+import type { PolicySurroundings } from './faults.ts'
+import { makeReach, type Reach, type Silence } from './reach.ts'
+import type { PolicyFile, RuleOfFile } from './schema.ts'
+
+/** A rule as it stands in the file, and what became of it. */
+interface Line {
+  readonly at: number
+  readonly written: RuleOfFile
+  readonly rule: Rule
+}
+
+/**
+ * Finds them. None is given where it isn't certain.
+ * @param rules those of the file, compiled, in its order
+ * @param operators with their issuers filled in
+ */
+export function warningsOf(
+  document: SourceDocument,
+  file: PolicyFile,
+  rules: readonly Rule[],
+  operators: readonly OperatorSelector[],
+  surroundings: PolicySurroundings,
+): readonly Fault[] {
+  const lines = rules.flatMap((rule, at): readonly Line[] => {
+    const written = file.rules[at]
+    return written === undefined ? [] : [{ at, written, rule }]
+  })
+  const reach = makeReach(operators, surroundings)
+  /** In mode `off` one warning speaks for all that operators alone may do. */
+  const said = surroundings.mode === 'off' && file.operators.length > 0 ? lines.filter(({ rule }) => isForOperators(rule)) : null
+  return [
+    ...propWarnings(document, ['forwardedProps'], file.forwardedProps),
+    ...(said === null ? [] : [noOperators(document, said)]),
+    ...reach.idleSelectors(rules).map((at) => faultAt(document, ['operators', at], ...IDLE)),
+    ...lines.flatMap((line) => [
+      ...propWarnings(document, ['rules', line.at, 'forwardedProps'], line.written.forwardedProps ?? []),
+      ...agentWarnings(document, line),
+      ...(said?.includes(line) === true ? [] : ruleWarnings(document, line, lines, reach)),
+    ]),
+    ...closedRoutes(document, lines, reach, said ?? []),
+  ]
+}
+
+const SILENCES: Readonly<Record<Silence, readonly [message: string, hint: string]>> = {
+  'nobody-anonymous': [
+    'never matches: nobody is anonymous while authentication.mode is required',
+    'take it out, or set the mode to optional',
+  ],
+  'mode-off': [
+    'never matches: while authentication.mode is off nobody has an issuer, role, permission or claim, and nobody is an operator',
+    'take it out, or let people sign in',
+  ],
+  'no-operators': ['never matches: the policy names no operators', 'name them under operators, or take the rule out'],
+  conditions: [
+    'never matches: nobody meets all that it asks of a caller',
+    'its issuers and claims, and those of its operators, exclude each other',
+  ],
+  unless: ['never matches: its unless excepts everybody whom it speaks of', 'take one of the two back'],
+}
+
+const IDLE = [
+  'selects operators of whom no rule for operators speaks',
+  'its issuer, role or permission is excluded by the conditions of these rules',
+] as const
+
+function ruleWarnings(document: SourceDocument, line: Line, lines: readonly Line[], reach: Reach): readonly Fault[] {
+  const { at, written, rule } = line
+  if (rule.who.length === 0) return []
+  const silence = reach.silenceOf(rule)
+  if (silence !== null) return [faultAt(document, ['rules', at], ...SILENCES[silence])]
+  if (rule.effect === 'deny') return []
+  const routes = routesOf(written)
+  const warn = (some: readonly RouteId[], others: (route: RouteId) => readonly Rule[], say: Saying): readonly Fault[] => {
+    const [first] = some
+    if (first === undefined) return []
+    const [message, hint] = say(
+      some.length === routes.length ? '' : ` on ${some.join(', ')}`,
+      placeOf(reach.coveredBy(rule, first, others(first))),
+    )
+    return [faultAt(document, ['rules', at], message, hint)]
+  }
+  const denying = (route: RouteId): readonly Rule[] =>
+    rulesOn(lines, route).filter(({ effect, threads }) => effect === 'deny' && threads === null)
+  const before = lines.slice(0, at)
+  const earlier = (route: RouteId): readonly Rule[] => rulesOn(before, route).filter(({ effect }) => effect === 'allow')
+  const denied = routes.filter((route) => reach.coveredBy(rule, route, denying(route)) !== null)
+  const opened = routes.filter((route) => !denied.includes(route) && reach.coveredBy(rule, route, earlier(route)) !== null)
+  return [...warn(denied, denying, ALL_DENIED), ...warn(opened, earlier, OPEN_BEFORE)]
+}
+
+type Saying = (on: string, other: string) => readonly [message: string, hint: string]
+
+const ALL_DENIED: Saying = (on, other) => [
+  `allows nothing${on}: ${other} denies it all`,
+  'narrow the rule that denies, or take this one out',
+]
+
+const OPEN_BEFORE: Saying = (on, other) => [
+  `opens nothing${on} that ${other} does not open before it, so what it lets through and its limits never count`,
+  'the first rule that allows says what passes: put this one before it, or take it out',
+]
+
+function agentWarnings(document: SourceDocument, { at, written }: Line): readonly Fault[] {
+  return (written.agents ?? []).flatMap((id, place) =>
+    isAgentId(id)
+      ? []
+      : [
+          faultAt(
+            document,
+            ['rules', at, 'agents', place],
+            'never matches: no request can name this agent',
+            'an agent id is of letters, digits, . _ - and is no word of a path',
+          ),
+        ],
+  )
+}
+
+function noOperators(document: SourceDocument, silent: readonly Line[]): Fault {
+  const rules = silent.length === 0 ? '' : `, so these rules never match: ${silent.map(({ rule }) => placeOf(rule)).join(', ')}`
+  return faultAt(
+    document,
+    ['operators'],
+    `nobody is an operator while authentication.mode is off${rules}`,
+    'let people sign in, or take operators out',
+  )
+}
+
+/** Routes that nobody may use, though nobody wrote so. */
+function closedRoutes(document: SourceDocument, lines: readonly Line[], reach: Reach, said: readonly Line[]): readonly Fault[] {
+  const meant = (route: RouteId): boolean =>
+    lines.some(({ written, rule }) => rule.effect === 'allow' && rule.who.length === 0 && routesOf(written).includes(route))
+  const opening = (route: RouteId): readonly Line[] =>
+    lines.filter(
+      ({ written, rule: { effect, who } }) => effect === 'allow' && who.length > 0 && routesOf(written).includes(route),
+    )
+  const open = ROUTE_IDS.filter((route) => !meant(route))
+  const unsaid = open.filter((route) => opening(route).length === 0)
+  const silent = open.filter((route) => {
+    const rules = opening(route)
+    return rules.some((line) => !said.includes(line)) && rules.every(({ rule }) => reach.silenceOf(rule) !== null)
+  })
+  const warn = (routes: readonly RouteId[], why: string, hint: string): readonly Fault[] =>
+    routes.length === 0 ? [] : [faultAt(document, ['rules'], `nobody may use ${routes.join(', ')}: ${why}`, hint)]
+  return [
+    ...warn(unsaid, 'no rule opens it', 'write a rule with allow: [] for what is closed on purpose'),
+    ...warn(silent, 'what opens it never matches', 'correct these rules, or write allow: [] there'),
+  ]
+}
+
+function routesOf({ routes }: RuleOfFile): readonly RouteId[] {
+  return routes === 'all' ? ROUTE_IDS : routes
+}
+
+function rulesOn(lines: readonly Line[], route: RouteId): readonly Rule[] {
+  return lines.filter(({ written }) => routesOf(written).includes(route)).map(({ rule }) => rule)
+}
+
+function isForOperators({ who }: Rule): boolean {
+  return who.length > 0 && who.every((one) => one === 'operator')
+}
+
+/** A rule as an operator finds it. */
+function placeOf(rule: Rule | null): string {
+  if (rule === null) return ''
+  return rule.line === undefined ? rule.name : `${rule.name} (line ${rule.line})`
+}
+
+function propWarnings(
+  document: SourceDocument,
+  path: readonly PropertyKey[],
+  props: PolicyFile['forwardedProps'],
+): readonly Fault[] {
+  return props.flatMap((prop, at) =>
+    isUnsafeProp(prop.name)
+      ? [faultAt(document, [...path, at, 'name'], `${prop.name} is unsafe: callers choose what reaches the agent`)]
+      : [],
+  )
+}

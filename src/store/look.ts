@@ -1,0 +1,70 @@
+/** Looks whether a gateway could open a store, without making or changing anything. */
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import Database from 'better-sqlite3'
+import { SCHEMA_VERSION } from './sqlite-file.ts'
+
+/** What was seen. */
+export type StoreLook =
+  /** It can be opened and written. */
+  | { readonly outcome: 'usable'; readonly isEmpty: boolean }
+  /** It is not there, and can be made. */
+  | { readonly outcome: 'missing' }
+  /** A gateway would not start. */
+  | { readonly outcome: 'unusable'; readonly message: string; readonly hint: string }
+
+/**
+ * Looks at a store.
+ * @param file its absolute path
+ * @param patience how long to wait for another process's lock, in milliseconds: nothing else goes on here meanwhile
+ */
+export function lookAtStore(file: string, patience: number): StoreLook {
+  if (!existsSync(file)) return missing(file)
+  try {
+    const database = new Database(file, { fileMustExist: true, timeout: patience })
+    try {
+      return opened(file, database)
+    } finally {
+      database.close()
+    }
+  } catch (error) {
+    return {
+      outcome: 'unusable',
+      message: `${file} cannot be opened for writing: ${error instanceof Error ? error.message : 'it failed'}`,
+      hint: 'check ownership.store and the permissions of the file and its folder',
+    }
+  }
+}
+
+/** The write lock is taken and let go: it shows that the file can be written, and a gateway that runs notices nothing. */
+function opened(file: string, database: Database.Database): StoreLook {
+  database.exec('BEGIN IMMEDIATE')
+  database.exec('ROLLBACK')
+  const { schema } = database.prepare<[], { schema: number }>('SELECT user_version AS schema FROM pragma_user_version').get() ?? {
+    schema: 0,
+  }
+  if (schema > SCHEMA_VERSION) {
+    return {
+      outcome: 'unusable',
+      message: `${file} was used by a newer program: its schema is ${schema}, and this one knows ${SCHEMA_VERSION}`,
+      hint: 'run the newer program, or restore a backup from before it',
+    }
+  }
+  return { outcome: 'usable', isEmpty: schema === 0 || database.prepare('SELECT 1 FROM threads LIMIT 1').get() === undefined }
+}
+
+function missing(file: string): StoreLook {
+  let folder = dirname(file)
+  while (!existsSync(folder)) folder = dirname(folder)
+  try {
+    if (!statSync(folder).isDirectory()) throw new Error('no folder')
+    accessSync(folder, constants.W_OK | constants.X_OK)
+  } catch {
+    return {
+      outcome: 'unusable',
+      message: `${file} is not there, and cannot be made: ${folder} is no folder that can be written to`,
+      hint: 'mount a volume there that belongs to the user that runs the gateway',
+    }
+  }
+  return { outcome: 'missing' }
+}

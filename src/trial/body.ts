@@ -1,0 +1,80 @@
+/** The body of a request in a trial: a whole JSON text, held against the same rules as one that arrives. */
+import { checkIds } from '../core/bodies.ts'
+import type { RouteDescriptor } from '../core/classify.ts'
+import { openEnvelope } from '../core/envelope.ts'
+import { isObject, makeJsonReader, type JsonObject, type JsonReading } from '../core/json.ts'
+import { refuse, type Reason, type Refusal } from '../core/reasons.ts'
+
+/** A body that was read. */
+export interface TriedBody {
+  readonly outcome: 'read'
+  /** With the thread that the body names. */
+  readonly descriptor: RouteDescriptor
+  /** Null where there is none. */
+  readonly value: JsonObject | null
+  readonly bytes: number
+  /** What of an envelope means nothing. */
+  readonly dropped: readonly string[]
+}
+
+/**
+ * Reads the body of a request to a route.
+ * @param bytes empty for none
+ * @param most the bound of it, in bytes
+ */
+export function readBody(bytes: Uint8Array, descriptor: RouteDescriptor, most: number): TriedBody | Refusal {
+  const { body } = descriptor.route
+  if (bytes.length === 0)
+    return without(descriptor, body.kind === 'recording' ? 'media-type-unsupported' : 'body-not-json', [], 0)
+  if (body.kind === 'none') return refuse('body-unexpected')
+  if (bytes.length > most) return refuse('body-too-large')
+  const reading = read(bytes)
+  return reading.outcome === 'refused' ? reading : checked(descriptor, reading.value, bytes.length, [])
+}
+
+/**
+ * Reads an envelope.
+ * @param admit may refuse what is asked before its body is looked at
+ * @param most the bound of it, in bytes, whatever it asks
+ * @param mostOf the bound of what it turns out to ask
+ */
+export function readEnvelope(
+  bytes: Uint8Array,
+  admit: (descriptor: RouteDescriptor) => Refusal | null,
+  most: number,
+  mostOf: (descriptor: RouteDescriptor) => number,
+): TriedBody | Refusal {
+  if (bytes.length === 0) return refuse('route-unknown')
+  if (bytes.length > most) return refuse('body-too-large')
+  const reading = read(bytes)
+  if (reading.outcome === 'refused') return reading
+  const envelope = openEnvelope(reading.value)
+  if (envelope.outcome === 'refused') return envelope
+  const { descriptor, body } = envelope
+  const refusal = admit(descriptor)
+  if (refusal !== null) return refusal
+  if (bytes.length > mostOf(descriptor)) return refuse('body-too-large')
+  const unwanted = body !== undefined && descriptor.route.body.kind === 'none'
+  const dropped = unwanted ? [...envelope.dropped, 'body'] : envelope.dropped
+  if (body === undefined || unwanted) return without(descriptor, 'body-not-object', dropped, bytes.length)
+  return isObject(body) ? checked(descriptor, body, bytes.length, dropped) : refuse('body-not-object')
+}
+
+function read(bytes: Uint8Array): JsonReading {
+  const reader = makeJsonReader()
+  return reader.push(bytes) ?? reader.end()
+}
+
+function without(descriptor: RouteDescriptor, missing: Reason, dropped: readonly string[], bytes: number): TriedBody | Refusal {
+  const { body } = descriptor.route
+  const optional = body.kind === 'none' || (body.kind === 'json' && body.optional === true)
+  return optional ? { outcome: 'read', descriptor, value: null, bytes, dropped } : refuse(missing)
+}
+
+function checked(descriptor: RouteDescriptor, value: JsonObject, bytes: number, dropped: readonly string[]): TriedBody | Refusal {
+  const ids = checkIds(descriptor.route, value)
+  if (ids.outcome === 'refused') return ids
+  const { threadId } = ids
+  const named = threadId === undefined ? descriptor : { ...descriptor, ids: { ...descriptor.ids, threadId } }
+  return { outcome: 'read', descriptor: named, value, bytes, dropped }
+}

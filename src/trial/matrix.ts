@@ -1,0 +1,54 @@
+/** Every request that policies could tell apart: route, agent, whose thread. */
+import type { RouteDescriptor } from '../core/classify.ts'
+import type { OwnerRecord } from '../core/decide.ts'
+import type { Principal } from '../core/principal.ts'
+import { ROUTES } from '../core/routes.ts'
+import type { Policy } from '../policy/policy.ts'
+
+/** Whose a thread is, and whether it was deleted. */
+export type Ownership = 'own' | 'unknown' | 'foreign' | 'own, deleted' | 'foreign, deleted'
+
+const OWNERSHIPS: readonly Ownership[] = ['own', 'unknown', 'foreign', 'own, deleted', 'foreign, deleted']
+
+/** One request, whoever makes it. */
+export interface Cell {
+  readonly descriptor: RouteDescriptor
+  /** Null on routes about no thread. */
+  readonly ownership: Ownership | null
+}
+
+/** No user id is without a colon. */
+const SOMEBODY_ELSE = 'somebody-else'
+
+/** What the store says of such a thread. */
+export function recordOf(ownership: Ownership, principal: Principal): OwnerRecord {
+  if (ownership === 'unknown') return null
+  return { owner: ownership.startsWith('own') ? principal.id : SOMEBODY_ELSE, deleted: ownership.endsWith('deleted') }
+}
+
+/** The agents that policies name, and first one that none of them does. */
+export function agentsOf(policies: readonly Policy[]): readonly [string, ...string[]] {
+  const named = new Set<string>()
+  for (const { rules } of policies) {
+    for (const { rules: list } of Object.values(rules.routes))
+      for (const { agents } of list) for (const agent of agents ?? []) named.add(agent)
+  }
+  const taken = [...named]
+  const other = ['any-other-agent', ...taken.map((_one, at) => `any-other-agent-${at}`)].find((one) => !named.has(one))
+  return [other ?? 'any-other-agent', ...taken]
+}
+
+/** All requests with these agents. */
+export function cellsOf(agents: readonly string[]): readonly Cell[] {
+  return ROUTES.flatMap((route) => {
+    const named = route.path.includes(':agentId') ? agents : [undefined]
+    return named.flatMap((agentId) => {
+      const ids = {
+        ...(agentId === undefined ? {} : { agentId }),
+        ...(route.thread === undefined ? {} : { threadId: 'a-thread' }),
+      }
+      const descriptor = { outcome: 'classified', route, ids, query: [] } as const
+      return (route.thread === undefined ? [null] : OWNERSHIPS).map((ownership) => ({ descriptor, ownership }))
+    })
+  })
+}

@@ -1,0 +1,36 @@
+/** What an explanation can't show, and what the gateway does besides. */
+import type { Config } from '../config/schema.ts'
+import type { Policy } from '../policy/policy.ts'
+import type { Explanation, Question } from './explain.ts'
+
+/** Lists it, in sentences. */
+export function notesOn(explanation: Explanation, question: Question, config: Config, policy: Policy): readonly string[] {
+  const { outcome, trace, facts, target, descriptor, enveloped } = explanation
+  const permit = typeof outcome === 'object' && outcome.outcome === 'permitted' ? outcome : null
+  const notes = [...explanation.notes]
+  const say = (when: boolean, note: string): void => {
+    if (when) notes.push(note)
+  }
+  const unknown = trace?.relation === 'unknown' && facts?.record === null
+  const applies = trace?.tried.some(({ rule, verdict }) => rule.effect === 'allow' && verdict === 'applies') === true
+  say(unknown && applies && permit === null && facts.unknownThread === 'deny', 'ownership.unknownThread is deny')
+  say(unknown && facts.unknownThread === 'verify' && applies, verifyNote(question))
+  const observed = permit?.observed ?? null
+  say(observed !== null, `enforcement is observe: enforcing would refuse it as ${observed ?? ''}`)
+  say(permit?.answerEmpty === true, 'nothing is sent: the gateway answers as the upstream does for a new thread')
+  say(permit?.claim === true && trace?.relation === 'unknown', `the thread becomes that of ${permit?.owner ?? ''}`)
+  const { id } = descriptor?.route ?? {}
+  say(permit !== null && id === 'threads/list', 'the list holds the threads whose messages the caller may read')
+  say(permit !== null && id === 'info' && policy.rules.nameAgents, 'the answer names only the agents that the caller may use')
+  say(permit !== null && target?.query.has('cursor') === true, 'the cursor is not looked at')
+  say(question.presented.kind === 'token' && explanation.principal?.kind === 'user', 'revocations are not looked at')
+  say(permit !== null && config.upstream.transport === 'auto', 'upstream.transport is auto: written as for a multi-route runtime')
+  say((target?.droppedQueryNames ?? 0) > 0, `dropped from the query: ${target?.droppedQueryNames ?? 0}`)
+  say(id === 'transcribe' && !enveloped, 'a body is read as JSON here; a recording as multipart is not')
+  return notes
+}
+
+function verifyNote({ upstreamHistory }: Question): string {
+  const held = upstreamHistory === 'none' ? 'nothing' : 'something'
+  return `ownership.unknownThread is verify: the upstream is asked first, and is taken to hold ${held} of the thread`
+}

@@ -1,0 +1,109 @@
+/** What would be sent upstream for a permitted request. No value of a secret is in it. */
+import type { Config } from '../config/schema.ts'
+import { configuredBody, passingBody } from '../core/bodies.ts'
+import type { Permit } from '../core/decide.ts'
+import { BUILT_IN, headerLines, narrowed, upstreamHeaders } from '../core/headers.ts'
+import type { JsonObject } from '../core/json.ts'
+import { refuse, type Refusal } from '../core/reasons.ts'
+import { limitIn } from '../core/thread-page.ts'
+import { assumedFacts, wireForm, type Transport } from '../core/transport.ts'
+import type { TriedBody } from './body.ts'
+
+/** A header that would be sent: its value only where it is no secret. */
+export interface SentHeader {
+  readonly name: string
+  readonly value: string | null
+}
+
+/** A request as the upstream would get it. */
+export interface Sent {
+  readonly outcome: 'sent'
+  readonly transport: Transport
+  readonly method: string
+  readonly target: string
+  readonly headers: readonly SentHeader[]
+  /** Headers of the caller's that pass as they come. */
+  readonly passing: readonly string[]
+  readonly body: JsonObject | null
+  /** Names of what of the body does not pass. */
+  readonly dropped: readonly string[]
+}
+
+/** Tells the upstream who asks: the headers of one request. */
+export type IdentityHeaders = (permit: Permit) => Readonly<Record<string, string>>
+
+/** The transport that a trial assumes of an upstream which nobody asked. */
+export function assumedTransport({ upstream }: Config): Transport {
+  return upstream.transport === 'auto' ? 'multi-route' : upstream.transport
+}
+
+/**
+ * Writes the request anew.
+ * @param hasCredential whether the caller came with an Authorization header
+ * @returns a refusal for a body that is too large when it is written, or a limit that is none
+ */
+export function sentFor(
+  permit: Permit,
+  body: TriedBody,
+  hasCredential: boolean,
+  config: Config,
+  identity: IdentityHeaders,
+): Sent | Refusal {
+  const { route } = permit.descriptor
+  const passes = body.value === null ? null : passingBody(route, body.value, permit.rule.passes)
+  const most = permit.rule.limits.body ?? configuredBody(config.limits, route)
+  const written = passes === null ? 0 : Buffer.byteLength(JSON.stringify(passes.body))
+  if (passes !== null && (body.bytes > most || written > most)) return refuse('body-too-large')
+  // The gateway reads the pages of a list itself.
+  const walked = route.id === 'threads/list' && config.enforcement === 'enforce'
+  if (walked && limitIn(permit.descriptor.query) === null) return refuse('query-limit-invalid')
+  const query = permit.descriptor.query.filter(([name]) => !walked || (name !== 'limit' && name !== 'cursor'))
+  const transport = assumedTransport(config)
+  const wire = wireForm(assumedFacts(transport), config.upstream.basePath, permit.descriptor, query)
+  const value = passes?.body ?? null
+  const enveloped =
+    wire.envelope === null
+      ? value
+      : { method: wire.envelope.method, params: wire.envelope.params, ...(value === null ? {} : { body: value }) }
+  return {
+    outcome: 'sent',
+    transport,
+    method: wire.method,
+    target: wire.target,
+    ...headersFor(permit, enveloped !== null, hasCredential, config, identity),
+    body: enveloped,
+    dropped: [...body.dropped, ...(passes?.dropped ?? [])],
+  }
+}
+
+/** A caller who sends every header that may pass; what stands in them is of no interest. */
+const EVERYTHING = 'as sent'
+
+function headersFor(
+  permit: Permit,
+  hasBody: boolean,
+  hasCredential: boolean,
+  config: Config,
+  identity: IdentityHeaders,
+): Pick<Sent, 'headers' | 'passing'> {
+  const { upstream, forwardHeaders } = config
+  const server = Object.fromEntries(Object.entries(upstream.headers).map(([name, value]) => [name.toLowerCase(), value]))
+  const forward = forwardHeaders.map((name) => name.toLowerCase())
+  const rules = narrowed({ server, forward, forwardAuthorization: upstream.forwardAuthorization }, permit.rule)
+  const own: Readonly<Record<string, string>> = {
+    ...identity(permit),
+    'x-request-id': 'made for each request',
+    ...(hasBody ? { 'content-type': 'application/json' } : {}),
+  }
+  const sent = [...BUILT_IN, ...forward]
+  const lines = headerLines([...sent, ...(hasCredential ? ['authorization'] : [])].flatMap((name) => [name, EVERYTHING]))
+  const headers = Object.entries(upstreamHeaders(lines, rules, own))
+  const { assertion } = config.identity
+  const secret = new Set(['authorization', assertion?.header, ...Object.keys(server)])
+  const isTheirs = ([name, value]: readonly [string, string]): boolean =>
+    value === EVERYTHING && !secret.has(name) && !(name in own)
+  return {
+    headers: headers.filter((one) => !isTheirs(one)).map(([name, value]) => ({ name, value: secret.has(name) ? null : value })),
+    passing: headers.filter(isTheirs).map(([name]) => name),
+  }
+}

@@ -1,0 +1,69 @@
+/** Decisions in words for people at a terminal. */
+import type { OwnerRecord } from '../core/decide.ts'
+import type { Principal } from '../core/principal.ts'
+import { CODES, type Refusal } from '../core/reasons.ts'
+import type { Relation, RuleLimits, Rate } from '../core/rules.ts'
+import type { TriedRule, TriedVerdict } from '../core/trace.ts'
+import { placeText } from './place.ts'
+
+const VERDICTS: Readonly<Record<TriedVerdict, string>> = {
+  applies: 'applies',
+  failed: 'cannot be evaluated: a claim has another type than it is compared with',
+  method: 'speaks of other methods',
+  who: 'speaks of other callers',
+  issuer: 'speaks of other issuers',
+  role: 'wants a role that the caller does not have',
+  permission: 'wants permissions that the caller does not have',
+  claim: 'wants a claim that the caller does not have',
+  agent: 'speaks of other agents',
+  unless: 'excepts this caller',
+  upstream: 'wants upstream.userScoped to be true',
+  thread: 'speaks of other threads',
+  deleted: 'opens threads of others, but this one was deleted by its owner',
+}
+
+/** A rule and how it stands to a request. */
+export function triedText({ rule, verdict, decides }: TriedRule): string {
+  return `${rule.effect} ${placeText(rule)}: ${VERDICTS[verdict]}${decides ? ' and decides' : ''}`
+}
+
+/** `403 not-owner (thread-foreign): This conversation is not yours.` */
+export function refusalText({ code, reason }: Refusal): string {
+  return `${CODES[code].status} ${code} (${reason}): ${CODES[code].text}`
+}
+
+/** Who somebody is. */
+export function principalText(principal: Principal, isOperator: boolean): string {
+  if (principal.kind === 'anonymous') {
+    return principal.standsForAll
+      ? 'everybody: authentication.mode is off'
+      : 'anonymous: no credential, authentication.mode is optional'
+  }
+  const { id, roles, permissions } = principal
+  const list = (names: readonly string[]): string => (names.length === 0 ? 'none' : names.join(', '))
+  return `${id}; roles: ${list(roles)}; permissions: ${list(permissions)}; ${isOperator ? 'an operator' : 'no operator'}`
+}
+
+/** Whose a thread is. */
+export function recordText(record: OwnerRecord, relation: Relation): string {
+  if (record === null) return 'belongs to nobody: unknown'
+  return `belongs to ${record.owner}${record.deleted ? ', who deleted it' : ''}: ${relation}`
+}
+
+const UNITS = [
+  [3_600_000, 'h'],
+  [60_000, 'm'],
+  [1000, 's'],
+] as const
+
+/** `60/m`, as it stands in a file. */
+export function rateText(rate: Rate | 'off'): string {
+  if (rate === 'off') return rate
+  return `${rate.amount}/${UNITS.find(([per]) => per === rate.per)?.[1] ?? `${rate.per}ms`}`
+}
+
+/** A limit of any kind, in words of a file; bodies in bytes. */
+export function limitText(limit: RuleLimits[keyof RuleLimits]): string {
+  if (limit === undefined) return 'as configured'
+  return typeof limit === 'object' ? rateText(limit) : String(limit)
+}

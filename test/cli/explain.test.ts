@@ -1,0 +1,389 @@
+/** `threadwarden explain`: 0 for what is permitted, 1 for what is refused, 2 for wrong usage; and never a secret. */
+import { generateKeyPairSync } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createSigner } from 'fast-jwt'
+import { test, type Test } from 'tap'
+import { auditLine } from '../../src/core/audit-line.ts'
+import type { Changes } from '../config/configuration.ts'
+import { user } from '../policy/callers.ts'
+import { compiled, descriptor, SHIPPED } from '../policy/policies.ts'
+import { configFile, run } from './program.ts'
+
+const MESSAGES = '/api/copilotkit/threads/t-1/messages'
+const RUN = '/api/copilotkit/agent/default/run'
+const SECRET = 'hunter2-of-the-service'
+const HEADERS = { 'upstream.headers': { 'X-Service-Token': SECRET } }
+
+/** A configuration and files beside it, and the command on it. */
+function scene(t: Test, changes: Changes = {}, files: Readonly<Record<string, string>> = {}) {
+  const { file, folder } = configFile(t, changes)
+  const paths = Object.fromEntries(Object.keys(files).map((name) => [name, join(folder, name)]))
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+  const explain = (...args: readonly string[]) =>
+    run([
+      'explain',
+      '--config',
+      file,
+      ...args.map((arg) => paths[arg] ?? (arg.startsWith('@') ? `@${paths[arg.slice(1)] ?? ''}` : arg)),
+    ])
+  return { file, folder, explain }
+}
+
+const sign = (claims: object) =>
+  createSigner({ key: 'x'.repeat(64), algorithm: 'HS256' })({ iss: 'corp', aud: 'chat', ...claims })
+const inAnHour = Math.floor(Date.now() / 1000) + 3600
+
+void test('what is permitted and what is refused is told step by step', async (t) => {
+  const { explain } = scene(t, {}, { claims: '{"iss":"corp","sub":"alice","role":"staff"}' })
+  const own = await explain('--method', 'GET', '--target', MESSAGES, '--claims', 'claims', '--owner', 'corp:alice')
+  t.equal(own.code, 0)
+  for (const line of [
+    /^target +\/api\/copilotkit\/threads\/t-1\/messages$/m,
+    /^route +threads\/messages \(GET\), thread t-1$/m,
+    /^caller +corp:alice; roles: staff; permissions: none; no operator$/m,
+    /^facts +the thread t-1 belongs to corp:alice: own$/m,
+    /^rules +allow own-threads \(.*default\.yaml:\d+\): applies and decides$/m,
+    /^outcome +permitted by own-threads \(.*default\.yaml:\d+\)$/m,
+    /^upstream +GET \/api\/copilotkit\/threads\/t-1\/messages$/m,
+  ])
+    t.match(own.stdout, line)
+  t.equal(own.stderr, '')
+  const foreign = await explain('--method', 'GET', '--target', MESSAGES, '--claims', 'claims', '--owner', 'corp:bob')
+  t.equal(foreign.code, 1)
+  t.match(foreign.stdout, /^outcome +refused: 403 not-owner \(thread-foreign\)/m)
+  t.match(foreign.stdout, /^rules +allow own-threads .*: speaks of other threads$/m)
+  t.notMatch(foreign.stdout, /^upstream/m)
+})
+
+void test('a token is verified; neither it nor a secret of the configuration is printed', async (t) => {
+  const good = sign({ sub: 'alice', exp: inAnHour })
+  const forged = `${good.slice(0, -6)}AAAAAA`
+  const expired = sign({ sub: 'alice', exp: 1 })
+  const { explain } = scene(t, HEADERS, { good, forged, expired, body: '{"threadId":"t-1","messages":[]}' })
+  const about = (token: string, ...more: string[]) =>
+    explain('--method', 'POST', '--target', RUN, '--body', 'body', '--token-file', token, ...more)
+  const [plain, data, bad, late] = await Promise.all([
+    about('good'),
+    about('good', '--json'),
+    about('forged'),
+    about('expired', '--json'),
+  ])
+  t.match(plain, { code: 0, stdout: /x-service-token: \*\*\*\n/ })
+  t.match(plain.stdout, /authorization: \*\*\*\n/)
+  t.match(JSON.parse(data.stdout), {
+    outcome: 'permitted',
+    principal: { id: 'corp:alice' },
+    upstream: { headers: [{ name: 'authorization', value: null }], body: { threadId: 't-1' } },
+  })
+  t.match(bad, { code: 1, stdout: /refused: 401 credential-invalid \(signature-invalid\)/ })
+  t.match(late.code, 1)
+  t.match(JSON.parse(late.stdout), {
+    outcome: 'refused',
+    status: 401,
+    code: 'credential-expired',
+    reason: 'token-expired',
+    rules: [],
+  })
+  for (const { stdout, stderr } of [plain, data, bad, late]) {
+    const said = stdout + stderr
+    t.notOk(
+      [SECRET, good, forged, expired].some((secret) => said.includes(secret)),
+      'no secret',
+    )
+    t.notOk(said.includes(good.split('.')[2]!), 'nor a part of one')
+  }
+})
+
+for (const replaceAuthorization of [false, true]) {
+  void test(`an assertion is not printed${replaceAuthorization ? ', in place of the token neither' : ''}`, async (t) => {
+    const { privateKey } = generateKeyPairSync('ec', {
+      namedCurve: 'P-256',
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+    })
+    const assertion = { keyFiles: ['key'], issuer: 'https://chat.example.com', audience: 'agents', replaceAuthorization }
+    const changes = { 'identity.assertion': assertion, 'upstream.transport': 'multi-route' }
+    const { explain } = scene(t, changes, { key: privateKey, claims: '{"sub":"alice"}' })
+    const about = (target: string, ...more: string[]) => explain('--method', 'GET', '--target', target, ...more)
+    const asked = ['/api/copilotkit/info', '--claims', 'claims', '--issuer', 'corp'] as const
+    const [plain, data] = await Promise.all([about(...asked), about(...asked, '--json')])
+    t.match(plain, { code: 0, stdout: replaceAuthorization ? /authorization: \*\*\*\n/ : /x-threadwarden-assertion: \*\*\*\n/ })
+    t.notMatch(plain.stdout + data.stdout, /eyJ/)
+    t.match(await about('/.well-known/jwks.json'), { code: 0, stdout: /answered with the public keys/ })
+  })
+}
+
+void test('what would be sent: the body as it is written anew, and names of what is dropped', async (t) => {
+  const body = JSON.stringify({
+    threadId: 't-1',
+    runId: 'r',
+    messages: [],
+    strange: 1,
+    forwardedProps: { config: { a: 1 }, toolChoice: 'auto' },
+  })
+  const { explain } = scene(t, { forwardHeaders: ['X-Locale'] }, { claims: '{"sub":"alice"}', body })
+  const { code, stdout } = await explain(
+    '--method',
+    'POST',
+    '--target',
+    RUN,
+    '--claims',
+    'claims',
+    '--issuer',
+    'corp',
+    '--body',
+    'body',
+    '--json',
+  )
+  t.equal(code, 0)
+  t.match(JSON.parse(stdout), {
+    facts: { relation: 'unknown' },
+    duties: { claim: true, begins: true },
+    limits: { newThreads: '60/m' },
+    upstream: {
+      method: 'POST',
+      target: RUN,
+      passing: ['accept', 'accept-language', 'user-agent', 'traceparent', 'tracestate', 'x-locale'],
+      body: { threadId: 't-1', runId: 'r', messages: [], forwardedProps: { toolChoice: 'auto' } },
+      dropped: ['strange', 'forwardedProps.config'],
+    },
+  })
+})
+
+void test('an envelope on the base path is explained as what it asks', async (t) => {
+  const envelope = JSON.stringify({
+    method: 'agent/run',
+    params: { agentId: 'default' },
+    body: { threadId: 't-1', messages: [] },
+  })
+  const { explain } = scene(t, { 'upstream.transport': 'single-route' }, { claims: '{"sub":"alice"}', envelope })
+  const { stdout } = await explain(
+    '--method',
+    'POST',
+    '--target',
+    '/api/copilotkit',
+    '--claims',
+    'claims',
+    '--issuer',
+    'corp',
+    '--body',
+    'envelope',
+    '--json',
+  )
+  t.match(JSON.parse(stdout), {
+    outcome: 'permitted',
+    request: { enveloped: true },
+    route: { id: 'agent/run', agentId: 'default', threadId: 't-1' },
+    upstream: {
+      method: 'POST',
+      target: '/api/copilotkit',
+      body: { method: 'agent/run', body: { threadId: 't-1', messages: [] } },
+    },
+  })
+})
+
+void test('facts are what the options and the configuration say', async (t) => {
+  const { explain } = scene(
+    t,
+    { 'ownership.unknownThread': 'verify' },
+    { claims: '{"sub":"alice"}', body: '{"threadId":"t-1","messages":[]}' },
+  )
+  const about = (...more: string[]) =>
+    explain('--method', 'POST', '--target', RUN, '--claims', 'claims', '--issuer', 'corp', '--body', 'body', '--json', ...more)
+  const [none, some, gone, theirs] = await Promise.all([
+    about(),
+    about('--history', 'some'),
+    about('--owner', 'corp:alice', '--deleted'),
+    about('--owner', 'anonymous', '--deleted'),
+  ])
+  t.match(JSON.parse(none.stdout), { outcome: 'permitted', duties: { claim: true } })
+  t.match(JSON.parse(some.stdout), { outcome: 'refused', reason: 'thread-has-history' })
+  t.match(JSON.parse(gone.stdout), { outcome: 'permitted', facts: { relation: 'unknown', record: { deleted: true } } })
+  t.match(JSON.parse(theirs.stdout), { outcome: 'refused', reason: 'thread-foreign' })
+})
+
+void test('without a credential it is told what the mode makes of it', async (t) => {
+  const about = async (mode: string) => {
+    const { explain } = scene(t, { 'authentication.mode': mode })
+    return explain('--method', 'GET', '--target', '/api/copilotkit/info', '--json')
+  }
+  const [required, optional, off] = await Promise.all(['required', 'optional', 'off'].map(about))
+  t.match(JSON.parse(required!.stdout), { reason: 'credential-missing', principal: null })
+  t.match(JSON.parse(optional!.stdout), { reason: 'anonymous-not-allowed', principal: { id: 'anonymous', everybody: false } })
+  t.match(JSON.parse(off!.stdout), { outcome: 'permitted', principal: { id: 'anonymous', everybody: true } })
+})
+
+void test('claims are taken as given, and what a token with them would be refused for is said', async (t) => {
+  const whole = { iss: 'corp', aud: 'chat', sub: 'alice', exp: inAnHour }
+  const notes = async (claims: object) => {
+    const { explain } = scene(t, {}, { claims: JSON.stringify(claims) })
+    const { code, stdout } = await explain(
+      '--method',
+      'GET',
+      '--target',
+      '/api/copilotkit/info',
+      '--claims',
+      'claims',
+      '--issuer',
+      'corp',
+      '--json',
+    )
+    t.equal(code, 0)
+    return (JSON.parse(stdout) as { notes: string[] }).notes.flatMap(
+      (note) => /alone is refused as ([a-z-]+)$/.exec(note)?.[1] ?? [],
+    )
+  }
+  t.same(await notes(whole), [])
+  t.same(await notes({ ...whole, iss: 'other' }), ['issuer-unknown'])
+  t.same(await notes({ ...whole, aud: 'other' }), ['audience-mismatch'])
+  t.same(await notes({ ...whole, exp: undefined }), ['claim-missing'])
+  t.same(await notes({ ...whole, exp: 1 }), ['token-expired'])
+})
+
+void test('claims without a user id, or of an issuer that there is not, are refused as a token is', async (t) => {
+  const { explain } = scene(t, {}, { nobody: '{"iss":"corp"}', stranger: '{"iss":"https://elsewhere.example.com/","sub":"a"}' })
+  const about = (claims: string) => explain('--method', 'GET', '--target', '/api/copilotkit/info', '--claims', claims, '--json')
+  t.match(JSON.parse((await about('nobody')).stdout), { outcome: 'refused', status: 400, reason: 'user-id-invalid' })
+  t.match(JSON.parse((await about('stranger')).stdout), { outcome: 'refused', status: 401, reason: 'issuer-unknown' })
+})
+
+void test('an upstream that does not have a route is told', async (t) => {
+  const { explain } = scene(t, { 'upstream.transport': 'single-route' }, { claims: '{"sub":"alice"}' })
+  const { stdout } = await explain(
+    '--method',
+    'GET',
+    '--target',
+    '/api/copilotkit/cpk-debug-events',
+    '--claims',
+    'claims',
+    '--issuer',
+    'corp',
+    '--json',
+  )
+  t.match(JSON.parse(stdout), { reason: 'upstream-lacks-route', rules: [] })
+})
+
+void test('a thread that is observed, a list and the keys of assertions', async (t) => {
+  const { explain } = scene(t, { enforcement: 'observe' }, { claims: '{"sub":"alice"}' })
+  const about = async (target: string, ...more: string[]) => {
+    const { stdout } = await explain(
+      '--method',
+      'GET',
+      '--target',
+      target,
+      '--claims',
+      'claims',
+      '--issuer',
+      'corp',
+      '--json',
+      ...more,
+    )
+    return JSON.parse(stdout) as object
+  }
+  t.match(await about(MESSAGES, '--owner', 'corp:bob'), { outcome: 'permitted', duties: { observed: 'thread-foreign' } })
+  t.match(await about('/api/copilotkit/threads?limit=5'), { upstream: { target: '/api/copilotkit/threads?limit=5' } })
+  t.match(await about('/.well-known/jwks.json'), { outcome: 'refused', reason: 'route-unknown' }, 'there are none')
+})
+
+void test('what a terminal would obey is made visible', async (t) => {
+  const { explain } = scene(t, {}, { claims: JSON.stringify({ sub: 'alice', role: '\u001b[31mred\u202e' }) })
+  const { stdout } = await explain(
+    '--method',
+    'GET',
+    '--target',
+    '/api/copilotkit/info',
+    '--claims',
+    'claims',
+    '--issuer',
+    'corp',
+  )
+  t.notMatch(stdout, /[\u001b\u202e]/)
+  t.match(stdout, /roles: \\u\{1b\}\[31mred\\u\{202e\};/)
+})
+
+void test('a policy with a fault is told with its line', async (t) => {
+  const { explain } = scene(
+    t,
+    { policy: './policy.yaml' },
+    { 'policy.yaml': SHIPPED.replace('threads: [own, unknown]', 'threads: [own, foreign]') },
+  )
+  const plain = await explain('--method', 'GET', '--target', '/api/copilotkit/info')
+  t.same({ code: plain.code, stdout: plain.stdout }, { code: 1, stdout: '' })
+  t.match(plain.stderr, /^error: .*policy\.yaml:\d+: rules\.1\.threads: foreign threads can be opened to operators alone/)
+  const data = await explain('--method', 'GET', '--target', '/api/copilotkit/info', '--json')
+  t.match(JSON.parse(data.stdout), { faults: [{ path: 'rules.1.threads', line: Number }] })
+})
+
+const DECISION = {
+  time: 0,
+  requestId: 'r-1',
+  client: '127.0.0.1',
+  transport: 'multi-route',
+  principal: user('alice'),
+  claimPointers: [],
+  descriptor: descriptor('GET', 'threads/t-1/messages'),
+  facts: { userScoped: false, unknownThread: 'claim', enforcement: 'enforce', record: { owner: 'corp:alice', deleted: false } },
+  outcome: 'permitted',
+  rule: undefined,
+  observed: null,
+  hidden: 0,
+  policy: compiled(SHIPPED).hash,
+  generation: 1,
+  latency: 1,
+} as const
+
+void test('a line of the audit log is decided again', async (t) => {
+  const line = JSON.stringify(auditLine(DECISION))
+  const { explain, file } = scene(t, {}, { line })
+  const [given, fromFile] = await Promise.all([explain('--audit', line, '--json'), explain('--audit', '@line')])
+  t.equal(given.code, 0)
+  t.match(JSON.parse(given.stdout), {
+    same: true,
+    samePolicy: true,
+    then: { outcome: 'permitted' },
+    now: { rule: { name: 'own-threads' } },
+  })
+  t.match(fromFile, { code: 0, stdout: /^same +yes$/m })
+  const closed = scene(
+    t,
+    { policy: './policy.yaml' },
+    { 'policy.yaml': SHIPPED.replace('[agent/stop, threads/messages,', '[agent/stop,') },
+  )
+  const other = await closed.explain('--audit', line, '--json')
+  t.equal(other.code, 1)
+  t.match(JSON.parse(other.stdout), { same: false, samePolicy: false, now: { outcome: 'refused', reason: 'no-rule-allows' } })
+  t.match(await run(['explain', '--config', file, '--audit', '{"audit":2}']), { code: 2, stderr: /is no line of the audit/ })
+  t.match(await run(['explain', '--config', file, '--audit', line.slice(1)]), { code: 2, stderr: /a JSON object/ })
+})
+
+void test('wrong usage is told, and nothing of a file is repeated', async (t) => {
+  const { explain } = scene(
+    t,
+    {},
+    { list: '["hunter2"]', text: 'hunter2 hunter3', twice: '{"sub":"a","sub":"b"}', claims: '{"sub":"a"}' },
+  )
+  const request = ['--method', 'GET', '--target', '/x']
+  for (const [args, message] of [
+    [['--target', '/x'], /--method M is missing/],
+    [['--method', 'GET'], /--target PATH is missing/],
+    [['--method', 'get', '--target', '/x'], /in capitals/],
+    [[...request, '--claims', 'list'], /holds no JSON object \(body-not-object\)/],
+    [[...request, '--claims', 'twice'], /holds no JSON object \(body-key-repeated\)/],
+    [[...request, '--claims', 'nowhere.json'], /cannot be read/],
+    [[...request, '--claims', 'claims'], /no "iss": --issuer KEY says whose they are \(corp\)/],
+    [[...request, '--claims', 'claims', '--issuer', 'crop'], /there is no issuer "crop"/],
+    [[...request, '--claims', 'claims', '--token-file', 'text'], /either --token-file F or --claims F/],
+    [[...request, '--issuer', 'corp'], /goes with --claims/],
+    [[...request, '--token-file', 'text'], /holds no token/],
+    [[...request, '--deleted'], /goes with --owner/],
+    [[...request, '--owner', 'alice'], /--owner is a user id/],
+    [[...request, '--history', 'much'], /none or some/],
+    [['--audit', '{}', '--method', 'GET'], /--method does not go with --audit/],
+  ] as const) {
+    const { code, stdout, stderr } = await explain(...args)
+    t.same({ code, stdout }, { code: 2, stdout: '' }, args.join(' '))
+    t.match(stderr, message)
+    t.notMatch(stderr, /hunter/)
+  }
+})

@@ -1,0 +1,84 @@
+/** `threadwarden routes`: every route with its public path, who may use it, and the rule; what is closed is said to be. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { ROUTES } from '../../src/core/routes.ts'
+import { configFile, run } from './program.ts'
+
+interface Listed {
+  readonly routes: readonly {
+    readonly route: string
+    readonly method: string
+    readonly path: string
+    readonly closed: boolean
+    readonly hidden: boolean
+    readonly access: readonly {
+      readonly effect: string
+      readonly who: readonly string[]
+      readonly threads: readonly string[] | null
+      readonly rule: { readonly name: string; readonly line: number }
+    }[]
+  }[]
+}
+
+const CLOSED = [
+  'cpk-debug-events',
+  'inspector/learning',
+  'inspector/metadata',
+  'memories/list',
+  'memories/mutate',
+  'memories/recall',
+  'memories/subscribe',
+  'threads/subscribe',
+]
+
+void test('every route of the shipped policy is listed', async (t) => {
+  const { file } = configFile(t, { 'upstream.publicPath': '/chat' })
+  const { code, stdout, stderr } = await run(['routes', '--config', file, '--json'])
+  t.same({ code, stderr }, { code: 0, stderr: '' })
+  const { routes } = JSON.parse(stdout) as Listed
+  t.same(
+    routes.map(({ method, path }) => `${method} ${path}`),
+    ROUTES.map(({ method, path }) => `${method} /chat/${path.join('/')}`),
+  )
+  t.same([...new Set(routes.filter(({ closed }) => closed).map(({ route }) => route))].sort(), CLOSED)
+  t.match(routes.find(({ route }) => route === 'agent/run')?.access, [
+    { effect: 'allow', who: ['signed-in'], threads: ['own', 'unknown'], rule: { name: 'chat', line: Number } },
+  ])
+  t.match(
+    routes.find(({ route }) => route === 'threads/state'),
+    { hidden: true },
+  )
+  const plain = await run(['routes', '--config', file])
+  t.match(plain.stdout, /^POST +\/chat\/threads\/clear +threads\/clear\n +allow operator; by clear \(.*default\.yaml:\d+\)$/m)
+  t.match(plain.stdout, /^GET +\/chat\/cpk-debug-events +cpk-debug-events {2}closed$/m)
+  t.notMatch(plain.stdout, /\u001b/, 'no colours where there is no terminal')
+})
+
+void test('a rule that can speak of nobody opens nothing', async (t) => {
+  const about = async (changes: Readonly<Record<string, unknown>>, rules: string) => {
+    const { file, folder } = configFile(t, { policy: './policy.yaml', ...changes })
+    writeFileSync(join(folder, 'policy.yaml'), `version: 1\noperators: [{ role: operator }]\nrules:\n${rules}`)
+    const { routes } = JSON.parse((await run(['routes', '--config', file, '--json'])).stdout) as Listed
+    return routes.filter(({ closed }) => !closed).map(({ route }) => route)
+  }
+  const anonymous = '- { routes: [info], allow: [anonymous] }'
+  t.same(await about({}, anonymous), [])
+  t.same(await about({ 'authentication.mode': 'optional' }, anonymous), ['info'])
+  const operator = '- { routes: [threads/clear], allow: [operator] }'
+  t.same(await about({}, operator), ['threads/clear'])
+  t.same(await about({ 'authentication.mode': 'off' }, operator), [], 'nobody is an operator there')
+  const denied = '- { routes: [info, transcribe], allow: [signed-in] }\n- { routes: [info], deny: [signed-in] }'
+  t.same(await about({}, denied), ['transcribe'])
+  const scoped = '- { routes: [threads/subscribe], allow: [signed-in], only: user-scoped }'
+  t.same(await about({}, scoped), [])
+  t.same(await about({ 'upstream.userScoped': true }, scoped), ['threads/subscribe'])
+  const feed = '- { routes: [cpk-debug-events], allow: [operator] }'
+  t.same(await about({}, feed), ['cpk-debug-events'])
+  t.same(await about({ 'upstream.transport': 'single-route' }, feed), [], 'such an upstream does not have it')
+})
+
+void test('a fault of the configuration ends it', async (t) => {
+  const { file } = configFile(t, { 'listen.prot': 1 })
+  t.match(await run(['routes', '--config', file]), { code: 1, stdout: '', stderr: /listen\.prot/ })
+})

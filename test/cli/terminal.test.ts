@@ -1,0 +1,36 @@
+/** Text for terminals: colours only where there is one, and nothing in it that a terminal would obey. */
+import { test } from 'tap'
+import { harmless, listed, paintFor } from '../../src/cli/terminal.ts'
+
+void test('colours are for terminals, and not where NO_COLOR is set', (t) => {
+  t.equal(paintFor({ isTTY: true }, {})('red', 'x'), '\u001b[31mx\u001b[39m')
+  t.equal(paintFor({ isTTY: true }, { NO_COLOR: '' })('red', 'x'), '\u001b[31mx\u001b[39m', 'set, and not empty')
+  t.equal(paintFor({ isTTY: true }, { NO_COLOR: '1' })('red', 'x'), 'x')
+  t.equal(paintFor({}, {})('red', 'x'), 'x')
+  t.equal(paintFor({ isTTY: false }, {})('red', 'x'), 'x')
+  t.end()
+})
+
+void test('controls and marks of direction are made visible', (t) => {
+  t.equal(
+    harmless('a\u001b[31m\n\u0085\u202e\u200b\u2028\ud800é😀'),
+    'a\\u{1b}[31m\\u{a}\\u{85}\\u{202e}\\u{200b}\\u{2028}\\u{d800}é😀',
+  )
+  t.end()
+})
+
+void test('entries stand below each other, and those without a line are left out', (t) => {
+  const paint = paintFor({}, {})
+  t.equal(
+    listed(
+      [
+        ['a', ['one', 'two\u0007']],
+        ['long', []],
+        ['b', ['three']],
+      ],
+      paint,
+    ),
+    'a     one\n      two\\u{7}\nb     three',
+  )
+  t.end()
+})

@@ -1,0 +1,252 @@
+/** The line of a decision: exactly these fields, nothing else of a person, and enough to make the decision again. */
+import { test } from 'tap'
+import { auditLine, type AuditedDecision } from '../../src/core/audit-line.ts'
+import { readAuditLine, type Replay } from '../../src/core/audit-replay.ts'
+import { decide, type Facts, type OwnerRecord } from '../../src/core/decide.ts'
+import type { Json } from '../../src/core/json.ts'
+import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/principal.ts'
+import { refuse, type Refusal } from '../../src/core/reasons.ts'
+import { ROUTES } from '../../src/core/routes.ts'
+import { compiled, ruled } from '../policy/policies.ts'
+import { user } from '../policy/callers.ts'
+
+const FACTS: Facts = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' }
+const ALICE = user('alice', {
+  name: 'Alice Secret',
+  roles: ['writer'],
+  permissions: ['chat'],
+  claims: { email: 'secret@example.com', tenant: 'north', jti: 'secret' },
+})
+const RUN = {
+  outcome: 'classified',
+  route: ROUTES.find(({ id }) => id === 'agent/run')!,
+  ids: { agentId: 'default', threadId: 't1' },
+  query: [['secret', 'secret']],
+} as const
+
+const decision = (more: Partial<AuditedDecision> = {}): AuditedDecision => ({
+  time: Date.UTC(2026, 0, 31, 12),
+  requestId: 'r1',
+  client: '192.0.2.1',
+  transport: 'multi-route',
+  principal: ALICE,
+  claimPointers: ['/tenant'],
+  descriptor: RUN,
+  facts: { ...FACTS, record: { owner: 'corp:secret', deleted: false } },
+  outcome: refuse('thread-foreign', { code: 'not-found' }),
+  rule: { name: 'chat', file: '/etc/secret/policy.yaml', line: 7 },
+  observed: null,
+  hidden: 0,
+  policy: 'abc',
+  generation: 2,
+  latency: 1.23456,
+  ...more,
+})
+
+void test('a line has these fields and no other', (t) => {
+  const line = auditLine(decision())
+  t.strictSame(line, {
+    audit: 1,
+    time: '2026-01-31T12:00:00.000Z',
+    requestId: 'r1',
+    client: '192.0.2.1',
+    principal: { id: 'corp:alice', roles: ['writer'], permissions: ['chat'], claims: { '/tenant': 'north' } },
+    route: 'agent/run',
+    method: 'POST',
+    agent: 'default',
+    thread: 't1',
+    transport: 'multi-route',
+    facts: { record: 'foreign', userScoped: false, unknownThread: 'claim', enforcement: 'enforce', upstreamHistory: null },
+    decision: 'refused',
+    reason: 'thread-foreign',
+    code: 'not-found',
+    status: 404,
+    rule: { name: 'chat', line: 7, file: 'policy.yaml' },
+    observed: null,
+    hidden: 0,
+    policy: 'abc',
+    generation: 2,
+    latencyMs: 1.235,
+  })
+  t.match(JSON.stringify(line), /^\{"audit":1,/, 'with what tells it from a line of the log in front')
+  t.notMatch(JSON.stringify(line), /secret/i)
+  t.end()
+})
+
+void test('what is not known is null', (t) => {
+  const line = auditLine(
+    decision({
+      principal: undefined,
+      descriptor: null,
+      client: undefined,
+      facts: FACTS,
+      outcome: refuse('http-unreadable'),
+      rule: undefined,
+      latency: null,
+    }),
+  )
+  t.match(line, {
+    principal: null,
+    route: 'none',
+    method: null,
+    agent: null,
+    thread: null,
+    client: null,
+    rule: null,
+    latencyMs: null,
+  })
+  t.match(line, {
+    decision: 'refused',
+    reason: 'http-unreadable',
+    code: 'header-malformed',
+    status: 400,
+    facts: { record: null },
+  })
+  t.match(auditLine(decision({ outcome: 'permitted' })), { decision: 'permitted', reason: 'permitted', code: null, status: null })
+  t.end()
+})
+
+void test('an address is one, or null: a proxy may hand on what its callers write', (t) => {
+  const client = (text: string) => auditLine(decision({ client: text })).client
+  for (const address of ['127.0.0.1', '::1', 'fe80::1%eth0', '::ffff:192.0.2.1', '192.0.2.1:99', '[2001:db8::1]:99']) {
+    t.equal(client(address), address)
+  }
+  for (const text of ['eyJhbGciOiJub25lIn0', 'Bearer a', '', 'a'.repeat(65), '1.2.3.4\n']) t.equal(client(text), null, text)
+  t.end()
+})
+
+const POLICY = compiled(
+  ruled(
+    [
+      {
+        routes: ['agent/run', 'agent/connect'],
+        allow: ['signed-in'],
+        threads: ['own', 'unknown'],
+        claims: [{ at: '/tenant', equals: 'north' }],
+      },
+      { name: 'foreign', routes: ['threads/messages'], allow: ['operator'], threads: ['foreign'], issuers: ['corp'] },
+      { routes: ['threads/messages'], allow: ['signed-in'], threads: ['own'] },
+      { routes: ['agent/run'], allow: ['anonymous'], threads: ['unknown'] },
+      { name: 'no-robots', routes: ['agent/run'], deny: ['signed-in'], permissions: { any: ['robot'] }, threads: ['own'] },
+      { routes: ['threads/list'], allow: ['signed-in'] },
+    ],
+    { operators: [{ role: 'operator' }] },
+  ),
+)
+
+const PRINCIPALS: readonly Principal[] = [
+  ANONYMOUS,
+  EVERYBODY,
+  ALICE,
+  user('south', { claims: { tenant: 'south' } }),
+  user('odd', { claims: { tenant: ['north'] } }),
+  user('robot', { permissions: ['robot'], claims: { tenant: 'north' } }),
+  user('a:b', { claims: { tenant: 'north' }, roles: ['operator'] }),
+]
+
+const recordsOf = ({ id }: Principal): readonly (OwnerRecord | undefined)[] => [
+  undefined,
+  null,
+  ...[id, 'corp:other'].flatMap((owner) => [true, false].map((deleted) => ({ owner, deleted }))),
+]
+
+const shown = (made: ReturnType<typeof decide>): object => {
+  if (made.outcome === 'permitted') {
+    const { rule, begins, claim, answerEmpty, observed } = made
+    return { rule: rule.name, begins, claim, answerEmpty, observed }
+  }
+  return made.outcome === 'needs' ? { needs: made.fact } : { reason: made.reason, code: made.code, rule: made.rule?.name }
+}
+
+void test('every decision can be made again from its line', (t) => {
+  const outcomes = new Set<string>()
+  for (const route of ROUTES) {
+    const descriptor = { outcome: 'classified', route, ids: { agentId: 'default', threadId: 't1' }, query: [] } as const
+    for (const principal of PRINCIPALS) {
+      for (const record of recordsOf(principal)) {
+        for (const standing of [
+          FACTS,
+          { ...FACTS, unknownThread: 'verify', upstreamHistory: 'some' },
+          { ...FACTS, enforcement: 'observe', userScoped: true },
+        ] as const) {
+          const facts: Facts = { ...standing, ...(record === undefined ? {} : { record }) }
+          const made = decide(descriptor, principal, POLICY.rules, facts)
+          const outcome: Refusal | 'permitted' = made.outcome === 'refused' ? made : 'permitted'
+          const line = auditLine(
+            decision({
+              descriptor,
+              principal,
+              facts,
+              outcome,
+              rule: made.outcome === 'needs' ? undefined : made.rule,
+              claimPointers: POLICY.claimPointers,
+            }),
+          )
+          const replay = readAuditLine(JSON.parse(JSON.stringify(line)) as Json) as Replay
+          const again = decide(replay.descriptor!, replay.principal!, POLICY.rules, replay.facts)
+          outcomes.add(made.outcome === 'refused' ? made.reason : made.outcome)
+          if (JSON.stringify(shown(again)) === JSON.stringify(shown(made))) continue
+          t.fail(JSON.stringify({ line, made: shown(made), again: shown(again) }))
+        }
+      }
+    }
+  }
+  for (const one of [
+    'permitted',
+    'needs',
+    'rule-failed',
+    'denied-by-rule',
+    'thread-foreign',
+    'thread-has-history',
+    'no-rule-allows',
+  ]) {
+    t.ok(outcomes.has(one), one)
+  }
+  t.end()
+})
+
+void test('what was decided is read with it', (t) => {
+  const read = (more: Partial<AuditedDecision>): Replay => readAuditLine(auditLine(decision(more)) as unknown as Json) as Replay
+  t.strictSame(read({}).decided, { outcome: 'refused', reason: 'thread-foreign', rule: 'chat' })
+  t.strictSame(read({ outcome: 'permitted', rule: undefined }).decided, { outcome: 'permitted', reason: 'permitted' })
+  t.strictSame(read({ descriptor: null, principal: undefined }), {
+    descriptor: null,
+    principal: null,
+    facts: FACTS,
+    decided: { outcome: 'refused', reason: 'thread-foreign', rule: 'chat' },
+    policy: 'abc',
+  })
+  t.end()
+})
+
+void test('what is no line is refused with what is wrong with it', (t) => {
+  const good = auditLine(decision()) as unknown as Record<string, Json>
+  const facts = good['facts'] as Record<string, Json>
+  const principal = good['principal'] as Record<string, Json>
+  const bad: readonly [Json, RegExp][] = [
+    [null, /no line of the audit/],
+    [[good], /no line of the audit/],
+    [{ ...good, audit: 2 }, /no line of the audit/],
+    [{ level: 'info', msg: 'request' }, /no line of the audit/],
+    [{ ...good, route: 'toString' }, /route or method/],
+    [{ ...good, method: 'GET' }, /route or method/],
+    [{ ...good, agent: 'a/b' }, /agent id/],
+    [{ ...good, thread: '' }, /thread id/],
+    [{ ...good, principal: { ...principal, id: 'alice' } }, /who asked/],
+    [{ ...good, principal: { ...principal, roles: 'operator' } }, /who asked/],
+    [{ ...good, principal: { ...principal, claims: [] } }, /who asked/],
+    [{ ...good, principal: 'corp:alice' }, /who asked/],
+    [{ ...good, principal: { ...principal, claims: { tenant: 'north' } } }, /JSON pointer/],
+    [{ ...good, facts: { ...facts, record: 'toString' } }, /what was known/],
+    [{ ...good, facts: { ...facts, record: 1 } }, /what was known/],
+    [{ ...good, facts: { ...facts, unknownThread: 'maybe' } }, /what was known/],
+    [{ ...good, facts: { ...facts, enforcement: 'off' } }, /what was known/],
+    [{ ...good, facts: { ...facts, userScoped: 1 } }, /what was known/],
+    [{ ...good, facts: { ...facts, upstreamHistory: 1 } }, /what was known/],
+    [{ ...good, facts: null }, /what was known/],
+    [{ ...good, decision: 'yes' }, /what was decided/],
+    [{ ...good, policy: null }, /what was decided/],
+  ]
+  for (const [line, says] of bad) t.match(readAuditLine(line), { fault: says }, JSON.stringify(line))
+  t.end()
+})

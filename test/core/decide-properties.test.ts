@@ -1,0 +1,207 @@
+/**
+ * What holds for every policy, caller and thread: denying more never opens anything, nor does allowing less, and no order of
+ * the rules makes a difference to who may do what. Another seed: THREADWARDEN_FUZZ_SEED.
+ */
+import fc from 'fast-check'
+import { test, type Test } from 'tap'
+import type { RouteDescriptor } from '../../src/core/classify.ts'
+import type { CallerConditions, ClaimTest } from '../../src/core/conditions.ts'
+import { decide, relationOf, type Facts, type OwnerRecord } from '../../src/core/decide.ts'
+import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/principal.ts'
+import { verdictOn, type Rule } from '../../src/core/rules.ts'
+import { user } from '../policy/callers.ts'
+import { descriptor } from '../policy/policies.ts'
+import { seedOfEnvironment } from '../fuzz/run.ts'
+import { rule, rulesOf } from './rules-of.ts'
+
+const RUNS = 2000
+
+const maybe = <T>(one: fc.Arbitrary<T>, otherwise: T): fc.Arbitrary<T> =>
+  fc.oneof({ weight: 3, arbitrary: fc.constant(otherwise) }, { weight: 1, arbitrary: one })
+const some = <T>(...of: readonly T[]): fc.Arbitrary<T[]> => fc.subarray([...of], { minLength: 1 })
+
+const claim: fc.Arbitrary<ClaimTest> = fc.constantFrom<ClaimTest>(
+  { at: '/x', is: 'equal', to: 1 },
+  { at: '/x', is: 'at-least', bound: 2 },
+  { at: '/x', is: 'in', list: ['a'] },
+  { at: '/x', is: 'containing', item: 'a' },
+  { at: '/x', is: 'present', wanted: true },
+)
+const conditions: fc.Arbitrary<CallerConditions> = fc.record(
+  {
+    issuers: some('corp', 'partner'),
+    roles: some('lead', 'operator'),
+    permissions: fc.record({ any: some('p', 'q') }),
+    claims: fc.array(claim, { minLength: 1, maxLength: 2 }),
+  },
+  { requiredKeys: [] },
+)
+const anyRule = (effect: Rule['effect']): fc.Arbitrary<Rule> =>
+  fc
+    .record({
+      effect: fc.constant(effect),
+      who: some('anonymous' as const, 'signed-in' as const, 'operator' as const),
+      when: maybe(conditions, {}),
+      unless: maybe<CallerConditions | null>(conditions, null),
+      agents: maybe<ReadonlySet<string> | null>(
+        some('a', 'b').map((ids) => new Set(ids)),
+        null,
+      ),
+      methods: maybe<Rule['methods']>(some('GET' as const, 'POST' as const), null),
+      threads: maybe<Rule['threads']>(
+        some('own' as const, 'unknown' as const, 'foreign' as const),
+        effect === 'deny' ? null : ['own', 'unknown'],
+      ),
+      onlyUserScoped: maybe(fc.constant(true), false),
+      hides: maybe(fc.constant(true), false),
+    })
+    .map((parts) => rule(parts))
+
+/** Rules in an order of their own, with names of their own. */
+const anyRules: fc.Arbitrary<readonly Rule[]> = fc
+  .array(fc.oneof({ weight: 3, arbitrary: anyRule('allow') }, { weight: 1, arbitrary: anyRule('deny') }), { maxLength: 6 })
+  .map((rules) => rules.map((one, at) => ({ ...one, name: `rule-${at}` })))
+
+const caller: fc.Arbitrary<Principal> = fc.oneof(
+  { weight: 1, arbitrary: fc.constantFrom<Principal>(ANONYMOUS, EVERYBODY) },
+  {
+    weight: 5,
+    arbitrary: fc
+      .record({
+        issuer: fc.constantFrom('corp', 'partner'),
+        roles: fc.subarray(['lead', 'operator']),
+        permissions: fc.subarray(['p', 'q']),
+        claims: fc.constantFrom<unknown>({}, { x: 1 }, { x: 2 }, { x: 'a' }, { x: ['a'] }, { x: null }),
+      })
+      .map((more) => user('alice', more)),
+  },
+)
+
+const DESCRIPTORS: readonly RouteDescriptor[] = [
+  descriptor('GET', 'info'),
+  descriptor('GET', 'threads'),
+  descriptor('GET', 'threads/t-1/messages'),
+  ...['run', 'connect', 'suggest'].flatMap((what) => ['a', 'b'].map((agent) => descriptor('POST', `agent/${agent}/${what}`))),
+]
+
+/** A request, with all that is known of it. */
+interface Asked {
+  readonly about: RouteDescriptor
+  readonly principal: Principal
+  readonly facts: Facts & { readonly record: OwnerRecord }
+}
+
+const asked: fc.Arbitrary<Asked> = fc
+  .record({ about: fc.constantFrom(...DESCRIPTORS), principal: caller })
+  .chain(({ about, principal }) =>
+    fc
+      .record({
+        userScoped: fc.boolean(),
+        unknownThread: fc.constantFrom('claim' as const, 'verify' as const, 'deny' as const),
+        enforcement: fc.constantFrom('enforce' as const, 'enforce' as const, 'observe' as const),
+        upstreamHistory: fc.constantFrom('none' as const, 'some' as const),
+        record: fc.constantFrom<OwnerRecord>(
+          null,
+          { owner: principal.id, deleted: false },
+          { owner: principal.id, deleted: true },
+          { owner: 'corp:bob', deleted: false },
+          { owner: 'corp:bob', deleted: true },
+        ),
+      })
+      .map((facts) => ({ about, principal, facts })),
+  )
+
+function decided({ about, principal, facts }: Asked, rules: readonly Rule[]) {
+  const decision = decide(about, principal, rulesOf({ [about.route.id]: rules }), facts)
+  if (decision.outcome === 'needs') throw new Error('everything is known')
+  return decision
+}
+
+const permits = (request: Asked, rules: readonly Rule[]): boolean => decided(request, rules).outcome === 'permitted'
+const verdictOf = (one: Rule, { about, principal, facts }: Asked) =>
+  verdictOn(one, about, principal, rulesOf({}).operators, facts.userScoped)
+const inserted = (rules: readonly Rule[], at: number, one: Rule): readonly Rule[] =>
+  rules.toSpliced(at % (rules.length + 1), 0, one)
+
+/** Checks a property, and that the cases which it speaks of are not rare. */
+function holds<T extends [unknown, ...unknown[]]>(
+  t: Test,
+  arbitraries: { [K in keyof T]: fc.Arbitrary<T[K]> },
+  property: (...given: T) => boolean | null,
+): void {
+  let spoken = 0
+  const checked = (...given: T): boolean => {
+    const held = property(...given)
+    if (held !== null) spoken += 1
+    return held !== false
+  }
+  const result = fc.check(fc.property<T>(...(arbitraries as never), checked), { numRuns: RUNS, seed: seedOfEnvironment() })
+  t.notOk(result.failed, `THREADWARDEN_FUZZ_SEED=${result.seed}\n${fc.stringify(result.counterexample)}`)
+  if (!result.failed) t.ok(spoken > RUNS / 50, `it speaks of ${spoken} cases`)
+  t.end()
+}
+
+void test('one more rule that denies opens nothing, wherever it stands', (t) => {
+  holds(t, [asked, anyRules, anyRule('deny'), fc.nat(6)], (request, rules, denying, at) =>
+    permits(request, rules) ? null : !permits(request, inserted(rules, at, denying)),
+  )
+})
+
+void test('a rule less that allows opens nothing, but for one that could not be evaluated', (t) => {
+  holds(t, [asked, anyRules, fc.nat(5)], (request, rules, at) => {
+    const gone = rules[at]
+    if (gone?.effect !== 'allow' || verdictOf(gone, request) === 'failed' || permits(request, rules)) return null
+    return !permits(request, rules.toSpliced(at, 1))
+  })
+})
+
+void test('whoever a rule that denies speaks of is refused, whatever else the policy says', (t) => {
+  holds(t, [asked, anyRules, anyRule('deny'), fc.nat(6)], (request, rules, denying, at) => {
+    const verdict = verdictOf(denying, request)
+    const relation = relationOf(request.facts.record, request.principal)
+    const speaks = denying.threads === null || (request.about.route.thread !== undefined && denying.threads.includes(relation))
+    if (verdict !== 'failed' && !(verdict === 'applies' && speaks)) return null
+    const decision = decided(request, inserted(rules, at, denying))
+    if (decision.outcome === 'refused') return true
+    // Under `observe` what a rule denies for the thread's owner is only said.
+    return (
+      request.facts.enforcement === 'observe' && denying.threads !== null && verdict === 'applies' && decision.observed !== null
+    )
+  })
+})
+
+void test('a permit rests on a rule that allows this caller, on this thread unless ownership is only observed', (t) => {
+  holds(t, [asked, anyRules], (request, rules) => {
+    const decision = decided(request, rules)
+    if (decision.outcome === 'refused') return null
+    const { threads, effect } = decision.rule
+    if (effect !== 'allow' || verdictOf(decision.rule, request) !== 'applies') return false
+    if (request.about.route.thread === undefined || decision.observed !== null) return true
+    return threads?.includes(relationOf(request.facts.record, request.principal)) === true
+  })
+})
+
+void test('the order of the rules that deny means nothing, and that of all of them nothing to who may', (t) => {
+  const shuffled = anyRules.chain((rules) =>
+    fc.tuple(fc.constant(rules), fc.shuffledSubarray([...rules], { minLength: rules.length })),
+  )
+  holds(t, [asked, shuffled], (request, [rules, others]) => {
+    if (rules.length < 2) return null
+    const allowing = rules.filter(({ effect }) => effect === 'allow')
+    const denying = others.filter(({ effect }) => effect === 'deny')
+    const [first, second] = [decided(request, rules), decided(request, [...allowing, ...denying])]
+    if (first.outcome === 'permitted') {
+      return second.outcome === 'permitted' && second.rule.name === first.rule.name && permits(request, others)
+    }
+    return second.outcome === 'refused' && second.reason === first.reason && !permits(request, others)
+  })
+})
+
+void test('a policy that allows nobody permits nothing', (t) => {
+  holds(t, [asked, anyRules], (request, rules) => {
+    const denying = rules.filter(({ effect }) => effect === 'deny')
+    return (
+      !permits(request, denying) && !permits(request, [...denying, rule({ who: [], threads: ['own', 'unknown', 'foreign'] })])
+    )
+  })
+})

@@ -1,0 +1,33 @@
+/** Rules as data, for tests of what is decided by them; what is left out asks for nothing. */
+import { ROUTE_IDS, type RouteId } from '../../src/core/routes.ts'
+import type { RouteRules, Rule, Rules } from '../../src/core/rules.ts'
+
+/** A rule that allows whoever is signed in, whatever thread it is about. */
+export function rule(more: Partial<Rule> = {}): Rule {
+  return {
+    name: 'a-rule',
+    file: 'policy.yaml',
+    effect: 'allow',
+    who: ['signed-in'],
+    when: {},
+    unless: null,
+    agents: null,
+    methods: null,
+    threads: null,
+    onlyUserScoped: false,
+    hides: false,
+    passes: { forwardedProps: new Set(), state: 'pass', tools: 'all', headers: null },
+    limits: {},
+    ...more,
+  }
+}
+
+/** Rules for some routes; all others are closed. Whoever has the role `operator` of `corp` is one. */
+export function rulesOf(routes: Partial<Record<RouteId, readonly Partial<Rule>[]>>, more: Partial<RouteRules> = {}): Rules {
+  const made = ROUTE_IDS.map((id) => [id, { rules: (routes[id] ?? []).map(rule), hide: false, ...more }] as const)
+  return {
+    operators: [{ issuer: 'corp', role: 'operator' }],
+    routes: Object.fromEntries(made) as unknown as Rules['routes'],
+    nameAgents: Object.values(routes).some((of) => of.some(({ agents }) => agents instanceof Set)),
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * docs/default-policy.md, which is written from what the default policy decides, says what the design says in "Who may do
+ * what". The table of the design is written out here by hand, row by row.
+ */
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { page, ROOT, rows } from '../docs/markdown.ts'
+
+const PAGE = page('docs/default-policy.md')
+const NO = '403 `not-allowed`'
+const FOREIGN = '403 `not-owner`'
+const HIDDEN = '404 `not-found`'
+
+/** Anonymous in mode optional, everybody in mode off, signed in, operator. */
+type Answers = readonly [anonymous: string, off: string, signedIn: string, operator: string]
+const all = (answer: string): Answers => [NO, answer, answer, answer]
+const hidden = (answer: string): Answers => [HIDDEN, answer, answer, answer]
+const nobody: Answers = [NO, NO, NO, NO]
+
+/** A row of the design, by what the thread is to the caller. */
+type Row = Readonly<Record<'own' | 'unknown' | "another's" | 'deleted by another', Answers>>
+const OWNERS_ALONE: Row = {
+  own: all('yes'),
+  unknown: all(FOREIGN),
+  "another's": all(FOREIGN),
+  'deleted by another': all(FOREIGN),
+}
+const OWNERS_HIDDEN: Row = {
+  own: hidden('yes'),
+  unknown: hidden(HIDDEN),
+  "another's": hidden(HIDDEN),
+  'deleted by another': hidden(HIDDEN),
+}
+
+const WITHOUT_THREAD: Readonly<Record<string, Answers>> = {
+  'GET info': all('yes'),
+  'GET threads': all('yes'),
+  'POST threads/subscribe': nobody,
+  'POST transcribe': all('yes'),
+  'POST threads/clear': [NO, NO, NO, 'yes'],
+  'GET cpk-debug-events': nobody,
+  'GET memories': nobody,
+  'POST memories': nobody,
+  'POST memories/recall': nobody,
+  'POST memories/subscribe': nobody,
+  'PATCH memories/:memoryId': nobody,
+  'DELETE memories/:memoryId': nobody,
+  'GET inspector-metadata': nobody,
+  'GET inspector-learning': nobody,
+}
+
+const ABOUT_A_THREAD: Readonly<Record<string, Row>> = {
+  'POST agent/:agentId/run': { ...OWNERS_ALONE, unknown: all('claims') },
+  'POST agent/:agentId/connect': { ...OWNERS_ALONE, unknown: all('empty') },
+  'POST agent/:agentId/suggest': { ...OWNERS_ALONE, unknown: all('yes') },
+  'POST agent/:agentId/stop/:threadId': OWNERS_ALONE,
+  'GET threads/:threadId/messages': OWNERS_ALONE,
+  'PATCH threads/:threadId': OWNERS_ALONE,
+  'DELETE threads/:threadId': OWNERS_ALONE,
+  'POST threads/:threadId/archive': OWNERS_ALONE,
+  'POST annotate': OWNERS_ALONE,
+  'GET threads/:threadId/events': OWNERS_HIDDEN,
+  'GET threads/:threadId/state': OWNERS_HIDDEN,
+}
+
+const EXPECTED = [
+  ...Object.entries(WITHOUT_THREAD).map(([request, answers]) => [request, '–', answers] as const),
+  ...Object.entries(ABOUT_A_THREAD).flatMap(([request, row]) =>
+    Object.entries(row).map(([thread, answers]) => [request, thread, answers] as const),
+  ),
+]
+
+/** What a page says, a line each, as `POST agent/:agentId/run, own: 403 not-allowed, yes, yes, yes`. */
+function saidIn(text: string): readonly string[] {
+  return rows(text).flatMap(([, request, threads = '', ...answers]) =>
+    threads.split(', ').map((thread) => line(String(request).replaceAll('`', ''), thread, answers)),
+  )
+}
+
+function line(request: string, thread: string, answers: readonly string[]): string {
+  return `${request}, ${thread}: ${answers.join(', ')}`
+}
+
+const [plain = '', scoped = ''] = PAGE.text.split('## Before a user-scoped upstream')
+
+void test('the written table is the one of the design', (t) => {
+  const expected = EXPECTED.map(([request, thread, answers]) => line(request, thread, answers))
+  t.same([...saidIn(plain)].sort(), expected.sort())
+  t.end()
+})
+
+void test('before an upstream that scopes users, subscriptions alone are otherwise', (t) => {
+  t.same(saidIn(scoped), [line('POST threads/subscribe', '–', all('yes'))])
+  t.end()
+})
+
+void test('the written table is what the policy decides now', (t) => {
+  const script = join(ROOT, 'scripts/truth-table.ts')
+  const { status, stderr } = spawnSync(process.execPath, [script, '--check'], { encoding: 'utf8' })
+  t.same({ status, stderr }, { status: 0, stderr: '' })
+  t.end()
+})

@@ -1,0 +1,325 @@
+/**
+ * What `validate` warns of in a policy: rules that can never match, or never count, routes nobody may use, operators nobody
+ * can be. Each case has its opposite beside it: a rule that differs by a little, and draws no warning.
+ */
+import { test, type Test } from 'tap'
+import { ROUTE_IDS } from '../../src/core/routes.ts'
+import { faultLine } from '../../src/document/fault.ts'
+import type { PolicySurroundings } from '../../src/policy/faults.ts'
+import { load, ruled, SHIPPED } from './policies.ts'
+
+type Mode = NonNullable<PolicySurroundings['mode']>
+type Part = Readonly<Record<string, unknown>>
+
+const OPERATORS = [{ issuer: 'corp', role: 'operator' }]
+
+/** The routes that no rule here names, closed on purpose. */
+function closed(rules: readonly Part[]): Part {
+  const named = rules.flatMap(({ routes }) => routes as readonly string[])
+  return { name: 'closed', routes: ROUTE_IDS.filter((id) => !named.includes(id)), allow: [] }
+}
+
+/** The warnings of these rules, as `validate` prints them, without file and line. */
+function warned(rules: readonly Part[], more: Part = {}, mode: Mode = 'required'): readonly string[] {
+  return linesOf(ruled([...rules, closed(rules)], { operators: OPERATORS, ...more }), mode).map((line) =>
+    line.replace(/^\S+ /, ''),
+  )
+}
+
+function linesOf(text: string, mode: Mode = 'required', issuers: readonly string[] = ['corp', 'partner']): readonly string[] {
+  const outcome = load(text, issuers, { mode })
+  if (!outcome.ok) throw new Error(outcome.faults.map(faultLine).join('\n'))
+  return outcome.value.warnings.map(faultLine)
+}
+
+/** The warnings are these, and no other. */
+function says(t: Test, warnings: readonly string[], expected: readonly RegExp[], message = 'the warnings'): void {
+  t.match(warnings, expected, message)
+  t.equal(warnings.length, expected.length, `${message}: no other`)
+}
+
+const INFO = { routes: ['info'], allow: ['signed-in'] }
+const CHAT = { routes: ['agent/run'], allow: ['signed-in'], threads: ['own', 'unknown'] }
+const CLEAR = { routes: ['threads/clear'], allow: ['operator'] }
+const claims = (...tests: readonly Part[]): Part => ({ ...INFO, claims: tests })
+
+void test('the shipped policy draws none, whether people must sign in or may', (t) => {
+  for (const mode of ['required', 'optional'] as const) t.same(linesOf(SHIPPED, mode, ['corp']), [], mode)
+  t.end()
+})
+
+// Each draws the warning and no other but that its route is closed then; and the second, which differs a little, draws none.
+const NEVER: Readonly<Record<string, readonly [never: Part, why: RegExp, sometimes: Part, mode?: Mode]>> = {
+  'anonymous where everybody signs in': [
+    { ...INFO, allow: ['anonymous'] },
+    /^rules\.0: never matches: nobody is anonymous while authentication\.mode is required \(/,
+    { ...INFO, allow: ['anonymous', 'signed-in'] },
+  ],
+  'conditions on issuers where nobody is asked': [
+    { ...INFO, issuers: ['corp'] },
+    /^rules\.0: never matches: while authentication\.mode is off nobody has an issuer, role/,
+    INFO,
+    'off',
+  ],
+  'conditions on claims where nobody is asked': [
+    claims({ at: '/tenant', exists: false }),
+    /^rules\.0: never matches: while authentication\.mode is off nobody has/,
+    { ...INFO, unless: { roles: ['guest'] } },
+    'off',
+  ],
+  'an exception of everybody, by issuer': [
+    { ...INFO, issuers: ['corp'], unless: { issuers: ['corp', 'partner'] } },
+    /^rules\.0: never matches: its unless excepts everybody whom it speaks of \(/,
+    { ...INFO, issuers: ['corp', 'partner'], unless: { issuers: ['corp'] } },
+  ],
+  'an exception of every issuer that there is': [
+    { ...INFO, unless: { issuers: ['partner', 'corp'] } },
+    /^rules\.0: never matches: its unless excepts/,
+    { ...INFO, unless: { issuers: ['partner', 'corp'], roles: ['guest'] } },
+  ],
+  'an exception of everybody, by role': [
+    { ...INFO, roles: ['guest'], unless: { roles: ['guest', 'visitor'] } },
+    /^rules\.0: never matches: its unless excepts/,
+    { ...INFO, roles: ['guest', 'member'], unless: { roles: ['guest'] } },
+  ],
+  'an exception of everybody, by permission': [
+    { ...INFO, permissions: { all: ['a', 'b'] }, unless: { permissions: { any: ['b', 'c'] } } },
+    /^rules\.0: never matches: its unless excepts/,
+    { ...INFO, permissions: { any: ['a', 'b'] }, unless: { permissions: { any: ['b', 'c'] } } },
+  ],
+  'an exception of everybody, by claim': [
+    { ...claims({ at: '/plan', in: ['free', 'trial'] }), unless: { claims: [{ at: '/plan', exists: true }] } },
+    /^rules\.0: never matches: its unless excepts/,
+    { ...claims({ at: '/plan', in: ['free', 'trial'] }), unless: { claims: [{ at: '/plan', equals: 'free' }] } },
+  ],
+  'an exception of all operators': [
+    { ...CLEAR, unless: { roles: ['operator'] } },
+    /^rules\.0: never matches: its unless excepts/,
+    { ...CLEAR, unless: { roles: ['trainee'] } },
+  ],
+  'operators of an issuer that has none': [
+    { ...CLEAR, issuers: ['partner'] },
+    /^rules\.0: never matches: nobody meets all that it asks of a caller \(/,
+    { ...CLEAR, issuers: ['partner', 'corp'] },
+  ],
+  'a claim of two values at once': [
+    claims({ at: '/plan', equals: 'free' }, { at: '/plan', in: ['pro', 'team'] }),
+    /^rules\.0: never matches: nobody meets/,
+    claims({ at: '/plan', equals: 'pro' }, { at: '/plan', in: ['pro', 'team'] }),
+  ],
+  'a claim that is there and is not': [
+    claims({ at: '/plan', exists: false }, { at: '/plan', equals: 'free' }),
+    /^rules\.0: never matches: nobody meets/,
+    claims({ at: '/plan', exists: true }, { at: '/plan', equals: 'free' }),
+  ],
+  'a number between two that have none between': [
+    claims({ at: '/level', atLeast: 4 }, { at: '/level', atMost: 3 }),
+    /^rules\.0: never matches: nobody meets/,
+    claims({ at: '/level', atLeast: 3 }, { at: '/level', atMost: 3 }),
+  ],
+}
+
+for (const [what, [never, why, sometimes, mode]] of Object.entries(NEVER)) {
+  void test(`a rule that can never match: ${what}`, (t) => {
+    const more = mode === 'off' ? { operators: [] } : {}
+    const [first, ...rest] = warned([never], more, mode)
+    t.match(first, why)
+    const [route = ''] = never['routes'] as readonly string[]
+    says(t, rest, [new RegExp(`^rules: nobody may use ${route}: what opens it never matches`)])
+    t.same(warned([sometimes], more, mode), [])
+    t.end()
+  })
+}
+
+void test('rules for operators where the policy names none', (t) => {
+  const [first, ...rest] = warned([CLEAR], { operators: [] })
+  t.match(first, /^rules\.0: never matches: the policy names no operators \(name them under operators/)
+  t.match(rest, [/^rules: nobody may use threads\/clear: /])
+  t.same(warned([{ ...INFO, allow: ['operator', 'signed-in'] }], { operators: [] }), [], 'others are spoken of, too')
+  t.end()
+})
+
+void test('a selector of operators of whom no rule for operators speaks', (t) => {
+  const operators = [...OPERATORS, { issuer: 'partner', role: 'operator' }]
+  const idle = /^operators\.1: selects operators of whom no rule for operators speaks \(/
+  says(t, warned([{ ...CLEAR, issuers: ['corp'] }], { operators }), [idle])
+  says(t, warned([{ ...CLEAR, unless: { issuers: ['partner'] } }], { operators }), [idle])
+  says(t, warned([{ ...CLEAR, issuers: ['corp'] }], { operators }, 'off'), [/^operators: nobody is an operator/])
+  says(t, warned([CLEAR], { operators }), [])
+  const debug = { routes: ['cpk-debug-events'], allow: ['operator'], issuers: ['partner'] }
+  says(t, warned([{ ...CLEAR, issuers: ['corp'] }, debug], { operators }), [], 'another rule speaks of them')
+  says(t, warned([INFO], { operators }), [], 'where there is no such rule, none is idle')
+  t.end()
+})
+
+void test('a rule that denies and can never match is no help, and is said', (t) => {
+  says(t, warned([INFO, { routes: ['info'], deny: ['operator'] }], { operators: [] }), [/^rules\.1: never matches: the policy/])
+  t.same(warned([INFO, { routes: ['info'], deny: ['operator'] }]), [])
+  t.end()
+})
+
+void test('in mode off one warning says that nobody is an operator, and which rules that is about', (t) => {
+  const rules = [INFO, { ...CLEAR, name: 'wipe' }]
+  says(t, warned(rules, {}, 'off'), [
+    /^operators: nobody is an operator while authentication\.mode is off, .*: wipe \(line \d+\) \(/,
+  ])
+  says(t, warned([INFO], {}, 'off'), [/^operators: nobody is an operator while authentication\.mode is off \(/])
+  t.same(warned(rules), [])
+  t.same(warned([INFO], { operators: [] }, 'off'), [])
+  t.end()
+})
+
+void test('agents that no request can name', (t) => {
+  const path = /^rules\.0\.agents\.1: never matches: no request can name this agent \(/
+  for (const id of ['fin ance', 'a/b', 'run', 'toString', 'finance.', 'x'.repeat(129)]) {
+    says(t, warned([{ ...CHAT, agents: ['finance', id] }]), [path], id)
+  }
+  t.same(warned([{ ...CHAT, agents: ['finance', 'agent', 'a.b-c_9'] }]), [])
+  t.end()
+})
+
+const deny = (more: Part): readonly Part[] => [CHAT, { name: 'wall', routes: ['agent/run'], deny: ['signed-in'], ...more }]
+
+void test('a rule that allows nothing, because others deny it all', (t) => {
+  const message = /^rules\.0: allows nothing: wall \(line \d+\) denies it all \(/
+  says(t, warned(deny({})), [message])
+  says(t, warned(deny({ deny: ['signed-in', 'anonymous'] })), [message])
+  t.match(
+    warned([
+      { ...CLEAR, roles: ['a'] },
+      { name: 'wall', routes: ['threads/clear'], deny: ['operator'] },
+    ]),
+    [message],
+  )
+  t.match(
+    warned([{ ...CLEAR }, { name: 'wall', routes: ['threads/clear'], deny: ['signed-in'] }]),
+    [message],
+    'operators sign in',
+  )
+  says(t, warned([{ ...CHAT, agents: ['a'] }, ...deny({ agents: ['a', 'b'] }).slice(1)]), [message])
+  says(t, warned([{ ...CHAT, issuers: ['corp'] }, ...deny({ unless: { issuers: ['partner'] } }).slice(1)]), [message])
+  says(t, warned([{ ...CHAT, unless: { roles: ['a'] } }, ...deny({ unless: { roles: ['a'], issuers: ['corp'] } }).slice(1)]), [
+    message,
+  ])
+  t.end()
+})
+
+void test('operators are known by what the policy selects them by', (t) => {
+  const operators = [{ issuer: 'corp', permission: 'ops' }]
+  const wall = { name: 'wall', routes: ['threads/clear'], deny: ['signed-in'], permissions: { any: ['ops', 'root'] } }
+  says(t, warned([CLEAR, wall], { operators }), [/^rules\.0: allows nothing: wall/])
+  says(t, warned([CLEAR, wall], { operators: OPERATORS }), [])
+  t.end()
+})
+
+void test('in mode off a rule with conditions speaks of nobody, and takes nothing away', (t) => {
+  const wall = { name: 'wall', routes: ['info'], deny: ['signed-in'] }
+  const off = (more: Part): readonly string[] => warned([INFO, { ...wall, ...more }], { operators: [] }, 'off')
+  says(t, off({ roles: ['guest'] }), [/^rules\.1: never matches/])
+  says(t, off({}), [/^rules\.0: allows nothing: wall/])
+  says(t, off({ unless: { roles: ['member'] } }), [/^rules\.0: allows nothing: wall/], 'nobody has the role')
+  t.end()
+})
+
+void test('a rule that leaves something is no cause', (t) => {
+  for (const more of [
+    { roles: ['guest'] },
+    { unless: { roles: ['member'] } },
+    { agents: ['a'] },
+    { threads: ['own', 'unknown', 'foreign'] },
+    { only: 'user-scoped' },
+    { deny: ['operator'] },
+    { permissions: { any: ['x'] } },
+    { claims: [{ at: '/x', equals: 1 }] },
+  ]) {
+    t.same(warned(deny(more)), [], JSON.stringify(more))
+  }
+  const rename = { routes: ['threads/update'], allow: ['signed-in'], threads: ['own'] }
+  const noDelete = { routes: ['threads/update'], deny: ['signed-in'], methods: ['DELETE'] }
+  t.same(warned([rename, noDelete]), [])
+  says(t, warned([{ ...rename, methods: ['DELETE'] }, noDelete]), [/^rules\.0: allows nothing: rule 2/])
+  t.same(warned([{ ...CHAT, unless: { roles: ['a'], issuers: ['corp'] } }, ...deny({ unless: { roles: ['a'] } }).slice(1)]), [])
+  t.end()
+})
+
+void test('where only some routes of a rule are denied, they are named', (t) => {
+  const rules = [
+    { ...INFO, routes: ['info', 'transcribe'] },
+    { routes: ['info'], deny: ['signed-in'] },
+  ]
+  says(t, warned(rules), [/^rules\.0: allows nothing on info: rule 2 \(line \d+\) denies it all \(/])
+  const twice = [{ ...INFO, routes: ['transcribe'] }, { ...rules[0] }, rules[1] ?? {}]
+  says(t, warned(twice), [/^rules\.1: allows nothing on info: rule 3/, /^rules\.1: opens nothing on transcribe that rule 1/])
+  says(t, warned([{ ...INFO, allow: ['signed-in'] }, INFO, rules[1] ?? {}]), [
+    /^rules\.0: allows nothing: rule 3/,
+    /^rules\.1: allows nothing: rule 3/,
+  ])
+  t.end()
+})
+
+void test('a rule of which what passes never counts, because an earlier one allows all of it', (t) => {
+  const message = /^rules\.1: opens nothing that rule 1 \(line \d+\) does not open before it, .* \(the first rule that allows/
+  const after = (more: Part): readonly string[] => warned([CHAT, { ...CHAT, ...more }])
+  says(t, after({ tools: 'drop' }), [message])
+  says(t, after({ roles: ['member'], limits: { runs: '5/m' } }), [message])
+  says(t, after({ allow: ['operator'], threads: ['own'] }), [message])
+  says(t, after({ agents: ['a'] }), [message])
+  says(t, warned([CHAT, CLEAR, { ...CHAT, roles: ['member'] }]), [/^rules\.2: opens nothing that rule 1/])
+  const both = [{ ...CHAT, threads: ['own'] }, { ...CHAT, threads: ['unknown'] }, CHAT]
+  says(t, warned(both), [/^rules\.2: opens nothing that rule 1/], 'two rules together')
+  t.end()
+})
+
+void test('a rule that comes first, or opens something more, is no cause', (t) => {
+  const narrow = { ...CHAT, roles: ['member'], tools: 'drop' }
+  t.same(warned([narrow, CHAT]), [], 'the narrow one first')
+  t.same(warned([CHAT, { ...CHAT, allow: ['operator'], threads: ['own', 'foreign'] }]), [], 'foreign threads, too')
+  t.same(warned([narrow, { ...CHAT, roles: ['guest'] }]), [])
+  t.same(
+    warned([
+      { ...CHAT, agents: ['a'] },
+      { ...CHAT, agents: ['a', 'b'] },
+    ]),
+    [],
+  )
+  t.same(
+    warned([
+      { ...CHAT, unless: { roles: ['guest'] } },
+      { ...CHAT, roles: ['guest'] },
+    ]),
+    [],
+  )
+  t.same(warned([{ ...CHAT, only: 'user-scoped' }, CHAT]), [])
+  t.same(warned([INFO, { ...INFO, allow: ['anonymous'] }], {}, 'optional'), [])
+  says(t, warned([INFO, { ...INFO, allow: ['anonymous'] }], { operators: [] }, 'off'), [/^rules\.1: opens nothing/])
+  t.end()
+})
+
+void test('routes that no rule opens are named, unless a rule says allow: [] for them', (t) => {
+  const [first, ...rest] = linesOf(ruled([INFO]))
+  const others = ROUTE_IDS.filter((id) => id !== 'info').join(', ')
+  t.ok(
+    first?.endsWith(
+      ` rules: nobody may use ${others}: no rule opens it (write a rule with allow: [] for what is closed on purpose)`,
+    ),
+  )
+  t.same(rest, [])
+  t.same(warned([INFO]), [])
+  t.same(warned([INFO, { routes: ['transcribe'], deny: ['signed-in'] }]).length, 1, 'a rule that denies opens nothing')
+  t.end()
+})
+
+void test('only: user-scoped is no cause for a warning', (t) => {
+  t.same(warned([{ routes: ['threads/subscribe'], allow: ['signed-in'], only: 'user-scoped' }]), [])
+  t.end()
+})
+
+void test('every warning has its line', (t) => {
+  const text = `version: 1
+rules:
+  - routes: [info]
+    allow: [anonymous]
+`
+  says(t, linesOf(text), [/policy\.yaml:3: rules\.0: never/, /policy\.yaml:3: rules: nobody/, /policy\.yaml:3: rules: nobody/])
+  t.end()
+})

@@ -1,0 +1,198 @@
+/** Test files: what they may say, and what is wrong with them, told with its line. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { faultLine } from '../../src/document/fault.ts'
+import { runTests } from '../../src/trial/run-tests.ts'
+import { loadTests } from '../../src/trial/test-file.ts'
+import { accepted, type Changes } from '../config/configuration.ts'
+import { compiled, ruled, SHIPPED } from '../policy/policies.ts'
+import { makeFolder } from '../support/gateway.ts'
+
+const POLICY = compiled(SHIPPED)
+
+/** A file with some parts of its own. */
+function text(parts: {
+  readonly principals?: object
+  readonly threads?: object
+  readonly facts?: object
+  readonly tests: readonly object[]
+  readonly policy?: string
+}): string {
+  return JSON.stringify({ version: 1, principals: { alice: { issuer: 'corp', id: 'alice' } }, ...parts }, null, 1)
+}
+
+/** What comes of it: faults, or the failures of each test. */
+function outcome(content: string, changes: Changes = {}, policy?: string): readonly (string | readonly string[])[] {
+  const { folder, remove } = makeFolder()
+  try {
+    const file = join(folder, 'a.yaml')
+    writeFileSync(file, content)
+    if (policy !== undefined) writeFileSync(join(folder, 'policy.yaml'), policy)
+    const { config } = accepted(changes)
+    const loaded = loadTests(file, config, POLICY)
+    if (!loaded.ok) return loaded.faults.map((fault) => faultLine(fault).slice(file.length))
+    return runTests(loaded.value, config).map(({ failures }) => failures)
+  } finally {
+    remove()
+  }
+}
+
+const INFO = { name: 'a', as: 'alice', route: 'info', expect: 'permitted' }
+
+for (const [what, parts, message] of [
+  [
+    'an unknown key',
+    { tests: [{ ...INFO, expects: 'permitted' }] },
+    /:\d+: tests\.0\.expects: is not a known key \(did you mean "expect"\?\)/,
+  ],
+  ['nobody', { tests: [{ ...INFO, as: ['alice', 'bob'] }] }, /:\d+: tests\.0\.as: bob is nobody/],
+  ['no route', { tests: [{ ...INFO, route: 'agent/runn' }] }, /tests\.0\.route: is not a route/],
+  ['no code', { tests: [{ ...INFO, expect: { outcome: 'refused', code: 'nope' } }] }, /tests\.0\.expect/],
+  [
+    'nothing expected',
+    { tests: [{ name: 'a', as: 'alice', route: 'info' }] },
+    /tests\.0: expects nothing, or more than one thing/,
+  ],
+  ['two things expected', { tests: [{ ...INFO, lists: [] }] }, /tests\.0: expects nothing, or more than one thing/],
+  ['expect without a route', { tests: [{ name: 'a', as: 'alice', expect: 'refused' }] }, /expect without route/],
+  [
+    'a list about a thread',
+    { tests: [{ name: 'a', as: 'alice', lists: [], thread: 't' }] },
+    /method, agent or thread without route/,
+  ],
+  ['agents of nothing', { tests: [{ name: 'a', as: 'alice', agents: [] }] }, /agents without of/],
+  ['agents of others', { tests: [{ name: 'a', as: 'alice', agents: ['a'], of: ['b'] }] }, /tests\.0\.agents: a is not in of/],
+  ['a route without its thread', { tests: [{ ...INFO, route: 'agent/run' }] }, /tests\.0\.route: agent\/run is about a thread/],
+  ['a thread for no route', { tests: [{ ...INFO, thread: 't' }] }, /tests\.0\.thread: the route is about no thread/],
+  ['an agent for no route', { tests: [{ ...INFO, agent: 'a' }] }, /tests\.0\.agent: the route is about no agent/],
+  ['a method that the route does not have', { tests: [{ ...INFO, method: 'POST' }] }, /tests\.0\.method: info has no POST/],
+  [
+    'a thread in a list that nobody owns',
+    { tests: [{ name: 'a', as: 'alice', lists: ['t'] }] },
+    /tests\.0\.lists: t is not under threads/,
+  ],
+  ['an id that is no thread', { threads: { 'a/b': { owner: 'alice' } }, tests: [INFO] }, /threads/],
+  ['an owner who is nobody', { threads: { t: { owner: 'bob' } }, tests: [INFO] }, /:\d+: threads\.t\.owner: bob is nobody/],
+  ['an owner of no issuer', { threads: { t: { owner: 'crop:bob' } }, tests: [INFO] }, /threads\.t\.owner: crop:bob is nobody/],
+  [
+    'an issuer that there is not',
+    { principals: { alice: { issuer: 'crop', id: 'alice' } }, tests: [INFO] },
+    /:\d+: principals\.alice: no issuer is called crop/,
+  ],
+  [
+    'everybody where people sign in',
+    { principals: { alice: 'everybody' }, tests: [INFO] },
+    /principals\.alice: is everybody, and authentication\.mode is not off/,
+  ],
+  [
+    'claims that leave no id',
+    { principals: { alice: { issuer: 'corp', id: 'alice', claims: { sub: 7 } } }, tests: [INFO] },
+    /principals\.alice: has no user id any more/,
+  ],
+  ['a policy that is not there', { policy: './nowhere.yaml', tests: [INFO] }, /cannot be read/],
+  ['more than there is time for', { tests: [{ ...INFO, as: Array(100_001).fill('alice') }] }, /tests: come to 100001 decisions/],
+] as const) {
+  void test(`${what} is a fault`, (t) => {
+    t.match(outcome(text(parts)).join('\n'), message)
+    t.end()
+  })
+}
+
+void test('in mode off all callers are everybody', (t) => {
+  const off = { 'authentication.mode': 'off' }
+  t.match(outcome(text({ tests: [INFO] }), off)[0], /principals\.alice: is nobody: authentication\.mode is off/)
+  t.same(outcome(text({ principals: { alice: 'everybody' }, tests: [INFO] }), off), [[]])
+  t.end()
+})
+
+void test('whoever is anonymous is refused before any rule where a credential is required', (t) => {
+  const principals = { alice: 'anonymous' }
+  const about = (code: string) => [{ ...INFO, expect: { outcome: 'refused', code } }]
+  t.same(outcome(text({ principals, tests: about('credential-missing') })), [[]])
+  t.same(outcome(text({ principals, tests: about('not-allowed') }), { 'authentication.mode': 'optional' }), [[]])
+  t.end()
+})
+
+void test('a policy beside the file takes the place of the configured one', (t) => {
+  const content = text({ policy: './policy.yaml', tests: [INFO, { ...INFO, route: 'transcribe' }] })
+  const [info, transcribe] = outcome(content, {}, ruled([{ name: 'only', routes: ['transcribe'], allow: ['signed-in'] }]))
+  t.match(info, [/^alice, info \(GET\): expected permitted; came refused: 403 not-allowed \(no-rule-allows\)$/])
+  t.same(transcribe, [])
+  t.match(outcome(content, {}, 'version: 2')[0], /version: must be 1/)
+  t.end()
+})
+
+void test("facts are the configuration's, or the file's", (t) => {
+  const run = { name: 'a', as: 'alice', route: 'agent/run', thread: 'new', expect: 'permitted' }
+  const failing = (facts: object, changes: Changes = {}) => outcome(text({ facts, tests: [run] }), changes)[0]?.length
+  t.equal(failing({}), 0)
+  t.equal(failing({}, { 'ownership.unknownThread': 'deny' }), 1)
+  t.equal(failing({ unknownThread: 'deny' }), 1)
+  t.equal(failing({ unknownThread: 'verify' }), 0)
+  t.equal(failing({ unknownThread: 'verify', upstreamHistory: 'some' }), 1)
+  t.equal(failing({}, { 'ownership.unknownThread': 'deny', enforcement: 'observe' }), 1, 'a policy is tested as enforced')
+  const subscribe = { ...INFO, route: 'threads/subscribe' }
+  t.equal(outcome(text({ facts: { userScoped: true }, tests: [subscribe] }))[0]?.length, 0)
+  t.equal(outcome(text({ tests: [subscribe] }))[0]?.length, 1)
+  t.end()
+})
+
+void test('each part of an expectation has to be so', (t) => {
+  const foreign = { name: 'a', as: 'alice', route: 'threads/messages', thread: 't' }
+  const threads = { t: { owner: 'corp:bob' } }
+  const failing = (expect: object) => outcome(text({ threads, tests: [{ ...foreign, expect }] }))[0]?.length
+  t.equal(failing({ outcome: 'refused', code: 'not-owner', reason: 'thread-foreign' }), 0)
+  t.equal(failing({ outcome: 'refused', code: 'not-found' }), 1)
+  t.equal(failing({ outcome: 'refused', reason: 'thread-unknown' }), 1)
+  t.equal(failing({ outcome: 'refused', rule: 'own-threads' }), 1, 'no rule denied it')
+  const info = (rule: string) => outcome(text({ tests: [{ ...INFO, expect: { outcome: 'permitted', rule } }] }))[0]?.length
+  t.same([info('everyone'), info('chat')], [0, 1])
+  t.end()
+})
+
+void test('several callers, routes, agents and threads are each looked at', (t) => {
+  const principals = { alice: { issuer: 'corp', id: 'alice' }, bob: { issuer: 'corp', id: 'bob' } }
+  const threads = { t: { owner: 'alice' } }
+  const tests = [
+    {
+      name: 'a',
+      as: ['alice', 'bob'],
+      route: ['agent/run', 'threads/update', 'info'],
+      agent: ['a', 'b'],
+      thread: ['t', 'new'],
+      expect: 'permitted',
+    },
+  ]
+  const [failures] = outcome(text({ principals, threads, tests }))
+  t.same(
+    (failures as readonly string[]).map((one) => one.split(':')[0]),
+    [
+      ...['PATCH', 'DELETE'].map((method) => `alice, threads/update (${method}), new`),
+      ...['a', 'b'].map((agent) => `bob, agent/run (POST), ${agent}, t`),
+      ...['PATCH', 'DELETE'].flatMap((method) => ['t', 'new'].map((thread) => `bob, threads/update (${method}), ${thread}`)),
+    ],
+  )
+  t.end()
+})
+
+void test('agents are those that /info tells of', (t) => {
+  const rules = [
+    { routes: ['info'], allow: ['signed-in'] },
+    { routes: ['agent/run'], allow: ['signed-in'], threads: ['own'], agents: ['default'] },
+  ]
+  const tests = [
+    { name: 'a', as: 'alice', agents: ['default'], of: ['default', 'finance'] },
+    { name: 'b', as: 'alice', agents: ['default', 'finance'], of: ['default', 'finance'] },
+  ]
+  const [right, wrong] = outcome(text({ policy: 'policy.yaml', tests }), {}, ruled(rules))
+  t.same(right, [])
+  t.same(wrong, ['alice: expected the agents default, finance; came default'])
+  const [closed] = outcome(
+    text({ policy: 'policy.yaml', tests: [{ name: 'a', as: 'alice', agents: [], of: ['a'] }] }),
+    {},
+    ruled(rules.slice(1)),
+  )
+  t.match(closed, [/expected the agents nothing; came refused: 403 not-allowed/])
+  t.end()
+})
