@@ -2,7 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdtemp, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -15,6 +15,7 @@ export const ORIGIN = 'http://localhost:3000'
 export const SERVICE_HEADER = { name: 'x-service-token', value: 'set-by-the-gateway' } as const
 
 const PROGRAM = fileURLToPath(new URL('../dist/cli.js', import.meta.url))
+const SHIPPED_POLICY = fileURLToPath(new URL('../policies/default.yaml', import.meta.url))
 const START_MS = 20_000
 const STOP_MS = 10_000
 /** The gateway keeps 5 s of its grace period to close up, so this leaves open streams one second at Ctrl-C. */
@@ -40,6 +41,11 @@ export interface DemoGateway {
   readonly logFile: string
   /** Resolves when the process has ended, whoever ended it. */
   readonly ended: Promise<void>
+  /**
+   * Writes the policy anew, and waits until the gateway has said what it makes of it.
+   * @param change of the text of the shipped policy
+   */
+  changePolicy(change: (shipped: string) => string): Promise<void>
   /** Stops it and removes its folder. */
   close(): Promise<void>
 }
@@ -53,6 +59,7 @@ export async function startGateway(options: GatewayOptions): Promise<DemoGateway
   const folder = await mkdtemp(join(tmpdir(), 'threadwarden-demo-'))
   const configFile = join(folder, 'threadwarden.json')
   const logFile = join(folder, 'gateway.log')
+  const policyFile = join(folder, 'policy.yaml')
   let child: ChildProcess | undefined
   const close = async (): Promise<void> => {
     if (child !== undefined) await end(child)
@@ -60,11 +67,19 @@ export async function startGateway(options: GatewayOptions): Promise<DemoGateway
   }
   try {
     await writeFile(join(folder, 'service-token'), `${SERVICE_HEADER.value}\n`, { mode: 0o600 })
+    await copyFile(SHIPPED_POLICY, policyFile)
     await writeFile(configFile, `${JSON.stringify(configuration(options), null, 2)}\n`)
     child = await launch(configFile, logFile)
     const ended = hasEnded(child) ? Promise.resolve() : once(child, 'exit').then(() => undefined)
     const { url, health } = await untilReady(child, logFile, options.signal)
-    return { url, healthUrl: health, configFile, logFile, ended, close }
+    const changePolicy: DemoGateway['changePolicy'] = async (change) => {
+      const before = changes(await readFile(logFile, 'utf8'))
+      // Beside the old one and then in its place, so that nobody reads half of it.
+      await writeFile(`${policyFile}.new`, change(await readFile(SHIPPED_POLICY, 'utf8')))
+      await rename(`${policyFile}.new`, policyFile)
+      while (changes(await readFile(logFile, 'utf8')) === before) await pause(50, undefined, { signal: options.signal })
+    }
+    return { url, healthUrl: health, configFile, logFile, ended, changePolicy, close }
   } catch (error) {
     await close()
     throw error
@@ -81,6 +96,7 @@ function configuration({ upstream, basePath, issuer, audience }: GatewayOptions)
     cors: { origins: [ORIGIN] },
     authentication: { issuers: { demo: { issuer, audiences: [audience], algorithms: ['RS256'] } } },
     ownership: { store: 'sqlite:./ownership.db', unknownThread: 'claim' },
+    policy: './policy.yaml',
   }
 }
 
@@ -114,6 +130,11 @@ async function untilReady(child: ChildProcess, logFile: string, signal: AbortSig
   }
   const what = hasEnded(child) ? 'ended at start' : 'is not ready'
   throw new Error(`the gateway ${what}; its last words:\n${(await readFile(logFile, 'utf8')).slice(-2000)}`)
+}
+
+/** How often the gateway has said what it makes of changed files. */
+function changes(log: string): number {
+  return log.split('"msg":"the configuration was').length
 }
 
 /** The addresses in the start line of a log, as soon as that is there. */

@@ -1,6 +1,6 @@
 /** What the demo shows, scene by scene: who asks for what, and what has to come back. */
 import { randomUUID } from 'node:crypto'
-import { ORIGIN, SERVICE_HEADER } from './demo-gateway.ts'
+import { ORIGIN, SERVICE_HEADER, type DemoGateway } from './demo-gateway.ts'
 import type { Answer, Line, Teller } from './demo-teller.ts'
 
 /** Access tokens by person. */
@@ -33,7 +33,7 @@ export async function withoutGateway({ heading, tell }: Teller, { alice, bob }: 
 }
 
 /** The same runtime behind the gateway. */
-export async function throughGateway(teller: Teller, tokens: Tokens): Promise<void> {
+export async function throughGateway(teller: Teller, tokens: Tokens, gateway: DemoGateway): Promise<void> {
   await aliceChats(teller, tokens)
   await bobStaysOut(teller, tokens)
   await listsDiffer(teller, tokens)
@@ -41,6 +41,7 @@ export async function throughGateway(teller: Teller, tokens: Tokens): Promise<vo
   await tokensCount(teller, tokens)
   await agentKnows(teller, tokens)
   await browsersCall(teller, tokens)
+  await policyChanges(teller, tokens, gateway)
   await operatorsClear(teller, tokens)
 }
 
@@ -154,6 +155,30 @@ async function browsersCall({ heading, tell }: Teller, { alice }: Tokens): Promi
   })
 }
 
+/** Keeps an agent to those with a permission; everything else stays as it is. */
+const REMOTE_FOR_SOME = `rules:
+  - name: remote-for-some
+    routes: [agent/run, agent/connect, agent/suggest, agent/stop]
+    agents: [remote]
+    deny: [signed-in]
+    unless: { permissions: { any: ['threads:operate'] } }
+`
+
+async function policyChanges({ heading, note, tell }: Teller, { bob, olga }: Tokens, gateway: DemoGateway): Promise<void> {
+  heading('An operator edits the policy while it runs: the agent remote is for some alone')
+  await gateway.changePolicy((shipped) => shipped.replace('rules:\n', REMOTE_FOR_SOME))
+  await tell({ ...chat('bob', bob, 'bob-2', 'Hi', 'remote'), ...refused(403, 'not-allowed'), says: 'bob is none of them' })
+  await tell({ ...read('bob', bob, '/info'), ...sees(['default'], agents), says: 'and no longer hears of it' })
+  await tell({
+    ...chat('olga', olga, 'olga-1', 'Hi', 'remote'),
+    streams: 'Hello olga (operator). You said: Hi',
+    says: 'olga has the permission:',
+  })
+  await gateway.changePolicy((shipped) => shipped.replace('allow: [signed-in]', 'allow: [everybody]'))
+  note('A typo in the file: the log says which line, and the last good policy stays in force.')
+  await tell({ ...read('bob', bob, '/info'), ...sees(['default'], agents), says: 'nothing has changed' })
+}
+
 async function operatorsClear({ heading, tell }: Teller, { alice, bob, olga }: Tokens): Promise<void> {
   heading('Wiping all threads is for operators')
   const clear = { method: 'POST', path: '/threads/clear' }
@@ -199,6 +224,10 @@ function asks(origin: string): Record<string, string> {
 
 function contents({ json }: Answer): string[] {
   return ((json as { messages?: { content: string }[] } | null)?.messages ?? []).map(({ content }) => content)
+}
+
+function agents({ json }: Answer): string[] {
+  return Object.keys((json as { agents?: object } | null)?.agents ?? {})
 }
 
 function threadIds({ json }: Answer): string[] {

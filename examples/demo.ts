@@ -90,7 +90,7 @@ async function play({ runtime, gateway }: Parts, tokens: Tokens, signal: AbortSi
     `Everything runs on this machine: issuer, agent, runtime, gateway; only the model is missing. Paths are below ${basePath}.`,
   )
   await withoutGateway(direct, tokens)
-  await throughGateway(guarded, tokens)
+  await throughGateway(guarded, tokens, gateway)
   const { right, wrong } = score
   print(
     `\n${wrong === 0 ? `All ${right} exchanges as expected.` : styled('red', `${wrong} of ${right + wrong} exchanges not as expected.`)}\n`,
