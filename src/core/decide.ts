@@ -71,6 +71,9 @@ export function relationOf(record: OwnerRecord, principal: Principal): Relation 
   return record.deleted ? 'unknown' : 'own'
 }
 
+/** Why a request is refused whose thread no rule opens. */
+const NOT_OPENED = { own: 'no-rule-allows', unknown: 'thread-unknown', foreign: 'thread-foreign' } as const
+
 /** Routes on which a thread may begin. */
 const BEGINNING: ReadonlySet<string> = new Set(['agent/run', 'agent/suggest'])
 
@@ -117,7 +120,7 @@ export function decide(descriptor: RouteDescriptor, principal: Principal, rules:
   const rule = gone ? undefined : allowing.find(({ threads }) => threads?.includes(relation))
   const observing = facts.enforcement === 'observe'
   if (denied !== undefined || rule === undefined) {
-    const reason = denied !== undefined ? 'denied-by-rule' : relation === 'foreign' ? 'thread-foreign' : 'thread-unknown'
+    const reason = denied !== undefined ? 'denied-by-rule' : NOT_OPENED[relation]
     if (!observing) return no(reason, denied)
     const begins = relation === 'unknown' && BEGINNING.has(route.id)
     return permit(descriptor, principal, rule ?? first, { owner: facts.record?.owner, begins, observed: reason })

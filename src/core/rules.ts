@@ -51,7 +51,7 @@ export interface Rule extends RulePlace {
   /** Agents by id; null for every one, and where a request names none. */
   readonly agents: ReadonlySet<string> | null
   readonly methods: readonly Method[] | null
-  /** On routes about a thread: which threads. Null for every one. */
+  /** On routes about a thread: which threads. Null for every one in a rule that denies; one that allows names them. */
   readonly threads: readonly Relation[] | null
   /** True where it holds only before an upstream that scopes users itself. */
   readonly onlyUserScoped: boolean

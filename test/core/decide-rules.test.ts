@@ -58,6 +58,13 @@ void test('a rule that denies wins, wherever it stands; the refusal says which i
   t.end()
 })
 
+void test('one’s own thread that no rule opens is not said to be somebody else’s', (t) => {
+  const onlyNew = [{ ...ALLOW, threads: ['unknown'] }] as const
+  t.match(decided(RUN, alice, onlyNew, { record: owned('corp:alice') }), { reason: 'no-rule-allows', code: 'not-allowed' })
+  t.match(decided(RUN, alice, onlyNew, { record: owned('corp:bob') }), { reason: 'thread-foreign', code: 'not-owner' })
+  t.end()
+})
+
 void test('a rule may deny by what the thread is to the caller', (t) => {
   const record: Record<string, OwnerRecord> = { own: owned('corp:olga'), foreign: owned('corp:bob'), unknown: null }
   for (const relation of ['own', 'foreign', 'unknown'] as const) {

@@ -79,11 +79,14 @@ function doubt({ decision, relation, tried }: Trace, { enforcement, record }: Fa
     case 'thread-foreign':
       return relation === 'foreign' && is('allow', 'applies').length === 0 ? null : 'a rule allows it'
     case 'thread-unknown':
-      return relation !== 'foreign' ? null : 'it is foreign'
+      return relation === 'unknown' ? null : 'it is not unknown'
     case 'thread-has-history':
       return relation === 'unknown' && record === null ? null : 'it is not unknown'
-    default:
-      return is('allow', 'applies').length + is('allow', 'thread').length === 0 ? null : 'a rule allows it'
+    default: {
+      // One's own thread, and only rules about others.
+      const elsewhere = relation === 'own' ? 0 : is('allow', 'thread').length
+      return is('allow', 'applies').length + elsewhere === 0 ? null : 'a rule allows it'
+    }
   }
 }
 
