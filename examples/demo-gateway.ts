@@ -37,6 +37,8 @@ export interface DemoGateway {
   readonly url: string
   /** The origin of /readyz and /metrics. */
   readonly healthUrl: string
+  /** The process id of `serve`. */
+  readonly pid: number
   readonly configFile: string
   readonly logFile: string
   /** Resolves when the process has ended, whoever ended it. */
@@ -79,7 +81,7 @@ export async function startGateway(options: GatewayOptions): Promise<DemoGateway
       await rename(`${policyFile}.new`, policyFile)
       while (changes(await readFile(logFile, 'utf8')) === before) await pause(50, undefined, { signal: options.signal })
     }
-    return { url, healthUrl: health, configFile, logFile, ended, changePolicy, close }
+    return { url, healthUrl: health, pid: child.pid ?? 0, configFile, logFile, ended, changePolicy, close }
   } catch (error) {
     await close()
     throw error

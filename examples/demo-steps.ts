@@ -177,6 +177,8 @@ async function policyChanges({ heading, note, tell }: Teller, { bob, olga }: Tok
   await gateway.changePolicy((shipped) => shipped.replace('allow: [signed-in]', 'allow: [everybody]'))
   note('A typo in the file: the log says which line, and the last good policy stays in force.')
   await tell({ ...read('bob', bob, '/info'), ...sees(['default'], agents), says: 'nothing has changed' })
+  await gateway.changePolicy((shipped) => shipped)
+  await tell({ ...read('bob', bob, '/info'), ...sees(['default', 'remote'], agents), says: 'mended: everybody has both again' })
 }
 
 async function operatorsClear({ heading, tell }: Teller, { alice, bob, olga }: Tokens): Promise<void> {

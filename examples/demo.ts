@@ -107,7 +107,8 @@ gateway  ${gateway.url}${runtime.basePath}
 runtime  ${runtime.url}${runtime.basePath} (nothing in front)
 issuer   ${issuer.issuer}
 health   ${gateway.healthUrl}/readyz and /metrics
-config   ${gateway.configFile}
+config   ${gateway.configFile}, and policy.yaml beside it: changes are taken while it runs
+process  ${gateway.pid}
 log      ${gateway.logFile}
 
 Chat as alice (the token is good for an hour):

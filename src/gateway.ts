@@ -12,7 +12,7 @@ import { makeOpenStreams } from './http/open-streams.ts'
 import { makeReadiness, type Readiness } from './http/readiness.ts'
 import { makeBudget } from './http/request-body.ts'
 import { makeMemoryLimiter } from './limits/memory.ts'
-import { sayEnforcement, sayShadow } from './notices.ts'
+import { sayEnforcement, sayShadow, sayUnowned } from './notices.ts'
 import { openAudit, type Audit } from './observe/audit.ts'
 import type { Logger } from './observe/log.ts'
 import { makeMetrics } from './observe/metrics.ts'
@@ -146,7 +146,9 @@ async function startOn(opened: Opened, prepared: Prepared, surroundings: Surroun
     put: async (next) => {
       await generations.put(next)
       log.level = next.prepared.config.log.level
-      sayEnforcement(next.prepared.config.enforcement, readiness, metrics, log)
+      const { enforcement } = next.prepared.config
+      sayEnforcement(enforcement, readiness, metrics, log)
+      if (enforcement === 'enforce') await sayUnowned(store, log)
       sayShadow(next.prepared.shadow, readiness, metrics, log)
     },
     readiness,
@@ -180,6 +182,7 @@ async function startOn(opened: Opened, prepared: Prepared, surroundings: Surroun
 
   try {
     sayEnforcement(config.enforcement, readiness, metrics, log)
+    if (config.enforcement === 'enforce') await sayUnowned(store, log)
     sayShadow(prepared.shadow, readiness, metrics, log)
     void current().begin()
     await app.listen({ host: config.listen.host, port: config.listen.port })

@@ -114,7 +114,7 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
   }
   const observing = config.enforcement === 'observe'
   let keys: NodeJS.Timeout | undefined
-  const ownership: Pick<OwnershipStore, 'owner' | 'owners'> = observing ? presuming(store) : store
+  const ownership = ownershipOf(store, observing)
   const forwarder = makeForwarder({
     upstream,
     basePath,
@@ -192,7 +192,7 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
       if (principal.kind === 'user' && keysOf(origin, principal.issuer) !== keysOf(generation, principal.issuer)) {
         return refuse('rules-changed')
       }
-      return overrules(permit, config, policy, facts, store, clock())
+      return overrules(permit, config, policy, facts, ownership, clock())
     },
     takeOver: () => readiness.release(),
     retire(next) {
@@ -207,15 +207,30 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
   return generation
 }
 
-/** The owners of rows, or else who was seen first: what enforcing would go by if what was seen became rows. */
-function presuming(store: Store): Pick<OwnershipStore, 'owner' | 'owners'> {
-  const owners: OwnershipStore['owners'] = async (scope, threadIds) => {
-    const rows = await store.owners(scope, threadIds)
-    const presumed = await store.presumedOwners(scope, threadIds)
-    const records = [...presumed].map(([threadId, owner]) => [threadId, { owner, deleted: false }] as const)
-    return new Map([...records, ...rows])
+/**
+ * The owners of rows. Where there is no row and somebody was seen to run the thread under `observe`, what that means: while
+ * observing, the owner that a row would name; after it, that the thread is not for others to claim. Both are looked up
+ * whatever the first says: a refusal's time is not to tell a missing thread from a foreign one.
+ */
+function ownershipOf(store: Store, observing: boolean): Pick<OwnershipStore, 'owner' | 'owners'> {
+  const seenBy = (runners: readonly string[]): NonNullable<OwnerRecord> => {
+    const [first = '', ...others] = runners
+    if (observing) return { owner: first, deleted: false }
+    return { owner: others.length === 0 ? first : '', deleted: false, seen: true }
   }
-  return { owners, owner: async ({ scope, threadId }) => (await owners(scope, [threadId])).get(threadId) ?? null }
+  return {
+    async owner(key) {
+      const record = await store.owner(key)
+      const runners = (await store.runners(key.scope, [key.threadId])).get(key.threadId)
+      return record ?? (runners === undefined ? null : seenBy(runners))
+    },
+    async owners(scope, threadIds) {
+      const rows = await store.owners(scope, threadIds)
+      if (!observing) return rows
+      const runners = await store.runners(scope, threadIds)
+      return new Map([...[...runners].map(([threadId, users]) => [threadId, seenBy(users)] as const), ...rows])
+    },
+  }
 }
 
 /** Decides again what was permitted by another configuration and its policy. */
@@ -224,7 +239,7 @@ async function overrules(
   config: Config,
   policy: Policy,
   facts: StandingFacts,
-  store: OwnershipStore,
+  ownership: Pick<OwnershipStore, 'owner'>,
   now: number,
 ): Promise<Refusal | null> {
   const principal = stillAuthenticated(permit.principal, config, now)
@@ -232,7 +247,7 @@ async function overrules(
   const { threadId } = permit.descriptor.ids
   // Under `observe` nothing that rests on ownership ends anything.
   const unasked = threadId === undefined || facts.enforcement === 'observe'
-  const record = unasked ? null : await store.owner({ scope: SCOPE, threadId })
+  const record = unasked ? null : await ownership.owner({ scope: SCOPE, threadId })
   const decision = decide(permit.descriptor, principal, policy.rules, { ...facts, record })
   // What would have to be asked first was not asked for this one.
   if (decision.outcome === 'needs') return refuse('rules-changed')

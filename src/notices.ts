@@ -4,6 +4,7 @@ import type { Issuer } from './auth/issuer.ts'
 import type { Enforcement } from './core/decide.ts'
 import type { Transport } from './core/transport.ts'
 import type { Readiness } from './http/readiness.ts'
+import type { ObservationStore } from './store/port.ts'
 import { onceByName, type Logger } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
 import type { Policy } from './policy/policy.ts'
@@ -49,6 +50,19 @@ export function sayShadow(shadow: Policy | null, readiness: Readiness, metrics: 
     shadow === null ? null : `${basename(shadow.file)} is evaluated beside the policy; nothing of it is enforced`,
   )
   metrics.shadowing(shadow !== null)
+}
+
+/** Says how many threads were seen under `observe` that have no owner now that it is over: they are not for others to claim. */
+export async function sayUnowned(store: Pick<ObservationStore, 'unowned'>, log: Logger): Promise<void> {
+  const threads = await store.unowned().catch((error: unknown) => {
+    log.error({ err: error }, 'what was seen under observe could not be counted')
+    return 0
+  })
+  if (threads === 0) return
+  log.warn(
+    { threads },
+    'threads were seen under enforcement: observe and have no owner: who was seen alone on one may claim it, if unknownThread is claim, and nobody else may',
+  )
 }
 
 /** Fetches keys ahead of the tokens, says in /readyz whose were never had, and tells when an issuer fails and recovers. */

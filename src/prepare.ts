@@ -59,8 +59,10 @@ function prepareOnce(file: string, environment: NodeJS.ProcessEnv, fingerprint: 
 }
 
 function check(file: string, loaded: Outcome<LoadedConfig>, named: Named, fingerprint: string): Outcome<Prepared> {
-  const policy = loadPolicy(named.policy ?? SHIPPED_POLICY, named.surroundings)
-  const shadow = named.shadowPolicy === undefined ? null : loadPolicy(named.shadowPolicy, named.surroundings)
+  const { surroundings, places } = named
+  const policy =
+    named.policy === undefined ? loadPolicy(SHIPPED_POLICY, surroundings) : loadPolicy(named.policy, surroundings, places.policy)
+  const shadow = named.shadowPolicy === undefined ? null : loadPolicy(named.shadowPolicy, surroundings, places.shadowPolicy)
   const faults = [
     ...(loaded.ok ? fileFaults(file, loaded.value.config) : loaded.faults),
     ...(policy.ok ? [] : policy.faults),

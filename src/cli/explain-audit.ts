@@ -5,9 +5,8 @@ import { makeJsonReader } from '../core/json.ts'
 import { isOperator } from '../core/rules.ts'
 import type { Policy } from '../policy/policy.ts'
 import { outcomeData, principalData, triedData } from '../trial/explanation.ts'
-import { placeText } from '../trial/place.ts'
 import { replay, type Replayed } from '../trial/replay.ts'
-import { principalText, refusalText, triedText } from '../trial/words.ts'
+import { needText, permitText, principalText, refusalText, triedText } from '../trial/words.ts'
 import { EXIT, print, UsageError } from './command.ts'
 import { fileOf, loaded } from './loading.ts'
 import { listed, paintFor, type Entry } from './terminal.ts'
@@ -40,6 +39,11 @@ type Recorded = Parameters<typeof replay>[0]
 function read(named: string): Recorded {
   const bytes =
     named === '-' ? readFileSync(0) : named.startsWith('@') ? fileOf('--audit', named.slice(1), MOST_LINE) : Buffer.from(named)
+  const { length } = bytes
+    .toString('utf8')
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+  if (length > 1) throw new UsageError(`--audit takes one line, and here are ${length}: tail -1 FILE gives the last of a file`)
   const reader = makeJsonReader()
   const reading = reader.push(bytes) ?? reader.end()
   if (reading.outcome === 'refused')
@@ -68,6 +72,7 @@ function replayedEntries(replayed: Replayed, { principal, descriptor, facts }: R
   const { then, trace, same, samePolicy } = replayed
   const { enforcement, unknownThread, userScoped } = facts
   const relation = trace?.relation ?? null
+  const observed = trace?.decision.outcome === 'permitted' && trace.decision.observed !== null
   return [
     ['route', descriptor === null ? [] : [`${descriptor.route.id} (${descriptor.route.method})`]],
     ['caller', principal === null ? [] : [principalText(principal, isOperator(principal, policy.rules.operators))]],
@@ -79,22 +84,27 @@ function replayedEntries(replayed: Replayed, { principal, descriptor, facts }: R
       ],
     ],
     ['policy', [`${policy.file}: ${samePolicy ? 'the same' : 'another one, or changed since'}`]],
-    ['rules', trace === null ? ['none was asked'] : trace.tried.map(triedText)],
-    ['then', [`${then.outcome} (${then.reason})${then.rule === undefined ? '' : ` by ${then.rule}`}`]],
-    ['now', trace === null ? [] : [nowText(trace.decision)]],
+    ['rules', trace === null ? ['none was asked'] : trace.tried.map((one) => triedText(one, observed))],
+    [
+      'then',
+      [
+        `${then.outcome}${then.reason === 'permitted' ? '' : ` (${then.reason})`}${then.rule === undefined ? '' : ` by ${then.rule}`}`,
+      ],
+    ],
+    ['now', trace === null ? [] : [nowText(trace.decision, facts, policy)]],
     ['same', [same === null ? 'nobody can say' : same ? 'yes' : 'no']],
     ['notes', notesOn(replayed)],
   ]
 }
 
-function nowText(decision: NonNullable<Replayed['trace']>['decision']): string {
+function nowText(decision: NonNullable<Replayed['trace']>['decision'], facts: Recorded['facts'], { rules }: Policy): string {
   switch (decision.outcome) {
     case 'permitted':
-      return `permitted by ${placeText(decision.rule)}`
+      return permitText(decision, facts, rules)
     case 'refused':
       return `refused: ${refusalText(decision)}`
     case 'needs':
-      return `rests on something that the line does not hold: ${decision.fact}`
+      return `rests on something that the line does not hold: ${needText(decision)}`
   }
 }
 

@@ -6,9 +6,8 @@ import type { Explanation, Question } from '../trial/explain.ts'
 import { canonical } from '../trial/explanation.ts'
 import { limitsOf } from '../trial/limits.ts'
 import { notesOn } from '../trial/notes.ts'
-import { placeText } from '../trial/place.ts'
 import type { Sent } from '../trial/sending.ts'
-import { limitText, principalText, recordText, refusalText, triedText } from '../trial/words.ts'
+import { limitText, permitText, principalText, recordText, refusalText, triedText } from '../trial/words.ts'
 import type { Entry } from './terminal.ts'
 
 /** A longer body is cut where people read it. */
@@ -21,17 +20,18 @@ export function explanationEntries(
   config: Config,
   policy: Policy,
 ): readonly Entry[] {
-  const { target, principal, trace, outcome, sent } = explanation
-  const path = target === null ? null : canonical(target, config.upstream.publicPath ?? config.upstream.basePath)
+  const { target, principal, outcome, sent } = explanation
+  const base = config.upstream.publicPath ?? config.upstream.basePath
+  const path = target === null ? null : canonical(target, base)
   const permit = typeof outcome === 'object' && outcome.outcome === 'permitted' ? outcome : null
   return [
-    ['target', [path ?? (target === null ? 'has no canonical form' : 'lies outside the public path')]],
+    ['target', [path ?? (target === null ? 'has no canonical form' : `lies outside the public path ${base}`)]],
     ['route', routeLines(explanation)],
     ['caller', principal === null ? [] : [principalText(principal, isOperator(principal, policy.rules.operators))]],
     ['facts', factLines(explanation)],
     ['policy', [policy.file]],
-    ['rules', trace === null ? ['none was asked'] : trace.tried.length === 0 ? ['there is none'] : trace.tried.map(triedText)],
-    ['outcome', [outcomeLine(outcome)]],
+    ['rules', ruleLines(explanation)],
+    ['outcome', [outcomeLine(explanation, policy)]],
     ['limits', permit === null ? [] : [limitsLine(limitsOf(permit, config))]],
     ['upstream', sent === null ? [] : sentLines(sent)],
     ['notes', notesOn(explanation, question, config, policy)],
@@ -61,9 +61,20 @@ function factLines({ facts, trace, descriptor }: Explanation): readonly string[]
   ]
 }
 
-function outcomeLine(outcome: Explanation['outcome']): string {
+function ruleLines({ trace, outcome }: Explanation): readonly string[] {
+  if (trace === null) return ['none was asked']
+  const observed = typeof outcome === 'object' && outcome.outcome === 'permitted' && outcome.observed !== null
+  return trace.tried.length === 0 ? ['there is none'] : trace.tried.map((one) => triedText(one, observed))
+}
+
+function outcomeLine({ outcome, facts }: Explanation, { rules }: Policy): string {
   if (outcome === 'key-set') return 'answered with the public keys of the gateway, whoever asks'
-  return outcome.outcome === 'refused' ? `refused: ${refusalText(outcome)}` : `permitted by ${placeText(outcome.rule)}`
+  if (outcome.outcome === 'refused') {
+    const { allow } = outcome
+    return `refused: ${refusalText(outcome)}${allow === undefined ? '' : ` The path takes ${allow.join(', ')}.`}`
+  }
+  if (facts === null) throw new Error('a permit without facts')
+  return permitText(outcome, facts, rules)
 }
 
 function limitsLine(limits: ReturnType<typeof limitsOf>): string {

@@ -2,7 +2,15 @@
 import { dirname, resolve } from 'node:path'
 import { forwardingFault, settingFault } from '../core/headers.ts'
 import { valueAt } from '../core/pointer.ts'
-import { faultAt, parseDocumentAs, readDocument, type Outcome, type SourceDocument } from '../document/document.ts'
+import {
+  faultAt,
+  parseDocumentAs,
+  placeIn,
+  readDocument,
+  type Outcome,
+  type Place,
+  type SourceDocument,
+} from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import { listenerFaults } from './listeners.ts'
 import { configSchema, storeFile, type Config } from './schema.ts'
@@ -81,6 +89,8 @@ export interface Named {
   readonly policy: string | undefined
   /** Undefined where there is none. */
   readonly shadowPolicy: string | undefined
+  /** Where it names them, by key. */
+  readonly places: { readonly policy: Place; readonly shadowPolicy: Place }
   /** What a policy has to fit. */
   readonly surroundings: {
     readonly issuers: readonly string[]
@@ -119,6 +129,7 @@ export function namedBy(file: string, environment: NodeJS.ProcessEnv): Named | n
   return {
     policy,
     shadowPolicy,
+    places: { policy: placeIn(read.value, ['policy']), shadowPolicy: placeIn(read.value, ['shadowPolicy']) },
     surroundings: {
       issuers,
       forwardHeaders: Array.isArray(headers) ? headers.filter((name): name is string => typeof name === 'string') : [],

@@ -52,7 +52,7 @@ const LEAST_SECRET = 4
 /** The same faults, without what references brought: not as it was, and not as a path that was made of it. */
 export function withoutSecrets(faults: readonly Fault[], secrets: readonly string[]): readonly Fault[] {
   const forms = secrets
-    .flatMap((secret) => [secret, normalize(secret), JSON.stringify(secret).slice(1, -1)])
+    .flatMap((secret) => [secret, normalize(secret), resolve('/', secret).slice(1), JSON.stringify(secret).slice(1, -1)])
     .filter((form) => form.length >= LEAST_SECRET)
     .sort((one, other) => other.length - one.length)
   const clean = (text: string): string => forms.reduce((rest, form) => rest.replaceAll(form, '…'), text)

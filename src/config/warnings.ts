@@ -58,6 +58,9 @@ export function warningsOf(document: SourceDocument, config: Config, referenced:
       'let the network admit the gateway alone, and send a secret in upstream.headers that the runtime asks for',
     )
   }
+  if (config.enforcement === 'observe') {
+    warn(['enforcement'], 'observe: threads are not protected, what rests on ownership alone is let through')
+  }
   if (config.authentication.mode === 'off') {
     warn(['authentication', 'mode'], 'off: nobody is asked who they are, all callers are one user')
   }

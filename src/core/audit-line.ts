@@ -40,7 +40,7 @@ export interface AuditedDecision {
 }
 
 /** What the store knew of a thread, without its owner. */
-export type RecordWord = 'own' | 'own-deleted' | 'none' | 'foreign' | 'foreign-deleted'
+export type RecordWord = 'own' | 'own-deleted' | 'own-seen' | 'none' | 'foreign' | 'foreign-deleted' | 'foreign-seen'
 
 /** Who asked. */
 export type AuditedPrincipal =
@@ -142,6 +142,7 @@ function principalOf(principal: Principal, pointers: readonly string[]): Audited
 function recordWord(record: OwnerRecord, { id }: Principal): RecordWord {
   if (record === null) return 'none'
   const whose = record.owner === id ? 'own' : 'foreign'
+  if (record.seen === true) return `${whose}-seen`
   return record.deleted ? `${whose}-deleted` : whose
 }
 

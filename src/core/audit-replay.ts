@@ -112,9 +112,11 @@ function factsOf(value: Json | undefined, principal: Principal | null): Facts | 
 const RECORDS: Readonly<Record<RecordWord, (id: string) => OwnerRecord>> = {
   own: (owner) => ({ owner, deleted: false }),
   'own-deleted': (owner) => ({ owner, deleted: true }),
+  'own-seen': (owner) => ({ owner, deleted: false, seen: true }),
   none: () => null,
   foreign: () => ({ owner: SOMEBODY_ELSE, deleted: false }),
   'foreign-deleted': () => ({ owner: SOMEBODY_ELSE, deleted: true }),
+  'foreign-seen': () => ({ owner: SOMEBODY_ELSE, deleted: false, seen: true }),
 }
 
 function isRecordWord(value: Json | undefined): value is RecordWord {

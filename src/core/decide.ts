@@ -15,8 +15,11 @@ export type UnknownThread = 'claim' | 'verify' | 'deny'
 /** Whether what rests on ownership alone is refused, or only said (design, invariant 7). */
 export type Enforcement = 'enforce' | 'observe'
 
-/** The owner that the store knows for a thread, or `null` for no row. */
-export type OwnerRecord = { readonly owner: string; readonly deleted: boolean } | null
+/**
+ * The owner that the store knows for a thread, or `null` for no row. `seen` is no row either: under `observe` this user was
+ * seen to run the thread, and several if the owner is `''`. That makes nobody an owner, and it is not for others to claim.
+ */
+export type OwnerRecord = { readonly owner: string; readonly deleted: boolean; readonly seen?: true } | null
 
 /** What is known besides the request; what is left out is asked for when a decision rests on it. */
 export interface Facts {
@@ -64,11 +67,11 @@ export function isPermit(value: unknown): value is Permit {
   return PERMITS.has(value as object)
 }
 
-/** What a thread is to a caller. A deleted thread stays foreign to others and is unknown to its owner. */
+/** What a thread is to a caller. A deleted thread, or one that was only seen, is foreign to others and unknown to its user. */
 export function relationOf(record: OwnerRecord, principal: Principal): Relation {
   if (record === null) return 'unknown'
   if (record.owner !== principal.id) return 'foreign'
-  return record.deleted ? 'unknown' : 'own'
+  return record.deleted || record.seen === true ? 'unknown' : 'own'
 }
 
 /** Why a request is refused whose thread no rule opens. */
@@ -115,8 +118,9 @@ export function decide(descriptor: RouteDescriptor, principal: Principal, rules:
   if (facts.record === undefined) return { outcome: 'needs', fact: 'record' }
   const relation = relationOf(facts.record, principal)
   const denied = denying.find(({ threads }) => threads?.includes(relation))
-  // A deleted thread is out of every list, so nobody but its owner finds anything there: operators don't, either.
-  const gone = relation === 'foreign' && facts.record?.deleted === true
+  // A deleted thread is out of every list, so nobody but its owner finds anything there: operators don't, either. Nor where
+  // an owner is not settled: a run would settle it.
+  const gone = relation === 'foreign' && (facts.record?.deleted === true || facts.record?.seen === true)
   const rule = gone ? undefined : allowing.find(({ threads }) => threads?.includes(relation))
   const observing = facts.enforcement === 'observe'
   if (denied !== undefined || rule === undefined) {
@@ -153,7 +157,8 @@ function decideUnknown(
     case 'agent/suggest': {
       const begin = { begins: true, claim: descriptor.route.id === 'agent/run' }
       // The owner of a deleted thread knows that it was theirs: there is nobody else's history to find.
-      if (facts.record !== null || facts.unknownThread === 'claim') return permit(descriptor, principal, rule, begin)
+      const known = facts.record !== null && facts.record?.seen !== true
+      if (known || facts.unknownThread === 'claim') return permit(descriptor, principal, rule, begin)
       if (facts.unknownThread === 'deny') return no('thread-unknown')
       if (facts.upstreamHistory === undefined) return { outcome: 'needs', fact: 'upstreamHistory', rule }
       return facts.upstreamHistory === 'none' ? permit(descriptor, principal, rule, begin) : no('thread-has-history')

@@ -5,7 +5,7 @@
 import type { BodyPolicy } from './bodies.ts'
 import type { RouteDescriptor } from './classify.ts'
 import { holdsOf, unmetOf, type CallerConditions, type CallerPart } from './conditions.ts'
-import type { Principal } from './principal.ts'
+import type { Part, Principal } from './principal.ts'
 import type { RulePlace } from './reasons.ts'
 import type { Method, RouteId } from './routes.ts'
 
@@ -118,7 +118,10 @@ export function verdictOn(
   userScoped: boolean,
 ): Verdict {
   if (rule.methods !== null && !rule.methods.includes(route.method)) return 'method'
-  if (!rule.who.some((who) => isSpokenOf(who, principal, operators))) return 'who'
+  const isNamed = rule.who.some((who) => isSpokenOf(who, principal, operators))
+  // Whether somebody is an operator can't be said of a claim that nobody can read: that grants nothing, and denies.
+  const isUnsure = !isNamed && rule.effect === 'deny' && rule.who.includes('operator') && mayBeOperator(principal, operators)
+  if (!isNamed && !isUnsure) return 'who'
   if (rule.agents !== null && (ids.agentId === undefined || !rule.agents.has(ids.agentId))) return 'agent'
   if (rule.onlyUserScoped && !userScoped) return 'upstream'
   const unmet = unmetOf(rule.when, principal)
@@ -126,7 +129,18 @@ export function verdictOn(
   const excepted = rule.unless === null ? false : holdsOf(rule.unless, principal)
   // Of somebody who is excepted for certain the rule does not speak, whatever else their claims are.
   if (excepted === true) return 'unless'
-  return unmet === 'failed' || excepted === 'failed' ? 'failed' : 'applies'
+  return isUnsure || unmet === 'failed' || excepted === 'failed' ? 'failed' : 'applies'
+}
+
+function mayBeOperator(principal: Principal, selectors: readonly OperatorSelector[]): boolean {
+  if (principal.kind !== 'user' || principal.unreadable === undefined) return false
+  const { issuer, roles, permissions, unreadable } = principal
+  const may = (name: string | undefined, part: Part, has: readonly string[]): boolean =>
+    name === undefined || has.includes(name) || unreadable.includes(part)
+  return selectors.some(
+    (selector) =>
+      selector.issuer === issuer && may(selector.role, 'role', roles) && may(selector.permission, 'permissions', permissions),
+  )
 }
 
 function isSpokenOf(who: Who, principal: Principal, operators: readonly OperatorSelector[]): boolean {

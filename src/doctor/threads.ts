@@ -84,7 +84,7 @@ async function oldThreads(subject: Subject, signal: AbortSignal): Promise<readon
     warning(
       check,
       `the ownership table is empty and the upstream has threads (${count}): whoever runs first on one of them owns it`,
-      'use unknownThread: verify or deny, or import owners first; if there were owners, look for the store that held them',
+      'use unknownThread: verify or deny; if there were owners, look for the store that held them',
     ),
   ]
 }

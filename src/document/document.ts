@@ -4,6 +4,7 @@ import { closest, distance } from 'fastest-levenshtein'
 import { LineCounter, parseDocument, type Document } from 'yaml'
 import type { z } from 'zod'
 import type { Fault } from './fault.ts'
+import { syntaxFaults } from './syntax-faults.ts'
 
 /** A file that was read: its tree of plain values, and a way to find the line of a path in it. */
 export interface SourceDocument {
@@ -13,33 +14,30 @@ export interface SourceDocument {
   readonly lineOf: (path: readonly PropertyKey[]) => number | undefined
 }
 
+/** A place in a file. */
+export type Place = Pick<Fault, 'file' | 'line' | 'path'>
+
 /** Either what was asked for, or every fault that stands in its way. */
 export type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly faults: readonly Fault[] }
 
 /**
  * Reads a file as YAML 1.2 (JSON is YAML).
  * @param file the path; it stands in every fault as given
+ * @param namedAt where another file names it: a file that can't be read is a fault of that place
  */
-export function readDocument(file: string): Outcome<SourceDocument> {
+export function readDocument(file: string, namedAt?: Place): Outcome<SourceDocument> {
   let text: string
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
     const message = error instanceof Error && 'code' in error ? `cannot be read (${String(error.code)})` : 'cannot be read'
-    return { ok: false, faults: [{ file, path: '', message, hint: 'check the path and its permissions' }] }
+    const place = namedAt === undefined ? { file, path: '', message } : { ...namedAt, message: `${file} ${message}` }
+    return { ok: false, faults: [{ ...place, hint: 'check the path and its permissions' }] }
   }
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true })
   if (document.errors.length > 0) {
-    return {
-      ok: false,
-      faults: document.errors.map((error) => ({
-        file,
-        line: lines.linePos(error.pos[0]).line,
-        path: '',
-        message: `is not valid YAML: ${error.message.split('\n')[0]?.replace(/ at line.*$/, '') ?? ''}`,
-      })),
-    }
+    return { ok: false, faults: syntaxFaults(file, text, document.errors, lines) }
   }
   try {
     const value: unknown = document.toJS()
@@ -79,21 +77,21 @@ export function parseDocumentAs<S extends z.ZodType>(
   schema: S,
   value: unknown = document.value,
 ): Outcome<z.output<S>> {
+  if (document.value === null) return { ok: false, faults: [faultAt(document, [], 'is empty', 'begin with version: 1')] }
   const result = schema.safeParse(value, { reportInput: false })
   if (result.success) return { ok: true, value: result.data }
   return { ok: false, faults: result.error.issues.flatMap((issue) => faultsOf(document, schema, issue)) }
 }
 
+/** Where a path of a document stands. */
+export function placeIn(document: SourceDocument, path: readonly PropertyKey[]): Place {
+  const line = document.lineOf(path)
+  return { file: document.file, ...(line === undefined ? {} : { line }), path: path.map(String).join('.') }
+}
+
 /** A fault at a path of a document. */
 export function faultAt(document: SourceDocument, path: readonly PropertyKey[], message: string, hint?: string): Fault {
-  const line = document.lineOf(path)
-  return {
-    file: document.file,
-    ...(line === undefined ? {} : { line }),
-    path: path.map(String).join('.'),
-    message,
-    ...(hint === undefined ? {} : { hint }),
-  }
+  return { ...placeIn(document, path), message, ...(hint === undefined ? {} : { hint }) }
 }
 
 function faultsOf(document: SourceDocument, schema: z.ZodType, issue: z.core.$ZodIssue): readonly Fault[] {
@@ -101,23 +99,30 @@ function faultsOf(document: SourceDocument, schema: z.ZodType, issue: z.core.$Zo
     return issue.keys.map((key) => {
       const names = keysAt(schema, issue.path)
       const near = names.length === 0 ? undefined : closest(key, names)
-      const hint = near !== undefined && distance(key, near) <= 3 ? `did you mean "${near}"?` : `known here: ${names.join(', ')}`
+      const hint = near !== undefined && isNear(key, near) ? `did you mean "${near}"?` : `known here: ${names.join(', ')}`
       return faultAt(document, [...issue.path, key], 'is not a known key', hint)
     })
   }
-  if (issue.code !== 'custom' && valueIn(document.value, issue.path) === undefined) {
+  const written = valueIn(document.value, issue.path)
+  if (issue.code !== 'custom' && written === undefined) {
     return [faultAt(document, issue.path, 'is required')]
   }
-  const [message = '', hint] = plainMessage(issue).split(' | ')
+  const [message = '', hint] = plainMessage(issue, written).split(' | ')
   return [faultAt(document, issue.path, message, hint)]
 }
 
+/** True for what may be a slip of the pen: of a short word not much may differ. */
+function isNear(key: string, known: string): boolean {
+  const differing = distance(key, known)
+  return differing <= 3 && differing * 2 <= key.length
+}
+
 /** Our own messages stand as they are; the schema library's are put in an operator's words. */
-function plainMessage(issue: z.core.$ZodIssue): string {
+function plainMessage(issue: z.core.$ZodIssue, written: unknown): string {
   if (!/^Invalid /.test(issue.message)) return issue.message
   switch (issue.code) {
     case 'invalid_type':
-      return `must be ${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}`
+      return mustBe(issue.expected, written)
     case 'invalid_value':
       return `is not one of the values | write ${issue.values.map(String).join(' or ')}`
     case 'invalid_key':
@@ -125,6 +130,16 @@ function plainMessage(issue: z.core.$ZodIssue): string {
     default:
       return issue.message
   }
+}
+
+/** YAML's own words for what the schema library calls otherwise. */
+const TYPES: Readonly<Record<string, string>> = { array: 'list', object: 'mapping', record: 'mapping' }
+
+function mustBe(expected: string, written: unknown): string {
+  const type = TYPES[expected] ?? expected
+  // Most often one item stands where a list of it should. What is long or odd is not repeated.
+  const item = type === 'list' && typeof written === 'string' && /^[\w.:@/-]{1,64}$/.test(written) ? written : null
+  return `must be ${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}${item === null ? '' : ` | write [${item}]`}`
 }
 
 /** The keys that a schema knows at a path, through whatever wraps the objects on the way. */

@@ -66,7 +66,7 @@ export function watchRollout(parts: RolloutParts): Rollout {
     if (threads === 0) return
     parts.log.warn(
       { threads, unknownThread: 'claim' },
-      'the ownership table is empty and the upstream has threads: WHOEVER RUNS FIRST ON ONE OF THEM OWNS IT. Use unknownThread: verify or deny, or import owners first',
+      'the ownership table is empty and the upstream has threads: WHOEVER RUNS FIRST ON ONE OF THEM OWNS IT. Use unknownThread: verify or deny',
     )
   }
 

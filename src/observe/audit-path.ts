@@ -19,7 +19,9 @@ export function auditFileFault(file: string): { readonly message: string; readon
     } catch (error) {
       const { code } = error as FileError
       if (code !== 'ENOENT' || folder === dirname(folder)) {
-        return { message: `${folder} cannot be written to (${code ?? 'unknown'})`, hint }
+        // Of a path that is none the part that is looked at says no more than the whole.
+        const named = ['EACCES', 'EROFS', 'ENOTDIR'].includes(code ?? '') ? folder : file
+        return { message: `${named} cannot be written to (${code ?? 'unknown'})`, hint }
       }
     }
   }

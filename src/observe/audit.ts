@@ -41,6 +41,10 @@ function besideTheLog(log: Logger, outage: Outage, written: (lines: number) => v
     if (error.code === 'EPIPE') closed = true
     outage.began(error.code ?? error.message)
   })
+  // More than it may hold, of a disk that stays full.
+  stream.on?.('drop', (line: unknown) => {
+    if (String(line).startsWith('{"audit":1')) outage.lost(1)
+  })
   // Any other failure it tries again, with what it held.
   stream.on?.('write', () => {
     if (!closed) outage.over()

@@ -15,7 +15,25 @@ export function makeLog(level: string, destination?: DestinationStream): Logger 
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
   }
-  return destination === undefined ? pino(options) : pino(options, destination)
+  return pino(options, destination ?? stdout())
+}
+
+/** How much is held of what can't be written: beyond that it is lost, and the gateway goes on. */
+const MOST_HELD = 8 * 1024 * 1024
+
+/** Standard output; a full disk behind it takes the lines, and not the gateway. */
+function stdout(): DestinationStream {
+  const stream = pino.destination({ dest: 1, maxLength: MOST_HELD })
+  let failing = false
+  // Without a listener of its own an error would end the process.
+  stream.on('error', () => (failing = true))
+  stream.on('write', () => (failing = false))
+  const flush = stream.flushSync.bind(stream)
+  // At the end of the process it would try again for ever.
+  stream.flushSync = () => {
+    if (!failing) flush()
+  }
+  return stream
 }
 
 /** The stream that a log writes to, with its events where it has any. */

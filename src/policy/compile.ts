@@ -5,7 +5,7 @@ import type { ClaimTest, CallerConditions } from '../core/conditions.ts'
 import type { BodyPolicy } from '../core/bodies.ts'
 import { ROUTE_IDS, type RouteId } from '../core/routes.ts'
 import type { OperatorSelector, Passes, RouteRules, Rule } from '../core/rules.ts'
-import { parseDocumentAs, readDocument, type Outcome, type SourceDocument } from '../document/document.ts'
+import { parseDocumentAs, readDocument, type Outcome, type Place, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import { faultsOf, type PolicySurroundings } from './faults.ts'
 import type { Policy } from './policy.ts'
@@ -22,9 +22,10 @@ export interface LoadedPolicy {
  * Loads a policy file.
  * @param file its path
  * @param surroundings what the configuration says that a policy has to fit
+ * @param namedAt where the configuration names it
  */
-export function loadPolicy(file: string, surroundings: PolicySurroundings): Outcome<LoadedPolicy> {
-  const read = readDocument(file)
+export function loadPolicy(file: string, surroundings: PolicySurroundings, namedAt?: Place): Outcome<LoadedPolicy> {
+  const read = readDocument(file, namedAt)
   if (!read.ok) return read
   const parsed = parseDocumentAs(read.value, policySchema)
   if (!parsed.ok) return parsed

@@ -61,8 +61,9 @@ function routeFaults(rule: RuleOfFile, fault: Say): void {
       fault('threads', `${id} is about no thread`, 'give it a rule of its own')
     if (rule.agents !== undefined && !AGENT_ROUTES.has(id))
       fault('agents', `${id} is about no agent`, `only ${[...AGENT_ROUTES].join(', ')}`)
-    if (rule.methods !== undefined && !ROUTES.some((row) => row.id === id && rule.methods?.includes(row.method))) {
-      fault('methods', `${id} has none of these methods`, 'give it a rule of its own')
+    const taken = ROUTES.filter((row) => row.id === id).map(({ method }) => method)
+    if (rule.methods !== undefined && !taken.some((method) => rule.methods?.includes(method))) {
+      fault('methods', `${id} has none of these methods`, `it takes ${taken.join(', ')}, or a rule of its own`)
     }
   }
 }

@@ -48,16 +48,17 @@ export function makeReach(operators: readonly OperatorSelector[], { issuers, mod
     operator: mode === 'off' ? [] : selected,
   }
 
-  const spokenOf = (rule: Rule): readonly Caller[] => [...new Set(rule.who.flatMap((who): readonly Caller[] => callers[who]))]
+  const spokenOf = remembered((rule) => [...new Set(rule.who.flatMap((who): readonly Caller[] => callers[who]))])
 
   /** Those whom the conditions of a rule leave. */
-  const left = (rule: Rule): readonly Caller[] =>
+  const left = remembered((rule) =>
     spokenOf(rule).filter(({ kind, known }) => {
       // Without a token nothing is met, and so no exception, either.
       if (kind === 'anonymous') return isEmpty(rule.when)
       const given = [known, rule.when]
       return !exclude(given) && (rule.unless === null || !implies(given, rule.unless))
-    })
+    }),
+  )
 
   /** True if a rule speaks of all of these callers of whom another one does. */
   const speaksOf = (other: Rule, { kind, known }: Caller, { when, unless }: Rule): boolean => {
@@ -105,6 +106,16 @@ export function makeReach(operators: readonly OperatorSelector[], { issuers, mod
       )
       return cells.length > 0 && cells.every((one) => one !== undefined) ? (cells[0] ?? null) : null
     },
+  }
+}
+
+/** Asks once for each rule. */
+function remembered(ask: (rule: Rule) => readonly Caller[]): (rule: Rule) => readonly Caller[] {
+  const answers = new WeakMap<Rule, readonly Caller[]>()
+  return (rule) => {
+    const known = answers.get(rule) ?? ask(rule)
+    answers.set(rule, known)
+    return known
   }
 }
 

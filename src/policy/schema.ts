@@ -39,16 +39,25 @@ const claim = z
     'compares with one thing | write one of equals, in, contains, atLeast, atMost, exists',
   )
 
+/** What is wrong with permissions that are no mapping: a list does not say whether one of them is enough. */
+function noMapping(permissions: unknown): string {
+  const names = Array.isArray(permissions) ? permissions : [permissions]
+  return `must be a mapping | ${names.every((name) => typeof name === 'string') ? `write { any: [${names.join(', ')}] }` : 'write any: or all:'}`
+}
+
 const conditions = {
   issuers: names('an issuer')
     .optional()
     .describe('Users of one of these issuers, by key of authentication.issuers; by default those of all.'),
   roles: names('a role').optional().describe('Users who have one of these roles.'),
   permissions: z
-    .strictObject({
-      any: names('a permission').optional().describe('One of these.'),
-      all: names('a permission').optional().describe('Every one of these.'),
-    })
+    .strictObject(
+      {
+        any: names('a permission').optional().describe('One of these.'),
+        all: names('a permission').optional().describe('Every one of these.'),
+      },
+      { error: ({ code, input }) => (code === 'invalid_type' ? noMapping(input) : undefined) },
+    )
     .refine(({ any, all }) => any !== undefined || all !== undefined, 'names no permission | write any: or all:')
     .optional()
     .describe('Users who have these permissions.'),
@@ -80,8 +89,10 @@ const who = z.array(
 /** What is wrong with a list of routes, in an operator's words. */
 function stranger(routes: unknown): string {
   const known: readonly unknown[] = ROUTE_IDS
+  if (known.includes(routes)) return `must be a list | write [${String(routes)}]`
   const unknown = Array.isArray(routes) ? (routes as readonly unknown[]).find((route) => !known.includes(route)) : undefined
-  return typeof unknown === 'string' ? `${unknown} is not a route` : 'is not a list of routes'
+  const message = typeof unknown === 'string' ? `${unknown} is not a route` : 'is not a list of routes'
+  return `${message} | routes: ${ROUTE_IDS.join(', ')}; a rule that denies may say all`
 }
 
 const rule = z
@@ -97,7 +108,7 @@ const rule = z
           z.literal('all'),
           z.array(z.enum(ROUTE_IDS, `is not a route | routes: ${ROUTE_IDS.join(', ')}`)).min(1, 'must name a route'),
         ],
-        { error: ({ input }) => `${stranger(input)} | routes: ${ROUTE_IDS.join(', ')}; a rule that denies may say all` },
+        { error: ({ input }) => stranger(input) },
       )
       .describe('Which routes it speaks of; a rule that denies may say all.'),
     methods: z

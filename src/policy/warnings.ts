@@ -33,6 +33,7 @@ export function warningsOf(
     return written === undefined ? [] : [{ at, written, rule }]
   })
   const reach = makeReach(operators, surroundings)
+  const isLarge = lines.length ** 2 * (operators.length + 1) > MOST_COMPARED
   /** In mode `off` one warning speaks for all that operators alone may do. */
   const said = surroundings.mode === 'off' && file.operators.length > 0 ? lines.filter(({ rule }) => isForOperators(rule)) : null
   return [
@@ -42,11 +43,14 @@ export function warningsOf(
     ...lines.flatMap((line) => [
       ...propWarnings(document, ['rules', line.at, 'forwardedProps'], line.written.forwardedProps ?? []),
       ...agentWarnings(document, line),
-      ...(said?.includes(line) === true ? [] : ruleWarnings(document, line, lines, reach)),
+      ...(said?.includes(line) === true ? [] : ruleWarnings(document, line, isLarge ? [] : lines, reach)),
     ]),
     ...closedRoutes(document, lines, reach, said ?? []),
   ]
 }
+
+/** So many pairs of rules are compared, for every kind of operator: a reload has to be over in a moment. */
+const MOST_COMPARED = 100_000
 
 const SILENCES: Readonly<Record<Silence, readonly [message: string, hint: string]>> = {
   'nobody-anonymous': [
@@ -74,7 +78,10 @@ function ruleWarnings(document: SourceDocument, line: Line, lines: readonly Line
   const { at, written, rule } = line
   if (rule.who.length === 0) return []
   const silence = reach.silenceOf(rule)
-  if (silence !== null) return [faultAt(document, ['rules', at], ...SILENCES[silence])]
+  if (silence !== null) {
+    const [message, hint] = SILENCES[silence]
+    return [faultAt(document, ['rules', at], message, hint + stillRefusing(rule))]
+  }
   if (rule.effect === 'deny') return []
   const routes = routesOf(written)
   const warn = (some: readonly RouteId[], others: (route: RouteId) => readonly Rule[], say: Saying): readonly Fault[] => {
@@ -84,7 +91,7 @@ function ruleWarnings(document: SourceDocument, line: Line, lines: readonly Line
       some.length === routes.length ? '' : ` on ${some.join(', ')}`,
       placeOf(reach.coveredBy(rule, first, others(first))),
     )
-    return [faultAt(document, ['rules', at], message, hint)]
+    return [faultAt(document, ['rules', at], message, hint + stillRefusing(rule))]
   }
   const denying = (route: RouteId): readonly Rule[] =>
     rulesOn(lines, route).filter(({ effect, threads }) => effect === 'deny' && threads === null)
@@ -93,6 +100,12 @@ function ruleWarnings(document: SourceDocument, line: Line, lines: readonly Line
   const denied = routes.filter((route) => reach.coveredBy(rule, route, denying(route)) !== null)
   const opened = routes.filter((route) => !denied.includes(route) && reach.coveredBy(rule, route, earlier(route)) !== null)
   return [...warn(denied, denying, ALL_DENIED), ...warn(opened, earlier, OPEN_BEFORE)]
+}
+
+/** A rule that never allows or denies may still fail, and then it refuses. */
+function stillRefusing({ when, unless }: Rule): string {
+  const asked = [when, unless ?? {}].some(({ roles, permissions, claims }) => roles ?? permissions ?? claims)
+  return asked ? '; as it is, it refuses those whose claim is of another type' : ''
 }
 
 type Saying = (on: string, other: string) => readonly [message: string, hint: string]

@@ -66,8 +66,10 @@ export interface ObservationStore {
    * @param now milliseconds since the epoch
    */
   observe(key: ThreadKey, userId: string, agentId: string, ran: boolean, now: number): Promise<void>
-  /** Who would most likely own each of these threads: of those who ran it, the first. One query, however many ids. */
-  presumedOwners(scope: string, threadIds: readonly string[]): Promise<ReadonlyMap<string, string>>
+  /** Who ran each of these threads, the first first. One query, however many ids. */
+  runners(scope: string, threadIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>>
+  /** How many threads were seen to be run and have no row. */
+  unowned(): Promise<number>
 }
 
 /** All of it, in one place. */

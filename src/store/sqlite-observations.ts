@@ -19,10 +19,15 @@ export function observationsIn(file: SqliteFile): ObservationStore {
   const known = database.prepare<object, { last_used_at: number; ran: number }>(
     'SELECT last_used_at, ran FROM observations WHERE scope = :scope AND thread_id = :threadId AND user_id = :userId',
   )
-  const first = database.prepare<[string, string], { thread_id: string; user_id: string }>(
+  const ran = database.prepare<[string, string], { thread_id: string; user_id: string }>(
     `SELECT thread_id, user_id FROM observations
      WHERE scope = ? AND thread_id IN (SELECT value FROM json_each(?)) AND ran = 1
-     ORDER BY first_used_at DESC, user_id DESC`,
+     ORDER BY first_used_at, user_id`,
+  )
+  const any = database.prepare('SELECT 1 FROM observations LIMIT 1')
+  const unowned = database.prepare<[], { threads: number }>(
+    `SELECT count(DISTINCT scope || '/' || thread_id) AS threads FROM observations AS seen
+     WHERE ran = 1 AND NOT EXISTS (SELECT 1 FROM threads WHERE scope = seen.scope AND thread_id = seen.thread_id)`,
   )
   return {
     observe(key, userId, agentId, ran, now) {
@@ -34,8 +39,16 @@ export function observationsIn(file: SqliteFile): ObservationStore {
       // Reading needs no lock, and most of what is seen was seen a moment ago.
       return file.guard(isNoted).then((noted) => (noted ? undefined : file.guardLocked(() => void note.run(values))))
     },
-    presumedOwners: (scope, threadIds) =>
-      // The first comes last, and stays.
-      file.guard(() => new Map(first.all(scope, JSON.stringify(threadIds)).map((row) => [row.thread_id, row.user_id]))),
+    runners: (scope, threadIds) =>
+      file.guard(() => {
+        const runners = new Map<string, string[]>()
+        // Most stores have none, and then no thread costs more than this.
+        if (any.get() === undefined) return runners
+        for (const { thread_id: id, user_id: user } of ran.all(scope, JSON.stringify(threadIds))) {
+          runners.set(id, [...(runners.get(id) ?? []), user])
+        }
+        return runners
+      }),
+    unowned: () => file.guard(() => unowned.get()?.threads ?? 0),
   }
 }

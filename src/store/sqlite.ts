@@ -194,8 +194,12 @@ class SqliteStore implements Store {
     return this.#observations.observe(key, userId, agentId, ran, now)
   }
 
-  presumedOwners(scope: string, threadIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    return this.#observations.presumedOwners(scope, threadIds)
+  runners(scope: string, threadIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
+    return this.#observations.runners(scope, threadIds)
+  }
+
+  unowned(): Promise<number> {
+    return this.#observations.unowned()
   }
 
   close(): Promise<void> {

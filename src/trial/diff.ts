@@ -47,11 +47,16 @@ export function compare(before: Policy, after: Policy, config: Config, bounds: B
   const agents = named.slice(0, bounds.agents)
   const parts = partsOf(policies, agents, config, bounds)
   const found = new Map<string, Mutable>()
+  const usual = new Set<string>()
   for (const { people, cells } of parts) {
-    for (const { label, principal } of people) {
+    for (const { label, principal, isOdd } of [...people].sort((one, other) => Number(one.isOdd) - Number(other.isOdd))) {
       for (const cell of cells) {
         const [one, other] = policies.map((policy) => verdictOf(cell, principal, policy, agents, config)) as [Verdict, Verdict]
         if (isAlike(one, other)) continue
+        // Claims that nobody can read are worth a word where they change what is so for others.
+        const change = JSON.stringify([nameOf(cell), one.outcome, other.outcome])
+        if (isOdd && usual.has(change)) continue
+        if (!isOdd) usual.add(change)
         const difference = { ...nameOf(cell), before: apart(one, other), after: apart(other, one) }
         const key = JSON.stringify(difference)
         const known = found.get(key)

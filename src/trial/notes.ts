@@ -1,5 +1,6 @@
 /** What an explanation can't show, and what the gateway does besides. */
 import type { Config } from '../config/schema.ts'
+import { isRefusal } from '../core/reasons.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { Explanation, Question } from './explain.ts'
 
@@ -15,8 +16,7 @@ export function notesOn(explanation: Explanation, question: Question, config: Co
   const applies = trace?.tried.some(({ rule, verdict }) => rule.effect === 'allow' && verdict === 'applies') === true
   say(unknown && applies && permit === null && facts.unknownThread === 'deny', 'ownership.unknownThread is deny')
   say(unknown && facts.unknownThread === 'verify' && applies, verifyNote(question))
-  const observed = permit?.observed ?? null
-  say(observed !== null, `enforcement is observe: enforcing would refuse it as ${observed ?? ''}`)
+  say(question.body.length === 0 && isOfBody(outcome), 'no --body was given')
   say(permit?.answerEmpty === true, 'nothing is sent: the gateway answers as the upstream does for a new thread')
   say(permit?.claim === true && trace?.relation === 'unknown', `the thread becomes that of ${permit?.owner ?? ''}`)
   const { id } = descriptor?.route ?? {}
@@ -28,6 +28,11 @@ export function notesOn(explanation: Explanation, question: Question, config: Co
   say((target?.droppedQueryNames ?? 0) > 0, `dropped from the query: ${target?.droppedQueryNames ?? 0}`)
   say(id === 'transcribe' && !enveloped, 'a body is read as JSON here; a recording as multipart is not')
   return notes
+}
+
+/** True where it is refused for its body. */
+function isOfBody(outcome: Explanation['outcome']): boolean {
+  return isRefusal(outcome) && (outcome.code === 'body-malformed' || outcome.code === 'media-type-unsupported')
 }
 
 function verifyNote({ upstreamHistory }: Question): string {

@@ -1,6 +1,6 @@
 /** The callers of a comparison, made from the rules that are compared. */
 import type { Config } from '../config/schema.ts'
-import { ANONYMOUS, EVERYBODY, type Principal } from '../core/principal.ts'
+import { ANONYMOUS, EVERYBODY, type Part, type Principal } from '../core/principal.ts'
 import { isRefusal } from '../core/reasons.ts'
 import type { OperatorSelector, Rule } from '../core/rules.ts'
 import { combinationsOf, countOf, looksOf } from './combinations.ts'
@@ -11,6 +11,8 @@ import { almost, ANYBODY, couples, meeting, merged, selected, wishesOf, type Pro
 export interface Person {
   readonly label: string
   readonly principal: Principal
+  /** True where role or permissions are of a form that nobody can read. */
+  readonly isOdd: boolean
 }
 
 /** The callers that there are, or as many of them as may be. */
@@ -29,25 +31,37 @@ const MOST_LOOKED_AT = 200_000
  */
 export function peopleFor(rules: readonly Rule[], selectors: readonly OperatorSelector[], config: Config, most: number): People {
   const { mode, issuers } = config.authentication
-  if (mode === 'off') return { people: [{ label: 'everybody', principal: EVERYBODY }], cut: false }
+  if (mode === 'off') return { people: [{ label: 'everybody', principal: EVERYBODY, isOdd: false }], cut: false }
   const keys = Object.keys(issuers)
   const looks = looksOf(rules, selectors, keys)
-  const cut = countOf(looks) + 1 > most
+  const odd = unreadables(looks)
+  const cut = countOf(looks) * odd.length + 1 > most
   const people = new Map<string, Person>()
-  if (mode === 'optional') people.set('', { label: 'anonymous', principal: ANONYMOUS })
+  if (mode === 'optional') people.set('', { label: 'anonymous', principal: ANONYMOUS, isOdd: false })
   let looked = 0
   const add = (profile: Profile): boolean => {
     looked += 1
     for (const issuer of profile.issuer === null ? keys : [profile.issuer]) {
-      const principal = Object.hasOwn(issuers, issuer) ? makeUser(issuer, 'somebody', profile, config) : null
-      if (principal === null || isRefusal(principal)) continue
-      const same = JSON.stringify(principal)
-      if (!people.has(same)) people.set(same, { label: labelOf(issuer, profile), principal })
+      const pointers = issuers[issuer]?.claims
+      for (const parts of pointers === undefined ? [] : odd) {
+        const unread = parts.map((part) => [pointers?.[part] ?? '', {}] as const)
+        const whole = { ...profile, claims: [...profile.claims, ...unread] }
+        const principal = makeUser(issuer, 'somebody', whole, config)
+        if (isRefusal(principal)) continue
+        const same = JSON.stringify(principal)
+        if (!people.has(same)) people.set(same, { label: labelOf(issuer, whole), principal, isOdd: parts.length > 0 })
+      }
     }
     return people.size < most && looked < MOST_LOOKED_AT
   }
   for (const profile of cut ? likely(rules, selectors) : combinationsOf(looks)) if (!add(profile)) break
   return { people: [...people.values()].slice(0, most), cut }
+}
+
+/** Of role and permissions, which may be of a form that nobody can read: none, and what rules look at. */
+function unreadables({ roles, permissions }: ReturnType<typeof looksOf>): readonly (readonly Part[])[] {
+  const role = roles.length === 0 ? [[]] : [[], ['role' as const]]
+  return permissions.length === 0 ? role : role.flatMap((parts) => [parts, [...parts, 'permissions' as const]])
 }
 
 /** Those who are most likely decided otherwise. */

@@ -101,7 +101,7 @@ function cameText({ decision, tried }: Traced): string {
   const { code, reason, rule } = decision
   const said = `refused: ${CODES[code].status} ${code} (${reason})`
   if (rule !== undefined) return `${said} by ${placeText(rule)}`
-  return tried.length === 0 ? said : `${said}; ${tried.map(triedText).join('; ')}`
+  return tried.length === 0 ? said : `${said}; ${tried.map((one) => triedText(one, false)).join('; ')}`
 }
 
 function listFailures(expected: readonly string[], name: string, trials: Trials): readonly string[] {

@@ -1,8 +1,8 @@
 /** Decisions in words for people at a terminal. */
-import type { OwnerRecord } from '../core/decide.ts'
+import { decide, type Facts, type Need, type OwnerRecord, type Permit } from '../core/decide.ts'
 import type { Principal } from '../core/principal.ts'
 import { CODES, type Refusal } from '../core/reasons.ts'
-import type { Relation, RuleLimits, Rate } from '../core/rules.ts'
+import type { Relation, RuleLimits, Rate, Rules } from '../core/rules.ts'
 import type { TriedRule, TriedVerdict } from '../core/trace.ts'
 import { placeText } from './place.ts'
 
@@ -22,9 +22,28 @@ const VERDICTS: Readonly<Record<TriedVerdict, string>> = {
   deleted: 'opens threads of others, but this one was deleted by its owner',
 }
 
-/** A rule and how it stands to a request. */
-export function triedText({ rule, verdict, decides }: TriedRule): string {
-  return `${rule.effect} ${placeText(rule)}: ${VERDICTS[verdict]}${decides ? ' and decides' : ''}`
+/**
+ * A rule and how it stands to a request.
+ * @param observed true where only observe mode permits it: the rule that decides would not
+ */
+export function triedText({ rule, verdict, decides }: TriedRule, observed: boolean): string {
+  const deciding = observed ? '; lets it through in observe mode' : ' and decides'
+  return `${rule.effect} ${placeText(rule)}: ${VERDICTS[verdict]}${decides ? deciding : ''}`
+}
+
+/** By which rule somebody may, or what enforcing would answer where only observe mode permits it. */
+export function permitText(permit: Permit, facts: Facts, rules: Rules): string {
+  const { observed, descriptor, principal, rule } = permit
+  // Asked once more, and not made of the reason: a rule may hide its refusal.
+  const enforced = observed === null ? null : decide(descriptor, principal, rules, { ...facts, enforcement: 'enforce' })
+  if (enforced?.outcome !== 'refused') return `permitted by ${placeText(rule)}`
+  const { code, reason } = enforced
+  return `permitted in observe mode alone: enforcing refuses ${CODES[code].status} ${code} (${reason})`
+}
+
+/** What a decision waits for. */
+export function needText({ fact }: Need): string {
+  return fact === 'record' ? 'whose the thread is' : 'what the upstream holds of the thread'
 }
 
 /** `403 not-owner (thread-foreign): This conversation is not yours.` */
@@ -47,6 +66,7 @@ export function principalText(principal: Principal, isOperator: boolean): string
 /** Whose a thread is. */
 export function recordText(record: OwnerRecord, relation: Relation): string {
   if (record === null) return 'belongs to nobody: unknown'
+  if (record.seen === true) return `has no owner, and was seen in use under observe: ${relation}`
   return `belongs to ${record.owner}${record.deleted ? ', who deleted it' : ''}: ${relation}`
 }
 

@@ -248,6 +248,23 @@ void test('claims without a user id, or of an issuer that there is not, are refu
   t.match(JSON.parse((await about('stranger')).stdout), { outcome: 'refused', status: 401, reason: 'issuer-unknown' })
 })
 
+void test('what is missing or wrong in the request is named', async (t) => {
+  const { explain } = scene(t, {}, { claims: '{"sub":"alice"}', body: '{' })
+  const about = (method: string, target: string, ...more: string[]) =>
+    explain('--method', method, '--target', target, '--claims', 'claims', '--issuer', 'corp', ...more)
+  const [none, broken, outside, other] = await Promise.all([
+    about('POST', RUN),
+    about('POST', RUN, '--body', 'body'),
+    about('GET', '/elsewhere'),
+    about('PUT', MESSAGES.replace('/messages', '')),
+  ])
+  t.match(none, { code: 1, stdout: /^ *(notes)? +no --body was given$/m })
+  t.match(broken.code, 1)
+  t.notMatch(broken.stdout, /--body/)
+  t.match(outside.stdout, /^target +lies outside the public path \/api\/copilotkit$/m)
+  t.match(other.stdout, /405 method-not-allowed .* The path takes PATCH, DELETE\.$/m)
+})
+
 void test('an upstream that does not have a route is told', async (t) => {
   const { explain } = scene(t, { 'upstream.transport': 'single-route' }, { claims: '{"sub":"alice"}' })
   const { stdout } = await explain(
@@ -281,6 +298,34 @@ void test('a thread that is observed, a list and the keys of assertions', async 
     )
     return JSON.parse(stdout) as object
   }
+  const plain = await explain(
+    '--method',
+    'GET',
+    '--target',
+    MESSAGES,
+    '--claims',
+    'claims',
+    '--issuer',
+    'corp',
+    '--owner',
+    'corp:bob',
+  )
+  t.match(plain.stdout, /^rules +allow own-threads .*: speaks of other threads; lets it through in observe mode$/m)
+  t.match(plain.stdout, /^outcome +permitted in observe mode alone: enforcing refuses 403 not-owner \(thread-foreign\)$/m)
+  const hidden = MESSAGES.replace('messages', 'events')
+  const events = await explain(
+    '--method',
+    'GET',
+    '--target',
+    hidden,
+    '--claims',
+    'claims',
+    '--issuer',
+    'corp',
+    '--owner',
+    'corp:bob',
+  )
+  t.match(events.stdout, /enforcing refuses 404 not-found \(thread-foreign\)$/m)
   t.match(await about(MESSAGES, '--owner', 'corp:bob'), { outcome: 'permitted', duties: { observed: 'thread-foreign' } })
   t.match(await about('/api/copilotkit/threads?limit=5'), { upstream: { target: '/api/copilotkit/threads?limit=5' } })
   t.match(await about('/.well-known/jwks.json'), { outcome: 'refused', reason: 'route-unknown' }, 'there are none')
@@ -345,6 +390,7 @@ void test('a line of the audit log is decided again', async (t) => {
     now: { rule: { name: 'own-threads' } },
   })
   t.match(fromFile, { code: 0, stdout: /^same +yes$/m })
+  t.match(fromFile.stdout, /^then +permitted$/m, 'why stands where it was refused')
   const closed = scene(
     t,
     { policy: './policy.yaml' },
@@ -353,7 +399,20 @@ void test('a line of the audit log is decided again', async (t) => {
   const other = await closed.explain('--audit', line, '--json')
   t.equal(other.code, 1)
   t.match(JSON.parse(other.stdout), { same: false, samePolicy: false, now: { outcome: 'refused', reason: 'no-rule-allows' } })
+  const observed = JSON.stringify(
+    auditLine({
+      ...DECISION,
+      facts: { ...DECISION.facts, enforcement: 'observe', record: { owner: 'corp:bob', deleted: false } },
+      observed: 'thread-foreign',
+    }),
+  )
+  t.match((await explain('--audit', observed)).stdout, /^now +permitted in observe mode alone: enforcing refuses 403 not-owner/m)
+  const { enforcement, unknownThread, userScoped } = DECISION.facts
+  const waiting = JSON.stringify(auditLine({ ...DECISION, facts: { enforcement, unknownThread, userScoped } }))
+  t.match(await explain('--audit', waiting), { code: 1, stdout: /^now +rests on something .*: whose the thread is$/m })
   t.match(await run(['explain', '--config', file, '--audit', '{"audit":2}']), { code: 2, stderr: /is no line of the audit/ })
+  const three = await run(['explain', '--config', file, '--audit', `${line}\n${line}\n\n${line}\n`])
+  t.match(three, { code: 2, stderr: /--audit takes one line, and here are 3: tail -1 FILE/ })
   t.match(await run(['explain', '--config', file, '--audit', line.slice(1)]), { code: 2, stderr: /a JSON object/ })
 })
 

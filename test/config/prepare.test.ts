@@ -66,6 +66,15 @@ void test('keys that fit are no fault', (t) => {
   t.end()
 })
 
+for (const key of ['policy', 'shadowPolicy']) {
+  void test(`a ${key} that cannot be read is a fault of the line that names it`, (t) => {
+    const [fault, ...others] = faults({ [key]: './nope.yaml' })
+    t.match(fault, { file: /threadwarden\.yaml$/, line: 1, path: key, message: /nope\.yaml cannot be read \(ENOENT\)$/ })
+    t.same(others, [])
+    t.end()
+  })
+}
+
 void test('a CA that cannot be read is a fault', (t) => {
   t.match(faults({ 'upstream.ca': 'nope.pem' }), [{ path: 'upstream.ca', message: /nope\.pem cannot be read/ }])
   t.end()
@@ -79,7 +88,7 @@ void test('faults of the key files and of the policy are reported together', (t)
   })
   t.same(
     found.map(({ file, path }) => `${file.replace(/^.*\//, '')} ${path}`),
-    ['threadwarden.yaml authentication.issuers.corp.publicKeyFile', 'threadwarden.yaml upstream.ca', 'nope.yaml '],
+    ['threadwarden.yaml authentication.issuers.corp.publicKeyFile', 'threadwarden.yaml upstream.ca', 'threadwarden.yaml policy'],
   )
   t.end()
 })
@@ -88,7 +97,7 @@ void test('faults of the configuration and of the policy are reported together',
   const paths = faults({ 'log.level': 'loud', policy: 'nope.yaml' }).map(
     ({ file, path }) => `${file.replace(/^.*\//, '')} ${path}`,
   )
-  t.same(paths, ['threadwarden.yaml log.level', 'nope.yaml '])
+  t.same(paths, ['threadwarden.yaml log.level', 'threadwarden.yaml policy'])
   t.end()
 })
 

@@ -27,6 +27,8 @@ for (const [path, meant] of MISTYPED) {
 
 void test('where nothing is near, the known keys are listed', (t) => {
   t.match(faultsIn({ 'cors.whatever': 1 }), [{ path: 'cors.whatever', hint: 'known here: origins, credentials' }])
+  t.match(faultsIn({ 'log.lxl': 1 }), [{ path: 'log.lxl', hint: 'known here: level' }], 'of a short word not much may differ')
+  t.match(faultsIn({ 'log.levxx': 1 }), [{ path: 'log.levxx', hint: 'did you mean "level"?' }])
   t.end()
 })
 

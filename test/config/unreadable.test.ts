@@ -22,10 +22,30 @@ void test('a file that is not there says so', (t) => {
 
 void test('every syntax error is reported, with its line', (t) => {
   t.match(faultsIn('version: 1\nversion: 1\nlisten: {port: 1\n'), [
-    { line: 2, path: '', message: 'is not valid YAML: Map keys must be unique' },
+    { line: 2, path: '', message: 'is not valid YAML: Map keys must be unique (version)', hint: 'write it once' },
     { line: 4, path: '', message: /^is not valid YAML: / },
   ])
   t.match(faultsIn('version: 1\n---\nversion: 1\n'), [{ message: /^is not valid YAML: / }], 'two documents in one file')
+  t.match(faultsIn('version: 1\n---\nversion: 1\n'), [{ hint: 'take out the line ---' }])
+  t.end()
+})
+
+void test('a slip of the indentation is one fault, with what to do', (t) => {
+  const text = 'version: 1\nrules:\n- routes: [info]\n  allow: [signed-in]\n  - routes: [transcribe]\n    allow: [signed-in]\n'
+  const faults = faultsIn(text)
+  t.equal(new Set(faults.map(({ line }) => line)).size, faults.length, 'one a line')
+  t.ok(faults.length > 0)
+  for (const { message, hint } of faults) {
+    t.match(message, /^is not valid YAML: /)
+    t.match(hint, /^check the indentation: items of one list start in the same column, and no tabs$/)
+  }
+  t.end()
+})
+
+void test('an empty file is empty, and not without each of the keys', (t) => {
+  for (const text of ['', '\n', '# nothing\n'])
+    t.match(faultsIn(text), [{ path: '', message: 'is empty', hint: 'begin with version: 1' }], JSON.stringify(text))
+  t.equal(faultsIn('').length, 1)
   t.end()
 })
 

@@ -134,3 +134,17 @@ void test('a rule for upstreams that scope users themselves holds before no othe
   t.equal(verdict({ onlyUserScoped: true }, alice, RUN, true), 'applies')
   t.end()
 })
+
+void test('whether somebody is an operator whose role nobody can read: no rule that allows says so, one that denies fails', (t) => {
+  const operators = [{ issuer: 'corp', role: 'operator' }]
+  const about = descriptor('GET', 'info')
+  const odd = { ...user('eve'), unreadable: ['role'] as const }
+  const verdict = (more: Parameters<typeof rule>[0], who: Principal = odd) => verdictOn(rule(more), about, who, operators, false)
+  t.equal(verdict({ who: ['operator'] }), 'who')
+  t.equal(verdict({ who: ['operator'], effect: 'deny' }), 'failed')
+  t.equal(verdict({ who: ['operator'], effect: 'deny' }, user('eve')), 'who')
+  t.equal(verdict({ who: ['operator'], effect: 'deny' }, { ...odd, unreadable: ['permissions'] }), 'who', 'of another part')
+  t.equal(verdict({ who: ['operator'], effect: 'deny' }, { ...odd, issuer: 'other' }), 'who', 'of another issuer')
+  t.equal(verdict({ who: ['operator'], effect: 'deny', agents: new Set(['a']) }), 'agent')
+  t.end()
+})

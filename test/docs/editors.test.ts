@@ -7,9 +7,10 @@ import { blocks, page, ROOT } from './markdown.ts'
 const PAGE = page('docs/editors.md')
 const SCHEMAS = ['config/threadwarden.schema.json', 'policies/policy.schema.json', 'policies/test.schema.json']
 
-/** The schemas that a text names in the package. */
-function named(text: string): readonly string[] {
-  return [...new Set(Array.from(text.matchAll(/node_modules\/threadwarden\/([\w./-]+)/g), ([, path = '']) => path))].sort()
+/** The schemas that a text names, in the package or in a checkout. */
+function named(text: string, folder: 'package' | 'checkout'): readonly string[] {
+  const pattern = folder === 'package' ? /node_modules\/threadwarden\/([\w./-]+)/g : /[./'"]\/([\w./-]+\.schema\.json)/g
+  return [...new Set(Array.from(text.matchAll(pattern), ([, path = '']) => path))].sort()
 }
 
 void test('every schema is there, and is part of the package', (t) => {
@@ -18,14 +19,15 @@ void test('every schema is there, and is part of the package', (t) => {
     t.ok(existsSync(join(ROOT, schema)), schema)
     t.ok(files.includes(schema.split('/')[0] ?? ''), `${schema} is packed`)
   }
-  t.same(named(PAGE.text), SCHEMAS)
+  t.same(named(PAGE.text, 'package'), SCHEMAS)
   t.end()
 })
 
 void test('the settings of Visual Studio Code and of Neovim name each of them', (t) => {
   const [settings = ''] = blocks(PAGE, 'json')
   const mapped = JSON.parse(settings) as { readonly 'yaml.schemas': Readonly<Record<string, readonly string[]>> }
-  t.same(named(Object.keys(mapped['yaml.schemas']).join('\n')), SCHEMAS)
-  t.same(named(blocks(PAGE, 'lua').join('\n')), SCHEMAS)
+  t.same(named(Object.keys(mapped['yaml.schemas']).join('\n'), 'checkout'), SCHEMAS)
+  t.ok(Object.values(mapped['yaml.schemas']).some((files) => files.includes('policy.yaml')))
+  t.same(named(blocks(PAGE, 'lua').join('\n'), 'checkout'), SCHEMAS)
   t.end()
 })

@@ -22,10 +22,13 @@ const HEADING = 'Walk-through: open one agent to one role'
 const WALK = section(page('docs/policies.md'), HEADING)
 
 /** What a reader does at each fence of the page, in its order. */
-const STEPS = Array.from(WALK.matchAll(/^```(\w+)\n([^]*?)^```$/gm), ([, kind = '', code = '']) => ({ kind, code }))
+const STEPS = Array.from(WALK.matchAll(/^```([\w ]+)\n([^]*?)^```$/gm), ([, kind = '', code = '']) => ({ kind, code }))
+
+/** The step that puts the draft in force. */
+const IN_FORCE = STEPS.findIndex(({ code }) => code.includes('kill -HUP'))
 
 /** Exit codes of the commands, in the order of the page: `diff` finds differences, the clerk is refused. */
-const CODES = [0, 0, 0, 1, 0, 1, 0, 0]
+const CODES = [0, 0, 0, 1, 0, 1, 0, 0, 0]
 
 /** The folder as a reader has it: a configuration without a policy, the shipped policies, the program. */
 function readersFolder(t: Test, upstream: Upstream, authentication: object): string {
@@ -61,9 +64,7 @@ function edit(code: string, folder: string): void {
   const rule = Array.isArray(parse(code))
   const file = join(folder, rule ? 'draft.yaml' : 'threadwarden.yaml')
   const before = readFileSync(file, 'utf8')
-  const after = rule
-    ? before.replace(/^rules:\n/m, (line) => `${line}${code.replace(/^/gm, '  ').trimEnd()}\n`)
-    : `${before}${code}`
+  const after = rule ? before.replace(/^rules:\n/m, (line) => `${line}${code}`) : `${before}${code}`
   writeFileSync(file, after)
 }
 
@@ -96,21 +97,23 @@ void test('whoever follows the page opens one agent to one role', async (t) => {
   t.equal((await runs(clerk, 'finance')).status, 200, 'before, everybody runs the agent')
   const codes: number[] = []
   let output = ''
-  for (const { kind, code } of STEPS) {
+  for (const [at, { kind, code }] of STEPS.entries()) {
     if (kind === 'sh') {
       const done = await typed(code, folder, gateway.pid)
       output = done.output
       codes.push(done.code)
+    } else if (kind === 'yaml tests') {
+      writeFileSync(join(folder, 'finance.test.yaml'), code)
     } else if (kind === 'yaml') {
       edit(code, folder)
       if (code.startsWith('policy:')) await until(() => changes(gateway) === 1)
     } else {
       for (const line of code.trimEnd().split('\n')) t.ok(output.split('\n').includes(line), `the output has: ${line}`)
     }
-    if (codes.length < CODES.length) t.equal((await runs(clerk, 'finance')).status, 200, 'a draft is not in force')
+    if (at === IN_FORCE) await until(() => changes(gateway) === 2)
+    if (at < IN_FORCE) t.equal((await runs(clerk, 'finance')).status, 200, 'a draft is not in force')
   }
   t.same(codes, CODES, output)
-  await until(() => changes(gateway) === 2)
 
   const refused = await runs(clerk, 'finance')
   t.same([refused.status, codeOf(refused)], [403, 'not-allowed'])
@@ -123,7 +126,7 @@ void test('whoever follows the page opens one agent to one role', async (t) => {
 
 void test('the page has a command for each thing that it promises', (t) => {
   t.same(STEPS.map(({ kind }) => kind).filter((kind) => kind === 'sh').length, CODES.length)
-  for (const word of ['validate', 'diff', 'explain', 'kill -HUP'])
+  for (const word of ['validate', 'diff', 'explain', 'kill -HUP', 'test'])
     t.ok(
       STEPS.some(({ code }) => code.includes(word)),
       word,

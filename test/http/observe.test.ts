@@ -108,6 +108,48 @@ void test('who uses which thread is noted where the upstream served it, and make
   t.same([enforced.status, codeOf(enforced)], [403, 'not-owner'])
 })
 
+void test('afterwards a thread that somebody was seen to run is not for others to claim, nor one of two for anybody', async (t) => {
+  const policy = `version: 1
+operators: [{ role: operator }]
+rules:
+  - { routes: [agent/run, agent/connect], allow: [signed-in], threads: [own, unknown] }
+  - { routes: [agent/run, threads/messages], allow: [operator], threads: [own, foreign] }
+`
+  const scene = await observing(t, {}, policy)
+  scene.upstream.answer(answering)
+  const run = async (subject: string, thread: string, claims = {}) => {
+    const reply = await call(`${scene.base}/agent/default/run`, { token: scene.token(subject, claims), body: runInput(thread) })
+    return codeOf(reply) ?? reply.status
+  }
+  t.same([await run('alice', 'of-alice'), await run('alice', 'of-both'), await run('bob', 'of-both')], [200, 200, 200])
+  scene.write({ enforcement: 'enforce' })
+  t.match(await scene.gateway.reload('test'), { outcome: 'reloaded' })
+  t.match(
+    scene.lines.filter(({ msg }) => String(msg).startsWith('threads were seen under')),
+    [{ level: 'warn', threads: 2 }],
+  )
+  const before = scene.upstream.requests.length
+  const operator = { role: 'operator' }
+  t.same(
+    [
+      await run('bob', 'of-alice'),
+      await run('olga', 'of-alice', operator),
+      await run('alice', 'of-both'),
+      await run('bob', 'of-both'),
+    ],
+    ['not-owner', 'not-owner', 'not-owner', 'not-owner'],
+  )
+  const read = await call(`${scene.base}/threads/of-alice/messages`, { token: scene.token('olga', operator) })
+  t.equal(codeOf(read), 'not-owner')
+  t.equal(scene.upstream.requests.length, before, 'nothing reaches upstream')
+  t.same(rows(scene.folder), [])
+  t.equal(await run('alice', 'of-alice'), 200, 'who was seen alone may claim it, as any new one')
+  t.match(rows(scene.folder), [{ thread_id: 'of-alice', user_id: 'corp:alice' }])
+  scene.write({ enforcement: 'enforce', 'ownership.unknownThread': 'deny' })
+  await scene.gateway.reload('test')
+  t.equal(await run('alice', 'of-both'), 'not-owner')
+})
+
 void test('rows that are there are gone by, and stay as they are', async (t) => {
   const scene = await startScene(t)
   scene.upstream.answer(answering)

@@ -1,5 +1,6 @@
 /** Every fault of the rules of a policy, each at its line, and what stands close to it without being one. */
 import { test } from 'tap'
+import { ROUTE_IDS } from '../../src/core/routes.ts'
 import { faultsIn, ruled } from './policies.ts'
 
 const INFO = { routes: ['info'], allow: ['signed-in'] }
@@ -16,13 +17,15 @@ const found = (...rules: readonly object[]) => faultsIn(ruled(rules), ['corp', '
 const ONE_OF = 'write one of equals, in, contains, atLeast, atMost, exists'
 const POINTER = 'write /sub or /realm_access/roles'
 const RATE = 'write 60/m, 10/s, 1000/h or off'
-const OWN_RULE = 'give it a rule of its own'
+const ROUTES_HINT = `routes: ${ROUTE_IDS.join(', ')}; a rule that denies may say all`
 
 // prettier-ignore
 const FAULTY: readonly (readonly [what: string, rule: object, ...Expected[]])[] = [
   ['a name that is none', { ...INFO, name: 'a b' }, ['name', '"name"', 'is not a name', 'letters, digits, . _ -']],
   ['no route', { ...INFO, routes: [] }, ['routes', '"routes"', 'must name a route']],
-  ['a route instead of a list', { ...INFO, routes: 'info' }, ['routes', '"routes"', 'is not a list of routes']],
+  ['a route instead of a list', { ...INFO, routes: 'info' }, ['routes', '"routes"', 'must be a list', 'write [info]']],
+  ['one role instead of a list', { ...INFO, roles: 'accounting' }, ['roles', '"roles"', 'must be a list', 'write [accounting]']],
+  ['a text that is no list of routes', { ...INFO, routes: 'every' }, ['routes', '"routes"', 'is not a list of routes', ROUTES_HINT]],
   ['all for a rule that allows', { ...INFO, routes: 'all' }, ['routes', '"routes"', 'all is for rules that deny', 'name the routes that it opens']],
   ['threads of all routes', { ...DENY, routes: 'all', threads: ['own'] }, ['threads', '"threads"', 'all has routes that are about no thread', 'name the routes']],
   ['agents of all routes', { ...DENY, routes: 'all', agents: ['a'] }, ['agents', '"agents"', 'all has routes that are about no agent', 'name the routes']],
@@ -32,7 +35,7 @@ const FAULTY: readonly (readonly [what: string, rule: object, ...Expected[]])[] 
   ['to deny a stranger', { ...DENY, deny: ['owner'] }, ['deny.0', '"owner"', 'is nobody a rule can speak of', 'write anonymous, signed-in or operator']],
   ['a method of no route', { ...INFO, methods: ['PUT'] }, ['methods.0', '"PUT"', 'is no method of a route', 'write GET, POST, PATCH or DELETE']],
   ['no method', { ...INFO, methods: [] }, ['methods', '"methods"', 'must name a method']],
-  ['a method of other routes', { ...INFO, methods: ['POST'] }, ['methods', '"methods"', 'info has none of these methods', OWN_RULE]],
+  ['a method of other routes', { ...INFO, methods: ['POST'] }, ['methods', '"methods"', 'info has none of these methods', 'it takes GET, or a rule of its own']],
   ['agents where none is named', { ...INFO, agents: ['a'] }, ['agents', '"agents"', 'info is about no agent', 'only agent/run, agent/connect, agent/suggest, agent/stop']],
   ['no agent', { ...RUN, agents: [] }, ['agents', '"agents"', 'must name an agent']],
   ['no thread', { ...RUN, threads: undefined }, ['routes', '"routes"', 'agent/run is about a thread, and the rule does not say which', 'add threads: [own]']],
@@ -46,7 +49,8 @@ const FAULTY: readonly (readonly [what: string, rule: object, ...Expected[]])[] 
   ['a role without a name', { ...INFO, roles: ['a', ''] }, ['roles.1', '""', 'must not be empty']],
   ['no permission', { ...INFO, permissions: {} }, ['permissions', '"permissions"', 'names no permission', 'write any: or all:']],
   ['none of any, and none of all', { ...INFO, permissions: { any: [], all: [] } }, ['permissions.any', '"any"', 'must name a permission'], ['permissions.all', '"all"', 'must name a permission']],
-  ['permissions in a list', { ...INFO, permissions: ['a'] }, ['permissions', '"permissions"', 'must be an object']],
+  ['permissions in a list', { ...INFO, permissions: ['a'] }, ['permissions', '"permissions"', 'must be a mapping', 'write { any: [a] }']],
+  ['no permissions', { ...INFO, permissions: 1 }, ['permissions', '"permissions"', 'must be a mapping', 'write any: or all:']],
   ['no claim', { ...INFO, claims: [] }, ['claims', '"claims"', 'must name a claim']],
   ['unless of nobody', { ...INFO, unless: {} }, ['unless', '"unless"', 'excepts nobody', 'name issuers, roles, permissions or claims']],
   ['unless without a role', { ...INFO, unless: { roles: [] } }, ['unless.roles', '"roles"', 'must name a role']],

@@ -9,7 +9,7 @@ import { ADMIN_CREDENTIAL, CHAT, startScene, type Scene } from './scene.ts'
 /** Each breaks the files of a gateway, and says what is then to be read. */
 const BREAKS: Readonly<Record<string, { readonly break: (scene: Scene) => void; readonly says: RegExp }>> = {
   'YAML that can not be parsed': { break: ({ file }) => writeFileSync(file, 'version: 1\nlisten: {'), says: /not valid YAML/ },
-  'an empty file': { break: ({ file }) => writeFileSync(file, ''), says: /./ },
+  'an empty file': { break: ({ file }) => writeFileSync(file, ''), says: /is empty/ },
   'a file that is gone': { break: ({ file }) => rmSync(file), says: /cannot be read/ },
   'an unknown key': {
     break: ({ write }) => write({ enforcment: 'observe' }),
@@ -21,7 +21,10 @@ const BREAKS: Readonly<Record<string, { readonly break: (scene: Scene) => void; 
   },
   'a key file that is gone': { break: ({ folder }) => rmSync(join(folder, 'secret')), says: /secretFile.*cannot be read/ },
   'a key file that is no key': { break: ({ folder }) => writeFileSync(join(folder, 'secret'), 'short'), says: /secretFile/ },
-  'a policy that is gone': { break: ({ folder }) => rmSync(join(folder, 'policy.yaml')), says: /policy\.yaml: cannot be read/ },
+  'a policy that is gone': {
+    break: ({ folder }) => rmSync(join(folder, 'policy.yaml')),
+    says: / policy: .*policy\.yaml cannot be read/,
+  },
   'a policy that can not be parsed': {
     break: ({ writePolicy }) => writePolicy('rules: ['),
     says: /policy\.yaml:1: is not valid YAML/,
@@ -36,7 +39,7 @@ const BREAKS: Readonly<Record<string, { readonly break: (scene: Scene) => void; 
   },
   'a shadow policy with a fault': {
     break: ({ write }) => write({ shadowPolicy: './nowhere.yaml' }),
-    says: /nowhere\.yaml: cannot be read/,
+    says: / shadowPolicy: .*nowhere\.yaml cannot be read/,
   },
   'a value that stands in itself': {
     break: ({ file }) => writeFileSync(file, 'version: 1\nx: &a [*a]\n'),

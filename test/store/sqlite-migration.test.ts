@@ -97,7 +97,7 @@ void test('a store of schema 2 becomes one of today’s, and what was revoked st
   t.equal(await store.revocationsVersion(), 7)
   const key = { scope: '', threadId: 't-9' }
   await store.observe(key, 'corp:eve', 'agent', true, 8)
-  t.same([...(await store.presumedOwners('', ['t-9', 't-8']))], [['t-9', 'corp:eve']])
+  t.same([...(await store.runners('', ['t-9', 't-8']))], [['t-9', ['corp:eve']]])
   await store.close()
 })
 

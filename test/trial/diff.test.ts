@@ -208,3 +208,12 @@ void test('where callers are those of each route, /info is told for those of the
   )
   t.end()
 })
+
+void test('a rule that only fails for somebody is a difference for them', (t) => {
+  const { differences: found } = differences([{ ...SIGNED_IN, roles: ['lead'] }, SIGNED_IN], [SIGNED_IN])
+  t.match(
+    found.map(({ callers, before, after }) => [callers.join(), before.outcome, after.outcome]),
+    [[/\/role \{\}$/, 'refused', 'permitted']],
+  )
+  t.end()
+})
