@@ -10,22 +10,25 @@ const INTERVAL_MS = 500
 
 /**
  * Begins to watch; what the files are is noted before this returns, so that whoever reads them next misses no change.
- * @param files the files, asked for at every look: a changed configuration may name others
+ * @param files the files; asked for again with every change, because a changed configuration may name others
  * @param onChange called when something has changed and then stayed as it is from one look to the next, so that a file which
  * is being written is not read half
  * @returns what ends it
  */
 export function watchFiles(files: () => readonly string[], onChange: () => void): () => void {
-  let known = JSON.stringify(files().map((file) => stateOf(file, () => statSync(file))))
+  let watched = files()
+  const statesNow = (): string => JSON.stringify(watched.map((file) => stateOf(file, () => statSync(file))))
+  let known = statesNow()
   let seen: string | null = null
   let timer: NodeJS.Timeout
   let stopped = false
   const look = async (): Promise<void> => {
-    const stats = await Promise.all(files().map(async (file) => [file, await stat(file).catch(() => null)] as const))
+    const stats = await Promise.all(watched.map(async (file) => [file, await stat(file).catch(() => null)] as const))
     if (stopped) return
     const now = JSON.stringify(stats.map(([file, found]) => stateOf(file, () => found)))
     if (now !== known && now === seen) {
-      known = now
+      watched = files()
+      known = statesNow()
       onChange()
     }
     seen = now

@@ -31,6 +31,11 @@ export function configuredBody({ body, runBody }: BodyLimits, route: Route): num
   return route.largeBody === true ? runBody : body
 }
 
+/** True where a request may come without a body. */
+export function isBodyOptional({ body }: Route): boolean {
+  return body.kind === 'none' || (body.kind === 'json' && body.optional === true)
+}
+
 /** The ids of a body, checked. */
 export interface CheckedIds {
   readonly outcome: 'checked'

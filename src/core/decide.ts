@@ -180,10 +180,7 @@ export function mostBody(
   facts: StandingFacts,
   configured: number,
 ): number {
-  const allowing = rules.routes[descriptor.route.id].rules.filter(
-    (rule) => rule.effect === 'allow' && verdictOn(rule, descriptor, principal, rules.operators, facts.userScoped) === 'applies',
-  )
-  return Math.max(0, ...allowing.map(({ limits }) => limits.body ?? configured))
+  return mostOf(rules.routes[descriptor.route.id].rules, descriptor, principal, rules, facts, configured)
 }
 
 /**
@@ -198,10 +195,24 @@ export function mostBodyOfAny(
 ): number {
   const limits = ROUTES.map((route) => {
     const anyAgent = rules.routes[route.id].rules.map((rule) => ({ ...rule, agents: null }))
-    const generous = { ...rules, routes: { ...rules.routes, [route.id]: { rules: anyAgent, hide: false } } }
-    return mostBody({ outcome: 'classified', route, ids: {}, query: [] }, principal, generous, facts, configured(route))
+    const about = { outcome: 'classified', route, ids: {}, query: [] } as const
+    return mostOf(anyAgent, about, principal, rules, facts, configured(route))
   })
   return Math.max(0, ...limits)
+}
+
+function mostOf(
+  tried: readonly Rule[],
+  descriptor: RouteDescriptor,
+  principal: Principal,
+  { operators }: Rules,
+  { userScoped }: StandingFacts,
+  configured: number,
+): number {
+  const allowing = tried.filter(
+    (rule) => rule.effect === 'allow' && verdictOn(rule, descriptor, principal, operators, userScoped) === 'applies',
+  )
+  return Math.max(0, ...allowing.map(({ limits }) => limits.body ?? configured))
 }
 
 /**

@@ -51,6 +51,29 @@ export function openEnvelope(value: JsonObject): Envelope | Refusal {
   }
 }
 
+/** What is asked of whoever sends an envelope, once it is known what it is about. */
+export interface EnvelopeRules {
+  /** May refuse what is asked before the body of it is looked at. */
+  readonly admit: (descriptor: RouteDescriptor) => Refusal | null
+  /** The bound of it, in bytes. */
+  readonly mostOf: (descriptor: RouteDescriptor) => number
+}
+
+/**
+ * Opens an envelope and holds it against what its sender may. A body that its route does not take is dropped.
+ * @param bytes how many it has
+ */
+export function admitEnvelope(value: JsonObject, bytes: number, { admit, mostOf }: EnvelopeRules): Envelope | Refusal {
+  const envelope = openEnvelope(value)
+  if (envelope.outcome === 'refused') return envelope
+  const { descriptor, body, dropped } = envelope
+  const refusal = admit(descriptor)
+  if (refusal !== null) return refusal
+  if (bytes > mostOf(descriptor)) return refuse('body-too-large')
+  const unwanted = body !== undefined && descriptor.route.body.kind === 'none'
+  return unwanted ? { ...envelope, body: undefined, dropped: [...dropped, 'body'] } : envelope
+}
+
 interface Asked {
   readonly outcome: 'asked'
   readonly descriptor: RouteDescriptor

@@ -181,7 +181,7 @@ export function makeGate(parts: GateParts): Gate {
     const mostOfAny = (): number => Math.max(parts.limits.body, mostBodyOfAny(principal, parts.rules, parts.facts, configured))
     const body =
       descriptor === null
-        ? await readEnveloped(parts, (asked) => admit(asked, principal, exchange), mostOfAny(), mostOf, arriving)
+        ? await readEnveloped(parts, mostOfAny(), { admit: (asked) => admit(asked, principal, exchange), mostOf }, arriving)
         : await readPayload(parts, descriptor, upstreamOf(exchange), mostOf(descriptor), arriving)
     if (body.outcome === 'refused') return refused(body, exchange)
     try {

@@ -1,9 +1,9 @@
 /** Reads what goes along with a request and checks it against its route: JSON into one reading, recordings as they come. */
 import type { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
-import { checkIds, passingBody, type BodyPolicy } from '../core/bodies.ts'
+import { checkIds, isBodyOptional, passingBody, type BodyPolicy } from '../core/bodies.ts'
 import type { RouteDescriptor } from '../core/classify.ts'
-import { openEnvelope } from '../core/envelope.ts'
+import { admitEnvelope, type EnvelopeRules } from '../core/envelope.ts'
 import { isObject, makeJsonReader, type Json, type JsonObject, type JsonReading } from '../core/json.ts'
 import { isRefusal, refuse, type Reason, type Refusal } from '../core/reasons.ts'
 import type { RuntimeFacts } from '../core/transport.ts'
@@ -71,7 +71,7 @@ export async function readPayload(
   if (form.form === 'json') {
     return withJson(parts, most, arriving, (reading, bytes) => {
       // A chunked body may turn out to be empty.
-      if (bytes === 0 && isOptional(descriptor)) return without(descriptor, missing)
+      if (bytes === 0 && isBodyOptional(descriptor.route)) return without(descriptor, missing)
       return reading.outcome === 'refused' ? reading : checked(parts, descriptor, reading.value, bytes)
     })
   }
@@ -97,16 +97,14 @@ export async function readPayload(
 
 /**
  * Reads an envelope, and what it brings along for what it asks.
- * @param admit told what is asked before the body of it is looked at: it may refuse
  * @param most the bound of it, in bytes, whatever it asks
- * @param mostOf the bound of what it turns out to ask
+ * @param rules what is asked of whoever sends it
  * @returns the same as readPayload, and 404 for what is no envelope
  */
 export async function readEnveloped(
   parts: PayloadParts,
-  admit: (descriptor: RouteDescriptor) => Refusal | null,
   most: number,
-  mostOf: (descriptor: RouteDescriptor) => number,
+  rules: EnvelopeRules,
   arriving: ArrivingBody,
 ): Promise<ReadBody | Refusal> {
   if (!hasBody(arriving.lines)) return refuse('route-unknown')
@@ -116,28 +114,20 @@ export async function readEnveloped(
   return withJson(parts, most, arriving, (reading, bytes) => {
     if (bytes === 0) return refuse('route-unknown')
     if (reading.outcome === 'refused') return reading
-    const envelope = openEnvelope(reading.value)
+    const envelope = admitEnvelope(reading.value, bytes, rules)
     if (envelope.outcome === 'refused') return envelope
     const { descriptor, body } = envelope
-    const refusal = admit(descriptor)
-    if (refusal !== null) return refusal
-    if (bytes > mostOf(descriptor)) return refuse('body-too-large')
-    const unwanted = body !== undefined && descriptor.route.body.kind === 'none'
-    noteDropped(parts, unwanted ? [...envelope.dropped, 'body'] : envelope.dropped)
+    noteDropped(parts, envelope.dropped)
     parts.metrics.dropped('query-name', envelope.droppedQueryNames)
-    if (body === undefined || unwanted) return without(descriptor, 'body-not-object')
+    if (body === undefined) return without(descriptor, 'body-not-object')
     // The runtime takes a string for JSON that is written in it, and would read what nobody has checked (contract §1.3).
     return isObject(body) ? checked(parts, descriptor, body, bytes) : refuse('body-not-object')
   })
 }
 
-function isOptional({ route }: RouteDescriptor): boolean {
-  return route.body.kind === 'none' || (route.body.kind === 'json' && route.body.optional === true)
-}
-
 /** What comes of a request that brings nothing along. */
 function without(descriptor: RouteDescriptor, missing: Reason): ReadBody | Refusal {
-  if (!isOptional(descriptor)) return refuse(missing)
+  if (!isBodyOptional(descriptor.route)) return refuse(missing)
   return { outcome: 'read', descriptor, write: () => Promise.resolve(NOTHING), release: () => {} }
 }
 

@@ -108,31 +108,25 @@ export async function permitFor(
     // Body and history took their time, and nothing is begun for a credential that ended or was revoked meanwhile.
     const late = parts.outdated(exchange) ?? (await parts.overruled(decision)) ?? (await taking.all(decision))
     if (late !== null) return late
-    const granted = await written(parts, body, decision, taking.release).catch((error: unknown) => {
-      taking.release()
-      throw error
-    })
-    if (granted.outcome === 'refused') {
-      taking.release()
-      return granted
+    let keeps = false
+    try {
+      const granted = await written(parts, body, decision, taking.release)
+      if (granted.outcome === 'refused') return granted
+      const key = decision.claim ? threadKey(decision, parts.scope) : null
+      const claim =
+        key === null ? null : await parts.store.claim(key, decision.owner, descriptor.ids.agentId ?? '', parts.clock())
+      if (claim?.outcome !== 'foreign') {
+        if (claim !== null) exchange.registration = claim.registration
+        if (claim?.outcome === 'new') parts.metrics.claimed('new')
+        keeps = true
+        return granted
+      }
+      // Somebody was faster: decide again with what the store says now.
+      parts.metrics.claimed('lost-race')
+      facts = { ...facts, record: claim.record }
+    } finally {
+      if (!keeps) taking.release()
     }
-    const key = decision.claim ? threadKey(decision, parts.scope) : null
-    if (key === null) return granted
-    const claim = await parts.store
-      .claim(key, decision.owner, descriptor.ids.agentId ?? '', parts.clock())
-      .catch((error: unknown) => {
-        taking.release()
-        throw error
-      })
-    if (claim.outcome !== 'foreign') {
-      exchange.registration = claim.registration
-      if (claim.outcome === 'new') parts.metrics.claimed('new')
-      return granted
-    }
-    // Somebody was faster: decide again with what the store says now.
-    taking.release()
-    parts.metrics.claimed('lost-race')
-    facts = { ...facts, record: claim.record }
   }
   throw new Error('a decision that comes to no end')
 }

@@ -1,7 +1,7 @@
 /** The body of a request in a trial: a whole JSON text, held against the same rules as one that arrives. */
-import { checkIds } from '../core/bodies.ts'
+import { checkIds, isBodyOptional } from '../core/bodies.ts'
 import type { RouteDescriptor } from '../core/classify.ts'
-import { openEnvelope } from '../core/envelope.ts'
+import { admitEnvelope, type EnvelopeRules } from '../core/envelope.ts'
 import { isObject, makeJsonReader, type JsonObject, type JsonReading } from '../core/json.ts'
 import { refuse, type Reason, type Refusal } from '../core/reasons.ts'
 
@@ -34,29 +34,18 @@ export function readBody(bytes: Uint8Array, descriptor: RouteDescriptor, most: n
 
 /**
  * Reads an envelope.
- * @param admit may refuse what is asked before its body is looked at
  * @param most the bound of it, in bytes, whatever it asks
- * @param mostOf the bound of what it turns out to ask
+ * @param rules what is asked of whoever sends it
  */
-export function readEnvelope(
-  bytes: Uint8Array,
-  admit: (descriptor: RouteDescriptor) => Refusal | null,
-  most: number,
-  mostOf: (descriptor: RouteDescriptor) => number,
-): TriedBody | Refusal {
+export function readEnvelope(bytes: Uint8Array, most: number, rules: EnvelopeRules): TriedBody | Refusal {
   if (bytes.length === 0) return refuse('route-unknown')
   if (bytes.length > most) return refuse('body-too-large')
   const reading = read(bytes)
   if (reading.outcome === 'refused') return reading
-  const envelope = openEnvelope(reading.value)
+  const envelope = admitEnvelope(reading.value, bytes.length, rules)
   if (envelope.outcome === 'refused') return envelope
-  const { descriptor, body } = envelope
-  const refusal = admit(descriptor)
-  if (refusal !== null) return refusal
-  if (bytes.length > mostOf(descriptor)) return refuse('body-too-large')
-  const unwanted = body !== undefined && descriptor.route.body.kind === 'none'
-  const dropped = unwanted ? [...envelope.dropped, 'body'] : envelope.dropped
-  if (body === undefined || unwanted) return without(descriptor, 'body-not-object', dropped, bytes.length)
+  const { descriptor, body, dropped } = envelope
+  if (body === undefined) return without(descriptor, 'body-not-object', dropped, bytes.length)
   return isObject(body) ? checked(descriptor, body, bytes.length, dropped) : refuse('body-not-object')
 }
 
@@ -66,9 +55,7 @@ function read(bytes: Uint8Array): JsonReading {
 }
 
 function without(descriptor: RouteDescriptor, missing: Reason, dropped: readonly string[], bytes: number): TriedBody | Refusal {
-  const { body } = descriptor.route
-  const optional = body.kind === 'none' || (body.kind === 'json' && body.optional === true)
-  return optional ? { outcome: 'read', descriptor, value: null, bytes, dropped } : refuse(missing)
+  return isBodyOptional(descriptor.route) ? { outcome: 'read', descriptor, value: null, bytes, dropped } : refuse(missing)
 }
 
 function checked(descriptor: RouteDescriptor, value: JsonObject, bytes: number, dropped: readonly string[]): TriedBody | Refusal {

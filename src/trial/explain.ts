@@ -123,7 +123,7 @@ function decided(asked: RouteDescriptor | null, principal: Principal, question: 
   if (refusal !== null) return { ...early, outcome: refusal }
   const body =
     asked === null
-      ? readEnvelope(question.body, admit, bounds.ofAny(), bounds.of)
+      ? readEnvelope(question.body, bounds.ofAny(), { admit, mostOf: bounds.of })
       : readBody(question.body, asked, bounds.of(asked))
   if (body.outcome === 'refused') return { ...early, outcome: body }
   const { descriptor } = body

@@ -84,13 +84,7 @@ void test('a fault of the gateway’s own while it checks a body is told as it i
     },
   })
   const envelope = `{"method":"info","other":"${'x'.repeat(60)}"}`
-  const opening = readEnveloped(
-    given,
-    () => null,
-    100,
-    () => 100,
-    arriving(JSON_TYPE, envelope),
-  )
+  const opening = readEnveloped(given, 100, { admit: () => null, mostOf: () => 100 }, arriving(JSON_TYPE, envelope))
   await t.rejects(opening, fault)
   t.ok(given.budget.take(100), 'all of it is there again')
 })
@@ -126,13 +120,7 @@ void test('of a body goes upstream what the rule lets through', async (t) => {
 void test('an envelope is bound by what it turns out to ask', async (t) => {
   const text = `{"method":"info","params":{"x":"${'x'.repeat(40)}"}}`
   const opened = (most: number) =>
-    readEnveloped(
-      parts(),
-      () => null,
-      100,
-      () => most,
-      arriving(JSON_TYPE, text),
-    )
+    readEnveloped(parts(), 100, { admit: () => null, mostOf: () => most }, arriving(JSON_TYPE, text))
   t.match(await opened(text.length - 1), { outcome: 'refused', reason: 'body-too-large' })
   t.match(await opened(text.length), { outcome: 'read', descriptor: { route: { id: 'info' } } })
 })
