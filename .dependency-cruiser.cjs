@@ -26,9 +26,10 @@ module.exports = {
       'decisions that are tried out: no network but for keys, no storage',
     ),
     only('auth', ['core', 'config'], 'credentials, not rules or storage'),
-    only('store', ['core'], 'storage, not rules or credentials'),
+    only('postgres', ['core'], 'connections, not what they are for'),
+    only('store', ['core', 'postgres'], 'storage, not rules or credentials'),
     only('observe', ['core'], 'what happened'),
-    only('limits', ['core'], 'counters, not whom they are for'),
+    only('limits', ['core', 'postgres'], 'counters, not whom they are for'),
     only(
       'http',
       ['core', 'auth', 'store', 'observe', 'limits'],
@@ -48,12 +49,29 @@ module.exports = {
       from: { path: '^src/', pathNot: '^src/agent/' },
       to: { path: '^src/agent/' },
     },
-    only('doctor', ['core', 'config', 'auth', 'http', 'store'], 'looks at everything, and is used by its command alone'),
+    only(
+      'doctor',
+      ['core', 'config', 'auth', 'http', 'store', 'postgres'],
+      'looks at everything, and is used by its command alone',
+    ),
     {
       name: 'only-its-command-knows-the-doctor',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/(doctor/|cli/doctor.ts$)' },
       to: { path: '^src/doctor/' },
+    },
+    only('adoption', ['core', 'http', 'store'], 'takes over and hands over whose threads are, without a word about terminals'),
+    {
+      name: 'adoption-sees-the-port-of-the-store',
+      severity: 'error',
+      from: { path: '^src/adoption/' },
+      to: { path: '^src/store/', pathNot: '^src/store/port.ts$' },
+    },
+    {
+      name: 'only-the-command-line-knows-adoption',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(adoption|cli)/' },
+      to: { path: '^src/adoption/' },
     },
     {
       name: 'http-sees-the-port-of-the-store',
@@ -72,6 +90,12 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/http/' },
       to: { path: 'node_modules/(@fastify|fastify)' },
+    },
+    {
+      name: 'only-postgres-knows-pg',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/postgres/' },
+      to: { path: 'node_modules/(pg|@types/pg)/' },
     },
     {
       name: 'nobody-imports-the-program',

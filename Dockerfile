@@ -11,8 +11,8 @@ ARG BUILD_IMAGE=docker.io/library/node:24-trixie-slim
 ARG RUNTIME_IMAGE=gcr.io/distroless/nodejs24-debian13:nonroot
 
 # --ignore-scripts here and below: package.json ("allowScripts") denies better-sqlite3 its install script, since the
-# binaries are in the package, and allows that of `node` only, which brings a Node that this image has already. The flag
-# says the same to every npm, also to those that know no allowScripts.
+# binaries are in the package, and allows those of `node`, which brings a Node that this image has already, and of the
+# PostgreSQL of the tests only. The flag says the same to every npm, also to those that know no allowScripts.
 FROM ${BUILD_IMAGE} AS build
 WORKDIR /build
 COPY package.json package-lock.json ./

@@ -14,10 +14,13 @@ import { command, noWords, portOf, untilStopped, UsageError } from './command.ts
 import { EchoAgent } from './echo-agent.ts'
 import { listen, remember, stop } from './http.ts'
 import { GRAPH_ID } from './langgraph.ts'
+import { RunnerWithoutLists } from './runner-without-lists.ts'
 
 const ADAPTERS = ['node', 'express'] as const
 
 export type Adapter = (typeof ADAPTERS)[number]
+
+const RUNNERS = ['in-memory', 'without-lists'] as const
 
 export interface RuntimeOptions {
   /** 0, the default: any free port. */
@@ -43,6 +46,8 @@ export interface RuntimeOptions {
   readonly transcription?: boolean
   /** The runtime's own `exposeMemoryRoutes` setting. */
   readonly exposeMemoryRoutes?: boolean
+  /** `without-lists`: a runner that has no lists of threads. By default the runtime's own, in memory. */
+  readonly runner?: (typeof RUNNERS)[number]
   /** Called for each request, before the runtime sees it. */
   readonly onRequest?: (request: RuntimeRequest) => void
 }
@@ -96,7 +101,7 @@ export function clearThreads(): void {
 }
 
 async function makeRuntime(options: RuntimeOptions, closing: AbortSignal): Promise<CopilotRuntime> {
-  const { agentUrl, agentHeaders = {}, langGraphUrl, debug, transcription, exposeMemoryRoutes } = options
+  const { agentUrl, agentHeaders = {}, langGraphUrl, debug, transcription, exposeMemoryRoutes, runner } = options
   const agents: Record<string, AbstractAgent> = { default: new EchoAgent(closing) }
   if (agentUrl !== undefined) agents['remote'] = new HttpAgent({ url: agentUrl, headers: { ...agentHeaders } })
   if (langGraphUrl !== undefined) agents['graph'] = await langGraphAgent(langGraphUrl)
@@ -105,6 +110,7 @@ async function makeRuntime(options: RuntimeOptions, closing: AbortSignal): Promi
     ...(debug !== undefined && { debug }),
     ...(transcription === true && { transcriptionService: new TranscriptionStub() }),
     ...(exposeMemoryRoutes !== undefined && { exposeMemoryRoutes }),
+    ...(runner === 'without-lists' && { runner: new RunnerWithoutLists() }),
   })
 }
 
@@ -139,7 +145,7 @@ class TranscriptionStub extends TranscriptionService {
 const USAGE = `The CopilotKit runtime, with nothing in front of it.
 
   node runtime.ts [--port N] [--host H] [--base-path P] [--adapter A] [--agent-url URL]
-                  [--langgraph-url URL]   start it; prints its URL
+                  [--langgraph-url URL] [--runner R]   start it; prints its URL
 
   --port           the port (default: any free one)
   --host           the address to listen on (default: 127.0.0.1)
@@ -147,17 +153,22 @@ const USAGE = `The CopilotKit runtime, with nothing in front of it.
   --adapter        ${ADAPTERS.join(' or ')} (default: node)
   --agent-url      where the agent "remote" is (default: there is none)
   --langgraph-url  where the LangGraph server of the agent "graph" is (default: there is none)
+  --runner         ${RUNNERS.join(' or ')} (default: in-memory); the other one has no lists of threads
 `
 
 if (import.meta.main) {
-  await command(USAGE, ['port', 'host', 'base-path', 'adapter', 'agent-url', 'langgraph-url'], async (words, values) => {
+  const flags = ['port', 'host', 'base-path', 'adapter', 'agent-url', 'langgraph-url', 'runner']
+  await command(USAGE, flags, async (words, values) => {
     noWords(words)
     const { host, 'base-path': basePath, 'agent-url': agentUrl, 'langgraph-url': langGraphUrl } = values
     const adapter = ADAPTERS.find((known) => known === (values['adapter'] ?? 'node'))
     if (adapter === undefined) throw new UsageError(`--adapter is ${ADAPTERS.join(' or ')}`)
+    const runner = RUNNERS.find((known) => known === (values['runner'] ?? 'in-memory'))
+    if (runner === undefined) throw new UsageError(`--runner is ${RUNNERS.join(' or ')}`)
     const runtime = await startRuntime({
       port: portOf(values),
       adapter,
+      runner,
       ...(host !== undefined && { host }),
       ...(basePath !== undefined && { basePath }),
       ...(agentUrl !== undefined && { agentUrl }),

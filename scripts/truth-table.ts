@@ -1,9 +1,10 @@
 /** Writes docs/default-policy.md from what the default policy decides, or with --check says whether it still fits. */
 import { readFileSync, writeFileSync } from 'node:fs'
+import type { RouteDescriptor } from '../src/core/classify.ts'
 import { decide, type OwnerRecord } from '../src/core/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal, type User } from '../src/core/principal.ts'
 import { CODES } from '../src/core/reasons.ts'
-import { ROUTES, type Route } from '../src/core/routes.ts'
+import { ALL_ROUTES } from '../src/core/routes.ts'
 import type { Rules } from '../src/core/rules.ts'
 import { faultLine } from '../src/document/fault.ts'
 import { loadPolicy } from '../src/policy/compile.ts'
@@ -12,7 +13,7 @@ import { SHIPPED_POLICY } from '../src/prepare.ts'
 const PAGE = new URL('../docs/default-policy.md', import.meta.url)
 
 function user(subject: string, roles: readonly string[]): User {
-  const more = { name: undefined, permissions: [], claims: {} }
+  const more = { name: undefined, permissions: [], groups: [], claims: {} }
   return { kind: 'user', id: `corp:${subject}`, issuer: 'corp', subject, roles, ...more }
 }
 
@@ -27,6 +28,8 @@ const CALLERS: Readonly<Record<string, Principal>> = {
 /** What a thread is to a caller, and its row in the table of owners. */
 const THREADS: Readonly<Record<string, (caller: Principal) => OwnerRecord>> = {
   own: ({ id }) => ({ owner: id, deleted: false }),
+  'shared for reading': () => ({ owner: 'corp:bob', deleted: false, granted: 'read' }),
+  'shared for writing': () => ({ owner: 'corp:bob', deleted: false, granted: 'write' }),
   unknown: () => null,
   "another's": () => ({ owner: 'corp:bob', deleted: false }),
   'deleted by another': () => ({ owner: 'corp:bob', deleted: true }),
@@ -41,31 +44,39 @@ What the gateway decides by [policies/default.yaml](../policies/default.yaml), f
 - **Anonymous**: no \`Authorization\` header, with \`authentication.mode: optional\`. With \`required\` it is 401.
 - **Mode off**: everybody, with \`authentication.mode: off\`.
 - **Signed in**: a good token. **Operator**: one whom \`operators\` selects.
-- **own**: the caller's thread. **unknown**: nobody's, or one that the caller has deleted; with \`ownership.unknownThread: claim\`.
-- **yes**: it goes to the upstream. **claims**: it does, and the thread is the caller's from then on. **empty**: the gateway answers what a new thread would get.
+- **own**: the caller's thread. **shared**: somebody else's, which was granted to the caller for reading or for writing; nothing can be granted to callers who are anonymous. **unknown**: nobody's, or one that the caller has deleted; with \`ownership.unknownThread: claim\`.
+- **yes**: it goes to the upstream, or for grants the gateway answers. **claims**: it does, and the thread is the caller's from then on. **empty**: the gateway answers what a new thread would get.
 - A list (\`threads/list\`) holds the threads whose messages the caller may read.
 `
 
-/** What a caller is told, in a cell. */
-function told(rules: Rules, route: Route, caller: Principal, record: OwnerRecord, userScoped: boolean): string {
+/** Every request, as the table names it. A body that archives is a request of its own. */
+const REQUESTS: readonly (readonly [name: string, descriptor: RouteDescriptor])[] = ALL_ROUTES.flatMap((route) => {
   const ids = { agentId: 'default', threadId: 'thread-1', memoryId: 'memory-1' }
+  const descriptor = { outcome: 'classified', route, ids, query: [] } as const
+  const name = `\`${route.method} ${route.path.join('/')}\``
+  const archives = route.body.kind === 'json' && route.body.keys.includes('archived')
+  return [[name, descriptor], ...(archives ? [[`${name} with \`archived\``, { ...descriptor, ownerOnly: true }] as const] : [])]
+})
+
+/** What a caller is told, in a cell. */
+function told(rules: Rules, descriptor: RouteDescriptor, caller: Principal, record: OwnerRecord, userScoped: boolean): string {
   const facts = { userScoped, unknownThread: 'claim', enforcement: 'enforce', record } as const
-  const decision = decide({ outcome: 'classified', route, ids, query: [] }, caller, rules, facts)
-  if (decision.outcome === 'needs') throw new Error(`${route.id} waits for ${decision.fact}`)
+  const decision = decide(descriptor, caller, rules, facts)
+  if (decision.outcome === 'needs') throw new Error(`${descriptor.route.id} waits for ${decision.fact}`)
   if (decision.outcome === 'refused') return `${CODES[decision.code].status} \`${decision.code}\``
   if (decision.answerEmpty) return 'empty'
   return decision.claim && record === null ? 'claims' : 'yes'
 }
 
 function rowsOf(rules: Rules, userScoped: boolean): readonly (readonly string[])[] {
-  return ROUTES.flatMap((route) => {
+  return REQUESTS.flatMap(([request, descriptor]) => {
+    const { route } = descriptor
     const threads = route.thread === undefined ? { '–': THREADS['unknown'] } : THREADS
     const answers = Map.groupBy(Object.entries(threads), ([, recordFor]) =>
       Object.values(CALLERS)
-        .map((caller) => told(rules, route, caller, recordFor?.(caller) ?? null, userScoped))
+        .map((caller) => told(rules, descriptor, caller, recordFor?.(caller) ?? null, userScoped))
         .join(' | '),
     )
-    const request = `\`${route.method} ${route.path.join('/')}\``
     return Array.from(answers, ([told, alike]) => [`\`${route.id}\``, request, alike.map(([thread]) => thread).join(', '), told])
   })
 }

@@ -59,7 +59,7 @@ export function makeDecisions(parts: DecisionParts): Decisions {
       setImmediate(
         () =>
           void compareWithShadow(
-            { enforced: policy.rules, shadow, ownerOf: (threadId) => generation.ownerOf(threadId), metrics, log },
+            { enforced: policy.rules, shadow, recordOf: (threadId) => generation.recordOf(threadId, principal), metrics, log },
             decided,
           ),
       )

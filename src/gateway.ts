@@ -1,7 +1,7 @@
 /** The composition root: puts the concrete parts of a gateway together, starts it, changes its configuration, stops it. */
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
-import { storeFile } from './config/schema.ts'
+import { storeOf } from './config/ownership-schema.ts'
 import { makeDecisions } from './decisions.ts'
 import { makeGenerations, type Basis } from './generations.ts'
 import { makeAdminApp, type ReloadResult } from './http/admin.ts'
@@ -11,17 +11,18 @@ import { makeHealthApp } from './http/health.ts'
 import { makeOpenStreams } from './http/open-streams.ts'
 import { makeReadiness, type Readiness } from './http/readiness.ts'
 import { makeBudget } from './http/request-body.ts'
-import { makeMemoryLimiter } from './limits/memory.ts'
-import { sayEnforcement, sayShadow, sayUnowned } from './notices.ts'
+import { openLimiter, type OpenLimiter } from './open-limiter.ts'
+import { openStoreWithPool } from './open-store.ts'
+import { sayEnforcement, sayLostStore, sayShadow, sayUnowned } from './notices.ts'
 import { openAudit, type Audit } from './observe/audit.ts'
 import type { Logger } from './observe/log.ts'
 import { makeMetrics } from './observe/metrics.ts'
 import type { Outcome } from './document/document.ts'
 import type { Prepared } from './prepare.ts'
 import { makeReload } from './reload.ts'
-import { lostWith, readMounts } from './store/durability.ts'
+import { keepRetention } from './retention.ts'
+import { readMounts } from './store/durability.ts'
 import { makeRevocationList } from './store/revocations.ts'
-import { openSqliteStore } from './store/sqlite.ts'
 
 /** A gateway that is listening. */
 export interface Gateway {
@@ -68,15 +69,17 @@ const LAST_WORDS_MS = 1000
  * @throws StoreUnavailable, IssuerFaults, or the listener's error; nothing is left open then
  */
 export async function startGateway(prepared: Prepared, log: Logger, surroundings: Surroundings = {}): Promise<Gateway> {
-  const store = openSqliteStore(storeFile(prepared.config.ownership))
+  const { store, pool } = await openStoreWithPool(prepared.config.ownership, { log })
+  const limiter = openLimiter(prepared.config.ownership, pool, log)
   const metrics = makeMetrics()
   const readiness = makeReadiness()
   let audit: Audit | null = null
   try {
     audit = await openAudit(prepared.config.audit, { log, metrics, note: (text) => readiness.note('audit', text) })
-    return await startOn({ store, audit, metrics, readiness, log }, prepared, surroundings)
+    return await startOn({ store, limiter, audit, metrics, readiness, log }, prepared, surroundings)
   } catch (error) {
     await audit?.stop()
+    limiter.stop()
     await store.close()
     throw error
   }
@@ -85,19 +88,16 @@ export async function startGateway(prepared: Prepared, log: Logger, surroundings
 /** What is open, or made, before anything else. */
 interface Opened extends Pick<Basis, 'store' | 'metrics' | 'readiness' | 'log'> {
   readonly audit: Audit
+  readonly limiter: OpenLimiter
 }
 
 async function startOn(opened: Opened, prepared: Prepared, surroundings: Surroundings): Promise<Gateway> {
-  const { store, audit, metrics, readiness, log } = opened
+  const { store, limiter, audit, metrics, readiness, log } = opened
   const { config } = prepared
   const { machine = { mounts: readMounts(), addresses: ownAddresses() } } = surroundings
   const clock = Date.now
   const now = (): number => performance.now()
-  const file = storeFile(config.ownership)
-  const fate = lostWith(file, machine.mounts)
-  if (fate !== null) {
-    log.warn({ store: file }, `the ownership table is lost with ${fate}: THREADS THEN HAVE NO OWNER ANY MORE. Put it on a volume`)
-  }
+  sayLostStore(storeOf(config.ownership), machine.mounts, log)
   const streams = makeOpenStreams(
     clock,
     metrics,
@@ -115,7 +115,7 @@ async function startOn(opened: Opened, prepared: Prepared, surroundings: Surroun
     metrics,
     readiness,
     streams,
-    limiter: makeMemoryLimiter(),
+    limiter,
     budget: makeBudget(config.limits.bodiesInFlight),
     log,
     clock,
@@ -126,6 +126,12 @@ async function startOn(opened: Opened, prepared: Prepared, surroundings: Surroun
   })
   const { current } = generations
 
+  const endRetention = keepRetention({
+    store,
+    deleted: () => current().prepared.config.ownership.retention.deleted,
+    clock,
+    log,
+  })
   const app = makeApp({
     gate: () => current().gate,
     hold: () => current().connection.hold(),
@@ -164,6 +170,7 @@ async function startOn(opened: Opened, prepared: Prepared, surroundings: Surroun
           store,
           revocations,
           credentials: { credentials: () => current().adminCredentials?.credentials() ?? [] },
+          scope: () => current().scope,
           issuers: () => Object.keys(current().prepared.config.authentication.issuers),
           reload: () => reload('admin'),
           log,
@@ -173,10 +180,13 @@ async function startOn(opened: Opened, prepared: Prepared, surroundings: Surroun
   const close = async (): Promise<void> => {
     await settled()
     current().retire(null)
+    generations.stop()
     revocations.stop()
+    endRetention()
     await Promise.all([app.close(), health.close(), admin?.close()])
     await current().connection.upstream.close()
     await audit.stop()
+    limiter.stop()
     await store.close()
   }
 

@@ -10,16 +10,22 @@ import type { Config } from './config/schema.ts'
 import { connect, type Connection } from './connection.ts'
 import { decide, type OwnerRecord, type Permit, type StandingFacts } from './core/decide.ts'
 import type { Principal } from './core/principal.ts'
+import { tableUse } from './core/table-lists.ts'
 import { isRefusal, refuse, type Refusal } from './core/reasons.ts'
 import { makeAdminCredentials, type AdminCredentials } from './http/admin-credentials.ts'
 import { makeClaims } from './http/claims.ts'
 import { makeCursorSeal } from './http/cursor.ts'
 import { makeForwarder } from './http/forward.ts'
 import { makeGate, type Gate, type GateParts } from './http/gate.ts'
+import { makeGrants } from './http/grants.ts'
 import { makeAskHistory } from './http/history.ts'
 import { makeIdentity, type Identity } from './http/identity.ts'
 import type { OpenStreams, StreamOwner } from './http/open-streams.ts'
+import { makeOwnerRecords, type OwnerRecords } from './http/owner-records.ts'
 import { heldBack, type Readiness } from './http/readiness.ts'
+import { makeRewriter } from './http/rewriter.ts'
+import { makeTableChange } from './http/table-changes.ts'
+import { makeTableList } from './http/table-list.ts'
 import { makeThreadList } from './http/thread-list.ts'
 import type { Limiter } from './limits/port.ts'
 import { sayBridged, sayClientToken, watchKeys } from './notices.ts'
@@ -27,7 +33,7 @@ import { onceByName, type Logger } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
 import type { Policy } from './policy/policy.ts'
 import type { Prepared } from './prepare.ts'
-import type { OwnershipStore, Store } from './store/port.ts'
+import type { Store } from './store/port.ts'
 
 /** What all generations of a process share. */
 export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' | 'budget'> {
@@ -45,8 +51,10 @@ export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' |
   readonly onDecision: (generation: Generation, ...decision: Parameters<GateParts['onDecision']>) => void
   /** What the rules in force say against what a generation has permitted that may have been replaced. */
   readonly overruled: (permit: Permit, origin: Generation) => Promise<Refusal | null>
-  /** Told of each stream that opens. */
-  readonly onStream: (owner: StreamOwner, origin: Generation) => void
+  /** Counts changes of threads' standings. */
+  readonly epoch: () => number
+  /** Told of each stream that opens, with the count at the head of its request. */
+  readonly onStream: (owner: StreamOwner, origin: Generation, epoch: number) => void
 }
 
 /** A configuration in force, or one that was. */
@@ -59,12 +67,14 @@ export interface Generation {
   readonly connection: Connection
   readonly issuers: readonly Issuer[]
   readonly adminCredentials: AdminCredentials | null
-  /** What decisions by it go by of a thread. */
-  ownerOf(threadId: string): Promise<OwnerRecord>
+  /** What decisions by it go by of a thread, as it stands to a caller. */
+  recordOf(threadId: string, principal: Principal): Promise<OwnerRecord>
   /** Looks after keys and upstream from now on. Resolves when the upstream was asked what it is, or is away. */
   begin(): Promise<void>
   /** What these rules say against what those of another generation have permitted. */
   overrules(permit: Permit, origin: Generation): Promise<Refusal | null>
+  /** False if what is known of its thread by now does not allow what was permitted. */
+  stillAllows(permit: Permit): Promise<boolean>
   /** Is in force from now on: /readyz says what it waits for. */
   takeOver(): void
   /** Lets go of what the next one does not use; what is under way goes on. */
@@ -114,20 +124,22 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
   }
   const observing = config.enforcement === 'observe'
   let keys: NodeJS.Timeout | undefined
-  const ownership = ownershipOf(store, observing)
+  const ownership = makeOwnerRecords(store, observing)
+  const claims = makeClaims(store, SCOPE, clock, metrics, log, observing ? store : null)
   const forwarder = makeForwarder({
     upstream,
     basePath,
     headerRules,
     identity,
     transport: probe,
-    claims: makeClaims(store, SCOPE, clock, metrics, log, observing ? store : null),
+    claims,
     streams,
     streamRules: config.streams,
-    onStream: (owner) => shared.onStream(owner, generation),
+    onStream: (owner, epoch) => shared.onStream(owner, generation, epoch),
     metrics,
     log,
   })
+  const seal = makeCursorSeal(shared.secret)
   const gate = makeGate({
     publicPath: config.upstream.publicPath ?? basePath,
     cors: config.cors,
@@ -144,20 +156,33 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
     limits: config.limits,
     limiter: shared.limiter,
     budget: shared.budget,
-    store: { owner: (key) => ownership.owner(key), claim: (...claim) => store.claim(...claim) },
+    records: ownership,
+    store,
     transport: probe,
     headerRules,
     identity,
     forwarder,
-    list: makeThreadList({
-      store: ownership,
-      scope: SCOPE,
+    rewriter: makeRewriter({
       rules: policy.rules,
       facts,
       forwarder,
-      seal: makeCursorSeal(shared.secret),
+      list: makeThreadList({ records: ownership, scope: SCOPE, rules: policy.rules, facts, forwarder, seal }),
+      tableList: makeTableList({ store, records: ownership, scope: SCOPE, rules: policy.rules, facts, seal }),
+      tableChange: makeTableChange({ store, scope: SCOPE, forwarder, claims, clock }),
+      tableUse: (upstreamIs) => tableUse(config.ownership.lists, config.enforcement, upstreamIs),
+    }),
+    grants: makeGrants({
+      store,
+      records: ownership,
+      rules: policy.rules,
+      facts,
+      scope: SCOPE,
+      issuers: Object.keys(config.authentication.issuers),
+      log,
+      clock,
     }),
     askHistory: makeAskHistory(upstream, basePath, () => probe.suspect()),
+    epoch: shared.epoch,
     onBridged: sayBridged(log),
     onFault: (error, requestId) => log.error({ err: error, requestId }, 'the gateway failed'),
     isRevoked: shared.isRevoked,
@@ -182,7 +207,7 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
     connection,
     issuers,
     adminCredentials,
-    ownerOf: (threadId) => ownership.owner({ scope: SCOPE, threadId }),
+    recordOf: (threadId, principal) => ownership.record({ scope: SCOPE, threadId }, principal),
     async begin() {
       keys = watchKeys(issuers, readiness, metrics, log)
       if (isNew) await probe.start()
@@ -193,6 +218,13 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
         return refuse('rules-changed')
       }
       return overrules(permit, config, policy, facts, ownership, clock())
+    },
+    async stillAllows(permit) {
+      const { threadId } = permit.descriptor.ids
+      if (threadId === undefined || observing) return true
+      const record = await ownership.record({ scope: SCOPE, threadId }, permit.principal)
+      // Of a thread that was unknown, and is, the upstream was asked before.
+      return decide(permit.descriptor, permit.principal, policy.rules, { ...facts, record }).outcome !== 'refused'
     },
     takeOver: () => readiness.release(),
     retire(next) {
@@ -207,39 +239,13 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
   return generation
 }
 
-/**
- * The owners of rows. Where there is no row and somebody was seen to run the thread under `observe`, what that means: while
- * observing, the owner that a row would name; after it, that the thread is not for others to claim. Both are looked up
- * whatever the first says: a refusal's time is not to tell a missing thread from a foreign one.
- */
-function ownershipOf(store: Store, observing: boolean): Pick<OwnershipStore, 'owner' | 'owners'> {
-  const seenBy = (runners: readonly string[]): NonNullable<OwnerRecord> => {
-    const [first = '', ...others] = runners
-    if (observing) return { owner: first, deleted: false }
-    return { owner: others.length === 0 ? first : '', deleted: false, seen: true }
-  }
-  return {
-    async owner(key) {
-      const record = await store.owner(key)
-      const runners = (await store.runners(key.scope, [key.threadId])).get(key.threadId)
-      return record ?? (runners === undefined ? null : seenBy(runners))
-    },
-    async owners(scope, threadIds) {
-      const rows = await store.owners(scope, threadIds)
-      if (!observing) return rows
-      const runners = await store.runners(scope, threadIds)
-      return new Map([...[...runners].map(([threadId, users]) => [threadId, seenBy(users)] as const), ...rows])
-    },
-  }
-}
-
 /** Decides again what was permitted by another configuration and its policy. */
 async function overrules(
   permit: Permit,
   config: Config,
   policy: Policy,
   facts: StandingFacts,
-  ownership: Pick<OwnershipStore, 'owner'>,
+  ownership: OwnerRecords,
   now: number,
 ): Promise<Refusal | null> {
   const principal = stillAuthenticated(permit.principal, config, now)
@@ -247,7 +253,7 @@ async function overrules(
   const { threadId } = permit.descriptor.ids
   // Under `observe` nothing that rests on ownership ends anything.
   const unasked = threadId === undefined || facts.enforcement === 'observe'
-  const record = unasked ? null : await ownership.owner({ scope: SCOPE, threadId })
+  const record = unasked ? null : await ownership.record({ scope: SCOPE, threadId }, principal)
   const decision = decide(permit.descriptor, principal, policy.rules, { ...facts, record })
   // What would have to be asked first was not asked for this one.
   if (decision.outcome === 'needs') return refuse('rules-changed')

@@ -3,9 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { makeGeneration, type Generation, type Shared } from './generation.ts'
 import type { StreamOwner } from './http/open-streams.ts'
 import type { Prepared } from './prepare.ts'
+import { watchStreams } from './stream-review.ts'
 
 /** What they share, but for what they tell one another. */
-export type Basis = Omit<Shared, 'overruled' | 'onStream'>
+export type Basis = Omit<Shared, 'overruled' | 'onStream' | 'epoch'>
 
 /** All of them. */
 export interface Generations {
@@ -21,6 +22,8 @@ export interface Generations {
    * @throws Error if the gateway stops meanwhile; the one before stays in force then
    */
   readonly put: (next: Generation) => Promise<void>
+  /** Watches open streams no more. */
+  readonly stop: () => void
 }
 
 /** How long a new upstream may take to say what it is, before requests come to it that then have to wait. */
@@ -33,8 +36,10 @@ export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
   const shared: Shared = {
     ...basis,
     overruled: (permit, origin) => (origin === current ? Promise.resolve(null) : current.overrules(permit, origin)),
-    onStream: (owner, origin) => {
+    epoch: () => watch.epoch(),
+    onStream: (owner, origin, epoch) => {
       origins.set(owner, origin)
+      watch.opened(owner, epoch)
       // It was allowed by rules that were replaced while it was on its way.
       if (origin !== current) void review([owner])
     },
@@ -60,10 +65,12 @@ export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
     if (next.connection !== current.connection) await next.connection.upstream.close()
   }
 
+  const watch = watchStreams({ news: basis.store, streams, allows: (permit) => current.stillAllows(permit), log })
   let current = makeGeneration(prepared, shared, null)
   current.takeOver()
   return {
     current: () => current,
+    stop: watch.stop,
     make: (next) => makeGeneration(next, shared, current),
     async put(next) {
       const before = current

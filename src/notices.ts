@@ -1,9 +1,11 @@
 /** What a running gateway tells its operators, once or when it changes: in the log, in /readyz and in the metrics. */
 import { basename } from 'node:path'
 import type { Issuer } from './auth/issuer.ts'
+import type { storeOf } from './config/ownership-schema.ts'
 import type { Enforcement } from './core/decide.ts'
 import type { Transport } from './core/transport.ts'
 import type { Readiness } from './http/readiness.ts'
+import { lostWith } from './store/durability.ts'
 import type { ObservationStore } from './store/port.ts'
 import { onceByName, type Logger } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
@@ -52,6 +54,17 @@ export function sayShadow(shadow: Policy | null, readiness: Readiness, metrics: 
   metrics.shadowing(shadow !== null)
 }
 
+/** Says loudly that the table of owners goes with the container, the pod or the machine's memory. */
+export function sayLostStore(store: ReturnType<typeof storeOf>, mounts: string, log: Logger): void {
+  if (store.kind !== 'sqlite') return
+  const fate = lostWith(store.file, mounts)
+  if (fate === null) return
+  log.warn(
+    { store: store.file },
+    `the ownership table is lost with ${fate}: THREADS THEN HAVE NO OWNER ANY MORE. Put it on a volume`,
+  )
+}
+
 /** Says how many threads were seen under `observe` that have no owner now that it is over: they are not for others to claim. */
 export async function sayUnowned(store: Pick<ObservationStore, 'unowned'>, log: Logger): Promise<void> {
   const threads = await store.unowned().catch((error: unknown) => {
@@ -61,7 +74,7 @@ export async function sayUnowned(store: Pick<ObservationStore, 'unowned'>, log: 
   if (threads === 0) return
   log.warn(
     { threads },
-    'threads were seen under enforcement: observe and have no owner: who was seen alone on one may claim it, if unknownThread is claim, and nobody else may',
+    'threads were seen under enforcement: observe and have no owner: who was seen alone on one may claim it, if unknownThread is claim, and nobody else may; threadwarden threads import --from-observed gives them their owners',
   )
 }
 

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { checkCertificates } from './auth/certificates.ts'
 import { IssuerFaults, makeIssuers } from './auth/issuer.ts'
 import { loadConfig, namedBy, type LoadedConfig, type Named } from './config/load.ts'
+import { storeOf } from './config/ownership-schema.ts'
 import type { Config } from './config/schema.ts'
 import { withoutSecrets } from './config/secrets.ts'
 import type { Outcome } from './document/document.ts'
@@ -120,12 +121,17 @@ function fileFaults(file: string, config: Config): readonly Fault[] {
   }
   const audit = config.audit.to === 'file' ? auditFileFault(config.audit.file) : null
   if (audit !== null) faults.push({ file, path: 'audit.file', ...audit })
-  const { ca } = config.upstream
-  try {
-    if (ca !== undefined) checkCertificates(readFileSync(ca, 'utf8'))
-  } catch (error) {
-    const message = error instanceof Error && !('code' in error) ? error.message : 'cannot be read'
-    faults.push({ file, path: 'upstream.ca', message: `${ca} ${message}` })
+  const store = storeOf(config.ownership)
+  for (const [path, ca] of [
+    ['upstream.ca', config.upstream.ca ?? null],
+    ['ownership.postgres.ca', store.kind === 'postgres' ? store.settings.ca : null],
+  ] as const) {
+    try {
+      if (ca !== null) checkCertificates(readFileSync(ca, 'utf8'))
+    } catch (error) {
+      const message = error instanceof Error && !('code' in error) ? error.message : 'cannot be read'
+      faults.push({ file, path, message: `${ca} ${message}` })
+    }
   }
   return faults
 }

@@ -26,7 +26,7 @@ export interface Decided {
 export interface ShadowParts {
   readonly enforced: Rules
   readonly shadow: Pick<Policy, 'rules'>
-  readonly ownerOf: (threadId: string) => Promise<OwnerRecord>
+  readonly recordOf: (threadId: string) => Promise<OwnerRecord>
   readonly metrics: Pick<Metrics, 'shadowDiffered'>
   readonly log: Logger
 }
@@ -77,11 +77,11 @@ export async function compareWithShadow(parts: ShadowParts, decided: Decided): P
 const DIFFERS = 'the shadow policy would decide otherwise'
 
 /** The shadow's decision; null where it waits for a fact that nobody may ask for now. */
-async function shadowOf({ shadow, ownerOf }: ShadowParts, { descriptor, principal, facts }: Decided): Promise<Said | null> {
+async function shadowOf({ shadow, recordOf }: ShadowParts, { descriptor, principal, facts }: Decided): Promise<Said | null> {
   const first = decide(descriptor, principal, shadow.rules, facts)
   const { threadId } = descriptor.ids
   if (first.outcome !== 'needs' || first.fact !== 'record' || threadId === undefined) return said(first)
-  return said(decide(descriptor, principal, shadow.rules, { ...facts, record: await ownerOf(threadId) }))
+  return said(decide(descriptor, principal, shadow.rules, { ...facts, record: await recordOf(threadId) }))
 }
 
 function said(decision: ReturnType<typeof decide>): Said | null {

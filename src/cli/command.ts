@@ -14,6 +14,15 @@ export interface Command {
   run(args: readonly string[]): Promise<number>
 }
 
+/** Commands under one name: `threadwarden threads list`. */
+export interface CommandGroup {
+  /** One line for the list of commands. */
+  readonly summary: string
+  /** What stands below the list of its commands. */
+  readonly about: string
+  readonly commands: Readonly<Record<string, Command>>
+}
+
 /** Wrong usage: the message is for the person at the terminal. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'

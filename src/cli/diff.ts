@@ -19,8 +19,8 @@ export const diff: Command = {
 
 Decides the same requests by two policy files and tells what differs: who may do what, what a refusal looks like, what of a
 request passes, and which limits apply. The requests are every route and method, with every agent that a policy names and one
-that none names, on own, unknown and foreign threads, deleted ones too; the callers are made from the roles, permissions,
-claims and issuers that the policies name. Issuers, mode and userScoped are the configuration's; both are taken as enforced.
+that none names, on own, shared, unknown and foreign threads, deleted ones too; the callers are made from the roles,
+permissions, claims and issuers that the policies name. Issuers, mode and userScoped are the configuration's; both are taken as enforced.
 
   --config FILE  the configuration (YAML or JSON)
   OLD NEW        policy files

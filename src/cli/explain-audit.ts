@@ -6,7 +6,7 @@ import { isOperator } from '../core/rules.ts'
 import type { Policy } from '../policy/policy.ts'
 import { outcomeData, principalData, triedData } from '../trial/explanation.ts'
 import { replay, type Replayed } from '../trial/replay.ts'
-import { needText, permitText, principalText, refusalText, triedText } from '../trial/words.ts'
+import { idleGrant, needText, permitText, principalText, refusalText, triedText } from '../trial/words.ts'
 import { EXIT, print, UsageError } from './command.ts'
 import { fileOf, loaded } from './loading.ts'
 import { listed, paintFor, type Entry } from './terminal.ts'
@@ -53,7 +53,8 @@ function read(named: string): Recorded {
   return recorded
 }
 
-function replayedData({ then, trace, same, samePolicy }: Replayed, { principal, descriptor, facts }: Recorded, policy: Policy) {
+function replayedData({ then, trace, same, samePolicy }: Replayed, recorded: Recorded, policy: Policy) {
+  const { principal, descriptor, facts } = recorded
   return {
     same,
     samePolicy,
@@ -64,11 +65,12 @@ function replayedData({ then, trace, same, samePolicy }: Replayed, { principal, 
     facts: { ...facts, relation: trace?.relation ?? null },
     policy: { file: policy.file, hash: policy.hash },
     rules: trace === null ? [] : triedData(trace),
-    notes: notesOn({ then, trace, same, samePolicy }),
+    notes: notesOn({ then, trace, same, samePolicy }, idleIn(recorded, policy)),
   }
 }
 
-function replayedEntries(replayed: Replayed, { principal, descriptor, facts }: Recorded, policy: Policy): readonly Entry[] {
+function replayedEntries(replayed: Replayed, recorded: Recorded, policy: Policy): readonly Entry[] {
+  const { principal, descriptor, facts } = recorded
   const { then, trace, same, samePolicy } = replayed
   const { enforcement, unknownThread, userScoped } = facts
   const relation = trace?.relation ?? null
@@ -93,7 +95,7 @@ function replayedEntries(replayed: Replayed, { principal, descriptor, facts }: R
     ],
     ['now', trace === null ? [] : [nowText(trace.decision, facts, policy)]],
     ['same', [same === null ? 'nobody can say' : same ? 'yes' : 'no']],
-    ['notes', notesOn(replayed)],
+    ['notes', notesOn(replayed, idleIn(recorded, policy))],
   ]
 }
 
@@ -108,8 +110,14 @@ function nowText(decision: NonNullable<Replayed['trace']>['decision'], facts: Re
   }
 }
 
-function notesOn({ trace, same, samePolicy, then }: Replayed): readonly string[] {
+/** Why what was granted makes no difference by the policy of now. */
+function idleIn({ descriptor, principal, facts }: Recorded, { rules }: Policy): string | null {
+  return descriptor === null || principal === null ? null : idleGrant(facts, descriptor, principal, rules)
+}
+
+function notesOn({ trace, same, samePolicy, then }: Replayed, idle: string | null): readonly string[] {
   return [
+    ...(idle === null ? [] : [idle]),
     ...(samePolicy ? [] : ['of the claims the line holds those that the policy of then compares']),
     ...(same === null && trace?.decision.outcome !== 'needs' ? [`${then.reason} does not come from a rule`] : []),
   ]

@@ -1,6 +1,7 @@
 /** `threadwarden explain`: goes the way of one request without sending it, or decides a line of the audit log again. */
 import type { OwnerRecord } from '../core/decide.ts'
 import { makeJsonReader, type JsonObject } from '../core/json.ts'
+import type { Right } from '../core/sharing.ts'
 import { openIdentity } from '../generation.ts'
 import { userFault } from '../http/revocation-form.ts'
 import type { Prepared } from '../prepare.ts'
@@ -23,6 +24,7 @@ const OPTIONS = {
   body: { type: 'string' },
   owner: { type: 'string' },
   deleted: { type: 'boolean' },
+  granted: { type: 'string' },
   history: { type: 'string' },
   audit: { type: 'string' },
   json: { type: 'boolean' },
@@ -37,7 +39,8 @@ const MOST = { claims: 1024 * 1024, body: 256 * 1024 ** 2 }
 export const explain: Command = {
   summary: 'shows how one request would be decided, and why',
   help: `threadwarden explain --config FILE --method M --target PATH [--token-file F | --claims F [--issuer KEY]]
-                      [--body F] [--owner USER [--deleted]] [--history none|some] [--json]
+                      [--body F] [--owner USER [--deleted | --granted read|write]]
+                      [--history none|some] [--json]
 threadwarden explain --config FILE --audit LINE [--json]
 
 Goes the way of a request step by step: the canonical target, the route, the caller, the facts, every rule that was tried and
@@ -53,6 +56,7 @@ a token the keys of its issuer are fetched. Values of secrets are not printed.
   --body F         a JSON file with the body; on the base path, an envelope
   --owner USER     who owns the thread: issuer:subject, or anonymous. Without it nobody does
   --deleted        the owner has deleted it
+  --granted R      it was granted to the caller, or to a group of theirs: for read or write
   --history H      with unknownThread: verify, what the upstream holds of a thread without an owner: none (default) or some
   --audit LINE     decides a line of the audit log again, by the policy of now: the line, @FILE, or - for stdin
   --json           prints all of it as data on stdout
@@ -90,18 +94,22 @@ function otherThan(options: Options): readonly string[] {
 
 /** @throws UsageError for options that make no sense together */
 function questionOf(options: Options): Question {
-  const { method, target, body, owner, deleted, history = 'none' } = options
+  const { method, target, body, owner, deleted, granted, history = 'none' } = options
   if (method === undefined) throw new UsageError('--method M is missing')
   if (!/^[A-Z]{1,20}$/.test(method)) throw new UsageError('--method is an HTTP method in capitals')
   if (target === undefined) throw new UsageError('--target PATH is missing')
   if (deleted === true && owner === undefined) throw new UsageError('--deleted goes with --owner USER')
+  if (granted !== undefined && owner === undefined) throw new UsageError('--granted goes with --owner USER')
+  if (granted !== undefined && deleted === true)
+    throw new UsageError('--granted does not go with --deleted, which ends all grants')
+  if (granted !== undefined && granted !== 'read' && granted !== 'write') throw new UsageError('--granted is read or write')
   if (history !== 'none' && history !== 'some') throw new UsageError('--history is none or some')
   return {
     method,
     target,
     presented: presentedBy(options),
     body: body === undefined ? new Uint8Array() : fileOf('--body', body, MOST.body),
-    record: recordOf(owner, deleted === true),
+    record: recordOf(owner, deleted === true, granted),
     upstreamHistory: history,
   }
 }
@@ -120,11 +128,11 @@ function claimsFrom(file: string): JsonObject {
   return reading.value
 }
 
-function recordOf(owner: string | undefined, deleted: boolean): OwnerRecord {
+function recordOf(owner: string | undefined, deleted: boolean, granted: Right | undefined): OwnerRecord {
   if (owner === undefined) return null
   if (owner !== 'anonymous' && userFault(owner, []) === 'form')
     throw new UsageError('--owner is a user id, issuer:subject, or anonymous')
-  return { owner, deleted }
+  return granted === undefined ? { owner, deleted } : { owner, deleted, granted }
 }
 
 /** Whose claims these are has to be said by one of them. */

@@ -1,14 +1,13 @@
 /** `threadwarden revoke`: refuses tokens before they expire, by writing to the store that the gateways look at. */
-import { existsSync } from 'node:fs'
-import { closest, distance } from 'fastest-levenshtein'
-import { storeFile, type Config } from '../config/schema.ts'
+import { suggestion } from '../adoption/suggestion.ts'
+import type { Config } from '../config/schema.ts'
 import type { Revocation } from '../core/credential.ts'
 import { faultLine } from '../document/fault.ts'
 import { isTokenId, revocationOf, shown, timeOf, userFault } from '../http/revocation-form.ts'
 import { prepare } from '../prepare.ts'
-import { StoreUnavailable, type RevocationStore, type Revoked } from '../store/port.ts'
-import { openSqliteStore } from '../store/sqlite.ts'
+import type { RevocationStore, Revoked } from '../store/port.ts'
 import { complain, EXIT, print, readOptions, UsageError, type Command } from './command.ts'
+import { withStore } from './on-store.ts'
 
 /** What was asked for. */
 type Task =
@@ -58,28 +57,12 @@ Exit codes: 0 done, 1 nothing to lift, an invalid configuration or a failing sto
       for (const fault of prepared.faults) complain(`error: ${faultLine(fault)}`)
       return EXIT.failure
     }
-    const { authentication, ownership } = prepared.value.config
+    const { authentication } = prepared.value.config
     const task = options.before === 'now' ? withTolerance(asked, authentication) : asked
     if (task.kind === 'revoke' && 'userId' in task.what) requireIssuer(task.what.userId, Object.keys(authentication.issuers))
     if (authentication.mode === 'off') complain('warning: authentication.mode is off: no token is read, none is refused')
-    const file = storeFile(ownership)
     // A store that is made here would be one that no gateway looks at.
-    if (!existsSync(file)) {
-      complain(`error: the store ${file} is not there: check ownership.store, and that a gateway has run on it`)
-      return EXIT.failure
-    }
-    try {
-      const store = openSqliteStore(file)
-      try {
-        return await carryOut(task, store, options.json === true)
-      } finally {
-        await store.close()
-      }
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error
-      complain(`error: ${error.message}`)
-      return EXIT.failure
-    }
+    return withStore(prepared.value, { make: false }, (store) => carryOut(task, store, options.json === true))
   },
 }
 
@@ -127,9 +110,7 @@ function requireIssuer(userId: string, issuers: readonly string[]): void {
   const fault = userFault(userId, issuers)
   if (fault === null || fault === 'form') return
   if (issuers.length === 0) throw new UsageError('the configuration has no issuers, so there are no users')
-  const near = closest(fault.issuer, issuers)
-  const hint = distance(fault.issuer, near) <= 3 ? `did you mean "${near}"?` : `it has: ${issuers.join(', ')}`
-  throw new UsageError(`the configuration has no issuer "${fault.issuer}": ${hint}`)
+  throw new UsageError(`the configuration has no issuer "${fault.issuer}": ${suggestion(fault.issuer, issuers)}`)
 }
 
 async function carryOut(task: Task, store: RevocationStore, json: boolean): Promise<number> {

@@ -2,6 +2,7 @@
 import type { Prepared } from '../prepare.ts'
 import { placeText } from '../trial/place.ts'
 import { routesOf, type Access, type RouteAccess } from '../trial/routes.ts'
+import { GRANTED } from '../trial/words.ts'
 import { EXIT, print, readOptions, type Command } from './command.ts'
 import { loaded } from './loading.ts'
 import { harmless, paintFor, type Paint } from './terminal.ts'
@@ -31,7 +32,8 @@ Exit codes: 0 listed, 1 an invalid configuration, 2 wrong usage.`,
       const { enforcement } = config
       const { unknownThread } = config.ownership
       const { userScoped } = config.upstream
-      const told = { mode, enforcement, unknownThread, userScoped, policy: { file: policy.file, hash: policy.hash } }
+      const { sharing } = policy.rules
+      const told = { mode, enforcement, unknownThread, userScoped, sharing, policy: { file: policy.file, hash: policy.hash } }
       print(JSON.stringify({ ...told, operators: policy.rules.operators, routes: listed }, null, 2))
     } else print(text(prepared, listed, paintFor(process.stdout, process.env)))
     return Promise.resolve(EXIT.fine)
@@ -50,22 +52,23 @@ function text({ config, policy }: Prepared, listed: readonly RouteAccess[], pain
   return [
     `policy     ${harmless(policy.file)}`,
     `mode       ${config.authentication.mode}, enforcement ${config.enforcement}`,
-    `threads    unknownThread ${config.ownership.unknownThread}, userScoped ${config.upstream.userScoped}`,
+    `threads    unknownThread ${config.ownership.unknownThread}, userScoped ${config.upstream.userScoped}, sharing ${policy.rules.sharing}`,
     `operators  ${operators.length === 0 || config.authentication.mode === 'off' ? 'nobody' : operators.map(harmless).join('; ')}`,
     '',
-    ...listed.flatMap(({ route, method, path, closed, hidden, access }) => [
+    ...listed.flatMap(({ route, method, path, right, closed, hidden, access }) => [
       `${method.padEnd(6)} ${path.padEnd(width)}  ${paint(closed ? 'dim' : 'bold', route)}${closed ? paint('red', '  closed') : ''}${hidden ? '  (refused with 404)' : ''}`,
       ...access.map(
-        (one) => `       ${paint(one.effect === 'allow' ? 'green' : 'red', one.effect)} ${harmless(accessText(one))}`,
+        (one) => `       ${paint(one.effect === 'allow' ? 'green' : 'red', one.effect)} ${harmless(accessText(one, right))}`,
       ),
     ]),
   ].join('\n')
 }
 
-function accessText({ who, threads, agents, conditions, rule }: Access): string {
+function accessText({ who, threads, agents, conditions, rule }: Access, right: RouteAccess['right']): string {
+  const shared = right === null || right === 'owner' ? 'shared' : `shared (for ${GRANTED[right]})`
   return [
     who.join(', '),
-    ...(threads === null ? [] : [`on ${threads.join(', ')} threads`]),
+    ...(threads === null ? [] : [`on ${threads.map((one) => (one === 'shared' ? shared : one)).join(', ')} threads`]),
     ...(agents === null ? [] : [`agents ${agents.join(', ')}`]),
     ...(conditions.length === 0 ? [] : [conditions.join(', ')]),
     `by ${placeText(rule)}`,

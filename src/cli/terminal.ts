@@ -34,3 +34,22 @@ export function listed(entries: readonly Entry[], paint: Paint): string {
     )
     .join('\n')
 }
+
+/** Rows in columns, all but the last as wide as their longest cell. */
+export function columns(rows: readonly (readonly string[])[]): string {
+  const clean = rows.map((row) => row.map(harmless))
+  const widths = (clean[0] ?? []).map((_cell, at) => Math.max(...clean.map((row) => (row[at] ?? '').length)))
+  return clean
+    .map((row) =>
+      row
+        .map((cell, at) => (at === row.length - 1 ? cell : cell.padEnd(widths[at] ?? 0)))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+/** The same below the names of the columns. */
+export function table(names: readonly string[], rows: readonly (readonly string[])[]): string {
+  return columns([names, ...rows])
+}

@@ -1,5 +1,5 @@
 /** `threadwarden validate`: says whether a configuration would be served, before it is. */
-import { storeFile } from '../config/schema.ts'
+import { storeOf } from '../config/ownership-schema.ts'
 import { faultLine, type Fault } from '../document/fault.ts'
 import { prepare, type Prepared } from '../prepare.ts'
 import { lookAtStore } from '../store/look.ts'
@@ -40,7 +40,10 @@ Exit codes: 0 valid (warnings alone too), 1 invalid, 2 wrong usage.`,
 const PATIENCE = 5000
 
 function storeFaults(file: string, { config }: Prepared): readonly Fault[] {
-  const seen = lookAtStore(storeFile(config.ownership), PATIENCE)
+  const store = storeOf(config.ownership)
+  // A server is asked by the doctor: nothing is fetched here.
+  if (store.kind === 'postgres') return []
+  const seen = lookAtStore(store.file, PATIENCE)
   if (seen.outcome !== 'unusable') return []
   return [{ file, path: 'ownership.store', message: seen.message, hint: seen.hint }]
 }

@@ -67,6 +67,9 @@ export const issuerSchema = z
         name: pointer.default('/name').describe('The name, as people read it.'),
         role: pointer.default('/role').describe('The roles: a string, or a list of strings.'),
         permissions: pointer.default('/permissions').describe('The permissions: a list of strings, or one with spaces between.'),
+        groups: pointer
+          .default('/groups')
+          .describe('The groups, to which threads can be granted: a string, or a list of strings.'),
       })
       .prefault({})
       .describe('JSON pointers to the user in the claims.'),

@@ -13,7 +13,8 @@ import {
 } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import { listenerFaults } from './listeners.ts'
-import { configSchema, storeFile, type Config } from './schema.ts'
+import { storeOf } from './ownership-schema.ts'
+import { configSchema, type Config } from './schema.ts'
 import { fillReferences } from './secrets.ts'
 import { warningsOf } from './warnings.ts'
 
@@ -141,6 +142,7 @@ export function namedBy(file: string, environment: NodeJS.ProcessEnv): Named | n
       ...files,
       ...ofIssuers,
       ...pathsAt('/upstream/ca'),
+      ...pathsAt('/ownership/postgres/ca'),
       ...pathsAt('/identity/assertion/keyFiles'),
     ],
     secrets,
@@ -167,7 +169,7 @@ function resolvePaths(config: Config, folder: string): Config {
     ...config,
     upstream: { ...config.upstream, ...(ca === undefined ? {} : { ca: path(ca) }) },
     authentication: { ...config.authentication, issuers: Object.fromEntries(issuers) as Config['authentication']['issuers'] },
-    ownership: { ...config.ownership, store: `sqlite:${path(storeFile(config.ownership))}` },
+    ownership: { ...config.ownership, ...storeAt(config.ownership, path) },
     ...(admin === undefined || credentialFile === undefined ? {} : { admin: { ...admin, credentialFile: path(credentialFile) } }),
     ...(assertion === undefined
       ? {}
@@ -176,4 +178,15 @@ function resolvePaths(config: Config, folder: string): Config {
     ...(config.shadowPolicy === undefined ? {} : { shadowPolicy: path(config.shadowPolicy) }),
     audit: { ...config.audit, file: path(config.audit.file) },
   }
+}
+
+/** The keys of the store with their paths resolved. */
+function storeAt(
+  ownership: Config['ownership'],
+  path: (relative: string) => string,
+): Pick<Config['ownership'], 'store' | 'postgres'> {
+  const { store, postgres } = ownership
+  const named = storeOf(ownership)
+  if (named.kind === 'sqlite') return { store: `sqlite:${path(named.file)}` }
+  return { store, ...(postgres?.ca === undefined ? {} : { postgres: { ...postgres, ca: path(postgres.ca) } }) }
 }

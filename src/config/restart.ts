@@ -12,6 +12,7 @@ const FIXED = [
   '/admin/host',
   '/admin/port',
   '/ownership/store',
+  '/ownership/postgres',
   '/limits/headers',
   '/limits/bodiesInFlight',
   '/audit',

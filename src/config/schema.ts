@@ -1,22 +1,17 @@
 /**
  * The configuration: one schema, from which the types, the checks and the schema published for editors all come.
- * Names and meanings are stable (design "config/threadwarden.yaml"). A key whose work is still to come takes its inert
- * value only and is refused by name at any other.
+ * Names and meanings are stable (design "config/threadwarden.yaml").
  */
 import { z } from 'zod'
 import { identitySchema } from './identity-schema.ts'
 import { issuerSchema } from './issuer-schema.ts'
-import { bodySize, countOrOff, duration, rateOrOff, size } from '../document/quantities.ts'
+import { storeFault, storeKeys } from './ownership-schema.ts'
+import { ageOrOff, bodySize, countOrOff, duration, rateOrOff, size } from '../document/quantities.ts'
 import { AUTHORITY_URL, upstreamSchema } from './upstream-schema.ts'
 
 const port = z
   .union([z.int(), z.string().regex(/^\d+$/).transform(Number)], 'is not a port number | 0 to 65535')
   .refine((value) => value >= 0 && value <= 65_535, 'is not a port number | 0 to 65535')
-
-/** A value that is announced and not there yet. */
-function notYet<T extends z.ZodType>(schema: T, name: string, inert: readonly unknown[]): T {
-  return schema.refine((value) => inert.includes(value), `is not supported by this version yet | ${name}: ${inert.join(' or ')}`)
-}
 
 /** The whole configuration. */
 export const configSchema = z
@@ -122,21 +117,26 @@ export const configSchema = z
     identity: identitySchema,
     ownership: z
       .strictObject({
-        store: z
-          .string()
-          .regex(/^sqlite:.+$|^postgres(?:ql)?:/, 'is not a store | write sqlite:./data/ownership.db')
-          .refine(
-            (text) => text.startsWith('sqlite:'),
-            'PostgreSQL is not supported by this version yet | write sqlite:./data/ownership.db',
-          )
-          .default('sqlite:./data/ownership.db')
-          .describe('Where it is written whose thread is whose: sqlite: and a path.'),
+        ...storeKeys,
         unknownThread: z
           .enum(['claim', 'verify', 'deny'])
           .describe('What a run on a thread without an owner does. No default: see docs/configuration.md.'),
-        lists: notYet(z.enum(['upstream', 'table', 'auto']), 'lists', ['upstream'])
+        lists: z
+          .enum(['upstream', 'table', 'auto'])
           .default('upstream')
-          .describe('Where lists come from; upstream alone in this version.'),
+          .describe('Where lists of threads come from; auto: from the table where the upstream has none.'),
+        retention: z
+          .strictObject({
+            deleted: ageOrOff
+              .default('off')
+              .describe('How long a deleted thread is remembered of which the upstream holds nothing any more; off: for ever.'),
+          })
+          .prefault({})
+          .describe('What of the table is forgotten by itself.'),
+      })
+      .superRefine((value, context) => {
+        const fault = storeFault(value)
+        if (fault !== null) context.addIssue({ code: 'custom', ...fault })
       })
       .describe('Whose thread is whose.'),
     streams: z
@@ -206,14 +206,6 @@ function isOrigin(text: string): boolean {
 
 /** A configuration that passed the schema: durations in milliseconds, sizes in bytes, base paths `''` or `/a/b`. */
 export type Config = z.output<typeof configSchema>
-
-/**
- * The file of the ownership store.
- * @param ownership from a configuration that passed the schema: its store is a `sqlite:`
- */
-export function storeFile({ store }: Config['ownership']): string {
-  return store.slice('sqlite:'.length)
-}
 
 /** One issuer of it. */
 export type IssuerConfig = Config['authentication']['issuers'][string]

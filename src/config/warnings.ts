@@ -3,6 +3,7 @@ import { passesAnyway } from '../core/headers.ts'
 import { faultAt, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import { isLoopbackHost } from '../core/addresses.ts'
+import { hasPasswordInStore, isLocalServer, storeOf } from './ownership-schema.ts'
 import type { Config } from './schema.ts'
 
 const SECRET_NAME = /auth|token|secret|key|password|credential/i
@@ -58,8 +59,26 @@ export function warningsOf(document: SourceDocument, config: Config, referenced:
       'let the network admit the gateway alone, and send a secret in upstream.headers that the runtime asks for',
     )
   }
+  const { ownership } = config
+  if (hasPasswordInStore(ownership) && !referenced.has('ownership.store')) {
+    warn(['ownership', 'store'], 'holds a secret in plain', 'write it to ownership.postgres.password as "${file:/run/secrets/…}"')
+  }
+  if (ownership.postgres?.password !== undefined && !referenced.has('ownership.postgres.password')) {
+    warn(['ownership', 'postgres', 'password'], 'is a secret in plain', 'write "${file:/run/secrets/…}" or "${env:…}"')
+  }
+  const store = storeOf(ownership)
+  if (store.kind === 'postgres' && store.settings.tls === 'off' && !isLocalServer(store.settings)) {
+    warn(
+      ['ownership', 'postgres', 'tls'],
+      'off: whoever is on the way to the server reads whose thread is whose, and can change it',
+      'write tls: verify',
+    )
+  }
   if (config.enforcement === 'observe') {
     warn(['enforcement'], 'observe: threads are not protected, what rests on ownership alone is let through')
+    if (config.ownership.lists !== 'upstream') {
+      warn(['ownership', 'lists'], `${config.ownership.lists} has no effect under observe: callers get what the upstream lists`)
+    }
   }
   if (config.authentication.mode === 'off') {
     warn(['authentication', 'mode'], 'off: nobody is asked who they are, all callers are one user')

@@ -4,7 +4,7 @@
  */
 import type { RouteDescriptor } from './classify.ts'
 import { takeClaims, type ClaimValues } from './claim-values.ts'
-import type { Enforcement, Facts, OwnerRecord, UnknownThread } from './decide.ts'
+import { neededRight, type Enforcement, type Facts, type OwnerRecord, type UnknownThread } from './decide.ts'
 import type { Principal } from './principal.ts'
 import { CODES, type Reason, type Refusal, type RulePlace } from './reasons.ts'
 import type { Transport } from './transport.ts'
@@ -39,8 +39,10 @@ export interface AuditedDecision {
   readonly latency: number | null
 }
 
-/** What the store knew of a thread, without its owner. */
-export type RecordWord = 'own' | 'own-deleted' | 'own-seen' | 'none' | 'foreign' | 'foreign-deleted' | 'foreign-seen'
+/** What the store knew of a thread, without its owner; of a grant only where one could have counted. */
+// prettier-ignore
+export type RecordWord =
+  | 'own' | 'own-deleted' | 'own-seen' | 'none' | 'foreign' | 'foreign-deleted' | 'foreign-seen' | 'shared-read' | 'shared-write'
 
 /** Who asked. */
 export type AuditedPrincipal =
@@ -109,7 +111,7 @@ export function auditLine(decision: AuditedDecision): AuditLine {
     thread: descriptor?.ids.threadId ?? null,
     transport: decision.transport,
     facts: {
-      record: principal === undefined || facts.record === undefined ? null : recordWord(facts.record, principal),
+      record: principal === undefined || facts.record === undefined ? null : recordWord(facts.record, principal, descriptor),
       userScoped: facts.userScoped,
       unknownThread: facts.unknownThread,
       enforcement: facts.enforcement,
@@ -139,11 +141,13 @@ function principalOf(principal: Principal, pointers: readonly string[]): Audited
   return { id, roles, permissions, ...(unreadable === undefined ? {} : { unreadable }), claims: takeClaims(claims, pointers) }
 }
 
-function recordWord(record: OwnerRecord, { id }: Principal): RecordWord {
+function recordWord(record: OwnerRecord, { id }: Principal, descriptor: RouteDescriptor | null): RecordWord {
   if (record === null) return 'none'
   const whose = record.owner === id ? 'own' : 'foreign'
   if (record.seen === true) return `${whose}-seen`
-  return record.deleted ? `${whose}-deleted` : whose
+  if (record.deleted) return `${whose}-deleted`
+  const mayCount = whose === 'foreign' && descriptor !== null && neededRight(descriptor) !== 'owner'
+  return mayCount && record.granted !== undefined ? `shared-${record.granted}` : whose
 }
 
 function baseName(file: string): string {

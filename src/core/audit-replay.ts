@@ -6,7 +6,7 @@ import type { Facts, OwnerRecord } from './decide.ts'
 import { isAgentId, isThreadId } from './ids.ts'
 import { isObject, type Json, type JsonObject } from './json.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from './principal.ts'
-import { ROUTES } from './routes.ts'
+import { ALL_ROUTES } from './routes.ts'
 
 /** What a decision went by, and what came of it. */
 export interface Replay {
@@ -57,7 +57,7 @@ export function readAuditLine(value: Json): Replay | Unreadable {
 
 function descriptorOf({ route, method, agent, thread }: JsonObject): RouteDescriptor | Unreadable | null {
   if (route === 'none') return null
-  const found = ROUTES.find((row) => row.id === route && row.method === method)
+  const found = ALL_ROUTES.find((row) => row.id === route && row.method === method)
   if (found === undefined) return { fault: 'names a route or method that there is not' }
   if (agent !== null && !isAgentId(agent)) return { fault: 'names no agent id' }
   if (thread !== null && !isThreadId(thread)) return { fault: 'names no thread id' }
@@ -85,6 +85,8 @@ function principalOf(value: Json | undefined): Principal | Unreadable | null {
     name: undefined,
     roles,
     permissions,
+    // What was granted to them stands beside what was known of the thread.
+    groups: [],
     claims: rebuilt,
   } as const
   return parts.length === 0 ? user : { ...user, unreadable: parts }
@@ -117,6 +119,8 @@ const RECORDS: Readonly<Record<RecordWord, (id: string) => OwnerRecord>> = {
   foreign: () => ({ owner: SOMEBODY_ELSE, deleted: false }),
   'foreign-deleted': () => ({ owner: SOMEBODY_ELSE, deleted: true }),
   'foreign-seen': () => ({ owner: SOMEBODY_ELSE, deleted: false, seen: true }),
+  'shared-read': () => ({ owner: SOMEBODY_ELSE, deleted: false, granted: 'read' }),
+  'shared-write': () => ({ owner: SOMEBODY_ELSE, deleted: false, granted: 'write' }),
 }
 
 function isRecordWord(value: Json | undefined): value is RecordWord {

@@ -3,6 +3,7 @@
  * dropped, as the runtime drops it too; `method` and `params` are in no set, so nothing that leaves here is a single-route
  * envelope by itself (contract §1.3).
  */
+import type { RouteDescriptor } from './classify.ts'
 import { filterForwardedProps } from './forwarded-props.ts'
 import { isAgentId, isRunId, isThreadId } from './ids.ts'
 import { isObject, type Json, type JsonObject } from './json.ts'
@@ -39,26 +40,32 @@ export function isBodyOptional({ body }: Route): boolean {
 /** The ids of a body, checked. */
 export interface CheckedIds {
   readonly outcome: 'checked'
-  /** The thread that the body names, on routes whose thread is there. */
-  readonly threadId: string | undefined
+  /** The descriptor, with what the body says: the thread, on routes whose thread is there. */
+  readonly descriptor: RouteDescriptor
 }
 
 /**
  * Checks the ids that a JSON body names.
- * @param route the route, of a JSON body
+ * @param descriptor of a route with a JSON body
  * @param value the body as the strict reader gave it
- * @returns the thread, or a refusal: 400 for an id that is missing or outside its grammar
+ * @returns the descriptor, or a refusal: 400 for an id that is missing or outside its grammar
  */
-export function checkIds(route: Route, value: JsonObject): CheckedIds | Refusal {
+export function checkIds(descriptor: RouteDescriptor, value: JsonObject): CheckedIds | Refusal {
+  const { route, ids } = descriptor
   const named = (key: string): Json | undefined => (isKeyOf(route, key) ? value[key] : undefined)
   if (named('agentId') !== undefined && !isAgentId(named('agentId'))) return refuse('agent-id-invalid')
   // The SDKs and the runtime write these into paths: `../../OTHER/runs/R` would end another's run, `..` leave the route.
   for (const key of ['runId', 'parentRunId', 'clientEventId']) {
     if ((named(key) ?? null) !== null && !isRunId(named(key))) return refuse('run-id-invalid')
   }
-  if (route.thread !== 'body') return { outcome: 'checked', threadId: undefined }
+  if (route.thread !== 'body') {
+    // Archiving is the owner's, by whatever route.
+    const ownerOnly = route.id === 'threads/update' && named('archived') !== undefined
+    return { outcome: 'checked', descriptor: ownerOnly ? { ...descriptor, ownerOnly } : descriptor }
+  }
   const threadId = named('threadId')
-  return isThreadId(threadId) ? { outcome: 'checked', threadId } : refuse('thread-id-invalid')
+  if (!isThreadId(threadId)) return refuse('thread-id-invalid')
+  return { outcome: 'checked', descriptor: { ...descriptor, ids: { ...ids, threadId } } }
 }
 
 /** What of a body goes upstream. */

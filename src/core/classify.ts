@@ -4,16 +4,18 @@
  */
 import { isAgentId, isMemoryId, isThreadId } from './ids.ts'
 import { refuse, type Reason, type Refusal } from './reasons.ts'
-import { ROUTES, type Route } from './routes.ts'
+import { ALL_ROUTES, type Route } from './routes.ts'
 
 /** What a request is about, with nothing left of how it was spelled. */
 export interface RouteDescriptor {
   readonly outcome: 'classified'
   readonly route: Route
-  /** Ids that stood in the path. */
+  /** Ids that stood in the path, and the thread that the body names. */
   readonly ids: { readonly agentId?: string; readonly threadId?: string; readonly memoryId?: string }
   /** Known query names and values of this route. */
   readonly query: readonly (readonly [string, string])[]
+  /** True where the body asks for what stays with the owner, on a route that others may have been granted. */
+  readonly ownerOnly?: true
 }
 
 const ID_GRAMMARS: Readonly<
@@ -58,7 +60,7 @@ export function classify(
 }
 
 function rowsAt(segments: readonly string[]): readonly Route[] {
-  const fitting = ROUTES.filter(
+  const fitting = ALL_ROUTES.filter(
     (row) => row.path.length === segments.length && row.path.every((word, at) => word.startsWith(':') || word === segments[at]),
   )
   const fixed = fitting.filter((row) => !row.path.some((word) => word.startsWith(':')))

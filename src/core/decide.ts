@@ -7,7 +7,8 @@ import { isAgentId, isThreadId } from './ids.ts'
 import type { Principal } from './principal.ts'
 import { refuse, type Reason, type Refusal, type RulePlace } from './reasons.ts'
 import { ROUTES, type Route } from './routes.ts'
-import { verdictOn, type Relation, type Rule, type Rules, type Verdict } from './rules.ts'
+import { speaksOfThread, verdictOn, type Relation, type Rule, type Rules, type Verdict } from './rules.ts'
+import { suffices, type NeededRight, type Right } from './sharing.ts'
 
 /** What `unknownThread` says of a run or suggestion on a thread without an owner. */
 export type UnknownThread = 'claim' | 'verify' | 'deny'
@@ -19,7 +20,13 @@ export type Enforcement = 'enforce' | 'observe'
  * The owner that the store knows for a thread, or `null` for no row. `seen` is no row either: under `observe` this user was
  * seen to run the thread, and several if the owner is `''`. That makes nobody an owner, and it is not for others to claim.
  */
-export type OwnerRecord = { readonly owner: string; readonly deleted: boolean; readonly seen?: true } | null
+export type OwnerRecord = {
+  readonly owner: string
+  readonly deleted: boolean
+  readonly seen?: true
+  /** What the owner, or an operator, granted to this caller. */
+  readonly granted?: Right
+} | null
 
 /** What is known besides the request; what is left out is asked for when a decision rests on it. */
 export interface Facts {
@@ -53,7 +60,7 @@ export interface Permit {
   readonly owner: string
   /** True for a run or suggestion that begins a thread: it has no owner, or its owner had deleted it. */
   readonly begins: boolean
-  /** Register this thread for the principal before the request is sent, and settle it by what becomes of the run. */
+  /** Register a run of its owner's thread before the request is sent, and settle it by what becomes of the run. */
   readonly claim: boolean
   /** Answer as the upstream answers for a new thread, without asking it. */
   readonly answerEmpty: boolean
@@ -67,15 +74,38 @@ export function isPermit(value: unknown): value is Permit {
   return PERMITS.has(value as object)
 }
 
-/** What a thread is to a caller. A deleted thread, or one that was only seen, is foreign to others and unknown to its user. */
-export function relationOf(record: OwnerRecord, principal: Principal): Relation {
+/** What a request wants of a thread that is not the caller's. */
+export function neededRight({ route, ownerOnly }: RouteDescriptor): NeededRight {
+  return ownerOnly === true ? 'owner' : (route.right ?? 'owner')
+}
+
+/**
+ * What a thread is to a caller who asks for this of it. A deleted thread, or one that was only seen, is foreign to others and
+ * unknown to its user. A grant counts where the policy lets grants count, and where it is enough for the route.
+ */
+export function relationOf(
+  record: OwnerRecord,
+  principal: Principal,
+  descriptor: RouteDescriptor,
+  { sharing }: Pick<Rules, 'sharing'>,
+): Relation {
   if (record === null) return 'unknown'
-  if (record.owner !== principal.id) return 'foreign'
-  return record.deleted || record.seen === true ? 'unknown' : 'own'
+  const unsettled = record.deleted || record.seen === true
+  if (record.owner === principal.id) return unsettled ? 'unknown' : 'own'
+  if (unsettled || !sharing || record.granted === undefined || principal.kind === 'anonymous') return 'foreign'
+  return suffices(record.granted, neededRight(descriptor)) ? 'shared' : 'foreign'
 }
 
 /** Why a request is refused whose thread no rule opens. */
-const NOT_OPENED = { own: 'no-rule-allows', unknown: 'thread-unknown', foreign: 'thread-foreign' } as const
+const NOT_OPENED = {
+  own: 'no-rule-allows',
+  shared: 'thread-foreign',
+  unknown: 'thread-unknown',
+  foreign: 'thread-foreign',
+} as const
+
+/** Routes that are closed to anonymous callers, whatever a policy says. */
+const NOT_FOR_ANONYMOUS: ReadonlySet<string> = new Set(['threads/list', 'threads/grants'])
 
 /** Routes on which a thread may begin. */
 const BEGINNING: ReadonlySet<string> = new Set(['agent/run', 'agent/suggest'])
@@ -111,18 +141,21 @@ export function decide(descriptor: RouteDescriptor, principal: Principal, rules:
   const allowing = applying.filter(({ effect }) => effect === 'allow')
   const [first] = allowing
   if (first === undefined) return no(whyNobody(tried, verdicts, principal))
-  // Anonymous callers of mode `optional` are many people behind one owner: none of them gets the list of all.
-  if (route.id === 'threads/list' && principal.kind === 'anonymous' && !principal.standsForAll) return no('anonymous-not-allowed')
+  // Anonymous callers of mode `optional` are many people behind one owner: none of them gets the list of all, or gives it away.
+  if (NOT_FOR_ANONYMOUS.has(route.id) && principal.kind === 'anonymous' && !principal.standsForAll) {
+    return no('anonymous-not-allowed')
+  }
   if (route.thread === undefined) return permit(descriptor, principal, first, {})
 
   if (facts.record === undefined) return { outcome: 'needs', fact: 'record' }
-  const relation = relationOf(facts.record, principal)
-  const denied = denying.find(({ threads }) => threads?.includes(relation))
+  const relation = relationOf(facts.record, principal, descriptor, rules)
+  const denied = denying.find((one) => speaksOfThread(one, relation))
   // A deleted thread is out of every list, so nobody but its owner finds anything there: operators don't, either. Nor where
   // an owner is not settled: a run would settle it.
   const gone = relation === 'foreign' && (facts.record?.deleted === true || facts.record?.seen === true)
-  const rule = gone ? undefined : allowing.find(({ threads }) => threads?.includes(relation))
-  const observing = facts.enforcement === 'observe'
+  const rule = gone ? undefined : allowing.find((one) => speaksOfThread(one, relation))
+  // What the gateway answers itself is enforced always: only what the upstream would have let through is let through.
+  const observing = facts.enforcement === 'observe' && route.own !== true
   if (denied !== undefined || rule === undefined) {
     const reason = denied !== undefined ? 'denied-by-rule' : NOT_OPENED[relation]
     if (!observing) return no(reason, denied)

@@ -25,8 +25,8 @@ export interface Envelope {
 const TUNNEL = 'resource/request'
 
 /** How a route goes by envelope, in the runtime as here: by a method of its own, by the tunnel, or not at all. */
-export function envelopeOf({ id }: Route): 'method' | 'tunnel' | null {
-  if (id === 'cpk-debug-events') return null
+export function envelopeOf({ id, own }: Route): 'method' | 'tunnel' | null {
+  if (id === 'cpk-debug-events' || own === true) return null
   return id.startsWith('threads/') || id.startsWith('memories/') || id === 'annotate' ? 'tunnel' : 'method'
 }
 

@@ -16,6 +16,8 @@ export interface User {
   readonly name: string | undefined
   readonly roles: readonly string[]
   readonly permissions: readonly string[]
+  /** The groups that the token names, as `issuer-key:group`: what was granted to one of them is granted to the user. */
+  readonly groups: readonly string[]
   /** Of role and permissions, those whose claim is there in a form that nobody can read: they grant nothing. */
   readonly unreadable?: readonly Part[]
   /** All verified claims, for the policy to compare. */
@@ -39,6 +41,7 @@ export interface ClaimPointers {
   readonly name: string
   readonly role: string
   readonly permissions: string
+  readonly groups: string
 }
 
 /** The principal of a request without a credential in mode `optional`. */
@@ -60,6 +63,7 @@ export function userFromClaims(issuer: string, claims: unknown, pointers: ClaimP
   const name = valueAt(claims, pointers.name)
   const role = valueAt(claims, pointers.role)
   const permissions = valueAt(claims, pointers.permissions)
+  const groups = valueAt(claims, pointers.groups)
   const unreadable = [
     ...(isReadable(role) ? [] : (['role'] as const)),
     ...(isReadable(permissions) ? [] : (['permissions'] as const)),
@@ -72,6 +76,7 @@ export function userFromClaims(issuer: string, claims: unknown, pointers: ClaimP
     name: typeof name === 'string' ? name : undefined,
     roles: typeof role === 'string' ? nonEmpty([role]) : strings(role),
     permissions: typeof permissions === 'string' ? nonEmpty(permissions.split(' ')) : strings(permissions),
+    groups: (typeof groups === 'string' ? [groups] : strings(groups)).filter(isUserId).map((group) => `${issuer}:${group}`),
     ...(unreadable.length === 0 ? {} : { unreadable }),
     claims,
   }

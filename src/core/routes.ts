@@ -1,7 +1,9 @@
 /**
  * The routes of the real runtime 1.75 as data (contract §1): method, exact path, where ids live, and which query and
- * body keys pass. What is not in this table does not exist, whatever is configured.
+ * body keys pass, and those of the gateway's own. What is not in these tables does not exist, whatever is configured.
  */
+
+import type { NeededRight } from './sharing.ts'
 
 /** The operation that a request names, as the runtime's own hooks call it (spec "Routes"). */
 // prettier-ignore
@@ -10,7 +12,7 @@ export type RouteId =
   | 'threads/list' | 'threads/subscribe' | 'threads/clear' | 'threads/update' | 'threads/archive'
   | 'threads/messages' | 'threads/events' | 'threads/state' | 'annotate'
   | 'memories/list' | 'memories/recall' | 'memories/subscribe' | 'memories/mutate'
-  | 'inspector/metadata' | 'inspector/learning' | 'cpk-debug-events'
+  | 'inspector/metadata' | 'inspector/learning' | 'cpk-debug-events' | 'threads/grants'
 
 /** The HTTP methods that routes have. */
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -34,6 +36,10 @@ export interface Route {
   readonly body: BodyRule
   /** Where the thread id is, if the route is about a thread. */
   readonly thread?: 'path' | 'body'
+  /** On routes about a thread: what somebody must have been granted on one that is not theirs. */
+  readonly right?: NeededRight
+  /** True where the gateway answers, and nothing is asked of the upstream. */
+  readonly own?: true
   /** True where `limits.runBody` bounds the body instead of `limits.body`. */
   readonly largeBody?: true
   /** True where the answer is an event stream, or may be. */
@@ -65,24 +71,32 @@ function optionalJson(...keys: string[]): { readonly body: BodyRule } {
   return { body: { kind: 'json', keys, optional: true } }
 }
 
-/** Every route that exists. */
+/** Every route of the runtime's. */
 export const ROUTES: readonly Route[] = [
   route('info', 'GET', 'info'),
-  route('agent/run', 'POST', 'agent/:agentId/run', { ...json(...RUN_KEYS), thread: 'body', largeBody: true, streams: true }),
+  route('agent/run', 'POST', 'agent/:agentId/run', {
+    ...json(...RUN_KEYS),
+    thread: 'body',
+    right: 'write',
+    largeBody: true,
+    streams: true,
+  }),
   route('agent/connect', 'POST', 'agent/:agentId/connect', {
     ...json(...RUN_KEYS, 'lastSeenEventId'),
     thread: 'body',
+    right: 'read',
     largeBody: true,
     streams: true,
   }),
   route('agent/suggest', 'POST', 'agent/:agentId/suggest', {
     ...json(...RUN_KEYS),
     thread: 'body',
+    right: 'write',
     largeBody: true,
     streams: true,
   }),
   // The client sends a JSON content type and often no body at all (contract §4).
-  route('agent/stop', 'POST', 'agent/:agentId/stop/:threadId', optionalJson('runId')),
+  route('agent/stop', 'POST', 'agent/:agentId/stop/:threadId', { ...optionalJson('runId'), right: 'write' }),
   route('transcribe', 'POST', 'transcribe', {
     body: { kind: 'recording', keys: ['audio', 'mimeType', 'filename'] },
     largeBody: true,
@@ -90,15 +104,16 @@ export const ROUTES: readonly Route[] = [
   route('threads/list', 'GET', 'threads', { query: ['agentId', 'includeArchived', 'limit', 'cursor'] }),
   route('threads/subscribe', 'POST', 'threads/subscribe', optionalJson()),
   route('threads/clear', 'POST', 'threads/clear', optionalJson()),
-  route('threads/update', 'PATCH', 'threads/:threadId', json('agentId', 'name', 'archived')),
-  route('threads/update', 'DELETE', 'threads/:threadId', optionalJson('agentId')),
-  route('threads/archive', 'POST', 'threads/:threadId/archive', optionalJson('agentId')),
-  route('threads/messages', 'GET', 'threads/:threadId/messages'),
-  route('threads/events', 'GET', 'threads/:threadId/events'),
-  route('threads/state', 'GET', 'threads/:threadId/state'),
+  route('threads/update', 'PATCH', 'threads/:threadId', { ...json('agentId', 'name', 'archived'), right: 'write' }),
+  route('threads/update', 'DELETE', 'threads/:threadId', { ...optionalJson('agentId'), right: 'owner' }),
+  route('threads/archive', 'POST', 'threads/:threadId/archive', { ...optionalJson('agentId'), right: 'owner' }),
+  route('threads/messages', 'GET', 'threads/:threadId/messages', { right: 'read' }),
+  route('threads/events', 'GET', 'threads/:threadId/events', { right: 'read' }),
+  route('threads/state', 'GET', 'threads/:threadId/state', { right: 'read' }),
   route('annotate', 'POST', 'annotate', {
     ...json('threadId', 'type', 'payload', 'clientEventId', 'occurredAt'),
     thread: 'body',
+    right: 'write',
   }),
   route('memories/list', 'GET', 'memories', { query: ['includeInvalidated'] }),
   // `sourceThreadIds` does not pass: the platform takes anybody's thread ids there (contract §3.1 #16).
@@ -112,8 +127,25 @@ export const ROUTES: readonly Route[] = [
   route('cpk-debug-events', 'GET', 'cpk-debug-events', { streams: true }),
 ]
 
+/**
+ * The gateway's own, on a path that no runtime has: its first word is none of the runtime's, and nothing of it is ever sent
+ * upstream.
+ */
+export const OWN_ROUTES: readonly Route[] = (
+  [
+    ['GET', {}],
+    ['POST', json('user', 'group', 'right')],
+    ['DELETE', json('user', 'group')],
+  ] as const
+).map(([method, more]) =>
+  route('threads/grants', method, 'threadwarden/threads/:threadId/grants', { ...more, right: 'owner', own: true }),
+)
+
+/** Every route that exists. */
+export const ALL_ROUTES: readonly Route[] = [...ROUTES, ...OWN_ROUTES]
+
 /** All route ids, each once, in the order of the table. */
-export const ROUTE_IDS: readonly RouteId[] = [...new Set(ROUTES.map((row) => row.id))]
+export const ROUTE_IDS: readonly RouteId[] = [...new Set(ALL_ROUTES.map((row) => row.id))]
 
 /** The query names that some route knows: any of them twice is refused. */
 export const QUERY_NAMES: ReadonlySet<string> = new Set(ROUTES.flatMap((row) => row.query))

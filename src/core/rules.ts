@@ -9,8 +9,8 @@ import type { Part, Principal } from './principal.ts'
 import type { RulePlace } from './reasons.ts'
 import type { Method, RouteId } from './routes.ts'
 
-/** What a thread is to a caller. */
-export type Relation = 'own' | 'unknown' | 'foreign'
+/** What a thread is to a caller; `shared`: what was granted is enough for the route. */
+export type Relation = 'own' | 'shared' | 'unknown' | 'foreign'
 
 /** Who a rule speaks of. */
 export type Who = 'anonymous' | 'signed-in' | 'operator'
@@ -82,6 +82,17 @@ export interface Rules {
   readonly routes: Readonly<Record<RouteId, RouteRules>>
   /** True where some rule speaks of single agents: callers are then told of those that they may use. */
   readonly nameAgents: boolean
+  /** Whether grants count: the one switch for access and lists alike. */
+  readonly sharing: boolean
+}
+
+/**
+ * True if a rule speaks of threads that are this to the caller. Who may have what is everybody else's may have what of it is
+ * shared, too: a grant takes nothing away. A rule that denies foreign threads does not speak of shared ones.
+ */
+export function speaksOfThread({ effect, threads }: Pick<Rule, 'effect' | 'threads'>, relation: Relation): boolean {
+  if (threads === null) return effect === 'deny'
+  return threads.includes(relation) || (effect === 'allow' && relation === 'shared' && threads.includes('foreign'))
 }
 
 /** The part of a rule that a request does not meet. */

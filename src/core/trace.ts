@@ -6,13 +6,13 @@ import type { RouteDescriptor } from './classify.ts'
 import { decide, relationOf, type Facts, type Need, type Permit } from './decide.ts'
 import type { Principal } from './principal.ts'
 import type { Refusal } from './reasons.ts'
-import { verdictOn, type Relation, type Rule, type Rules, type Verdict } from './rules.ts'
+import { speaksOfThread, verdictOn, type Relation, type Rule, type Rules, type Verdict } from './rules.ts'
 
 /**
- * How a rule stands to a request, its thread included: `thread`, it speaks of other threads; `deleted`, it opens threads of
- * others, and this one was deleted by its owner.
+ * How a rule stands to a request, its thread included: `thread`, it speaks of other threads; `deleted` and `unsettled`, it
+ * opens threads of others, and this one was deleted by its owner, or has none that is settled.
  */
-export type TriedVerdict = Verdict | 'thread' | 'deleted'
+export type TriedVerdict = Verdict | 'thread' | 'deleted' | 'unsettled'
 
 /** A rule that was tried. */
 export interface TriedRule {
@@ -36,8 +36,8 @@ export function traceOf(descriptor: RouteDescriptor, principal: Principal, rules
   const decision = decide(descriptor, principal, rules, facts)
   const { route } = descriptor
   const { record } = facts
-  const relation = route.thread === undefined || record === undefined ? null : relationOf(record, principal)
-  const gone = relation === 'foreign' && record?.deleted === true
+  const relation = route.thread === undefined || record === undefined ? null : relationOf(record, principal, descriptor, rules)
+  const gone = relation !== 'foreign' ? null : record?.deleted === true ? 'deleted' : record?.seen === true ? 'unsettled' : null
   const tried = rules.routes[route.id].rules.map((rule) => {
     const verdict = verdictOn(rule, descriptor, principal, rules.operators, facts.userScoped)
     return { rule, verdict: verdict === 'applies' ? onThread(rule, relation, gone) : verdict, decides: isTheOne(rule, decision) }
@@ -45,11 +45,10 @@ export function traceOf(descriptor: RouteDescriptor, principal: Principal, rules
   return { decision, relation, tried }
 }
 
-function onThread(rule: Rule, relation: Relation | null, gone: boolean): 'applies' | 'thread' | 'deleted' {
+function onThread(rule: Rule, relation: Relation | null, gone: 'deleted' | 'unsettled' | null): TriedVerdict {
   if (relation === null) return 'applies'
-  // A rule that denies and names no threads speaks of all; one that allows opens those alone that it names.
-  if (rule.threads === null ? rule.effect === 'allow' : !rule.threads.includes(relation)) return 'thread'
-  return gone && rule.effect === 'allow' ? 'deleted' : 'applies'
+  if (!speaksOfThread(rule, relation)) return 'thread'
+  return gone !== null && rule.effect === 'allow' ? gone : 'applies'
 }
 
 function isTheOne(rule: Rule, decision: Permit | Refusal | Need): boolean {

@@ -24,13 +24,15 @@ export interface RuntimeFacts {
    * has said nothing.
    */
   readonly histories: boolean | null
+  /** Whether it lists threads; false and null as with histories. */
+  readonly lists: boolean | null
   /** True for the managed platform: its empty connect is a 204. */
   readonly managed: boolean
 }
 
 /** What is believed of a transport that the configuration names, before the upstream has answered. */
 export function assumedFacts(transport: Transport): RuntimeFacts {
-  return { transport, resources: true, histories: null, managed: false }
+  return { transport, resources: true, histories: null, lists: null, managed: false }
 }
 
 /** What a runtime says of itself, read. */
@@ -41,6 +43,7 @@ export interface RuntimeInfo {
   readonly resources: boolean
   /** As in RuntimeFacts. */
   readonly histories: boolean | null
+  readonly lists: boolean | null
 }
 
 /**
@@ -53,16 +56,20 @@ export function readRuntimeInfo(info: Json | undefined): RuntimeInfo | null {
   if (typeof version !== 'string') return null
   const tunnel = tunnelOf(info['singleRoute'])
   const endpoints = (tunnel ?? info)['threadEndpoints']
+  const managed = info['mode'] === 'intelligence' || isObject(info['intelligence'])
+  const isOld = isOlderThanHistories(version)
   return {
     version,
-    managed: info['mode'] === 'intelligence' || isObject(info['intelligence']),
+    managed,
     resources: tunnel !== null,
-    histories: isObject(endpoints) ? endpoints['inspect'] === true : isOlderThanHistories(version) ? false : null,
+    histories: isObject(endpoints) ? endpoints['inspect'] === true : isOld ? false : null,
+    // The managed platform listed threads before its runtime had routes for histories (contract §1.4).
+    lists: isObject(endpoints) ? endpoints['list'] === true : isOld && !managed ? false : null,
   }
 }
 
 /** The `singleRoute` of /info, if it tells of a tunnel to threads and memories; else null. */
-function tunnelOf(singleRoute: Json | undefined): JsonObject | null {
+export function tunnelOf(singleRoute: Json | undefined): JsonObject | null {
   return isObject(singleRoute) && singleRoute['resourceOperations'] === true ? singleRoute : null
 }
 
@@ -72,7 +79,8 @@ function isOlderThanHistories(version: string): boolean {
   return major < 1 || (major === 1 && minor < 60)
 }
 
-const NO_ENDPOINTS = { list: false, inspect: false, mutations: false, realtimeMetadata: false }
+/** `threadEndpoints` of a runtime that has none. */
+export const NO_ENDPOINTS = { list: false, inspect: false, mutations: false, realtimeMetadata: false }
 
 /**
  * The runtime's /info as it is true for a client of the other transport: clients ask for threads only where
@@ -99,9 +107,9 @@ export interface WireForm {
   readonly envelope: WrittenEnvelope | null
 }
 
-/** True if an upstream of this kind has the operation at all. */
+/** True if an upstream of this kind has the operation at all; what the gateway answers itself is always there. */
 export function hasOperation({ transport, resources }: RuntimeFacts, route: Route): boolean {
-  if (transport === 'multi-route') return true
+  if (transport === 'multi-route' || route.own === true) return true
   const way = envelopeOf(route)
   return way === 'method' || (way === 'tunnel' && resources)
 }
@@ -112,7 +120,7 @@ export function hasOperation({ transport, resources }: RuntimeFacts, route: Rout
  * @param base its base path: `''` or `/a/b`
  * @param descriptor what the request is about
  * @param query the query to send; by default the descriptor's
- * @throws Error for an operation that the upstream doesn't have
+ * @throws Error for an operation that the upstream doesn't have, and for one that the gateway answers itself
  */
 export function wireForm(
   { transport }: RuntimeFacts,
@@ -120,6 +128,7 @@ export function wireForm(
   descriptor: RouteDescriptor,
   query: RouteDescriptor['query'] = descriptor.query,
 ): WireForm {
+  if (descriptor.route.own === true) throw new Error(`${descriptor.route.id} is never sent`)
   if (transport === 'multi-route') {
     return { method: descriptor.route.method, target: upstreamTarget(base, descriptor, query), envelope: null }
   }

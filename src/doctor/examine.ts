@@ -1,5 +1,6 @@
 /** Runs the checks in order, each within its time. One that fails or hangs says so, and the others go on. */
 import { readFileSync } from 'node:fs'
+import { storeOf } from '../config/ownership-schema.ts'
 import type { Config } from '../config/schema.ts'
 import { openUpstream } from '../http/upstream.ts'
 import { codeOf, NoAnswer } from './asking.ts'
@@ -62,7 +63,9 @@ export async function examine(
     clock,
     known: { facts: null, version: null, agents: [], histories: null, storeEmpty: null },
   }
-  const discreet = makeDiscreet([...Object.values(headers), ...(wishes.token === null ? [] : [wishes.token])])
+  const store = storeOf(config.ownership)
+  const password = store.kind === 'postgres' ? store.settings.password : null
+  const discreet = makeDiscreet([...Object.values(headers), ...[wishes.token, password].filter((secret) => secret !== null)])
   const findings: Finding[] = []
   try {
     for (const check of CHECKS) {

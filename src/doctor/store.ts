@@ -1,23 +1,58 @@
 /** The ownership store: can it be opened and written, and will it still be there tomorrow? Nothing is made or changed. */
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { storeFile } from '../config/schema.ts'
+import { storeOf } from '../config/ownership-schema.ts'
 import { lostWith } from '../store/durability.ts'
 import { lookAtStore } from '../store/look.ts'
+import type { PostgresLook } from '../store/postgres-look.ts'
 import { notChecked, ok, problem, type Finding } from './finding.ts'
 import type { Check, Known, Subject } from './subject.ts'
 
 /** While the check waits for another process's lock, nothing else goes on here. */
 const BUSY_TIMEOUT_MS = 1000
 
-/** The checks of the store. */
+/** The checks of the store: those of a file, or that of a server. */
 export const STORE_CHECKS: readonly Check[] = [
-  { name: 'store.file', run: (subject) => Promise.resolve([look(fileOf(subject), subject.known)]) },
-  { name: 'store.durable', run: (subject) => Promise.resolve([durable(fileOf(subject), subject.machine.mounts)]) },
+  { name: 'store.file', run: (subject) => ofFile(subject, (file) => look(file, subject.known)) },
+  { name: 'store.durable', run: (subject) => ofFile(subject, (file) => durable(file, subject.machine.mounts)) },
+  { name: 'store.server', run: ofServer },
 ]
 
-function fileOf({ config }: Subject): string {
-  return storeFile(config.ownership)
+function ofFile({ config }: Subject, check: (file: string) => Finding): Promise<readonly Finding[]> {
+  const store = storeOf(config.ownership)
+  return Promise.resolve(store.kind === 'sqlite' ? [check(store.file)] : [])
+}
+
+async function ofServer({ config, wishes, known }: Subject): Promise<readonly Finding[]> {
+  const store = storeOf(config.ownership)
+  if (store.kind === 'sqlite') return []
+  const { settings } = store
+  const [connectTimeout, statementTimeout] = [settings.connectTimeout, settings.statementTimeout].map((time) =>
+    Math.min(time, wishes.timeout),
+  ) as [number, number]
+  // Loaded where it is used alone.
+  const { lookAtPostgres } = await import('../store/postgres-look.ts')
+  const seen = await lookAtPostgres({ ...settings, connectTimeout, statementTimeout })
+  if (seen.outcome !== 'unusable') known.storeEmpty = seen.outcome === 'missing' || seen.isEmpty
+  return [told(seen, settings.tls === 'verify' ? 'over TLS' : 'without TLS')]
+}
+
+function told(seen: PostgresLook, way: string): Finding {
+  const check = 'store.server'
+  switch (seen.outcome) {
+    case 'unusable':
+      return problem(check, seen.message, seen.hint)
+    case 'missing':
+      return ok(
+        check,
+        `${seen.place} answers ${way} and has no tables yet: the gateway makes them when it starts. If it has run before, the database or the schema is another`,
+      )
+    case 'usable': {
+      const owners = seen.isEmpty ? 'nobody owns a thread yet' : 'it has owners of threads'
+      const behind = seen.behind === 0 ? '' : '; the next start brings its schema up to date'
+      return ok(check, `${seen.place} can be read and written ${way}; ${owners}${behind}`)
+    }
+  }
 }
 
 function look(file: string, known: Known): Finding {

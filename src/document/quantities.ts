@@ -14,6 +14,20 @@ export const duration = z
   .transform((text) => quantity(text, DURATION_UNITS))
   .refine((value) => value <= MAX_DELAY, 'is too long | at most 596h')
 
+const AGE_UNITS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000 }
+
+/** An age such as `12h` or `90d`, or none; the value is in milliseconds. */
+export const ageOrOff = z.union(
+  [
+    z.literal('off'),
+    z
+      .string()
+      .regex(/^[1-9]\d{0,5}(?:h|d)$/)
+      .transform((text) => quantity(text, AGE_UNITS)),
+  ],
+  'is not an age | write 12h, 90d or off',
+)
+
 /** A size such as `64KiB` or `64MiB`; the value is in bytes. */
 export const size = z
   .string('is not a size | write 64KiB, 64MiB or 1GiB')

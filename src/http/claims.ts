@@ -1,5 +1,6 @@
 /** Keeps the ownership table true to what became of a request (design "Claims"). */
 import type { Permit } from '../core/decide.ts'
+import type { Json } from '../core/json.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { ObservationStore, OwnershipStore, Registration, ThreadKey } from '../store/port.ts'
@@ -54,11 +55,7 @@ export function makeClaims(
       if (await store.settle(key, owner, registration, outcome)) metrics.claimed('released')
       return
     }
-    if (!confirmed || descriptor.route.id !== 'threads/update') return
-    if (descriptor.route.method === 'DELETE') await store.bury(key, owner, clock())
-    else if (payload.kind === 'json' && payload.name !== undefined) {
-      await store.rename(key, owner, typeof payload.name === 'string' ? payload.name : null)
-    }
+    if (confirmed) await noteChange(store, key, permit, payload, clock(), 'upstream')
   }
   return {
     async settle(permit, registration, payload, result) {
@@ -70,6 +67,40 @@ export function makeClaims(
       }
     },
   }
+}
+
+/** The longest name that is kept, in characters. */
+const MAX_NAME = 1000
+
+/**
+ * Notes what a request has changed of a thread.
+ * @param by whether the upstream has done it, or the table alone: then the upstream still holds what was deleted
+ * @returns true if it was one that changes something, and the thread is there
+ */
+export async function noteChange(
+  store: Pick<OwnershipStore, 'bury' | 'rename' | 'archive'>,
+  key: ThreadKey,
+  { owner, descriptor }: Permit,
+  payload: Payload,
+  now: number,
+  by: 'upstream' | 'table',
+): Promise<boolean> {
+  const { id, method } = descriptor.route
+  if (id === 'threads/archive') return store.archive(key, owner, true)
+  if (id !== 'threads/update') return false
+  if (method === 'DELETE') {
+    await store.bury(key, owner, now, by === 'upstream')
+    return true
+  }
+  if (payload.kind !== 'json') return false
+  const { name, archived } = payload
+  const named = name === undefined || (await store.rename(key, owner, nameOf(name)))
+  return named && (typeof archived !== 'boolean' || (await store.archive(key, owner, archived)))
+}
+
+/** A name as every store can keep it: PostgreSQL has no NUL, and a lone surrogate is no text. */
+function nameOf(name: Json): string | null {
+  return typeof name === 'string' ? name.toWellFormed().replaceAll('\0', '\ufffd').slice(0, MAX_NAME).toWellFormed() : null
 }
 
 /** Nothing was sent, or the upstream refused: only then can a claim be taken back. */

@@ -45,4 +45,6 @@ export interface Exchange {
   observed: Reason | null
   /** Under `observe`: how many threads of a list enforcing would have hidden. */
   hidden: number
+  /** How many changes of threads' standings had been told of when the request came. */
+  readonly epoch: number
 }

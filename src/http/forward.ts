@@ -29,8 +29,8 @@ export interface ForwardParts {
   readonly claims: Claims
   readonly streams: OpenStreams
   readonly streamRules: StreamRules
-  /** Told of each stream that opens. */
-  readonly onStream: (owner: StreamOwner) => void
+  /** Told of each stream that opens, with the epoch of its exchange. */
+  readonly onStream: (owner: StreamOwner, epoch: number) => void
   readonly metrics: Metrics
   readonly log: Logger
 }
@@ -70,6 +70,8 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     if (!isPermit(permit)) throw new Error('nothing is forwarded without a permit')
     if (exchange.upstream === null) throw new Error('nothing is forwarded to an upstream that nobody knows')
     const payload = options.payload ?? { kind: 'none' }
+    if (permit.descriptor.route.own === true || payload.kind === 'own')
+      throw new Error('what the gateway answers itself goes to nobody')
     const own: Record<string, string> = {
       ...parts.identity.headers(permit.principal, permit.descriptor),
       'x-request-id': exchange.id,
@@ -118,7 +120,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       const textual = String(answer.headers['content-type']).toLowerCase().startsWith('text/') && encoding === 'identity'
       const owner = { userId: permit.principal.id, credential: exchange.credential, permit }
       streams.pass(answer.body, response, textual, owner, parts.streamRules)
-      parts.onStream(owner)
+      parts.onStream(owner, exchange.epoch)
     } else {
       answer.body.on('error', () => response.destroy())
       response.on('error', () => response.destroy())

@@ -9,10 +9,10 @@ import { classify, type RouteDescriptor } from '../core/classify.ts'
 import { corsHeaders, isPreflight, preflightHeaders, type CorsRules } from '../core/cors.ts'
 import type { Credential } from '../core/credential.ts'
 import { callerKey } from '../core/callers.ts'
-import { decide, mayUseAgent, mostBody, mostBodyOfAny, type Permit } from '../core/decide.ts'
+import { decide, mostBody, mostBodyOfAny } from '../core/decide.ts'
 import { headerFault, headerLines } from '../core/headers.ts'
 import type { Principal } from '../core/principal.ts'
-import { refuse, type Refusal } from '../core/reasons.ts'
+import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
 import { QUERY_NAMES, type Route } from '../core/routes.ts'
 import { KEY_SET_TARGET, readTarget } from '../core/target.ts'
 import { hasOperation, type RuntimeFacts, type Transport } from '../core/transport.ts'
@@ -21,12 +21,11 @@ import { StoreUnavailable } from '../store/port.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
+import type { Grants } from './grants.ts'
 import type { Identity } from './identity.ts'
 import { readEnveloped, readPayload, type PayloadParts } from './payload.ts'
 import { permitFor, type Granted, type PermitParts } from './permit.ts'
-import type { Rewritten } from './rewriting.ts'
-import { infoFor } from './runtime-info.ts'
-import type { ThreadList } from './thread-list.ts'
+import type { Rewriter } from './rewriter.ts'
 import type { TransportState } from './transport-probe.ts'
 
 /** What the gate works with. */
@@ -40,7 +39,8 @@ export interface GateParts extends PayloadParts, Omit<PermitParts, 'outdated' | 
   readonly transport: TransportState
   readonly identity: Identity
   readonly forwarder: Forwarder
-  readonly list: ThreadList
+  readonly rewriter: Rewriter
+  readonly grants: Grants
   readonly metrics: Metrics
   /** Told every decision, when it is made: the exchange has all that it went by. */
   readonly onDecision: (exchange: Exchange, outcome: Refusal | 'permitted') => void
@@ -49,6 +49,8 @@ export interface GateParts extends PayloadParts, Omit<PermitParts, 'outdated' | 
   /** Told of a fault of the gateway's own. */
   readonly onFault: (error: unknown, requestId: string) => void
   readonly isShuttingDown: () => boolean
+  /** Counts changes of threads' standings. */
+  readonly epoch: () => number
 }
 
 /** A request that may go on to its body. */
@@ -152,7 +154,9 @@ export function makeGate(parts: GateParts): Gate {
     exchange.route = descriptor.route.id
     exchange.descriptor = descriptor
     exchange.threadId = descriptor.ids.threadId
-    if (!hasOperation(upstreamOf(exchange), descriptor.route)) return refuse('upstream-lacks-route')
+    const upstream = upstreamOf(exchange)
+    const { route } = descriptor
+    if (!hasOperation(upstream, route) && !parts.rewriter.hasOperation(upstream, route)) return refuse('upstream-lacks-route')
     exchange.facts = parts.facts
     const early = decide(descriptor, principal, parts.rules, parts.facts)
     return early.outcome === 'refused' ? early : null
@@ -207,14 +211,20 @@ export function makeGate(parts: GateParts): Gate {
     exchange: Exchange,
     signal: AbortSignal,
   ): Promise<Answer | 'passed'> => {
-    const bridged = upstreamOf(exchange).transport !== exchange.client
-    const rewritten = await rewrite(permit, exchange, bridged, signal)
+    if (permit.descriptor.route.own === true) {
+      const answer = await parts.grants(permit, payload, exchange)
+      if (isRefusal(answer)) return refused(answer, exchange)
+      note(exchange, 'permitted')
+      return answer
+    }
+    const upstream = upstreamOf(exchange)
+    const rewritten = await parts.rewriter.rewrite({ permit, payload }, exchange, upstream, signal)
     // A cursor or limit that is none is a refusal like any other; what else becomes of a list was permitted.
-    if (rewritten?.outcome === 'refused' && rewritten.code === 'target-malformed') return refused(rewritten, exchange)
+    if (rewritten?.outcome === 'refused' && rewritten.code !== 'upstream-unusable') return refused(rewritten, exchange)
     note(exchange, 'permitted')
-    if (bridged) parts.onBridged(exchange.client)
+    if (upstream.transport !== exchange.client) parts.onBridged(exchange.client)
     if (rewritten === null) {
-      if (permit.answerEmpty) return emptyThread(upstreamOf(exchange).managed)
+      if (permit.answerEmpty) return emptyThread(upstream.managed)
       return parts.forwarder.pass(permit, exchange, payload, response, signal)
     }
     switch (rewritten.outcome) {
@@ -231,22 +241,6 @@ export function makeGate(parts: GateParts): Gate {
       case 'refused':
         return parts.forwarder.unusable(rewritten, exchange)
     }
-  }
-
-  /** The answers that don't pass as the upstream gives them; null for those that do. */
-  const rewrite = async (
-    permit: Permit,
-    exchange: Exchange,
-    bridged: boolean,
-    signal: AbortSignal,
-  ): Promise<Rewritten | null> => {
-    const { id } = permit.descriptor.route
-    if (id === 'threads/list') return parts.list(permit, exchange, signal)
-    if (id !== 'info' || !(bridged || parts.rules.nameAgents)) return null
-    const mayUse = parts.rules.nameAgents
-      ? (agentId: string): boolean => mayUseAgent(agentId, permit.principal, parts.rules, parts.facts)
-      : null
-    return infoFor(parts.forwarder, permit, exchange, { bridged, mayUse }, signal)
   }
 
   return {
@@ -274,6 +268,7 @@ export function makeGate(parts: GateParts): Gate {
         rule: undefined,
         observed: null,
         hidden: 0,
+        epoch: parts.epoch(),
       }
     },
     arrive,

@@ -7,7 +7,7 @@ import type { Readiness } from './readiness.ts'
 /** What the probes look at. */
 export interface HealthParts {
   readonly readiness: Readiness
-  readonly store: OwnershipStore
+  readonly store: Pick<OwnershipStore, 'fault'>
   readonly metrics: Metrics
   /** True once the configuration was loaded and the listeners are open. */
   readonly isStarted: () => boolean
@@ -39,11 +39,7 @@ export function makeHealthApp(parts: HealthParts): FastifyInstance {
   return app
 }
 
-async function storeFault(store: OwnershipStore): Promise<Readonly<Record<string, string>>> {
-  try {
-    await store.isEmpty()
-    return {}
-  } catch (error) {
-    return { store: error instanceof Error ? error.message : 'the ownership store failed' }
-  }
+async function storeFault(store: Pick<OwnershipStore, 'fault'>): Promise<Readonly<Record<string, string>>> {
+  const fault = await store.fault()
+  return fault === null ? {} : { store: fault }
 }

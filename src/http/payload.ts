@@ -12,13 +12,15 @@ import { readRecording } from './recording.ts'
 import { bodyForm, boundedBody, hasBody, holdBody, type ArrivingBody, type BodyBudget } from './request-body.ts'
 
 /**
- * What goes along with a permit: a JSON body that was checked (its bytes, and the `name` that a thread is given), or a
+ * What goes along with a permit: a JSON body that was checked (its bytes, and what a thread is called or become by it), or a
  * recording that streams through.
  */
 export type Payload =
   | { readonly kind: 'none' }
-  | { readonly kind: 'json'; readonly bytes: Buffer; readonly name: Json | undefined }
+  | { readonly kind: 'json'; readonly bytes: Buffer; readonly name: Json | undefined; readonly archived: Json | undefined }
   | { readonly kind: 'stream'; readonly type: string; readonly length: string | undefined; readonly body: Readable }
+  /** A JSON body for the gateway itself, whole: what is strange in it is refused and not dropped. */
+  | { readonly kind: 'own'; readonly body: JsonObject }
 
 /** What reading a body needs. */
 export interface PayloadParts {
@@ -158,14 +160,14 @@ async function guarded(release: () => void, make: () => Made | Refusal | Promise
 
 /** Checks the ids of a JSON body, which is written anew when it is known what of it passes. */
 function checked(parts: PayloadParts, descriptor: RouteDescriptor, value: JsonObject, bytes: number): Made | Refusal {
-  const ids = checkIds(descriptor.route, value)
+  const ids = checkIds(descriptor, value)
   if (ids.outcome === 'refused') return ids
-  const { threadId } = ids
   return {
     outcome: 'read',
-    descriptor: threadId === undefined ? descriptor : { ...descriptor, ids: { ...descriptor.ids, threadId } },
+    descriptor: ids.descriptor,
     write: async (policy, most) => {
       if (bytes > most) return refuse('body-too-large')
+      if (descriptor.route.own === true) return { kind: 'own', body: value }
       const { body, dropped } = passingBody(descriptor.route, value, policy)
       noteDropped(parts, dropped)
       const large = bytes > LARGE_BODY
@@ -176,7 +178,7 @@ function checked(parts: PayloadParts, descriptor: RouteDescriptor, value: JsonOb
       if (large) await setImmediate()
       // Some numbers grow when they are written anew; the limit holds for what is sent, too.
       if (written.length > most) return refuse('body-too-large')
-      return { kind: 'json', bytes: written, name: body['name'] }
+      return { kind: 'json', bytes: written, name: body['name'], archived: body['archived'] }
     },
   }
 }

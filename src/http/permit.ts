@@ -12,11 +12,12 @@ import type { Rate, Rules } from '../core/rules.ts'
 import type { RuntimeFacts } from '../core/transport.ts'
 import type { Limiter, RateName } from '../limits/port.ts'
 import type { Metrics } from '../observe/metrics.ts'
-import type { OwnershipStore } from '../store/port.ts'
+import type { Claim, OwnershipStore } from '../store/port.ts'
 import { threadKey } from './claims.ts'
 import type { Exchange } from './exchange.ts'
 import type { AskHistory } from './history.ts'
 import type { Identity } from './identity.ts'
+import type { OwnerRecords } from './owner-records.ts'
 import type { Payload, ReadBody } from './payload.ts'
 
 /** The limits of every caller, where no rule of the policy has others. */
@@ -32,7 +33,8 @@ export interface PermitParts {
   readonly rules: Rules
   readonly facts: StandingFacts
   readonly scope: string
-  readonly store: Pick<OwnershipStore, 'owner' | 'claim'>
+  readonly records: OwnerRecords
+  readonly store: Pick<OwnershipStore, 'claim'>
   readonly limits: CallerLimits & { readonly body: number; readonly runBody: number }
   readonly limiter: Limiter
   readonly headerRules: UpstreamHeaderRules
@@ -102,7 +104,7 @@ export async function permitFor(
         facts = { ...facts, upstreamHistory: history === 'none' || isRefusal(history) ? 'none' : 'some' }
       }
       // After a history again: the question took its time, and somebody may own the thread by now.
-      facts = { ...facts, record: await parts.store.owner({ scope: parts.scope, threadId }) }
+      facts = { ...facts, record: await parts.records.record({ scope: parts.scope, threadId }, principal) }
       continue
     }
     // Body and history took their time, and nothing is begun for a credential that ended or was revoked meanwhile.
@@ -113,22 +115,26 @@ export async function permitFor(
       const granted = await written(parts, body, decision, taking.release)
       if (granted.outcome === 'refused') return granted
       const key = decision.claim ? threadKey(decision, parts.scope) : null
-      const claim =
-        key === null ? null : await parts.store.claim(key, decision.owner, descriptor.ids.agentId ?? '', parts.clock())
+      const claim = key === null ? null : { key, ...(await parts.store.claim(key, claimOf(decision, parts.clock()))) }
       if (claim?.outcome !== 'foreign') {
         if (claim !== null) exchange.registration = claim.registration
         if (claim?.outcome === 'new') parts.metrics.claimed('new')
         keeps = true
         return granted
       }
-      // Somebody was faster: decide again with what the store says now.
+      // Somebody was faster, or the owner took the thread away: decide again with what the store says now.
       parts.metrics.claimed('lost-race')
-      facts = { ...facts, record: claim.record }
+      facts = { ...facts, record: await parts.records.record(claim.key, principal) }
     } finally {
       if (!keeps) taking.release()
     }
   }
   throw new Error('a decision that comes to no end')
+}
+
+/** A run by somebody else than the owner changes nothing of whose the thread is. */
+function claimOf({ owner, principal, descriptor }: Permit, now: number): Claim {
+  return { userId: owner, agentId: descriptor.ids.agentId ?? '', guest: owner !== principal.id, now }
 }
 
 async function written(parts: PermitParts, body: ReadBody, permit: Permit, release: () => void): Promise<Granted | Refusal> {

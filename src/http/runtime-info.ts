@@ -2,6 +2,7 @@
 import { isObject, type JsonObject } from '../core/json.ts'
 import type { Permit } from '../core/decide.ts'
 import { refuse } from '../core/reasons.ts'
+import { tellsOfTable, withTableLists, type TableUse } from '../core/table-lists.ts'
 import { infoFor as infoOfOther } from '../core/transport.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
@@ -15,6 +16,8 @@ export interface InfoRules {
   readonly bridged: boolean
   /** The agents that the caller may use; null where all callers may use all. */
   readonly mayUse: ((agentId: string) => boolean) | null
+  /** Whether lists and changes of threads come from the table. */
+  readonly use: TableUse
 }
 
 /** Asks the upstream and writes its answer anew for the caller of this exchange. */
@@ -22,7 +25,7 @@ export async function infoFor(
   forwarder: Forwarder,
   permit: Permit,
   exchange: Exchange,
-  { bridged, mayUse }: InfoRules,
+  { bridged, mayUse, use }: InfoRules,
   signal: AbortSignal,
 ): Promise<Rewritten> {
   const answer = await forwarder.ask(permit, exchange, signal)
@@ -32,7 +35,9 @@ export async function infoFor(
   if (read.outcome !== 'read') return read
   if (!isObject(read.value)) return refuse('upstream-answer-unreadable')
   const info = mayUse === null ? read.value : withAgents(read.value, mayUse)
-  return writtenAnew(bridged ? infoOfOther(exchange.client, info) : info, 'upstream-answer-unreadable')
+  const told = bridged ? infoOfOther(exchange.client, info) : info
+  const whole = tellsOfTable(use, read.value) ? withTableLists(exchange.client, told) : told
+  return writtenAnew(whole, 'upstream-answer-unreadable')
 }
 
 function withAgents(info: JsonObject, mayUse: (agentId: string) => boolean): JsonObject {

@@ -8,15 +8,15 @@ import type { JsonObject } from '../core/json.ts'
 import { refuse } from '../core/reasons.ts'
 import type { Rules } from '../core/rules.ts'
 import { gather, isJoinCode, limitIn, readThreadPage, type Gathering, type Place, type ThreadPage } from '../core/thread-page.ts'
-import type { OwnershipStore } from '../store/port.ts'
 import type { CursorSeal } from './cursor.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
+import type { OwnerRecords } from './owner-records.ts'
 import { readAnswer, writtenAnew, type Rewritten, type Unread } from './rewriting.ts'
 
 /** What the list works with. */
 export interface ThreadListParts {
-  readonly store: Pick<OwnershipStore, 'owners'>
+  readonly records: Pick<OwnerRecords, 'records'>
   readonly scope: string
   readonly rules: Rules
   readonly facts: StandingFacts
@@ -35,7 +35,8 @@ const MAX_PAGES = 20
 export function makeThreadList(parts: ThreadListParts): ThreadList {
   /** What of one upstream page the caller may read; one store query for the page. */
   const reader = async (page: ThreadPage, permit: Permit): Promise<(id: string) => boolean> => {
-    const owners = await parts.store.owners(parts.scope, page.threads.map((thread) => thread.id).filter(isThreadId))
+    const ids = page.threads.map((thread) => thread.id).filter(isThreadId)
+    const owners = await parts.records.records(parts.scope, ids, permit.principal)
     return (threadId) => {
       return isListed(threadId, owners.get(threadId) ?? null, permit.principal, parts.rules, parts.facts)
     }

@@ -8,9 +8,9 @@ import type { Limiter, RateName } from './port.ts'
  * A window is of twice the time, with room for twice the amount: so a caller may be quick for a while, and over time there
  * is never more than the rate (design "limits").
  */
-const WINDOW = 2
+export const WINDOW = 2
 /** A stream may end at any moment. */
-const STREAM_RETRY_MS = 1000
+export const STREAM_RETRY_MS = 1000
 
 /** Makes counters that start at nothing. They outlive a change of the configuration: what was taken stays taken. */
 export function makeMemoryLimiter(): Limiter {
@@ -39,12 +39,12 @@ export function makeMemoryLimiter(): Limiter {
         return null
       } catch (error) {
         if (!(error instanceof RateLimiterRes)) throw error
-        return state(name, rate.amount * WINDOW, rate.per * WINDOW, error.msBeforeNext)
+        return stateOf(name, rate.amount * WINDOW, rate.per * WINDOW, error.msBeforeNext)
       }
     },
     open(who, most) {
       const open = streams.get(who) ?? 0
-      if (open >= most) return Promise.resolve(state('streams', most, 0, STREAM_RETRY_MS))
+      if (open >= most) return Promise.resolve(stateOf('streams', most, 0, STREAM_RETRY_MS))
       streams.set(who, open + 1)
       let isOpen = true
       return Promise.resolve(() => {
@@ -55,6 +55,7 @@ export function makeMemoryLimiter(): Limiter {
   }
 }
 
-function state(name: string, most: number, window: number, retryAfter: number): LimitState {
+/** How a limit stands that was reached; times in milliseconds. */
+export function stateOf(name: string, most: number, window: number, retryAfter: number): LimitState {
   return { name, most, window, retryAfter }
 }

@@ -57,7 +57,7 @@ function compile(
   return {
     file: document.file,
     hash: createHash('sha256').update(document.text).digest('hex'),
-    rules: { operators, routes, nameAgents: rules.some((rule) => rule.agents !== null) },
+    rules: { operators, routes, nameAgents: rules.some((rule) => rule.agents !== null), sharing: file.sharing },
     claimPointers: claimPointersOf({ routes }),
     bodies,
   }

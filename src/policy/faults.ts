@@ -1,6 +1,6 @@
 /** What is wrong with a policy that its schema can't see: rules that would open more than they say, or mean nothing. */
 import { isUnsafeProp } from '../core/forwarded-props.ts'
-import { ROUTES, type RouteId } from '../core/routes.ts'
+import { ALL_ROUTES, type RouteId } from '../core/routes.ts'
 import { faultAt, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import type { PolicyFile, RuleOfFile } from './schema.ts'
@@ -15,8 +15,8 @@ export interface PolicySurroundings {
   readonly mode?: 'required' | 'optional' | 'off'
 }
 
-const THREAD_ROUTES: ReadonlySet<RouteId> = new Set(ROUTES.filter((row) => row.thread !== undefined).map((row) => row.id))
-const AGENT_ROUTES: ReadonlySet<RouteId> = new Set(ROUTES.filter((row) => row.path.includes(':agentId')).map((row) => row.id))
+const THREAD_ROUTES: ReadonlySet<RouteId> = new Set(ALL_ROUTES.filter((row) => row.thread !== undefined).map((row) => row.id))
+const AGENT_ROUTES: ReadonlySet<RouteId> = new Set(ALL_ROUTES.filter((row) => row.path.includes(':agentId')).map((row) => row.id))
 const NEW_THREAD_ROUTES: ReadonlySet<RouteId> = new Set(['agent/run', 'agent/connect', 'agent/suggest'])
 /** Routes that reach across all users at once. */
 const EVERYBODYS_ROUTES: ReadonlySet<RouteId> = new Set(['threads/clear', 'cpk-debug-events'])
@@ -61,7 +61,12 @@ function routeFaults(rule: RuleOfFile, fault: Say): void {
       fault('threads', `${id} is about no thread`, 'give it a rule of its own')
     if (rule.agents !== undefined && !AGENT_ROUTES.has(id))
       fault('agents', `${id} is about no agent`, `only ${[...AGENT_ROUTES].join(', ')}`)
-    const taken = ROUTES.filter((row) => row.id === id).map(({ method }) => method)
+    const rows = ALL_ROUTES.filter((row) => row.id === id)
+    const taken = rows.map(({ method }) => method)
+    const meant = rows.filter(({ method }) => rule.methods?.includes(method) !== false)
+    const shared = rule.threads?.includes('shared') === true && THREAD_ROUTES.has(id)
+    if (shared && meant.length > 0 && meant.every(({ right }) => right === 'owner'))
+      fault('threads', `${id} stays with the owner, whatever was granted`, 'give it a rule of its own, without shared')
     if (rule.methods !== undefined && !taken.some((method) => rule.methods?.includes(method))) {
       fault('methods', `${id} has none of these methods`, `it takes ${taken.join(', ')}, or a rule of its own`)
     }
@@ -81,6 +86,13 @@ function allowFaults(rule: RuleOfFile, fault: Say): void {
     }
     if (rule.threads?.includes('unknown') === true && !NEW_THREAD_ROUTES.has(id)) {
       fault('threads', `${id} cannot be opened for threads without an owner`, `only ${[...NEW_THREAD_ROUTES].join(', ')}`)
+    }
+    if (id === 'threads/grants' && allow.includes('anonymous')) {
+      fault(
+        'allow',
+        'threads/grants cannot be opened to anonymous',
+        "all anonymous callers are one owner: each could give away the others' threads",
+      )
     }
     if (EVERYBODYS_ROUTES.has(id) && !only(['operator']))
       fault('allow', `${id} reaches every user's threads`, 'it can be opened to operators alone')

@@ -1,7 +1,7 @@
 /** Whom a rule can ever speak of, given the configuration, and whether others say everything before it has a say. */
 import type { CallerConditions } from '../core/conditions.ts'
-import { ROUTES, type RouteId } from '../core/routes.ts'
-import type { OperatorSelector, Rule } from '../core/rules.ts'
+import { ALL_ROUTES, type RouteId } from '../core/routes.ts'
+import { speaksOfThread, type Rule, type Rules } from '../core/rules.ts'
 import type { PolicySurroundings } from './faults.ts'
 import { exclude, implies } from './implication.ts'
 
@@ -29,10 +29,13 @@ export interface Reach {
   coveredBy(rule: Rule, route: RouteId, others: readonly Rule[]): Rule | null
 }
 
-const RELATIONS = ['own', 'unknown', 'foreign'] as const
+const RELATIONS = ['own', 'shared', 'unknown', 'foreign'] as const
 
 /** Tells what rules can reach under a configuration. */
-export function makeReach(operators: readonly OperatorSelector[], { issuers, mode = 'required' }: PolicySurroundings): Reach {
+export function makeReach(
+  { operators, sharing }: Pick<Rules, 'operators' | 'sharing'>,
+  { issuers, mode = 'required' }: PolicySurroundings,
+): Reach {
   const selected = operators.map(({ issuer, role, permission }): Caller => ({
     kind: 'operator',
     known: {
@@ -91,19 +94,22 @@ export function makeReach(operators: readonly OperatorSelector[], { issuers, mod
           (agents === null || (rule.agents !== null && [...rule.agents].every((agent) => agents.has(agent)))) &&
           (!onlyUserScoped || rule.onlyUserScoped),
       )
-      const rows = ROUTES.filter(({ id, method }) => id === route && rule.methods?.includes(method) !== false)
-      const cells = rows.flatMap(({ method, thread }) =>
-        left(rule).flatMap((caller) =>
-          (thread === undefined ? [null] : (rule.threads ?? RELATIONS)).map((relation) =>
+      const rows = ALL_ROUTES.filter(({ id, method }) => id === route && rule.methods?.includes(method) !== false)
+      const cells = rows.flatMap(({ method, thread, right }) => {
+        // What stays with the owner is never shared.
+        const canBe = RELATIONS.filter((relation) => relation !== 'shared' || (sharing && right !== 'owner'))
+        const relations = thread === undefined ? [null] : canBe.filter((relation) => speaksOfThread(rule, relation))
+        return left(rule).flatMap((caller) =>
+          relations.map((relation) =>
             about.find(
               (other) =>
                 other.methods?.includes(method) !== false &&
-                (relation === null || other.threads?.includes(relation) !== false) &&
+                (relation === null || speaksOfThread(other, relation)) &&
                 speaksOf(other, caller, rule),
             ),
           ),
-        ),
-      )
+        )
+      })
       return cells.length > 0 && cells.every((one) => one !== undefined) ? (cells[0] ?? null) : null
     },
   }

@@ -129,10 +129,12 @@ const rule = z
       .describe('The rule does not speak of callers of whom all of this is so.'),
     agents: names('an agent').optional().describe('Only these agents, by id. On routes under agent/ alone.'),
     threads: z
-      .array(z.enum(['own', 'unknown', 'foreign'], 'is no relation to a thread | write own, unknown or foreign'))
+      .array(
+        z.enum(['own', 'shared', 'unknown', 'foreign'], 'is no relation to a thread | write own, shared, unknown or foreign'),
+      )
       .min(1, 'must name a relation')
       .optional()
-      .describe("On routes about a thread: the caller's own, threads without an owner, other people's."),
+      .describe("On routes about a thread: the caller's own, those shared with them, threads without an owner, other people's."),
     only: z
       .literal('user-scoped', 'is not a condition | write user-scoped')
       .optional()
@@ -188,6 +190,10 @@ export const policySchema = z
       .array(rule)
       .min(1, 'must have a rule')
       .describe('Who may use which routes. What any rule denies is denied, and what none allows.'),
+    sharing: z
+      .boolean()
+      .default(false)
+      .describe('Whether grants count, for access and lists alike. What a rule opens of shared threads is open only with true.'),
     forwardedProps: forwardedProps
       .default([])
       .describe('Names of forwardedProps that pass besides toolChoice and command.resume.'),

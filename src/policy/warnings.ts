@@ -8,6 +8,7 @@ import type { Fault } from '../document/fault.ts'
 import type { PolicySurroundings } from './faults.ts'
 import { makeReach, type Reach, type Silence } from './reach.ts'
 import type { PolicyFile, RuleOfFile } from './schema.ts'
+import { sharingWarnings } from './sharing-warnings.ts'
 
 /** A rule as it stands in the file, and what became of it. */
 interface Line {
@@ -32,12 +33,13 @@ export function warningsOf(
     const written = file.rules[at]
     return written === undefined ? [] : [{ at, written, rule }]
   })
-  const reach = makeReach(operators, surroundings)
+  const reach = makeReach({ operators, sharing: file.sharing }, surroundings)
   const isLarge = lines.length ** 2 * (operators.length + 1) > MOST_COMPARED
   /** In mode `off` one warning speaks for all that operators alone may do. */
   const said = surroundings.mode === 'off' && file.operators.length > 0 ? lines.filter(({ rule }) => isForOperators(rule)) : null
   return [
     ...propWarnings(document, ['forwardedProps'], file.forwardedProps),
+    ...sharingWarnings(document, file),
     ...(said === null ? [] : [noOperators(document, said)]),
     ...reach.idleSelectors(rules).map((at) => faultAt(document, ['operators', at], ...IDLE)),
     ...lines.flatMap((line) => [

@@ -2,12 +2,12 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
-import { SCHEMA_VERSION } from './sqlite-file.ts'
+import { SCHEMA_VERSION, schemaOf } from './sqlite-schema.ts'
 
 /** What was seen. */
 export type StoreLook =
-  /** It can be opened and written. */
-  | { readonly outcome: 'usable'; readonly isEmpty: boolean }
+  /** It can be opened and written. Its schema is brought up to date when that is done; 0 for none yet. */
+  | { readonly outcome: 'usable'; readonly isEmpty: boolean; readonly schema: number }
   /** It is not there, and can be made. */
   | { readonly outcome: 'missing' }
   /** A gateway would not start. */
@@ -40,17 +40,17 @@ export function lookAtStore(file: string, patience: number): StoreLook {
 function opened(file: string, database: Database.Database): StoreLook {
   database.exec('BEGIN IMMEDIATE')
   database.exec('ROLLBACK')
-  const { schema } = database.prepare<[], { schema: number }>('SELECT user_version AS schema FROM pragma_user_version').get() ?? {
-    schema: 0,
-  }
-  if (schema > SCHEMA_VERSION) {
+  const version = database.pragma('user_version', { simple: true }) as number
+  if (version > SCHEMA_VERSION) {
     return {
       outcome: 'unusable',
-      message: `${file} was used by a newer program: its schema is ${schema}, and this one knows ${SCHEMA_VERSION}`,
+      message: `${file} was used by a newer program: its schema is ${version}, and this one knows ${SCHEMA_VERSION}`,
       hint: 'run the newer program, or restore a backup from before it',
     }
   }
-  return { outcome: 'usable', isEmpty: schema === 0 || database.prepare('SELECT 1 FROM threads LIMIT 1').get() === undefined }
+  const schema = schemaOf(database)
+  const isEmpty = schema === 0 || database.prepare('SELECT 1 FROM threads LIMIT 1').get() === undefined
+  return { outcome: 'usable', isEmpty, schema }
 }
 
 function missing(file: string): StoreLook {

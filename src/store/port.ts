@@ -1,16 +1,39 @@
 /**
- * The ports of the store: what the gateway asks of it about owners and about revocations. A store that fails throws
- * StoreUnavailable, and the answer to the caller is 503, never yes.
+ * The ports of the store: what the gateway and the command line ask of it. A store that fails throws StoreUnavailable, and the
+ * answer to the caller is 503, never yes. Ids compare byte for byte in every store. Every method is one atomic step, over all
+ * processes that share the store, unless it says otherwise.
  */
 import type { Credential, Revocation } from '../core/credential.ts'
-import type { OwnerRecord } from '../core/decide.ts'
+import type { Grant, Grantee, Reader, Right } from '../core/sharing.ts'
 
-/** Which thread: ids compare byte for byte. */
+/** Which thread. */
 export interface ThreadKey {
   /** The upstream that the thread lives in; `''` while a gateway has one upstream. */
   readonly scope: string
   readonly threadId: string
 }
+
+/** The owner of a row from which its owner was taken: nobody's id, and foreign to everybody until a thread is assigned. */
+export const NOBODY = ''
+
+/** A row, as it stands to somebody. */
+export interface RowFacts {
+  /** The user id, or NOBODY. */
+  readonly owner: string
+  /** True for a tombstone, until a run of its owner is confirmed. */
+  readonly deleted: boolean
+  /** What was granted to the reader who was asked for: the widest right, of the user's own and of their groups. */
+  readonly granted: Right | null
+}
+
+/** What is known of a thread: its row, and who was seen to run it under `observe`, the first first. */
+export interface Standing {
+  readonly row: RowFacts | null
+  readonly runners: readonly string[]
+}
+
+/** Of a thread that nobody ever heard of. */
+export const UNHEARD_OF: Standing = { row: null, runners: [] }
 
 /**
  * A run's place in a row that no run has confirmed yet: which life of the thread it is part of, because a deleted thread
@@ -18,11 +41,26 @@ export interface ThreadKey {
  */
 export type Registration = number | null
 
+/** Who claims a thread, for a run. */
+export interface Claim {
+  /** Whose thread it is to be, or is: of a run by somebody else (a guest), its owner. */
+  readonly userId: string
+  readonly agentId: string
+  /**
+   * True for a run by somebody else than the owner, whom a grant or the policy lets in: it registers on a live row of that
+   * owner's, and neither begins a thread nor revives one.
+   */
+  readonly guest: boolean
+  /** Milliseconds since the epoch. */
+  readonly now: number
+}
+
 /** How a claim for a run went. */
 export type ClaimResult =
   /** The thread is the user's: `new` if this claim made it so, `own` if it was before. */
   | { readonly outcome: 'new' | 'own'; readonly registration: Registration }
-  | { readonly outcome: 'foreign'; readonly record: OwnerRecord }
+  /** It is not, or is not there for a guest: what is known of it has to be asked anew. */
+  | { readonly outcome: 'foreign' }
 
 /** What became of a run that had registered. */
 export type RunOutcome =
@@ -31,28 +69,65 @@ export type RunOutcome =
   /** The run certainly did not start: the row goes with the last such run, unless one was confirmed. */
   | 'not-started'
 
-/** The ownership of threads. Every method is one atomic step, over all processes that share the store. */
+/** A thread as lists show it. Times are milliseconds since the epoch. */
+export interface ListedThread {
+  readonly threadId: string
+  readonly owner: string
+  readonly granted: Right | null
+  readonly agentId: string
+  readonly name: string | null
+  readonly archived: boolean
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+/** Which threads a page of a list is of: the last used first, those used at the same time by id. */
+export interface ListWindow {
+  /** Only threads of this agent; null for all. */
+  readonly agentId: string | null
+  readonly includeArchived: boolean
+  /** The last thread of the page before, or null for the first page. */
+  readonly after: { readonly updatedAt: number; readonly threadId: string } | null
+  readonly limit: number
+}
+
+/** The ownership of threads, as requests need it. */
 export interface OwnershipStore {
-  /** The owner of a thread. It takes as long for one without a row, as far as it can: a refusal's time is not to tell. */
-  owner(key: ThreadKey): Promise<OwnerRecord>
-  /** The owners of threads, a row each; threads without a row are not in the map. One query, however many ids. */
-  owners(scope: string, threadIds: readonly string[]): Promise<ReadonlyMap<string, NonNullable<OwnerRecord>>>
+  /** What is known of a thread. It takes as long for one without a row, as far as it can: a refusal's time is not to tell. */
+  standing(key: ThreadKey, reader: Reader): Promise<Standing>
+  /** The same of several; what nobody ever heard of is not in the map. One query, however many ids. */
+  standings(scope: string, threadIds: readonly string[], reader: Reader): Promise<ReadonlyMap<string, Standing>>
   /**
    * Registers a run: claims the thread if nobody owns it, revives it if the user deleted it. Notes the time of use,
    * at most once a minute.
-   * @param now milliseconds since the epoch
    */
-  claim(key: ThreadKey, userId: string, agentId: string, now: number): Promise<ClaimResult>
+  claim(key: ThreadKey, claim: Claim): Promise<ClaimResult>
   /** Settles a run that had registered. True if that released the thread. */
   settle(key: ThreadKey, userId: string, registration: number, outcome: RunOutcome): Promise<boolean>
-  /** Notes the name that the upstream confirmed. */
-  rename(key: ThreadKey, userId: string, name: string | null): Promise<void>
-  /** Leaves a tombstone: nobody else can ever claim the thread. */
-  bury(key: ThreadKey, userId: string, now: number): Promise<void>
+  /** Notes the name of a live thread of this owner. False if there is no such row. */
+  rename(key: ThreadKey, userId: string, name: string | null): Promise<boolean>
+  /** Notes whether a live thread of this owner is archived. False if there is no such row. */
+  archive(key: ThreadKey, userId: string, archived: boolean): Promise<boolean>
+  /**
+   * Leaves a tombstone, without its grants: nobody else can ever claim the thread.
+   * @param gone true where the upstream has confirmed that it holds nothing of it any more: only such a tombstone may ever be
+   * thrown away by its age
+   */
+  bury(key: ThreadKey, userId: string, now: number, gone: boolean): Promise<void>
+  /**
+   * A page of the threads that are listed: live rows that are the reader's or granted to them; of everybody with `everybody`.
+   * One query.
+   */
+  listed(scope: string, reader: Reader | 'everybody', window: ListWindow): Promise<readonly ListedThread[]>
   /** True if no row exists. */
   isEmpty(): Promise<boolean>
   /** A secret that all processes on this store share, made at first use: 32 bytes. */
   secret(): Promise<Uint8Array>
+  /**
+   * Whether it can be read and written now.
+   * @returns null, or what is wrong, in words for an operator and without anything secret
+   */
+  fault(): Promise<string | null>
   close(): Promise<void>
 }
 
@@ -66,19 +141,203 @@ export interface ObservationStore {
    * @param now milliseconds since the epoch
    */
   observe(key: ThreadKey, userId: string, agentId: string, ran: boolean, now: number): Promise<void>
-  /** Who ran each of these threads, the first first. One query, however many ids. */
-  runners(scope: string, threadIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>>
   /** How many threads were seen to be run and have no row. */
   unowned(): Promise<number>
+  /**
+   * Threads that were seen to be run and have no row, with who ran them, in the order of their keys.
+   * @param after the last thread of the page before, or null for the first page
+   */
+  observed(after: ThreadKey | null, limit: number): Promise<readonly ObservedThread[]>
+}
+
+/** A thread that was seen under `observe`. */
+export interface ObservedThread extends ThreadKey {
+  /** Who ran it, the first first: more than one are a conflict. */
+  readonly runners: readonly string[]
+  readonly agentId: string
+  /** Milliseconds since the epoch. */
+  readonly firstUsedAt: number
+  readonly lastUsedAt: number
+}
+
+/** A grant as it is kept. */
+export interface StoredGrant extends Grant {
+  /** The user id of who granted it, or `operator`. */
+  readonly grantedBy: string
+  /** Milliseconds since the epoch. */
+  readonly grantedAt: number
+}
+
+/** How a change of grants went: `not-owner` where the thread is not a live one of the owner that was named. */
+export type GrantOutcome = 'done' | 'unchanged' | 'not-owner' | 'too-many'
+
+/** Grants on threads. Only live rows with an owner have any. */
+export interface GrantStore {
+  /**
+   * The grants of a live thread, the oldest first.
+   * @param owner whose it must be; null for anybody's
+   * @returns null if there is no such thread
+   */
+  grants(key: ThreadKey, owner: string | null): Promise<readonly StoredGrant[] | null>
+  /**
+   * Grants, in place of what the grantee had.
+   * @param owner whose it must be; null for anybody's
+   */
+  grant(key: ThreadKey, owner: string | null, grant: StoredGrant): Promise<GrantOutcome>
+  /** Takes a grant back; `unchanged` if there was none. */
+  ungrant(key: ThreadKey, owner: string | null, grantee: Grantee): Promise<GrantOutcome>
+  /** What was granted to somebody, in the order of the threads. */
+  grantedTo(grantee: Grantee, after: ThreadKey | null, limit: number): Promise<readonly (ThreadKey & StoredGrant)[]>
+}
+
+/** A row of the ownership table, whole. Times are milliseconds since the epoch. */
+export interface ThreadRow extends ThreadKey {
+  /** The user id, or NOBODY. */
+  readonly owner: string
+  readonly agentId: string
+  readonly name: string | null
+  readonly archived: boolean
+  readonly createdAt: number
+  readonly lastUsedAt: number
+  /** Null for a live one. */
+  readonly deletedAt: number | null
+  /** True while no run of it is confirmed. */
+  readonly provisional: boolean
+}
+
+/** A row to be taken over from elsewhere. */
+export interface ImportedThread extends ThreadKey {
+  readonly owner: string
+  readonly agentId: string
+  readonly name: string | null
+  readonly archived: boolean
+  readonly createdAt: number
+  readonly lastUsedAt: number
+}
+
+/**
+ * What became of a row that was to be imported: added; there already, with the same owner; or there with somebody else, or
+ * seen under `observe` with somebody else, or deleted: then nothing is changed.
+ */
+export type ImportOutcome =
+  | { readonly outcome: 'added' | 'same' }
+  | { readonly outcome: 'conflict'; readonly with: 'owner' | 'observed' | 'deleted'; readonly users: readonly string[] }
+
+/** Which rows an operator wants to see; what is left out is not asked for. */
+export interface RowFilter {
+  readonly owner?: string
+  readonly agentId?: string
+  /** Live rows, tombstones, or all of them. */
+  readonly deleted?: 'no' | 'only' | 'too'
+}
+
+/** Which rows are thrown away: those for which all of it is so. Times are milliseconds since the epoch. */
+export interface PruneRule {
+  /** Tombstones of before this, of threads that the upstream has confirmed to be gone. */
+  readonly deletedBefore?: number
+  /** Live rows that nobody used since. */
+  readonly unusedSince?: number
+}
+
+/** How a change of owners went. */
+export type AssignOutcome =
+  | { readonly outcome: 'assigned'; readonly before: string | null }
+  | { readonly outcome: 'same' }
+  /** The owner is another than was expected. */
+  | { readonly outcome: 'changed'; readonly owner: string | null }
+
+/** How much there is. */
+export interface StoreStats {
+  readonly threads: number
+  readonly deleted: number
+  readonly provisional: number
+  /** Rows from which their owner was taken. */
+  readonly withheld: number
+  readonly owners: number
+  readonly grants: number
+  /** Threads seen under `observe` that have no row, and those of them with more than one runner. */
+  readonly observed: number
+  readonly conflicts: number
+  readonly revocations: number
+}
+
+/** Everything that the store holds of one user. */
+export interface UserData {
+  readonly threads: readonly ThreadRow[]
+  readonly granted: readonly (ThreadKey & StoredGrant)[]
+  readonly received: readonly (ThreadKey & StoredGrant)[]
+  readonly observed: readonly (ThreadKey & { readonly agentId: string; readonly firstUsedAt: number; readonly lastUsedAt: number })[]
+  readonly revocations: readonly Revocation[]
+}
+
+/**
+ * The table as operators work on it. What works on many rows does so in steps of a bounded size, so that requests go on
+ * meanwhile: each call is one step, and it is called until nothing is left.
+ */
+export interface ThreadAdministration {
+  /** The whole row of a thread with its grants and who was seen on it; null where nobody ever heard of it. */
+  thread(key: ThreadKey): Promise<{
+    readonly row: ThreadRow | null
+    readonly grants: readonly StoredGrant[]
+    readonly runners: readonly string[]
+  } | null>
+  /** Rows in the order of their keys (scope, then id; byte for byte). */
+  threads(filter: RowFilter, after: ThreadKey | null, limit: number): Promise<readonly ThreadRow[]>
+  /**
+   * Takes rows over, each on its own: an owner that is there is never replaced. One step for all of them.
+   * @param dryRun true to say what would become of them, and change nothing
+   * @param settleConflicts true to take a row whose thread others were seen on under `observe`: the operator has decided
+   */
+  import(rows: readonly ImportedThread[], options: { readonly dryRun: boolean; readonly settleConflicts: boolean }): Promise<readonly ImportOutcome[]>
+  /**
+   * Gives a thread an owner, by whomever it was owned: its grants go, what was pending on it is settled, and a tombstone is
+   * a live thread again. A thread without a row gets one.
+   * @param expected whose it must be, NOBODY included; null: no row; undefined for whoever it is
+   */
+  assign(key: ThreadKey, to: string, now: number, expected?: string | null): Promise<AssignOutcome>
+  /**
+   * Gives a user's rows, tombstones included, to another, with what was granted to the user and what was seen of them.
+   * @returns how many rows this step moved, and of which; none when nothing is left
+   */
+  transfer(from: string, to: string, limit: number): Promise<number>
+  /** Takes a thread's owner away, with its grants: it is foreign to everybody until it is assigned. False without a row. */
+  withhold(key: ThreadKey, now: number): Promise<boolean>
+  /** Throws rows away; the thread is unknown then, and may be claimed. @returns how many this step threw away, or would */
+  prune(rule: PruneRule, limit: number): Promise<number>
+  /** How many rows `prune` would throw away. */
+  prunable(rule: PruneRule): Promise<number>
+  stats(): Promise<StoreStats>
+  /** All that is held of a user. */
+  userData(userId: string): Promise<UserData>
+  /**
+   * Forgets a user: their rows stay as tombstones of nobody's, so that nobody else can claim what the upstream still holds;
+   * their grants, given and received, and what was seen of them go, and threads on which they alone were seen become
+   * tombstones of nobody's, too. Revocations stay.
+   * @returns how many rows this step changed; none when nothing is left
+   */
+  erase(userId: string, now: number, limit: number): Promise<number>
+}
+
+/**
+ * Tells of changes that take something away from somebody or give it: assignments, transfers, grants and their ends,
+ * deletions. Claims are none: nobody else knew anything of the thread.
+ */
+export interface StandingNews {
+  /**
+   * @param listener told of each thread whose standing has changed, within a second over all processes; null: whatever
+   * thread may have, because news were lost or too many
+   * @returns ends it
+   */
+  onStanding(listener: (key: ThreadKey | null) => void): () => void
 }
 
 /** All of it, in one place. */
-export type Store = OwnershipStore & RevocationStore & ObservationStore
+export type Store = OwnershipStore & RevocationStore & ObservationStore & GrantStore & ThreadAdministration & StandingNews
 
 /** What a revocation is about. */
 export type Revoked = { readonly tokenId: string } | { readonly userId: string }
 
-/** What was revoked. Every method is one atomic step, over all processes that share the store. */
+/** What was revoked. */
 export interface RevocationStore {
   /** Adds a revocation. There is one of a token, and one of a user: the wider one, if there are two. */
   revoke(revocation: Revocation): Promise<void>

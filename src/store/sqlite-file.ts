@@ -1,143 +1,190 @@
-/** The file of the SQLite store: opened, brought to the schema of this program, and used in steps that are atomic. */
+/**
+ * The file of the SQLite store, used in steps that are atomic. It is opened anew by itself after failures that a connection
+ * may not recover from, and never made anew: a file that vanished is a fault until it is back, because in an empty one every
+ * thread would be nobody's.
+ */
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import Database from 'better-sqlite3'
+import type Database from 'better-sqlite3'
 import { StoreUnavailable } from './port.ts'
+import { connect, type Connection } from './sqlite-connection.ts'
+import { inWords, isBusy, isDamage, isLasting } from './sqlite-errors.ts'
+import { identityOf, obstacle, placeOf, type Place } from './sqlite-place.ts'
+import { migrate, SCHEMA_VERSION, schemaOf } from './sqlite-schema.ts'
+import { makeTurns, type Turns } from './sqlite-turns.ts'
 
-// BINARY collation is SQLite's default and stands here as a promise: ids compare byte for byte.
-// `pending` counts the registered runs of a row that no run has confirmed yet (0 and provisional = 0 once it is settled);
-// `life` counts its revivals, so that a run from before a deletion settles nothing after it.
-const THREADS = `
-  CREATE TABLE threads (
-    scope TEXT NOT NULL COLLATE BINARY,
-    thread_id TEXT NOT NULL COLLATE BINARY,
-    user_id TEXT NOT NULL COLLATE BINARY,
-    agent_id TEXT NOT NULL,
-    created_at INTEGER NOT NULL,
-    last_used_at INTEGER NOT NULL,
-    name TEXT,
-    deleted_at INTEGER,
-    provisional INTEGER NOT NULL DEFAULT 0 CHECK (provisional IN (0, 1)),
-    pending INTEGER NOT NULL DEFAULT 0,
-    life INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (scope, thread_id)
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX threads_by_user ON threads (user_id, scope);
-  CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT;
-`
+/** A step on the file. It may be done several times, but has no effect except the last time. */
+export type Step<T> = (database: Connection) => T
 
-// `issued_before` is null where all tokens of a user are meant, and for single tokens.
-// `versions` holds what other processes poll: one number instead of a table.
-const REVOCATIONS = `
-  CREATE TABLE revocations (
-    kind TEXT NOT NULL CHECK (kind IN ('token', 'user')),
-    id TEXT NOT NULL COLLATE BINARY,
-    issued_before INTEGER CHECK (issued_before IS NULL OR kind = 'user'),
-    revoked_at INTEGER NOT NULL,
-    PRIMARY KEY (kind, id)
-  ) STRICT, WITHOUT ROWID;
-  CREATE TABLE versions (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
-  INSERT INTO versions (name, value) VALUES ('revocations', 0);
-`
+/** How long another process's lock is waited for, in milliseconds; then the answer is 503. */
+const PATIENCE_MS = 5000
+/** The same where somebody waits for a word on how the store is. */
+const PROBE_PATIENCE_MS = 1000
+/** The least time between two openings. */
+const REOPENING_MS = 1000
+/** How long a connection is read from without a look at whether its file still stands in its place. */
+const LOOKING_MS = 100
 
-// What was seen under `enforcement: observe`. It makes nobody an owner: several users of one thread are several rows.
-const OBSERVATIONS = `
-  CREATE TABLE observations (
-    scope TEXT NOT NULL COLLATE BINARY,
-    thread_id TEXT NOT NULL COLLATE BINARY,
-    user_id TEXT NOT NULL COLLATE BINARY,
-    agent_id TEXT NOT NULL,
-    first_used_at INTEGER NOT NULL,
-    last_used_at INTEGER NOT NULL,
-    ran INTEGER NOT NULL CHECK (ran IN (0, 1)),
-    PRIMARY KEY (scope, thread_id, user_id)
-  ) STRICT, WITHOUT ROWID;
-`
+/** An open file. Every failure of a step is a rejection with StoreUnavailable. */
+export class SqliteFile {
+  readonly path: string
+  /** True from the first write that failed, and from each new connection, until `probe` has written something. */
+  #unproven = false
+  /** True from the first sign of damage until somebody has found that there is none. */
+  damaged = false
+  readonly #turns: Readonly<Record<'read' | 'write' | 'probe', Turns>>
+  #connection: Connection | null = null
+  /** Of the last connection that worked. */
+  #place: Place | null = null
+  #triedAt = -Infinity
+  #lookedAt = -Infinity
+  #lasting = false
+  #closed = false
+  #why = ''
 
-/** What leads from each schema to the next; the number of a schema is SQLite's user_version. Only ever appended to. */
-const STEPS = [THREADS, REVOCATIONS, OBSERVATIONS]
+  private constructor(path: string, patience: number) {
+    this.path = path
+    const turns = (most: number): Turns => makeTurns(Math.min(patience, most), isBusy)
+    this.#turns = { read: turns(patience), write: turns(patience), probe: turns(PROBE_PATIENCE_MS) }
+  }
 
-/** The schema of this program, as SQLite's user_version. */
-export const SCHEMA_VERSION = STEPS.length
+  /**
+   * Opens a file, making it and its folder where they are missing, and migrates it where it is of an older program.
+   * @param path the path of the database
+   * @param patience how long another process's lock is waited for, in milliseconds
+   * @throws StoreUnavailable with the path and what to do, if it can't be opened or written
+   */
+  static async open(path: string, patience = PATIENCE_MS): Promise<SqliteFile> {
+    const file = new SqliteFile(path, patience)
+    try {
+      mkdirSync(dirname(path), { recursive: true })
+      await file.#turns.write.take(() => file.#connect(migrate))
+      return file
+    } catch (error) {
+      throw new StoreUnavailable(
+        `the ownership store ${path} cannot be opened for writing: ${inWords(error)}; check ownership.store and the permissions of its folder`,
+      )
+    }
+  }
 
-/** How long to wait for another process's write: it blocks this one, and then the answer is 503. */
-const BUSY_TIMEOUT_MS = 5000
+  /** Does a step that reads, all of it at one state of the data. */
+  async read<T>(step: Step<T>): Promise<T> {
+    try {
+      return await this.#turns.read.take(() => {
+        const connection = this.#connected(false)
+        return connection.snapshot(() => step(connection))
+      })
+    } catch (error) {
+      throw this.#failed(error, false)
+    }
+  }
 
-/** An open file. */
-export interface SqliteFile {
-  readonly database: Database.Database
-  /** Does a step; whatever it throws becomes a rejection with StoreUnavailable. */
-  guard<T>(step: () => T): Promise<T>
   /** Does a step that reads and writes, atomically over all processes. */
-  guardLocked<T>(step: () => T): Promise<T>
-  /** The same within a guarded step. */
-  locked<T>(step: () => T): T
-}
-
-/**
- * Opens a file, making it and its folder where they are missing, and migrates it where it is of an older program.
- * @param file the path of the database
- * @throws StoreUnavailable with the path and what to do, if it can't be opened or written
- */
-export function openSqliteFile(file: string): SqliteFile {
-  let database: Database.Database | undefined
-  try {
-    mkdirSync(dirname(file), { recursive: true })
-    database = new Database(file, { timeout: BUSY_TIMEOUT_MS })
-    useWriteAheadLog(database)
-    // A claim that was answered must survive a loss of power.
-    database.pragma('synchronous = FULL')
-    migrate(database)
-    return stepsOn(database)
-  } catch (error) {
-    database?.close()
-    throw new StoreUnavailable(
-      `the ownership store ${file} cannot be opened for writing: ${message(error)}; check ownership.store and the permissions of its folder`,
-    )
-  }
-}
-
-function stepsOn(database: Database.Database): SqliteFile {
-  // IMMEDIATE: the write lock comes first, so that reading and writing are one step over all processes.
-  const locked = <T>(step: () => T): T => database.transaction(step).immediate()
-  const guard = <T>(step: () => T): Promise<T> => {
+  async write<T>(step: Step<T>): Promise<T> {
     try {
-      return Promise.resolve(step())
+      return await this.#turns.write.take(() => this.#written(step))
     } catch (error) {
-      return Promise.reject(new StoreUnavailable(`the ownership store failed: ${message(error)}`))
+      throw this.#failed(error, true)
     }
   }
-  return { database, locked, guard, guardLocked: (step) => guard(() => locked(step)) }
-}
 
-/** Another process may be making the same file: SQLite's own waiting does not cover this one step. */
-function useWriteAheadLog(database: Database.Database): void {
-  const until = Date.now() + BUSY_TIMEOUT_MS
-  for (;;) {
+  /** Writes what is not worth waiting for. It is left out where another process has the lock, and where writing fails. */
+  note(step: Step<unknown>): void {
+    if (this.#turns.write.waiting > 0) return
     try {
-      database.pragma('journal_mode = WAL')
-      return
+      this.#written(step)
     } catch (error) {
-      const busy = error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')
-      if (!busy || Date.now() >= until) throw error
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
+      this.#failed(error, true)
     }
+  }
+
+  /**
+   * Finds out whether the file can be written now: by its lock, which costs nothing, or by a write where that may fail.
+   * @param step writes something small
+   */
+  async probe(step: Step<unknown>): Promise<void> {
+    try {
+      await this.#turns.probe.take(() => this.#written((connection) => this.#unproven && step(connection)))
+      this.#unproven = false
+    } catch (error) {
+      throw this.#failed(error, true)
+    }
+  }
+
+  /** Which file it is that is in use, or was last. Another one may hold anything. */
+  get identity(): string | null {
+    return this.#place?.file ?? null
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#drop()
+  }
+
+  #written<T>(step: Step<T>): T {
+    const connection = this.#connected(true)
+    return connection.locked(() => step(connection))
+  }
+
+  /** The connection, looked after. @throws if there is none now */
+  #connected(writing: boolean): Connection {
+    if (this.#closed) throw new Error('it is closed')
+    const now = performance.now()
+    if (this.#connection !== null && (writing || now - this.#lookedAt >= LOOKING_MS)) {
+      this.#lookedAt = now
+      if (identityOf(this.path) !== this.#place?.file) this.#drop()
+    }
+    const stays = !this.#lasting || now - this.#triedAt < REOPENING_MS
+    if (this.#connection !== null && stays) return this.#connection
+    if (now - this.#triedAt < REOPENING_MS) throw new Error(this.#why)
+    return this.#reopen(now)
+  }
+
+  /** A new connection, or the old one if there can't be a new one: where nothing can be written, it may still be read from. */
+  #reopen(now: number): Connection {
+    this.#triedAt = now
+    try {
+      const connection = this.#connect(requireSchema)
+      this.#unproven = true
+      return connection
+    } catch (error) {
+      if (isBusy(error)) this.#triedAt = -Infinity
+      this.#why = inWords(error)
+      if (this.#connection !== null) return this.#connection
+      throw error
+    }
+  }
+
+  #connect(prepare: (database: Database.Database) => void): Connection {
+    const now = placeOf(this.path)
+    const why = obstacle(this.#place, now)
+    if (why !== null) throw new Error(why)
+    const connection = connect(this.path, this.#place !== null, prepare)
+    // Not before: with the last connection SQLite takes away what it would have to make anew, on a disk that may be full.
+    this.#connection?.close()
+    this.#connection = connection
+    this.#place = placeOf(this.path)
+    this.#lasting = false
+    return connection
+  }
+
+  #drop(): void {
+    this.#connection?.close()
+    this.#connection = null
+    this.#why = 'its file was moved or replaced'
+  }
+
+  #failed(error: unknown, writing: boolean): StoreUnavailable {
+    if (isLasting(error)) this.#lasting = true
+    if (isDamage(error)) this.damaged = true
+    if (writing && !isBusy(error)) this.#unproven = true
+    return new StoreUnavailable(`the ownership store failed: ${inWords(error)}`)
   }
 }
 
-/** One transaction that begins with the write lock: of processes that open at once, one migrates and the others wait. */
-function migrate(database: Database.Database): void {
-  database
-    .transaction(() => {
-      const version = database.pragma('user_version', { simple: true }) as number
-      if (version > SCHEMA_VERSION) throw new Error(`its schema ${version} is newer than this program knows (${SCHEMA_VERSION})`)
-      for (const step of STEPS.slice(version)) database.exec(step)
-      // Written always, so that a store that can't be written is found at start and not at the first claim.
-      database.pragma(`user_version = ${SCHEMA_VERSION}`)
-    })
-    .immediate()
-}
-
-function message(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+/** What a file has to be to be taken up again: as it was, or put back from a backup of an older program. */
+function requireSchema(database: Database.Database): void {
+  const schema = schemaOf(database)
+  if (schema === 0) throw new Error('its file is empty: put back what was there')
+  if (schema < SCHEMA_VERSION) migrate(database)
 }

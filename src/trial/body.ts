@@ -59,9 +59,6 @@ function without(descriptor: RouteDescriptor, missing: Reason, dropped: readonly
 }
 
 function checked(descriptor: RouteDescriptor, value: JsonObject, bytes: number, dropped: readonly string[]): TriedBody | Refusal {
-  const ids = checkIds(descriptor.route, value)
-  if (ids.outcome === 'refused') return ids
-  const { threadId } = ids
-  const named = threadId === undefined ? descriptor : { ...descriptor, ids: { ...descriptor.ids, threadId } }
-  return { outcome: 'read', descriptor: named, value, bytes, dropped }
+  const ids = checkIds(descriptor, value)
+  return ids.outcome === 'refused' ? ids : { outcome: 'read', descriptor: ids.descriptor, value, bytes, dropped }
 }

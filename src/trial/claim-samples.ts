@@ -53,7 +53,17 @@ export function hits(test: ClaimTest): readonly Json[] {
 /** True, false or `failed`: what a comparison makes of a value. */
 export function outcomeOf(test: ClaimTest, sample: Sample): boolean | 'failed' {
   const claims = sample === undefined ? {} : { claim: sample }
-  const user = { kind: 'user', id: '', issuer: '', subject: '', name: undefined, roles: [], permissions: [], claims } as const
+  const nobody = {
+    kind: 'user',
+    id: '',
+    issuer: '',
+    subject: '',
+    name: undefined,
+    roles: [],
+    permissions: [],
+    groups: [],
+  } as const
+  const user = { ...nobody, claims }
   return holdsOf({ claims: [{ ...test, at: '/claim' }] }, user)
 }
 

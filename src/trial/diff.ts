@@ -84,7 +84,10 @@ interface Part extends People {
 
 /** The whole matrix with the same callers everywhere, or where that is too much, each route with those that its rules tell apart. */
 function partsOf(policies: readonly Policy[], agents: readonly string[], config: Config, { decisions }: Bounds): readonly Part[] {
-  const cells = cellsOf(agents)
+  const cells = cellsOf(
+    agents,
+    policies.some(({ rules }) => rules.sharing),
+  )
   const operators = policies.flatMap(({ rules }) => rules.operators)
   const all = peopleFor(rulesAbout(ROUTE_IDS, policies), operators, config, Math.floor(decisions / cells.length))
   if (!all.cut) return [{ ...all, cells }]

@@ -134,7 +134,7 @@ function decided(asked: RouteDescriptor | null, principal: Principal, question: 
   if (decision.outcome === 'needs') throw new Error('a decision without a fact that was given')
   if (decision.outcome === 'refused') return { descriptor, facts, trace, outcome: decision, sent: null }
   const sent = sentFor(decision, body, question.presented.kind !== 'nothing', config, surroundings.identity)
-  if (sent.outcome === 'refused') return { descriptor, facts, trace, outcome: sent, sent: null }
+  if (sent?.outcome === 'refused') return { descriptor, facts, trace, outcome: sent, sent: null }
   return { descriptor, facts, trace, outcome: decision, sent: decision.answerEmpty ? null : sent }
 }
 

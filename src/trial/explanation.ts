@@ -63,7 +63,10 @@ export function explanationData(explanation: Explanation, question: Question, co
       enveloped,
     },
     route: descriptor === null ? null : { id: descriptor.route.id, method: descriptor.route.method, ...descriptor.ids },
-    principal: principal === null ? null : principalData(principal, policy),
+    principal:
+      principal === null
+        ? null
+        : { ...principalData(principal, policy), ...(principal.kind === 'user' ? { groups: principal.groups } : {}) },
     facts: facts === null ? null : { ...facts, relation: trace?.relation ?? null },
     policy: { file: policy.file, hash: policy.hash },
     rules: trace === null ? [] : triedData(trace),

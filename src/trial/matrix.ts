@@ -2,13 +2,17 @@
 import type { RouteDescriptor } from '../core/classify.ts'
 import type { OwnerRecord } from '../core/decide.ts'
 import type { Principal } from '../core/principal.ts'
-import { ROUTES } from '../core/routes.ts'
+import { ALL_ROUTES } from '../core/routes.ts'
 import type { Policy } from '../policy/policy.ts'
 
-/** Whose a thread is, and whether it was deleted. */
-export type Ownership = 'own' | 'unknown' | 'foreign' | 'own, deleted' | 'foreign, deleted'
+/** Whose a thread is, whether it was deleted, and what was granted to the caller. */
+// prettier-ignore
+const OWNERSHIPS = [
+  'own', 'shared for reading', 'shared for writing', 'unknown', 'foreign', 'own, deleted', 'foreign, deleted',
+] as const
 
-const OWNERSHIPS: readonly Ownership[] = ['own', 'unknown', 'foreign', 'own, deleted', 'foreign, deleted']
+/** One of them. */
+export type Ownership = (typeof OWNERSHIPS)[number]
 
 /** One request, whoever makes it. */
 export interface Cell {
@@ -23,6 +27,8 @@ const SOMEBODY_ELSE = 'somebody-else'
 /** What the store says of such a thread. */
 export function recordOf(ownership: Ownership, principal: Principal): OwnerRecord {
   if (ownership === 'unknown') return null
+  if (ownership === 'shared for reading') return { owner: SOMEBODY_ELSE, deleted: false, granted: 'read' }
+  if (ownership === 'shared for writing') return { owner: SOMEBODY_ELSE, deleted: false, granted: 'write' }
   return { owner: ownership.startsWith('own') ? principal.id : SOMEBODY_ELSE, deleted: ownership.endsWith('deleted') }
 }
 
@@ -38,9 +44,18 @@ export function agentsOf(policies: readonly Policy[]): readonly [string, ...stri
   return [other ?? 'any-other-agent', ...taken]
 }
 
-/** All requests with these agents. */
-export function cellsOf(agents: readonly string[]): readonly Cell[] {
-  return ROUTES.flatMap((route) => {
+/** True for what was granted: where grants count nowhere, it is as any other foreign thread. */
+function isShared(ownership: Ownership): boolean {
+  return ownership === 'shared for reading' || ownership === 'shared for writing'
+}
+
+/**
+ * All requests with these agents.
+ * @param sharing whether grants count for any of the policies
+ */
+export function cellsOf(agents: readonly string[], sharing: boolean): readonly Cell[] {
+  const ownerships = sharing ? OWNERSHIPS : OWNERSHIPS.filter((one) => !isShared(one))
+  return ALL_ROUTES.flatMap((route) => {
     const named = route.path.includes(':agentId') ? agents : [undefined]
     return named.flatMap((agentId) => {
       const ids = {
@@ -48,7 +63,7 @@ export function cellsOf(agents: readonly string[]): readonly Cell[] {
         ...(route.thread === undefined ? {} : { threadId: 'a-thread' }),
       }
       const descriptor = { outcome: 'classified', route, ids, query: [] } as const
-      return (route.thread === undefined ? [null] : OWNERSHIPS).map((ownership) => ({ descriptor, ownership }))
+      return (route.thread === undefined ? [null] : ownerships).map((ownership) => ({ descriptor, ownership }))
     })
   })
 }

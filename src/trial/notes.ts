@@ -3,15 +3,19 @@ import type { Config } from '../config/schema.ts'
 import { isRefusal } from '../core/reasons.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { Explanation, Question } from './explain.ts'
+import { idleGrant } from './words.ts'
 
 /** Lists it, in sentences. */
 export function notesOn(explanation: Explanation, question: Question, config: Config, policy: Policy): readonly string[] {
-  const { outcome, trace, facts, target, descriptor, enveloped } = explanation
+  const { outcome, trace, facts, target, descriptor, principal, enveloped } = explanation
   const permit = typeof outcome === 'object' && outcome.outcome === 'permitted' ? outcome : null
   const notes = [...explanation.notes]
   const say = (when: boolean, note: string): void => {
     if (when) notes.push(note)
   }
+  const idle =
+    descriptor === null || principal === null || facts === null ? null : idleGrant(facts, descriptor, principal, policy.rules)
+  say(idle !== null, idle ?? '')
   const unknown = trace?.relation === 'unknown' && facts?.record === null
   const applies = trace?.tried.some(({ rule, verdict }) => rule.effect === 'allow' && verdict === 'applies') === true
   say(unknown && applies && permit === null && facts.unknownThread === 'deny', 'ownership.unknownThread is deny')
@@ -19,7 +23,10 @@ export function notesOn(explanation: Explanation, question: Question, config: Co
   say(question.body.length === 0 && isOfBody(outcome), 'no --body was given')
   say(permit?.answerEmpty === true, 'nothing is sent: the gateway answers as the upstream does for a new thread')
   say(permit?.claim === true && trace?.relation === 'unknown', `the thread becomes that of ${permit?.owner ?? ''}`)
-  const { id } = descriptor?.route ?? {}
+  const { id, own } = descriptor?.route ?? {}
+  say(permit !== null && own === true, 'nothing is sent: the gateway answers itself')
+  say(permit !== null && own === true && question.body.length > 0, 'whom and what the body names is not looked at')
+  say(permit?.claim === true && trace?.relation === 'shared', `the thread stays that of ${permit?.owner ?? ''}`)
   say(permit !== null && id === 'threads/list', 'the list holds the threads whose messages the caller may read')
   say(permit !== null && id === 'info' && policy.rules.nameAgents, 'the answer names only the agents that the caller may use')
   say(permit !== null && target?.query.has('cursor') === true, 'the cursor is not looked at')

@@ -2,8 +2,9 @@
 import type { Config } from '../config/schema.ts'
 import type { CallerConditions, ClaimTest } from '../core/conditions.ts'
 import type { RulePlace } from '../core/reasons.ts'
-import { ROUTES, type Method, type Route, type RouteId } from '../core/routes.ts'
+import { ALL_ROUTES, type Method, type Route, type RouteId } from '../core/routes.ts'
 import type { Relation, Rule, Who } from '../core/rules.ts'
+import type { NeededRight } from '../core/sharing.ts'
 import { assumedFacts, hasOperation } from '../core/transport.ts'
 import type { Policy } from '../policy/policy.ts'
 import { makeReach, type Reach } from '../policy/reach.ts'
@@ -29,6 +30,8 @@ export interface RouteAccess {
   readonly method: Method
   /** With `:agentId` and the like for ids. */
   readonly path: string
+  /** For what a thread of somebody else's has to be granted; null on routes about no thread. */
+  readonly right: NeededRight | null
   /** True where nobody may use it. */
   readonly closed: boolean
   /** True where a refusal looks like an unknown route (404). */
@@ -39,24 +42,29 @@ export interface RouteAccess {
 /** Lists every route. A rule that can speak of nobody under this configuration is left out. */
 export function routesOf(config: Config, { rules }: Policy): readonly RouteAccess[] {
   const { authentication, upstream } = config
-  const reach = makeReach(rules.operators, { issuers: Object.keys(authentication.issuers), mode: authentication.mode })
+  const reach = makeReach(rules, { issuers: Object.keys(authentication.issuers), mode: authentication.mode })
   const runtime = assumedFacts(assumedTransport(config))
-  return ROUTES.map((route) => {
+  return ALL_ROUTES.map((route) => {
     const said = rules.routes[route.id]
+    /** Those of which a rule speaks that there can be here. */
+    const threadsOf = ({ threads }: Rule): readonly Relation[] | null =>
+      threads?.filter((relation) => relation !== 'shared' || (rules.sharing && route.right !== 'owner')) ?? null
     const speaking = said.rules.filter(
       (rule) =>
         rule.methods?.includes(route.method) !== false &&
         (!rule.onlyUserScoped || upstream.userScoped) &&
-        reach.silenceOf(rule) === null,
+        reach.silenceOf(rule) === null &&
+        threadsOf(rule)?.length !== 0,
     )
     const closed = !hasOperation(runtime, route) || isClosed(route, speaking, reach)
     return {
       route: route.id,
       method: route.method,
       path: `${upstream.publicPath ?? upstream.basePath}/${route.path.join('/')}`,
+      right: route.right ?? null,
       closed,
       hidden: said.hide,
-      access: closed ? [] : speaking.map((rule) => accessBy(rule, route)),
+      access: closed ? [] : speaking.map((rule) => accessBy(rule, threadsOf(rule))),
     }
   })
 }
@@ -68,11 +76,11 @@ function isClosed(route: Route, speaking: readonly Rule[], reach: Reach): boolea
   return allowing.every((rule) => reach.coveredBy(rule, route.id, denying) !== null)
 }
 
-function accessBy(rule: Rule, route: Route): Access {
+function accessBy(rule: Rule, threads: Access['threads']): Access {
   return {
     effect: rule.effect,
     who: rule.who,
-    threads: route.thread === undefined ? null : rule.threads,
+    threads,
     agents: rule.agents === null ? null : [...rule.agents],
     conditions: [
       ...conditionTexts(rule.when),

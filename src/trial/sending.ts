@@ -40,7 +40,8 @@ export function assumedTransport({ upstream }: Config): Transport {
 /**
  * Writes the request anew.
  * @param hasCredential whether the caller came with an Authorization header
- * @returns a refusal for a body that is too large when it is written, or a limit that is none
+ * @returns a refusal for a body that is too large when it is written, or a limit that is none; null where nothing is sent
+ * because the gateway answers itself
  */
 export function sentFor(
   permit: Permit,
@@ -48,12 +49,13 @@ export function sentFor(
   hasCredential: boolean,
   config: Config,
   identity: IdentityHeaders,
-): Sent | Refusal {
+): Sent | Refusal | null {
   const { route } = permit.descriptor
   const passes = body.value === null ? null : passingBody(route, body.value, permit.rule.passes)
   const most = permit.rule.limits.body ?? configuredBody(config.limits, route)
   const written = passes === null ? 0 : Buffer.byteLength(JSON.stringify(passes.body))
   if (passes !== null && (body.bytes > most || written > most)) return refuse('body-too-large')
+  if (route.own === true) return null
   // The gateway reads the pages of a list itself.
   const walked = route.id === 'threads/list' && config.enforcement === 'enforce'
   if (walked && limitIn(permit.descriptor.query) === null) return refuse('query-limit-invalid')

@@ -5,7 +5,7 @@ import type { Config } from '../config/schema.ts'
 import type { OwnerRecord } from '../core/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../core/principal.ts'
 import { isRefusal } from '../core/reasons.ts'
-import { ROUTES, type Method, type Route, type RouteId } from '../core/routes.ts'
+import { ALL_ROUTES, type Method, type Route, type RouteId } from '../core/routes.ts'
 import { faultAt, parseDocumentAs, readDocument, type Outcome, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import { loadPolicy } from '../policy/compile.ts'
@@ -85,7 +85,7 @@ export function several<T>(value: T | readonly T[] | undefined): readonly T[] {
 /** The rows of the route table that a test is about. */
 export function rowsOf(test: TestOfFile): readonly Route[] {
   const ids = several<RouteId>(test.route)
-  return ROUTES.filter((row) => ids.includes(row.id) && (test.method === undefined || (row.method as string) === test.method))
+  return ALL_ROUTES.filter((row) => ids.includes(row.id) && (test.method === undefined || (row.method as string) === test.method))
 }
 
 function decisionsOf(test: TestOfFile, threads: number): number {
@@ -143,7 +143,7 @@ function threadsOf(
   const found = new Map<string, NonNullable<OwnerRecord>>()
   const faults: Fault[] = []
   const keys = Object.keys(authentication.issuers)
-  for (const [id, { owner, deleted }] of Object.entries(file.threads)) {
+  for (const [id, { owner, deleted, granted }] of Object.entries(file.threads)) {
     const named = principals.get(owner)
     const isUser = owner === 'anonymous' || keys.some((key) => owner.startsWith(`${key}:`) && owner.length > key.length + 1)
     if (named === undefined && !isUser && !Object.hasOwn(file.principals, owner)) {
@@ -156,7 +156,11 @@ function threadsOf(
         ),
       )
     }
-    found.set(id, { owner: named === undefined ? owner : (named?.id ?? ANONYMOUS.id), deleted })
+    if (deleted && granted !== undefined) {
+      faults.push(faultAt(document, ['threads', id, 'granted'], 'counts for nothing', 'a deletion ends all grants'))
+    }
+    const record = { owner: named === undefined ? owner : (named?.id ?? ANONYMOUS.id), deleted }
+    found.set(id, granted === undefined ? record : { ...record, granted })
   }
   return { found, faults }
 }

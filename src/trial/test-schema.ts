@@ -106,6 +106,10 @@ export const testSchema = z
         z.strictObject({
           owner: z.string().describe('A name under principals, or a user id: corp:bob.'),
           deleted: z.boolean().default(false).describe('True if they deleted it.'),
+          granted: z
+            .enum(['read', 'write'], 'is no right | write read or write')
+            .optional()
+            .describe('For what it was granted to whoever else asks.'),
         }),
       )
       .default({})

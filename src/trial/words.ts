@@ -1,5 +1,6 @@
 /** Decisions in words for people at a terminal. */
-import { decide, type Facts, type Need, type OwnerRecord, type Permit } from '../core/decide.ts'
+import type { RouteDescriptor } from '../core/classify.ts'
+import { decide, neededRight, relationOf, type Facts, type Need, type OwnerRecord, type Permit } from '../core/decide.ts'
 import type { Principal } from '../core/principal.ts'
 import { CODES, type Refusal } from '../core/reasons.ts'
 import type { Relation, RuleLimits, Rate, Rules } from '../core/rules.ts'
@@ -20,6 +21,7 @@ const VERDICTS: Readonly<Record<TriedVerdict, string>> = {
   upstream: 'wants upstream.userScoped to be true',
   thread: 'speaks of other threads',
   deleted: 'opens threads of others, but this one was deleted by its owner',
+  unsettled: 'opens threads of others, but it is not settled whose this one is',
 }
 
 /**
@@ -58,16 +60,38 @@ export function principalText(principal: Principal, isOperator: boolean): string
       ? 'everybody: authentication.mode is off'
       : 'anonymous: no credential, authentication.mode is optional'
   }
-  const { id, roles, permissions } = principal
+  const { id, roles, permissions, groups } = principal
   const list = (names: readonly string[]): string => (names.length === 0 ? 'none' : names.join(', '))
-  return `${id}; roles: ${list(roles)}; permissions: ${list(permissions)}; ${isOperator ? 'an operator' : 'no operator'}`
+  const named = groups.length === 0 ? '' : `; groups: ${list(groups)}`
+  return `${id}; roles: ${list(roles)}; permissions: ${list(permissions)}${named}; ${isOperator ? 'an operator' : 'no operator'}`
 }
 
 /** Whose a thread is. */
 export function recordText(record: OwnerRecord, relation: Relation): string {
   if (record === null) return 'belongs to nobody: unknown'
   if (record.seen === true) return `has no owner, and was seen in use under observe: ${relation}`
-  return `belongs to ${record.owner}${record.deleted ? ', who deleted it' : ''}: ${relation}`
+  if (record.deleted) return `belongs to ${record.owner}, who deleted it: ${relation}`
+  return `belongs to ${record.owner}${record.granted === undefined ? '' : `, granted to the caller for ${GRANTED[record.granted]}`}: ${relation}`
+}
+
+/** For what something is granted. */
+export const GRANTED = { read: 'reading', write: 'writing' } as const
+
+/** Why something that was granted makes no difference; null if it does, or nothing was. */
+export function idleGrant(
+  { record }: Pick<Facts, 'record'>,
+  descriptor: RouteDescriptor,
+  principal: Principal,
+  rules: Rules,
+): string | null {
+  if (record?.granted === undefined || relationOf(record, principal, descriptor, rules) !== 'foreign' || record.deleted)
+    return null
+  if (principal.kind === 'anonymous') return 'the grant does not count: nothing can be granted to anonymous callers'
+  if (!rules.sharing) return 'the grant does not count: the policy does not say sharing: true'
+  const needed = neededRight(descriptor)
+  return needed === 'owner'
+    ? 'the grant is not enough: this stays with the owner'
+    : `the grant is not enough: this has to be granted for ${GRANTED[needed]}`
 }
 
 const UNITS = [

@@ -27,7 +27,7 @@ void test('an agent that is closed but for a permission', async (t) => {
   t.equal(plain.code, 1)
   t.match(
     plain.stdout,
-    /^closed\n {2}routes +POST agent\/run, POST agent\/connect, POST agent\/suggest\n {2}threads +own; unknown; own, deleted\n {2}agents +finance\n {2}callers +a user of corp\n/,
+    /^closed\n {2}routes +POST agent\/run, POST agent\/suggest\n {2}threads +own; shared for writing; unknown; own, deleted\n {2}agents +finance\n {2}callers +a user of corp\n/,
   )
   t.match(
     plain.stdout,

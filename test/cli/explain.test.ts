@@ -1,34 +1,17 @@
 /** `threadwarden explain`: 0 for what is permitted, 1 for what is refused, 2 for wrong usage; and never a secret. */
 import { generateKeyPairSync } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { createSigner } from 'fast-jwt'
-import { test, type Test } from 'tap'
+import { test } from 'tap'
 import { auditLine } from '../../src/core/audit-line.ts'
-import type { Changes } from '../config/configuration.ts'
 import { user } from '../policy/callers.ts'
-import { compiled, descriptor, SHIPPED } from '../policy/policies.ts'
-import { configFile, run } from './program.ts'
+import { compiled, descriptor, edited, SHIPPED } from '../policy/policies.ts'
+import { scene } from './explain-scene.ts'
+import { run } from './program.ts'
 
 const MESSAGES = '/api/copilotkit/threads/t-1/messages'
 const RUN = '/api/copilotkit/agent/default/run'
 const SECRET = 'hunter2-of-the-service'
 const HEADERS = { 'upstream.headers': { 'X-Service-Token': SECRET } }
-
-/** A configuration and files beside it, and the command on it. */
-function scene(t: Test, changes: Changes = {}, files: Readonly<Record<string, string>> = {}) {
-  const { file, folder } = configFile(t, changes)
-  const paths = Object.fromEntries(Object.keys(files).map((name) => [name, join(folder, name)]))
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
-  const explain = (...args: readonly string[]) =>
-    run([
-      'explain',
-      '--config',
-      file,
-      ...args.map((arg) => paths[arg] ?? (arg.startsWith('@') ? `@${paths[arg.slice(1)] ?? ''}` : arg)),
-    ])
-  return { file, folder, explain }
-}
 
 const sign = (claims: object) =>
   createSigner({ key: 'x'.repeat(64), algorithm: 'HS256' })({ iss: 'corp', aud: 'chat', ...claims })
@@ -43,8 +26,8 @@ void test('what is permitted and what is refused is told step by step', async (t
     /^route +threads\/messages \(GET\), thread t-1$/m,
     /^caller +corp:alice; roles: staff; permissions: none; no operator$/m,
     /^facts +the thread t-1 belongs to corp:alice: own$/m,
-    /^rules +allow own-threads \(.*default\.yaml:\d+\): applies and decides$/m,
-    /^outcome +permitted by own-threads \(.*default\.yaml:\d+\)$/m,
+    /^rules +allow threads \(.*default\.yaml:\d+\): applies and decides$/m,
+    /^outcome +permitted by threads \(.*default\.yaml:\d+\)$/m,
     /^upstream +GET \/api\/copilotkit\/threads\/t-1\/messages$/m,
   ])
     t.match(own.stdout, line)
@@ -52,7 +35,7 @@ void test('what is permitted and what is refused is told step by step', async (t
   const foreign = await explain('--method', 'GET', '--target', MESSAGES, '--claims', 'claims', '--owner', 'corp:bob')
   t.equal(foreign.code, 1)
   t.match(foreign.stdout, /^outcome +refused: 403 not-owner \(thread-foreign\)/m)
-  t.match(foreign.stdout, /^rules +allow own-threads .*: speaks of other threads$/m)
+  t.match(foreign.stdout, /^rules +allow threads .*: speaks of other threads$/m)
   t.notMatch(foreign.stdout, /^upstream/m)
 })
 
@@ -310,7 +293,7 @@ void test('a thread that is observed, a list and the keys of assertions', async 
     '--owner',
     'corp:bob',
   )
-  t.match(plain.stdout, /^rules +allow own-threads .*: speaks of other threads; lets it through in observe mode$/m)
+  t.match(plain.stdout, /^rules +allow threads .*: speaks of other threads; lets it through in observe mode$/m)
   t.match(plain.stdout, /^outcome +permitted in observe mode alone: enforcing refuses 403 not-owner \(thread-foreign\)$/m)
   const hidden = MESSAGES.replace('messages', 'events')
   const events = await explain(
@@ -351,7 +334,7 @@ void test('a policy with a fault is told with its line', async (t) => {
   const { explain } = scene(
     t,
     { policy: './policy.yaml' },
-    { 'policy.yaml': SHIPPED.replace('threads: [own, unknown]', 'threads: [own, foreign]') },
+    { 'policy.yaml': edited('threads: [own, shared, unknown]', 'threads: [own, foreign]') },
   )
   const plain = await explain('--method', 'GET', '--target', '/api/copilotkit/info')
   t.same({ code: plain.code, stdout: plain.stdout }, { code: 1, stdout: '' })
@@ -387,14 +370,14 @@ void test('a line of the audit log is decided again', async (t) => {
     same: true,
     samePolicy: true,
     then: { outcome: 'permitted' },
-    now: { rule: { name: 'own-threads' } },
+    now: { rule: { name: 'threads' } },
   })
   t.match(fromFile, { code: 0, stdout: /^same +yes$/m })
   t.match(fromFile.stdout, /^then +permitted$/m, 'why stands where it was refused')
   const closed = scene(
     t,
     { policy: './policy.yaml' },
-    { 'policy.yaml': SHIPPED.replace('[agent/stop, threads/messages,', '[agent/stop,') },
+    { 'policy.yaml': edited('[agent/stop, threads/messages,', '[agent/stop,') },
   )
   const other = await closed.explain('--audit', line, '--json')
   t.equal(other.code, 1)
@@ -436,6 +419,9 @@ void test('wrong usage is told, and nothing of a file is repeated', async (t) =>
     [[...request, '--issuer', 'corp'], /goes with --claims/],
     [[...request, '--token-file', 'text'], /holds no token/],
     [[...request, '--deleted'], /goes with --owner/],
+    [[...request, '--granted', 'read'], /goes with --owner/],
+    [[...request, '--owner', 'corp:bob', '--granted', 'all'], /--granted is read or write/],
+    [[...request, '--owner', 'corp:bob', '--granted', 'read', '--deleted'], /--granted does not go with --deleted/],
     [[...request, '--owner', 'alice'], /--owner is a user id/],
     [[...request, '--history', 'much'], /none or some/],
     [['--audit', '{}', '--method', 'GET'], /--method does not go with --audit/],

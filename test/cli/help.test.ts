@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { test } from 'tap'
 import { run } from './program.ts'
+import { runResident } from './resident.ts'
 
 for (const form of [['--help'], ['-h'], ['help']]) {
   void test(`threadwarden ${form.join(' ')} lists the commands`, async (t) => {
@@ -12,6 +13,10 @@ for (const form of [['--help'], ['-h'], ['help']]) {
       'serve',
       'validate',
       'revoke',
+      'threads',
+      'grants',
+      'store',
+      'user',
       '--help',
       '--version',
       'Exit codes: 0 fine',
@@ -51,6 +56,64 @@ for (const [command, options] of [
     t.same({ code, stderr }, { code: 0, stderr: '' })
     for (const word of [`threadwarden ${command}`, 'Exit codes:', ...options]) t.ok(stdout.includes(word), word)
     t.same(beside, plain, 'also beside what is wrong')
+  })
+}
+
+for (const [group, commands] of [
+  ['threads', ['list', 'owner', 'stats', 'assign', 'transfer', 'revoke', 'prune', 'import', 'export']],
+  ['grants', ['list', 'add', 'remove']],
+  ['store', ['migrate', 'backup']],
+  ['user', ['export', 'erase']],
+] as const) {
+  void test(`threadwarden ${group} --help lists its commands, and threadwarden ${group} alone is wrong usage`, async (t) => {
+    const told = await runResident([group, '--help'])
+    t.match(told, { code: 0, stderr: '' })
+    for (const name of commands) t.match(told.stdout, new RegExp(`^  ${name} +\\w`, 'm'))
+    t.same(await runResident([group, '-h']), told)
+    t.same(await runResident([group]), { code: 2, stdout: '', stderr: told.stdout })
+  })
+}
+
+for (const [command, options] of [
+  ['threads list', ['--user USER', '--agent AGENT', '--deleted', '--all', '--limit N', '--json']],
+  ['threads owner', ['ID', '--json']],
+  ['threads stats', ['--json']],
+  ['threads assign', ['ID', '--to USER', '--expect', '--json']],
+  ['threads transfer', ['--from USER', '--to USER', '--thread ID', '--quiet', '--json']],
+  ['threads revoke', ['ID', '--json']],
+  ['threads prune', ['--deleted-before WHEN', '--unused-since WHEN', '--dry-run', '--quiet', '--json']],
+  [
+    'threads import',
+    [
+      'FILE',
+      '--format csv|jsonl',
+      '--from-upstream',
+      '--map FILE',
+      '--owner-field FIELD',
+      '--issuer KEY',
+      '--agent AGENT',
+      '--token-file FILE',
+      '--from-observed',
+      '--dry-run',
+      '--report FILE',
+      '--quiet',
+      '--json',
+    ],
+  ],
+  ['threads export', ['--format', '--output FILE', '--all', '--quiet']],
+  ['grants list', ['--thread ID', '--user USER', '--group GROUP', '--json']],
+  ['grants add', ['--thread ID', '--user USER', '--group GROUP', '--right RIGHT', '--json']],
+  ['grants remove', ['--thread ID', '--user USER', '--group GROUP', '--json']],
+  ['store migrate', ['--check', '--json']],
+  ['store backup', ['TO', '--force', '--quiet', '--json']],
+  ['user export', ['USER', '--output FILE']],
+  ['user erase', ['USER', '--yes', '--dry-run', '--quiet', '--json']],
+] as const) {
+  void test(`threadwarden ${command} --help tells of its options and exit codes`, async (t) => {
+    const { code, stdout, stderr } = await runResident([...command.split(' '), '--help', '--bogus'])
+    t.same({ code, stderr }, { code: 0, stderr: '' })
+    for (const word of [`threadwarden ${command}`, '--config FILE', 'Exit codes:', ...options]) t.ok(stdout.includes(word), word)
+    for (const line of stdout.split('\n')) t.ok(line.length <= 128, line)
   })
 }
 

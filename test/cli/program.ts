@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import type { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
@@ -12,6 +13,9 @@ import { makeFolder } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+
+/** What ends what was started in it, when it is over: a test, or whatever else has an end. */
+export type Scope = Pick<Test, 'teardown'>
 
 /** What a process left behind. */
 export interface Ended {
@@ -27,18 +31,60 @@ export interface Surroundings {
   readonly node?: readonly string[]
   /** Where it runs; by default here. */
   readonly folder?: string
+  /** What it reads on stdin; by default nothing is written there. */
+  readonly stdin?: string
+  /** The id of the user that it runs as; by default that of this process. */
+  readonly user?: number
 }
 
-function spawned(args: readonly string[], { environment = {}, node = [], folder }: Surroundings): ChildProcessWithoutNullStreams {
-  return spawn(process.execPath, [...node, PROGRAM, ...args], { env: { PATH: process.env['PATH'], ...environment }, cwd: folder })
+function spawned(
+  args: readonly string[],
+  { environment = {}, node = [], folder, user }: Surroundings,
+): ChildProcessWithoutNullStreams {
+  return spawn(process.execPath, [...node, PROGRAM, ...args], {
+    env: { PATH: process.env['PATH'], ...environment },
+    cwd: folder,
+    ...(user === undefined ? {} : { uid: user, gid: user }),
+  })
 }
 
 /** Runs the program to its end. */
 export async function run(args: readonly string[], surroundings: Surroundings = {}): Promise<Ended> {
   const child = spawned(args, surroundings)
+  if (surroundings.stdin !== undefined) child.stdin.end(surroundings.stdin)
   const closed = once(child, 'close') as Promise<[number | null]>
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), closed])
   return { code, stdout, stderr }
+}
+
+/** The program on its way. */
+export interface Background {
+  readonly stdin: Writable
+  /** What it has written there so far. */
+  readonly stderr: () => string
+  readonly signal: (signal: NodeJS.Signals) => void
+  readonly ended: Promise<Ended>
+}
+
+/** Runs the program, and lets the test go on meanwhile. */
+export function background(t: Test, args: readonly string[], surroundings: Surroundings = {}): Background {
+  const child = spawned(args, surroundings)
+  const closed = once(child, 'close') as Promise<[number | null]>
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    await closed
+  })
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (piece: string) => void (stderr += piece))
+  // A process that ends does not read to the end.
+  child.stdin.on('error', () => {})
+  const stdout = text(child.stdout)
+  return {
+    stdin: child.stdin,
+    stderr: () => stderr,
+    signal: (signal) => void child.kill(signal),
+    ended: closed.then(async ([code]) => ({ code, stdout: await stdout, stderr })),
+  }
 }
 
 /** A configuration file in a folder that goes with the test; ports 0, a store in the folder, keys in a file. */
@@ -78,7 +124,7 @@ export interface Serving {
 }
 
 /** Runs `serve` until it says that it listens. */
-export async function serving(t: Test, file: string, surroundings: Surroundings = {}): Promise<Serving> {
+export async function serving(t: Scope, file: string, surroundings: Surroundings = {}): Promise<Serving> {
   const child = spawned(['serve', '--config', file], surroundings)
   const closed = once(child, 'close')
   t.teardown(async () => {

@@ -14,9 +14,9 @@ const ALICE = 'corp:alice'
 const BEFORE = '2026-01-31T12:00:00Z'
 
 /** A configuration whose store is there, and the command on it. */
-function deployment(t: Test, changes: Changes = {}) {
+async function deployment(t: Test, changes: Changes = {}) {
   const { file, folder } = configFile(t, changes)
-  const store = openSqliteStore(join(folder, 'ownership.db'))
+  const store = await openSqliteStore(join(folder, 'ownership.db'))
   t.teardown(() => store.close())
   const revoked = (...args: readonly string[]): Promise<Ended> => run(['revoke', '--config', file, ...args])
   return { file, folder, store, revoked }
@@ -27,7 +27,7 @@ const without = (all: readonly Revocation[]) =>
   all.map((one) => (one.kind === 'token' ? { tokenId: one.tokenId } : { userId: one.userId, before: one.before }))
 
 void test('what is revoked in one process is in force in another, and so is what is lifted', async (t) => {
-  const { store, revoked } = deployment(t)
+  const { store, revoked } = await deployment(t)
   const list = await makeRevocationList(store)
   t.teardown(() => list.stop())
   const ofAlice = { tokenId: 'j-1', issuedAt: 0, expiresAt: undefined }
@@ -44,7 +44,7 @@ void test('what is revoked in one process is in force in another, and so is what
 })
 
 void test('it says what it did', async (t) => {
-  const { store, revoked } = deployment(t)
+  const { store, revoked } = await deployment(t)
   const since = /\(since \d{4}-\d\d-\d\dT[\d:.]+Z\)\n$/
   const token = await revoked('--token-id', 'j-1')
   t.match(token, { code: 0, stderr: '', stdout: since })
@@ -70,7 +70,7 @@ void test('it says what it did', async (t) => {
 })
 
 void test('--json prints it as data, and nothing else', async (t) => {
-  const { revoked } = deployment(t)
+  const { revoked } = await deployment(t)
   const json = async (...args: readonly string[]): Promise<unknown> => JSON.parse((await revoked('--json', ...args)).stdout)
   const revokedAt = /Z$/
   t.match(await json('--token-id', 'j-1'), { revoked: { tokenId: 'j-1', revokedAt } })
@@ -84,7 +84,7 @@ void test('--json prints it as data, and nothing else', async (t) => {
 })
 
 void test('--before now means the tokens that there are, by whatever clock within the tolerance, and none of those to come', async (t) => {
-  const { store, revoked } = deployment(t)
+  const { store, revoked } = await deployment(t)
   const start = Date.now()
   t.equal((await revoked('--user', ALICE, '--before', 'now')).code, 0)
   const [one] = await store.revocations()
@@ -109,14 +109,14 @@ for (const [name, args, message] of [
   ['an issuer that is none', ['--user', 'https://login.example.com/:alice'], /has no issuer "https": it has: corp/],
 ] as const) {
   void test(`${name}: wrong usage, and nothing is written`, async (t) => {
-    const { file, store } = deployment(t)
+    const { file, store } = await deployment(t)
     await t.rejects(revoke.run(['--config', file, ...args]), { name: 'UsageError', message })
     t.same(await store.revocations(), [])
   })
 }
 
 void test('wrong usage is exit code 2, and told without a stack trace', async (t) => {
-  const { revoked } = deployment(t)
+  const { revoked } = await deployment(t)
   t.match(await revoked('--user', 'crop:alice'), {
     code: 2,
     stdout: '',
@@ -125,7 +125,7 @@ void test('wrong usage is exit code 2, and told without a stack trace', async (t
 })
 
 void test('a user of an issuer that the configuration no longer has can still be lifted', async (t) => {
-  const { store, revoked } = deployment(t)
+  const { store, revoked } = await deployment(t)
   await store.revoke({ kind: 'user', userId: 'gone:alice', before: null, revokedAt: 1 })
   t.equal((await revoked('--user', 'gone:alice', '--lift')).code, 0)
   t.same(await store.revocations(), [])
@@ -153,6 +153,6 @@ void test('a store that is none, and a configuration that is invalid, are told w
 })
 
 void test('where no token is read, it says that revoking has no effect', async (t) => {
-  const { revoked } = deployment(t, { 'authentication.mode': 'off' })
+  const { revoked } = await deployment(t, { 'authentication.mode': 'off' })
   t.match(await revoked('--token-id', 'j'), { code: 0, stderr: /^warning: authentication\.mode is off/ })
 })

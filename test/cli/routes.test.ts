@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { ROUTES } from '../../src/core/routes.ts'
+import { ALL_ROUTES } from '../../src/core/routes.ts'
 import { configFile, run } from './program.ts'
 
 interface Listed {
@@ -10,6 +10,7 @@ interface Listed {
     readonly route: string
     readonly method: string
     readonly path: string
+    readonly right: string | null
     readonly closed: boolean
     readonly hidden: boolean
     readonly access: readonly {
@@ -29,6 +30,7 @@ const CLOSED = [
   'memories/mutate',
   'memories/recall',
   'memories/subscribe',
+  'threads/grants',
   'threads/subscribe',
 ]
 
@@ -39,17 +41,33 @@ void test('every route of the shipped policy is listed', async (t) => {
   const { routes } = JSON.parse(stdout) as Listed
   t.same(
     routes.map(({ method, path }) => `${method} ${path}`),
-    ROUTES.map(({ method, path }) => `${method} /chat/${path.join('/')}`),
+    ALL_ROUTES.map(({ method, path }) => `${method} /chat/${path.join('/')}`),
   )
   t.same([...new Set(routes.filter(({ closed }) => closed).map(({ route }) => route))].sort(), CLOSED)
   t.match(routes.find(({ route }) => route === 'agent/run')?.access, [
-    { effect: 'allow', who: ['signed-in'], threads: ['own', 'unknown'], rule: { name: 'chat', line: Number } },
+    { effect: 'allow', who: ['signed-in'], threads: ['own', 'shared', 'unknown'], rule: { name: 'chat', line: Number } },
   ])
   t.match(
     routes.find(({ route }) => route === 'threads/state'),
     { hidden: true },
   )
+  t.match(
+    routes
+      .filter(({ route }) => route === 'threads/update')
+      .map(({ method, right, access }) => [method, right, access[0]?.threads]),
+    [
+      ['PATCH', 'write', ['own', 'shared']],
+      ['DELETE', 'owner', ['own']],
+    ],
+  )
   const plain = await run(['routes', '--config', file])
+  t.match(plain.stdout, /^threads +unknownThread claim, userScoped false, sharing true$/m)
+  t.match(
+    plain.stdout,
+    /^GET +\/chat\/threads\/:threadId\/messages .*\n +allow signed-in; on own, shared \(for reading\) threads; by/m,
+  )
+  t.match(plain.stdout, /^PATCH +\/chat\/threads\/:threadId .*\n +allow signed-in; on own, shared \(for writing\) threads; by/m)
+  t.match(plain.stdout, /^DELETE +\/chat\/threads\/:threadId .*\n +allow signed-in; on own threads; by/m)
   t.match(plain.stdout, /^POST +\/chat\/threads\/clear +threads\/clear\n +allow operator; by clear \(.*default\.yaml:\d+\)$/m)
   t.match(plain.stdout, /^GET +\/chat\/cpk-debug-events +cpk-debug-events {2}closed$/m)
   t.notMatch(plain.stdout, /\u001b/, 'no colours where there is no terminal')
@@ -73,6 +91,9 @@ void test('a rule that can speak of nobody opens nothing', async (t) => {
   const scoped = '- { routes: [threads/subscribe], allow: [signed-in], only: user-scoped }'
   t.same(await about({}, scoped), [])
   t.same(await about({ 'upstream.userScoped': true }, scoped), ['threads/subscribe'])
+  const shared = '- { routes: [threads/messages, threads/update], allow: [signed-in], threads: [shared] }'
+  t.same(await about({}, shared), [], 'no grant counts')
+  t.same(await about({}, `${shared}\nsharing: true`), ['threads/update', 'threads/messages'], 'renamed, and not deleted')
   const feed = '- { routes: [cpk-debug-events], allow: [operator] }'
   t.same(await about({}, feed), ['cpk-debug-events'])
   t.same(await about({ 'upstream.transport': 'single-route' }, feed), [], 'such an upstream does not have it')

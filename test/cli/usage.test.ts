@@ -1,8 +1,12 @@
 /** Wrong usage is exit code 2, with what is wrong on stderr and nothing on stdout that a script could take for a result. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'tap'
-import { run } from './program.ts'
+import { commandsOn, deployment } from './deployment.ts'
+import { configFile, run } from './program.ts'
+import { runResident } from './resident.ts'
 
-const seeHelp = /See threadwarden( \w+)? --help\.\n$/
+const seeHelp = /See threadwarden( \w+)* --help\.\n$/
 
 for (const [args, message] of [
   [['servee'], /there is no command "servee"\. Did you mean "serve"\?/],
@@ -37,6 +41,111 @@ for (const [args, message] of [
   })
 }
 
+for (const [line, message] of [
+  ['threads lst', /^threadwarden threads: there is no command "lst"\. Did you mean "list"\?/],
+  ['threads constructor', /^threadwarden threads: there is no command "constructor"/],
+  ['threads --config x list', /^threadwarden threads: there is no command "--config"/],
+  ['threads health', /^threadwarden threads: there is no command "health"/],
+  ['threads list', /^threadwarden threads list: --config FILE is missing/],
+  ['threads list --deleted --all', /--deleted or --all/],
+  ['threads list --limit 0', /--limit is a number from 1/],
+  ['threads list --user alice', /--user is a user id: issuer:subject, or anonymous/],
+  ['threads list t-1', /Unexpected argument 't-1'/],
+  ['threads owner', /name one thread, by its id/],
+  ['threads owner a b', /name one thread, by its id/],
+  ['threads owner clear', /"clear" is no thread id/],
+  ['threads assign t-1', /--to USER is missing/],
+  ['threads assign t-1 --to alice', /--to is a user id/],
+  ['threads assign t-1 --to corp:a --expect alice', /--expect is a user id/],
+  ['threads transfer --from corp:a', /name --from USER and --to USER/],
+  ['threads transfer --from corp:a --to corp:a', /--from and --to name one user/],
+  ['threads transfer --from corp:a --to corp:b --thread .', /"\." is no thread id/],
+  ['threads revoke', /name one thread/],
+  ['threads prune', /name --deleted-before or --unused-since/],
+  ['threads prune --unused-since yesterday', /--unused-since is a time with its zone, .* or how long ago it was: 90d, 12h/],
+  ['threads prune --deleted-before 2999-01-01T00:00:00Z', /--deleted-before 2999-01-01T00:00:00Z is still to come/],
+  ['threads export --format xml', /--format is csv or jsonl/],
+  ['threads import', /name one source: FILE \(or - for stdin\), --from-upstream or --from-observed/],
+  ['threads import a.csv b.csv', /name one source/],
+  ['threads import a.csv --from-observed', /name one source/],
+  ['threads import -', /what stdin is written in cannot be told: name --format csv or jsonl/],
+  ['threads import threads.txt', /what threads\.txt is written in cannot be told/],
+  ['threads import /nowhere/threads.csv', /\/nowhere\/threads\.csv cannot be read/],
+  ['threads import - --format csv --map a.csv', /--map goes with --from-upstream/],
+  ['threads import --from-observed --issuer corp', /--issuer goes with --from-upstream/],
+  ['threads import --from-observed --format csv', /--format goes with a file/],
+  ['threads import --from-upstream', /name either --map FILE or --owner-field FIELD/],
+  ['threads import --from-upstream --owner-field createdById', /--owner-field FIELD goes with --issuer KEY/],
+  ['threads import --from-upstream --owner-field a --issuer corp --agent ..', /--agent "\.\." is no agent id/],
+  ['threads import --from-upstream --map /nowhere/map.csv', /cannot be read/],
+  ['threads import package.json --format jsonl --report package.json', /--report would be written over package\.json/],
+  ['grants list', /name --thread ID, --user USER or --group GROUP/],
+  ['grants list --thread a --user corp:a', /name one of --thread ID, --user USER and --group GROUP/],
+  ['grants list --user corp:a --group corp:b', /name either --user USER or --group GROUP/],
+  ['grants add --user corp:a --right read', /--thread ID is missing/],
+  ['grants add --thread a --user corp:a', /--right is read or write/],
+  ['grants add --thread a --user corp:a --right own', /--right is read or write/],
+  ['grants add --thread a --right read', /name either --user USER or --group GROUP/],
+  ['grants add --thread a --group staff --right read', /--group is written issuer:name/],
+  ['grants add --thread a --user anonymous --right read', /--user is written issuer:name/],
+  ['grants remove --thread a', /name either --user USER or --group GROUP/],
+  ['store backup', /name one file to copy to/],
+  ['user export', /name one user: issuer:subject/],
+  ['user export alice', /USER is a user id/],
+  ['user erase corp:a corp:b', /name one user/],
+] as const) {
+  void test(`threadwarden ${line} is wrong usage`, async (t) => {
+    const { code, stdout, stderr } = await runResident(line.split(' '))
+    t.same({ code, stdout }, { code: 2, stdout: '' })
+    t.match(stderr, message)
+    t.match(stderr, seeHelp)
+  })
+}
+
+for (const [line, message] of [
+  [
+    'threads assign t-1 --to crop:a',
+    /^threadwarden threads assign: --to crop:a: the configuration has no issuer "crop": did you mean "corp"\?/,
+  ],
+  ['threads transfer --from gone:a --to crop:a', /no issuer "crop"/],
+  ['threads assign t-1 --to anonymous', /nobody is anonymous with authentication\.mode: required/],
+  ['grants add --thread a --group crop:staff --right read', /--group crop:staff: the configuration has no issuer "crop"/],
+  ['threads import --from-upstream --owner-field a --issuer crop', /--issuer crop: the configuration has no issuer "crop"/],
+] as const) {
+  void test(`threadwarden ${line} is wrong usage where no such issuer is configured, and nothing is written`, async (t) => {
+    const { store, command } = await deployment(t)
+    const { code, stdout, stderr } = await command(...line.split(' '))
+    t.same({ code, stdout }, { code: 2, stdout: '' })
+    t.match(stderr, message)
+    t.equal(await store.isEmpty(), true)
+  })
+}
+
+for (const line of [
+  'threads list',
+  'threads owner a',
+  'threads stats',
+  'threads assign a --to corp:a',
+  'threads transfer --from corp:a --to corp:b',
+  'threads revoke a',
+  'threads prune --unused-since 90d',
+  'threads export',
+  'threads import --from-observed',
+  'grants list --thread a',
+  'grants add --thread a --user corp:a --right read',
+  'grants remove --thread a --user corp:a',
+  'user export corp:a',
+  'user erase corp:a --yes',
+]) {
+  void test(`threadwarden ${line} makes no store where there is none: no gateway would look at it`, async (t) => {
+    const { file, folder } = configFile(t)
+    const { code, stdout, stderr } = await commandsOn(file).command(...line.split(' '))
+    t.same({ code, stdout }, { code: 1, stdout: '' })
+    t.match(stderr, /^error: the store .*ownership\.db is not there: check ownership\.store, and that a gateway has run on it\n$/)
+    t.equal(existsSync(join(folder, 'ownership.db')), false)
+  })
+}
+
 void test('threadwarden alone is wrong usage, and says what there is', async (t) => {
   const { code, stdout, stderr } = await run([])
   t.same({ code, stdout }, { code: 2, stdout: '' })
@@ -44,7 +153,7 @@ void test('threadwarden alone is wrong usage, and says what there is', async (t)
 })
 
 void test('commands that are announced and not there yet are refused by name', async (t) => {
-  const announced = ['health', 'threads', 'grants', 'store', 'user']
+  const announced = ['health']
   const ended = await Promise.all(announced.map((name) => run([name, '--config', 'x'])))
   for (const [at, name] of announced.entries()) {
     const stderr = `threadwarden: "${name}" is not supported by this version yet. See threadwarden --help.\n`

@@ -99,7 +99,7 @@ void test('a store of a newer program, or one that is none, is a fault for valid
 })
 
 async function newer(path: string): Promise<void> {
-  await openSqliteStore(path).close()
+  await (await openSqliteStore(path)).close()
   const database = new Database(path)
   database.pragma('user_version = 99')
   database.close()

@@ -77,6 +77,8 @@ for (const key of ['policy', 'shadowPolicy']) {
 
 void test('a CA that cannot be read is a fault', (t) => {
   t.match(faults({ 'upstream.ca': 'nope.pem' }), [{ path: 'upstream.ca', message: /nope\.pem cannot be read/ }])
+  const store = { 'ownership.store': 'postgres://a@db.example/d', 'ownership.postgres.ca': 'nope.pem' }
+  t.match(faults(store), [{ path: 'ownership.postgres.ca', message: /nope\.pem cannot be read/ }])
   t.end()
 })
 

@@ -2,11 +2,12 @@
 import { test } from 'tap'
 import { auditLine, type AuditedDecision } from '../../src/core/audit-line.ts'
 import { readAuditLine, type Replay } from '../../src/core/audit-replay.ts'
+import type { RouteDescriptor } from '../../src/core/classify.ts'
 import { decide, type Facts, type OwnerRecord } from '../../src/core/decide.ts'
 import type { Json } from '../../src/core/json.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/principal.ts'
 import { refuse, type Refusal } from '../../src/core/reasons.ts'
-import { ROUTES } from '../../src/core/routes.ts'
+import { ALL_ROUTES } from '../../src/core/routes.ts'
 import { compiled, ruled } from '../policy/policies.ts'
 import { user } from '../policy/callers.ts'
 
@@ -19,7 +20,7 @@ const ALICE = user('alice', {
 })
 const RUN = {
   outcome: 'classified',
-  route: ROUTES.find(({ id }) => id === 'agent/run')!,
+  route: ALL_ROUTES.find(({ id }) => id === 'agent/run')!,
   ids: { agentId: 'default', threadId: 't1' },
   query: [['secret', 'secret']],
 } as const
@@ -125,7 +126,11 @@ const POLICY = compiled(
         claims: [{ at: '/tenant', equals: 'north' }],
       },
       { name: 'foreign', routes: ['threads/messages'], allow: ['operator'], threads: ['foreign'], issuers: ['corp'] },
-      { routes: ['threads/messages'], allow: ['signed-in'], threads: ['own'] },
+      { routes: ['threads/messages'], allow: ['signed-in'], threads: ['own', 'shared'] },
+      { routes: ['threads/update'], allow: ['signed-in'], threads: ['own', 'shared'] },
+      { routes: ['annotate'], allow: ['signed-in'], threads: ['own', 'shared'] },
+      { name: 'no-guests', routes: ['annotate'], deny: ['operator'], threads: ['shared'] },
+      { routes: ['threads/grants'], allow: ['signed-in'], threads: ['own'] },
       { routes: ['agent/run'], allow: ['anonymous'], threads: ['unknown'] },
       { name: 'no-robots', routes: ['agent/run'], deny: ['signed-in'], permissions: { any: ['robot'] }, threads: ['own'] },
       { routes: ['threads/list'], allow: ['signed-in'] },
@@ -147,8 +152,18 @@ const PRINCIPALS: readonly Principal[] = [
 const recordsOf = ({ id }: Principal): readonly (OwnerRecord | undefined)[] => [
   undefined,
   null,
-  ...[id, 'corp:other'].flatMap((owner) => [true, false].map((deleted) => ({ owner, deleted }))),
+  ...[id, 'corp:other'].flatMap((owner) => [
+    ...[true, false].map((deleted) => ({ owner, deleted })),
+    { owner, deleted: false, seen: true as const },
+    ...(['read', 'write'] as const).map((granted) => ({ owner, deleted: false, granted })),
+  ]),
 ]
+
+/** What a body asks for that stays with the owner is not in the line. */
+const DESCRIPTORS: readonly RouteDescriptor[] = ALL_ROUTES.flatMap((route) => {
+  const about = { outcome: 'classified', route, ids: { agentId: 'default', threadId: 't1' }, query: [] } as const
+  return route.id === 'threads/update' && route.method === 'PATCH' ? [about, { ...about, ownerOnly: true as const }] : [about]
+})
 
 const shown = (made: ReturnType<typeof decide>): object => {
   if (made.outcome === 'permitted') {
@@ -160,8 +175,8 @@ const shown = (made: ReturnType<typeof decide>): object => {
 
 void test('every decision can be made again from its line', (t) => {
   const outcomes = new Set<string>()
-  for (const route of ROUTES) {
-    const descriptor = { outcome: 'classified', route, ids: { agentId: 'default', threadId: 't1' }, query: [] } as const
+  for (const [descriptor, sharing] of DESCRIPTORS.flatMap((one) => [[one, true] as const, [one, false] as const])) {
+    const rules = { ...POLICY.rules, sharing }
     for (const principal of PRINCIPALS) {
       for (const record of recordsOf(principal)) {
         for (const standing of [
@@ -170,7 +185,7 @@ void test('every decision can be made again from its line', (t) => {
           { ...FACTS, enforcement: 'observe', userScoped: true },
         ] as const) {
           const facts: Facts = { ...standing, ...(record === undefined ? {} : { record }) }
-          const made = decide(descriptor, principal, POLICY.rules, facts)
+          const made = decide(descriptor, principal, rules, facts)
           const outcome: Refusal | 'permitted' = made.outcome === 'refused' ? made : 'permitted'
           const line = auditLine(
             decision({
@@ -183,7 +198,7 @@ void test('every decision can be made again from its line', (t) => {
             }),
           )
           const replay = readAuditLine(JSON.parse(JSON.stringify(line)) as Json) as Replay
-          const again = decide(replay.descriptor!, replay.principal!, POLICY.rules, replay.facts)
+          const again = decide(replay.descriptor!, replay.principal!, rules, replay.facts)
           outcomes.add(made.outcome === 'refused' ? made.reason : made.outcome)
           if (JSON.stringify(shown(again)) === JSON.stringify(shown(made))) continue
           t.fail(JSON.stringify({ line, made: shown(made), again: shown(again) }))
@@ -202,6 +217,22 @@ void test('every decision can be made again from its line', (t) => {
   ]) {
     t.ok(outcomes.has(one), one)
   }
+  t.end()
+})
+
+void test('of a grant a line says for what it was, where it could have counted', (t) => {
+  const word = (about: Partial<RouteDescriptor>, record: OwnerRecord, principal: Principal = ALICE) =>
+    auditLine(decision({ descriptor: { ...RUN, ...about }, principal, facts: { ...FACTS, record } })).facts.record
+  const granted = { owner: 'corp:bob', deleted: false, granted: 'write' } as const
+  t.equal(word({}, granted), 'shared-write')
+  t.equal(word({}, { ...granted, granted: 'read' }), 'shared-read', 'also where it was not enough')
+  t.equal(word({}, { owner: 'corp:bob', deleted: false }), 'foreign')
+  t.equal(word({}, { ...granted, owner: ALICE.id }), 'own')
+  t.equal(word({}, { ...granted, deleted: true }), 'foreign-deleted')
+  for (const route of ALL_ROUTES.filter(({ right }) => right === 'owner')) t.equal(word({ route }, granted), 'foreign', route.id)
+  const update = ALL_ROUTES.find(({ id }) => id === 'threads/update')!
+  t.equal(word({ route: update }, granted), 'shared-write')
+  t.equal(word({ route: update, ownerOnly: true }, granted), 'foreign')
   t.end()
 })
 

@@ -1,6 +1,7 @@
 /** Bodies: of each route a closed set of keys passes, the ids in it are checked, and what is dropped is told. */
 import { test } from 'tap'
-import { checkIds, passingBody, type BodyPolicy, type CheckedIds, type PassingBody } from '../../src/core/bodies.ts'
+import { checkIds, passingBody, type BodyPolicy, type PassingBody } from '../../src/core/bodies.ts'
+import type { RouteDescriptor } from '../../src/core/classify.ts'
 import type { Json, JsonObject } from '../../src/core/json.ts'
 import type { Refusal } from '../../src/core/reasons.ts'
 import { ROUTES, type Route } from '../../src/core/routes.ts'
@@ -16,10 +17,20 @@ function routeOf(text: string): Route {
 
 const RUN = routeOf('POST agent/:agentId/run')
 
+/** A request to a route, as far as its path says. */
+const asked = (route: Route): RouteDescriptor => ({ outcome: 'classified', route, ids: {}, query: [] })
+
+interface Checked extends PassingBody {
+  readonly outcome: 'checked'
+  readonly threadId: string | undefined
+}
+
 /** What of a body goes upstream, with the thread that it names; or why it does not. */
-function check(route: Route, body: JsonObject, policy: Partial<BodyPolicy> = {}): (CheckedIds & PassingBody) | Refusal {
-  const ids = checkIds(route, body)
-  return ids.outcome === 'refused' ? ids : { ...ids, ...passingBody(route, body, { ...PASSING, ...policy }) }
+function check(route: Route, body: JsonObject, policy: Partial<BodyPolicy> = {}): Checked | Refusal {
+  const ids = checkIds(asked(route), body)
+  if (ids.outcome === 'refused') return ids
+  const { threadId } = ids.descriptor.ids
+  return { outcome: 'checked', threadId, ...passingBody(route, body, { ...PASSING, ...policy }) }
 }
 
 const checkRun = (body: JsonObject, policy?: Partial<BodyPolicy>) => check(RUN, { threadId: 't-1', ...body }, policy)
@@ -75,6 +86,33 @@ void test('elsewhere the thread is in the path, and a body names none', (t) => {
     threadId: undefined,
     body: { agentId: 'a', name: 'n' },
     dropped: ['threadId'],
+  })
+  t.end()
+})
+
+void test('a body that archives, or takes out of the archive, asks for what stays with the owner, whatever it says there', (t) => {
+  const update = asked(routeOf('PATCH threads/:threadId'))
+  const ofBody = (descriptor: RouteDescriptor, body: JsonObject) => {
+    const ids = checkIds(descriptor, body)
+    return ids.outcome === 'checked' && ids.descriptor
+  }
+  for (const archived of [true, false, null, 0, '', 'false', [], {}]) {
+    t.strictSame(ofBody(update, { archived }), { ...update, ownerOnly: true }, JSON.stringify(archived))
+    t.match(ofBody(update, { name: 'n', archived }), { ownerOnly: true }, 'beside a name')
+  }
+  t.strictSame(ofBody(update, { name: 'n', agentId: 'a' }), update, 'a name alone does not')
+  t.strictSame(ofBody(update, {}), update)
+  t.strictSame(ofBody(update, { Archived: true }), update, 'another key does not pass')
+  const deletion = asked(routeOf('DELETE threads/:threadId'))
+  t.strictSame(ofBody(deletion, { archived: true }), deletion, 'where the key does not pass it means nothing')
+  t.end()
+})
+
+void test('the thread that a body names is that of the request; all else of it stays as it was', (t) => {
+  const run = { ...asked(RUN), ids: { agentId: 'a' }, query: [['x', 'y']] } as const
+  t.strictSame(checkIds(run, { threadId: 't-1' }), {
+    outcome: 'checked',
+    descriptor: { ...run, ids: { agentId: 'a', threadId: 't-1' } },
   })
   t.end()
 })

@@ -6,9 +6,10 @@ import fc from 'fast-check'
 import { test, type Test } from 'tap'
 import type { RouteDescriptor } from '../../src/core/classify.ts'
 import type { CallerConditions, ClaimTest } from '../../src/core/conditions.ts'
-import { decide, relationOf, type Facts, type OwnerRecord } from '../../src/core/decide.ts'
+import { decide, isListed, neededRight, relationOf, type Facts, type OwnerRecord } from '../../src/core/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/principal.ts'
 import { verdictOn, type Rule } from '../../src/core/rules.ts'
+import { suffices, type Right } from '../../src/core/sharing.ts'
 import { user } from '../policy/callers.ts'
 import { descriptor } from '../policy/policies.ts'
 import { seedOfEnvironment } from '../fuzz/run.ts'
@@ -36,6 +37,7 @@ const conditions: fc.Arbitrary<CallerConditions> = fc.record(
   },
   { requiredKeys: [] },
 )
+const RELATIONS = ['own', 'shared', 'unknown', 'foreign'] as const
 const anyRule = (effect: Rule['effect']): fc.Arbitrary<Rule> =>
   fc
     .record({
@@ -48,10 +50,7 @@ const anyRule = (effect: Rule['effect']): fc.Arbitrary<Rule> =>
         null,
       ),
       methods: maybe<Rule['methods']>(some('GET' as const, 'POST' as const), null),
-      threads: maybe<Rule['threads']>(
-        some('own' as const, 'unknown' as const, 'foreign' as const),
-        effect === 'deny' ? null : ['own', 'unknown'],
-      ),
+      threads: maybe<Rule['threads']>(some(...RELATIONS), effect === 'deny' ? null : ['own', 'shared', 'unknown']),
       onlyUserScoped: maybe(fc.constant(true), false),
       hides: maybe(fc.constant(true), false),
     })
@@ -81,15 +80,21 @@ const DESCRIPTORS: readonly RouteDescriptor[] = [
   descriptor('GET', 'info'),
   descriptor('GET', 'threads'),
   descriptor('GET', 'threads/t-1/messages'),
+  descriptor('PATCH', 'threads/t-1'),
+  { ...descriptor('PATCH', 'threads/t-1'), ownerOnly: true },
+  descriptor('GET', 'threadwarden/threads/t-1/grants'),
   ...['run', 'connect', 'suggest'].flatMap((what) => ['a', 'b'].map((agent) => descriptor('POST', `agent/${agent}/${what}`))),
 ]
 
-/** A request, with all that is known of it. */
+/** A request, with all that is known of it, and whether grants count. */
 interface Asked {
   readonly about: RouteDescriptor
   readonly principal: Principal
   readonly facts: Facts & { readonly record: OwnerRecord }
+  readonly sharing: boolean
 }
+
+const sharingMostly = fc.constantFrom(true, true, true, false)
 
 const asked: fc.Arbitrary<Asked> = fc
   .record({ about: fc.constantFrom(...DESCRIPTORS), principal: caller })
@@ -106,13 +111,17 @@ const asked: fc.Arbitrary<Asked> = fc
           { owner: principal.id, deleted: true },
           { owner: 'corp:bob', deleted: false },
           { owner: 'corp:bob', deleted: true },
+          { owner: 'corp:bob', deleted: false, granted: 'read' },
+          { owner: 'corp:bob', deleted: false, granted: 'write' },
+          { owner: 'corp:bob', deleted: true, granted: 'write' },
+          { owner: '', deleted: false, seen: true },
         ),
       })
-      .map((facts) => ({ about, principal, facts })),
+      .chain((facts) => sharingMostly.map((sharing) => ({ about, principal, facts, sharing }))),
   )
 
-function decided({ about, principal, facts }: Asked, rules: readonly Rule[]) {
-  const decision = decide(about, principal, rulesOf({ [about.route.id]: rules }), facts)
+function decided({ about, principal, facts, sharing }: Asked, rules: readonly Rule[]) {
+  const decision = decide(about, principal, { ...rulesOf({ [about.route.id]: rules }), sharing }, facts)
   if (decision.outcome === 'needs') throw new Error('everything is known')
   return decision
 }
@@ -120,6 +129,7 @@ function decided({ about, principal, facts }: Asked, rules: readonly Rule[]) {
 const permits = (request: Asked, rules: readonly Rule[]): boolean => decided(request, rules).outcome === 'permitted'
 const verdictOf = (one: Rule, { about, principal, facts }: Asked) =>
   verdictOn(one, about, principal, rulesOf({}).operators, facts.userScoped)
+const relationIn = ({ about, principal, facts, sharing }: Asked) => relationOf(facts.record, principal, about, { sharing })
 const inserted = (rules: readonly Rule[], at: number, one: Rule): readonly Rule[] =>
   rules.toSpliced(at % (rules.length + 1), 0, one)
 
@@ -158,8 +168,8 @@ void test('a rule less that allows opens nothing, but for one that could not be 
 void test('whoever a rule that denies speaks of is refused, whatever else the policy says', (t) => {
   holds(t, [asked, anyRules, anyRule('deny'), fc.nat(6)], (request, rules, denying, at) => {
     const verdict = verdictOf(denying, request)
-    const relation = relationOf(request.facts.record, request.principal)
-    const speaks = denying.threads === null || (request.about.route.thread !== undefined && denying.threads.includes(relation))
+    const speaks =
+      denying.threads === null || (request.about.route.thread !== undefined && denying.threads.includes(relationIn(request)))
     if (verdict !== 'failed' && !(verdict === 'applies' && speaks)) return null
     const decision = decided(request, inserted(rules, at, denying))
     if (decision.outcome === 'refused') return true
@@ -177,7 +187,9 @@ void test('a permit rests on a rule that allows this caller, on this thread unle
     const { threads, effect } = decision.rule
     if (effect !== 'allow' || verdictOf(decision.rule, request) !== 'applies') return false
     if (request.about.route.thread === undefined || decision.observed !== null) return true
-    return threads?.includes(relationOf(request.facts.record, request.principal)) === true
+    const relation = relationIn(request)
+    // Who may have what is everybody else's may have what of it is shared.
+    return threads?.includes(relation) === true || (relation === 'shared' && threads?.includes('foreign') === true)
   })
 })
 
@@ -200,8 +212,53 @@ void test('the order of the rules that deny means nothing, and that of all of th
 void test('a policy that allows nobody permits nothing', (t) => {
   holds(t, [asked, anyRules], (request, rules) => {
     const denying = rules.filter(({ effect }) => effect === 'deny')
-    return (
-      !permits(request, denying) && !permits(request, [...denying, rule({ who: [], threads: ['own', 'unknown', 'foreign'] })])
-    )
+    return !permits(request, denying) && !permits(request, [...denying, rule({ who: [], threads: RELATIONS })])
+  })
+})
+
+const withGrant = (request: Asked, granted?: Right): Asked | null => {
+  const { record } = request.facts
+  if (record === null) return null
+  const { granted: _before, ...row } = record
+  return { ...request, facts: { ...request.facts, record: granted === undefined ? row : { ...row, granted } } }
+}
+
+void test('a grant takes nothing away, but by a rule that denies shared threads, and the wider one gives no less', (t) => {
+  holds(t, [asked, anyRules], (request, rules) => {
+    const [none, read, write] = [withGrant(request), withGrant(request, 'read'), withGrant(request, 'write')]
+    if (none === null || read === null || write === null) return null
+    if (rules.some(({ effect, threads }) => effect === 'deny' && threads?.includes('shared') === true)) return null
+    const may = [none, read, write].map((one) => permits(one, rules))
+    return (!may[0] || may[1] === true) && (!may[1] || may[2] === true)
+  })
+})
+
+void test('where grants do not count, where they are not enough, and on what is gone, nothing comes of one', (t) => {
+  holds(t, [asked, anyRules], (request, rules) => {
+    const none = withGrant(request)
+    if (none === null || request.facts.record?.granted === undefined) return null
+    const { granted, deleted } = request.facts.record
+    const enough =
+      !deleted && request.sharing && request.principal.kind === 'user' && suffices(granted, neededRight(request.about))
+    return enough ? null : JSON.stringify(decided(request, rules)) === JSON.stringify(decided(none, rules))
+  })
+})
+
+void test('a list holds a thread exactly where its messages may be read, by whatever rules and grants', (t) => {
+  const messages = descriptor('GET', 'threads/t-1/messages')
+  holds(t, [asked, anyRules], (request, rules) => {
+    const { principal, facts, sharing } = request
+    if (facts.record?.granted === undefined) return null
+    const reading = { ...request, about: messages, facts: { ...facts, enforcement: 'enforce' as const } }
+    const listed = isListed('t-1', facts.record, principal, { ...rulesOf({ 'threads/messages': rules }), sharing }, facts)
+    return listed === permits(reading, rules)
+  })
+})
+
+void test('what stays with the owner, nobody gets by a grant', (t) => {
+  holds(t, [asked, anyRules], (request, rules) => {
+    if (request.about.route.thread === undefined || neededRight(request.about) !== 'owner') return null
+    const write = withGrant(request, 'write')
+    return write === null ? null : permits(write, rules) === permits(withGrant(request) ?? write, rules)
   })
 })

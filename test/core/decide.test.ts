@@ -55,8 +55,8 @@ void test('an unknown thread: claimed by a run, not by a suggestion; connect is 
 
 void test('a deleted thread stays foreign to others and is unknown to its owner', (t) => {
   const record = { owner: 'corp:alice', deleted: true }
-  t.equal(relationOf(record, alice), 'unknown')
-  t.equal(relationOf(record, { ...alice, id: 'corp:bob' }), 'foreign')
+  t.equal(relationOf(record, alice, run, rules), 'unknown')
+  t.equal(relationOf(record, { ...alice, id: 'corp:bob' }, run, rules), 'foreign')
   t.match(decide(run, alice, rules, { ...facts, unknownThread: 'deny', record }), { claim: true }, 'its owner revives it')
   const auditing = ruling('threads/messages', { who: ['operator'], threads: ['foreign'] })
   const read = at('GET', 'threads/T1/messages')
@@ -66,7 +66,7 @@ void test('a deleted thread stays foreign to others and is unknown to its owner'
 })
 
 void test('the same subject from two issuers is two users', (t) => {
-  t.equal(relationOf({ owner: 'corp:alice', deleted: false }, user('alice', { issuer: 'other' })), 'foreign')
+  t.equal(relationOf({ owner: 'corp:alice', deleted: false }, user('alice', { issuer: 'other' }), run, rules), 'foreign')
   t.end()
 })
 

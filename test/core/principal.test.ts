@@ -2,11 +2,18 @@
 import { test } from 'tap'
 import { ANONYMOUS, EVERYBODY, userFromClaims } from '../../src/core/principal.ts'
 
-const POINTERS = { id: '/sub', name: '/name', role: '/realm/roles', permissions: '/scope' }
+const POINTERS = { id: '/sub', name: '/name', role: '/realm/roles', permissions: '/scope', groups: '/teams' }
 const user = (claims: object) => userFromClaims('corp', { sub: 'a:b', ...claims }, POINTERS)
 
 void test('a user is what the claims at the pointers say, under the key of the issuer', (t) => {
-  const claims = { name: 'Alice', realm: { roles: ['x', '', 'y z'] }, scope: ['p', 'q r', ''], roles: ['root'] }
+  const claims = {
+    name: 'Alice',
+    realm: { roles: ['x', '', 'y z'] },
+    scope: ['p', 'q r', ''],
+    teams: ['x', 'y z'],
+    roles: ['root'],
+    groups: ['root'],
+  }
   t.strictSame(user(claims), {
     kind: 'user',
     id: 'corp:a:b',
@@ -15,6 +22,7 @@ void test('a user is what the claims at the pointers say, under the key of the i
     name: 'Alice',
     roles: ['x', 'y z'],
     permissions: ['p', 'q r'],
+    groups: ['corp:x', 'corp:y z'],
     claims: { sub: 'a:b', ...claims },
   })
   t.end()
@@ -26,13 +34,45 @@ void test('a role may be one text, permissions may stand between spaces', (t) =>
 })
 
 void test('claims of a wrong shape grant nothing', (t) => {
-  const nothing = { kind: 'user', id: 'corp:a:b', issuer: 'corp', subject: 'a:b', name: undefined, roles: [], permissions: [] }
+  const nothing = {
+    kind: 'user',
+    id: 'corp:a:b',
+    issuer: 'corp',
+    subject: 'a:b',
+    name: undefined,
+    roles: [],
+    permissions: [],
+    groups: [],
+  }
   const seen = (claims: object) => ({ ...user(claims), claims: undefined, unreadable: undefined })
   const expected = { ...nothing, claims: undefined, unreadable: undefined }
   t.strictSame(seen({}), expected, 'no claims')
   for (const wrong of [{ a: 1 }, 5, true, null, ['x', 5], [5, 'x'], [['x']], '', [''], []])
-    t.strictSame(seen({ realm: { roles: wrong }, scope: wrong, name: [wrong] }), expected, JSON.stringify(wrong))
+    t.strictSame(seen({ realm: { roles: wrong }, scope: wrong, teams: wrong, name: [wrong] }), expected, JSON.stringify(wrong))
   for (const name of [5, null, true, ['Alice'], { a: 1 }]) t.strictSame(seen({ name }), expected, JSON.stringify(name))
+  t.end()
+})
+
+void test('groups are qualified by their issuer: one name from two issuers is two groups', (t) => {
+  const groups = (issuer: string, teams: unknown): unknown =>
+    (userFromClaims(issuer, { sub: 'alice', teams }, POINTERS) as { groups?: unknown }).groups
+  t.strictSame(groups('corp', ['staff', 'a:b']), ['corp:staff', 'corp:a:b'])
+  t.strictSame(groups('partner', ['staff']), ['partner:staff'])
+  t.strictSame(groups('corp', 'staff of all'), ['corp:staff of all'], 'one text is one group, spaces and all')
+  t.end()
+})
+
+void test('what no group can be called is left out, and a list with something else in it names none', (t) => {
+  const groups = (teams: unknown): unknown => (user({ teams }) as { groups?: unknown }).groups
+  const long = 'x'.repeat(256)
+  for (const name of ['', long, 'a\nb', 'a\u0000', 'a\u0085', '\ud800']) {
+    t.strictSame(groups(name), [], JSON.stringify(name))
+    t.strictSame(groups([name, 'staff']), ['corp:staff'], JSON.stringify(name))
+  }
+  t.strictSame(groups('x'.repeat(255)), [`corp:${'x'.repeat(255)}`])
+  for (const wrong of [5, true, null, undefined, { staff: true }, ['staff', 5], ['staff', null], [['staff']], ['staff', {}]]) {
+    t.strictSame(groups(wrong), [], JSON.stringify(wrong))
+  }
   t.end()
 })
 

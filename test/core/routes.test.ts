@@ -1,30 +1,31 @@
 /** The table of routes, row by row, as the real runtime has it (runtime contract §1) and as the design lets bodies pass. */
 import { test } from 'tap'
-import { QUERY_NAMES, ROUTE_IDS, ROUTES, type Route } from '../../src/core/routes.ts'
+import { ALL_ROUTES, OWN_ROUTES, QUERY_NAMES, ROUTE_IDS, ROUTES, type Route } from '../../src/core/routes.ts'
 
 const RUN = 'threadId runId parentRunId messages tools context state forwardedProps resume'
 
 /**
  * Route id, method and path; the query names after `?`; the body: none, json (one has to be there), optional (there may
- * be one) or recording, with the keys that pass; where the thread is; whether the large limit bounds the body.
+ * be one) or recording, with the keys that pass; where the thread is, and for what it has to be granted; whether the large
+ * limit bounds the body.
  */
 const TABLE: readonly (readonly [id: string, request: string, body: string, keys?: string, more?: string])[] = [
   ['info', 'GET /info', 'none'],
-  ['agent/run', 'POST /agent/:agentId/run', 'json', RUN, 'thread in body, large'],
-  ['agent/connect', 'POST /agent/:agentId/connect', 'json', `${RUN} lastSeenEventId`, 'thread in body, large'],
-  ['agent/suggest', 'POST /agent/:agentId/suggest', 'json', RUN, 'thread in body, large'],
-  ['agent/stop', 'POST /agent/:agentId/stop/:threadId', 'optional', 'runId', 'thread in path'],
+  ['agent/run', 'POST /agent/:agentId/run', 'json', RUN, 'thread in body for write, large'],
+  ['agent/connect', 'POST /agent/:agentId/connect', 'json', `${RUN} lastSeenEventId`, 'thread in body for read, large'],
+  ['agent/suggest', 'POST /agent/:agentId/suggest', 'json', RUN, 'thread in body for write, large'],
+  ['agent/stop', 'POST /agent/:agentId/stop/:threadId', 'optional', 'runId', 'thread in path for write'],
   ['transcribe', 'POST /transcribe', 'recording', 'audio mimeType filename', 'large'],
   ['threads/list', 'GET /threads?agentId&includeArchived&limit&cursor', 'none'],
   ['threads/subscribe', 'POST /threads/subscribe', 'optional'],
   ['threads/clear', 'POST /threads/clear', 'optional'],
-  ['threads/update', 'PATCH /threads/:threadId', 'json', 'agentId name archived', 'thread in path'],
-  ['threads/update', 'DELETE /threads/:threadId', 'optional', 'agentId', 'thread in path'],
-  ['threads/archive', 'POST /threads/:threadId/archive', 'optional', 'agentId', 'thread in path'],
-  ['threads/messages', 'GET /threads/:threadId/messages', 'none', '', 'thread in path'],
-  ['threads/events', 'GET /threads/:threadId/events', 'none', '', 'thread in path'],
-  ['threads/state', 'GET /threads/:threadId/state', 'none', '', 'thread in path'],
-  ['annotate', 'POST /annotate', 'json', 'threadId type payload clientEventId occurredAt', 'thread in body'],
+  ['threads/update', 'PATCH /threads/:threadId', 'json', 'agentId name archived', 'thread in path for write'],
+  ['threads/update', 'DELETE /threads/:threadId', 'optional', 'agentId', 'thread in path for owner'],
+  ['threads/archive', 'POST /threads/:threadId/archive', 'optional', 'agentId', 'thread in path for owner'],
+  ['threads/messages', 'GET /threads/:threadId/messages', 'none', '', 'thread in path for read'],
+  ['threads/events', 'GET /threads/:threadId/events', 'none', '', 'thread in path for read'],
+  ['threads/state', 'GET /threads/:threadId/state', 'none', '', 'thread in path for read'],
+  ['annotate', 'POST /annotate', 'json', 'threadId type payload clientEventId occurredAt', 'thread in body for write'],
   ['memories/list', 'GET /memories?includeInvalidated', 'none'],
   ['memories/list', 'POST /memories', 'json', 'content kind scope'],
   ['memories/recall', 'POST /memories/recall', 'json', 'query limit scope'],
@@ -36,25 +37,48 @@ const TABLE: readonly (readonly [id: string, request: string, body: string, keys
   ['cpk-debug-events', 'GET /cpk-debug-events', 'none'],
 ]
 
+/** The same of the gateway's own. */
+const OWN: typeof TABLE = [
+  ['threads/grants', 'GET /threadwarden/threads/:threadId/grants', 'none', '', 'thread in path for owner'],
+  ['threads/grants', 'POST /threadwarden/threads/:threadId/grants', 'json', 'user group right', 'thread in path for owner'],
+  ['threads/grants', 'DELETE /threadwarden/threads/:threadId/grants', 'json', 'user group', 'thread in path for owner'],
+]
+
 const requestOf = ({ method, path, query }: Route) =>
   `${method} /${path.join('/')}${query.length === 0 ? '' : `?${query.join('&')}`}`
 const bodyOf = ({ body }: Route) => (body.kind === 'json' && body.optional === true ? 'optional' : body.kind)
 const keysOf = ({ body }: Route) => (body.kind === 'none' ? '' : body.keys.join(' '))
-const moreOf = ({ thread, largeBody }: Route) =>
-  [thread === undefined ? [] : `thread in ${thread}`, largeBody === true ? 'large' : []].flat().join(', ')
+const moreOf = ({ thread, right, largeBody }: Route) =>
+  [thread === undefined ? [] : `thread in ${thread} for ${String(right)}`, largeBody === true ? 'large' : []].flat().join(', ')
+
+const written = (rows: readonly Route[]) => rows.map((row) => [row.id, requestOf(row), bodyOf(row), keysOf(row), moreOf(row)])
+const expected = (rows: typeof TABLE) => rows.map(([id, request, body, keys = '', more = '']) => [id, request, body, keys, more])
 
 void test('every route, and no other', (t) => {
-  const rows = ROUTES.map((row) => [row.id, requestOf(row), bodyOf(row), keysOf(row), moreOf(row)])
-  t.strictSame(
-    rows,
-    TABLE.map(([id, request, body, keys = '', more = '']) => [id, request, body, keys, more]),
+  t.strictSame(written(ROUTES), expected(TABLE))
+  t.strictSame(written(OWN_ROUTES), expected(OWN))
+  t.strictSame(written(ALL_ROUTES), expected([...TABLE, ...OWN]))
+  t.end()
+})
+
+void test('a route is about a thread exactly where it says what of it must have been granted', (t) => {
+  for (const { id, thread, right } of ALL_ROUTES) t.equal(thread === undefined, right === undefined, id)
+  t.end()
+})
+
+void test('the gateway’s own routes begin with a word that no path of the runtime has, and are marked as its own', (t) => {
+  const words = new Set(ROUTES.flatMap(({ path }) => path))
+  for (const { path, own } of OWN_ROUTES) t.same([words.has(path[0] ?? ''), own], [false, true])
+  t.same(
+    ROUTES.filter(({ own }) => own !== undefined),
+    [],
   )
   t.end()
 })
 
 void test('every route id stands once in the list of ids, in the order of the table', (t) => {
-  t.strictSame(ROUTE_IDS, [...new Set(TABLE.map(([id]) => id))])
-  t.equal(ROUTE_IDS.length, 22)
+  t.strictSame(ROUTE_IDS, [...new Set([...TABLE, ...OWN].map(([id]) => id))])
+  t.equal(ROUTE_IDS.length, 23)
   t.end()
 })
 

@@ -28,6 +28,7 @@ export function rulesOf(routes: Partial<Record<RouteId, readonly Partial<Rule>[]
   return {
     operators: [{ issuer: 'corp', role: 'operator' }],
     routes: Object.fromEntries(made) as unknown as Rules['routes'],
+    sharing: true,
     nameAgents: Object.values(routes).some((of) => of.some(({ agents }) => agents instanceof Set)),
   }
 }

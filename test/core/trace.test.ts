@@ -27,7 +27,11 @@ function factsFor(principal: Principal): readonly Facts[] {
   const records = [
     undefined,
     null,
-    ...[principal.id, 'corp:bob'].flatMap((owner) => [false, true].map((deleted) => ({ owner, deleted }))),
+    ...[principal.id, 'corp:bob'].flatMap((owner) => [
+      ...[false, true].map((deleted) => ({ owner, deleted })),
+      { owner, deleted: false, seen: true as const },
+      ...(['read', 'write'] as const).map((granted) => ({ owner, deleted: false, granted })),
+    ]),
   ]
   return records.flatMap((record) =>
     (['claim', 'verify', 'deny'] as const).flatMap((unknownThread) =>
@@ -45,16 +49,15 @@ function factsFor(principal: Principal): readonly Facts[] {
 }
 
 const REQUESTS: readonly RouteDescriptor[] = MADE_ROWS.flatMap((route) =>
-  (route.path.includes(':agentId') ? [...WORDS.agents, 'other'] : [undefined]).map((agentId) => ({
-    outcome: 'classified',
-    route,
-    ids: { ...(agentId === undefined ? {} : { agentId }), ...(route.thread === undefined ? {} : { threadId: 't-1' }) },
-    query: [],
-  })),
+  (route.path.includes(':agentId') ? [...WORDS.agents, 'other'] : [undefined]).flatMap((agentId) => {
+    const ids = { ...(agentId === undefined ? {} : { agentId }), ...(route.thread === undefined ? {} : { threadId: 't-1' }) }
+    const request = { outcome: 'classified', route, ids, query: [] } as const
+    return route.id === 'threads/update' ? [request, { ...request, ownerOnly: true as const }] : [request]
+  }),
 )
 
 /** What is wrong with a trace, by what it says of the rules alone; null if nothing is. */
-function doubt({ decision, relation, tried }: Trace, { enforcement, record }: Facts): string | null {
+function doubt({ decision, relation, tried }: Trace, { enforcement, record }: Facts, isOfGrants: boolean): string | null {
   const is = (effect: 'allow' | 'deny', verdict: string) =>
     tried.filter((one) => one.rule.effect === effect && one.verdict === verdict)
   const deciding = tried.filter(({ decides }) => decides)
@@ -77,12 +80,14 @@ function doubt({ decision, relation, tried }: Trace, { enforcement, record }: Fa
     case 'denied-by-rule':
       return one?.rule.effect === 'deny' && one.verdict === 'applies' ? null : 'no rule denies it'
     case 'thread-foreign':
-      return relation === 'foreign' && is('allow', 'applies').length === 0 ? null : 'a rule allows it'
+      return (relation === 'foreign' || relation === 'shared') && is('allow', 'applies').length === 0 ? null : 'a rule allows it'
     case 'thread-unknown':
       return relation === 'unknown' ? null : 'it is not unknown'
     case 'thread-has-history':
-      return relation === 'unknown' && record === null ? null : 'it is not unknown'
+      return relation === 'unknown' && (record === null || record?.seen === true) ? null : 'it is not unknown'
     default: {
+      // What could be granted is closed to anonymous callers whatever a rule says.
+      if (isOfGrants && decision.reason === 'anonymous-not-allowed') return null
       // One's own thread, and only rules about others.
       const elsewhere = relation === 'own' ? 0 : is('allow', 'thread').length
       return is('allow', 'applies').length + elsewhere === 0 ? null : 'a rule allows it'
@@ -103,7 +108,10 @@ void test('a trace has the decision of decide, and its rules bear it out', (t) =
           const decision = decide(request, principal, rules, facts)
           traces += 1
           outcomes.add(decision.outcome === 'refused' ? decision.reason : decision.outcome)
-          const wrong = JSON.stringify(trace.decision) === JSON.stringify(decision) ? doubt(trace, facts) : 'another decision'
+          const wrong =
+            JSON.stringify(trace.decision) === JSON.stringify(decision)
+              ? doubt(trace, facts, request.route.own === true)
+              : 'another decision'
           if (wrong !== null) doubted.push({ seed, wrong, request, principal, facts })
         }
       }
@@ -146,6 +154,14 @@ void test('each rule is told with what keeps it from the request', (t) => {
   t.same(told({ owner: 'corp:alice', deleted: false }), ['own', 'who', 'role', 'applies!', 'thread', 'upstream', 'role'])
   t.same(told({ owner: 'corp:bob', deleted: false }), ['foreign', 'who', 'role', 'thread', 'applies!', 'upstream', 'role'])
   t.same(told({ owner: 'corp:bob', deleted: true }), ['foreign', 'who', 'role', 'thread', 'deleted', 'upstream', 'role'])
+  const seen = { owner: 'corp:bob', deleted: false, seen: true } as const
+  t.same(told(seen), ['foreign', 'who', 'role', 'thread', 'unsettled', 'upstream', 'role'])
+  const shared = { owner: 'corp:bob', deleted: false, granted: 'read' } as const
+  t.same(
+    told(shared),
+    ['shared', 'who', 'role', 'thread', 'applies!', 'upstream', 'role'],
+    'foreign threads are opened, so it is',
+  )
   t.same(told(null), ['unknown', 'who', 'role', 'thread', 'thread', 'upstream', 'role'])
   t.same(told(undefined), [null, 'who', 'role', 'applies', 'applies', 'upstream', 'role'], 'nobody knows the thread yet')
   t.end()

@@ -11,9 +11,9 @@ const SINGLE = { ...MULTI, threadEndpoints: NONE, singleRoute: { resourceOperati
 const OLD = { version: '1.54.1', agents: {}, mode: 'sse' }
 
 void test('a runtime has a version and agents; anything else is none', (t) => {
-  t.strictSame(readRuntimeInfo(MULTI), { version: '1.75.0', managed: false, resources: false, histories: true })
-  t.strictSame(readRuntimeInfo(SINGLE), { version: '1.75.0', managed: false, resources: true, histories: true })
-  t.strictSame(readRuntimeInfo(OLD), { version: '1.54.1', managed: false, resources: false, histories: false })
+  t.strictSame(readRuntimeInfo(MULTI), { version: '1.75.0', managed: false, resources: false, histories: true, lists: true })
+  t.strictSame(readRuntimeInfo(SINGLE), { version: '1.75.0', managed: false, resources: true, histories: true, lists: true })
+  t.strictSame(readRuntimeInfo(OLD), { version: '1.54.1', managed: false, resources: false, histories: false, lists: false })
   t.match(readRuntimeInfo({ ...MULTI, mode: 'intelligence' }), { managed: true })
   t.match(readRuntimeInfo({ ...MULTI, intelligence: { wsUrl: 'wss://x' } }), { managed: true })
   t.match(readRuntimeInfo({ ...MULTI, singleRoute: { resourceOperations: 'true' } }), { resources: false })
@@ -42,6 +42,20 @@ void test('histories are there where /info says so, and not before there were an
   t.equal(histories({ singleRoute: { resourceOperations: false, threadEndpoints: ALL }, threadEndpoints: NONE }), false)
   for (const version of ['1.54.1', '1.59.9', '0.99.0', '1']) t.equal(histories({ version }), false, version)
   for (const version of ['1.60.0', '1.75.0', '2.0.0', 'dev']) t.equal(histories({ version }), null, version)
+  t.end()
+})
+
+void test('threads are listed where /info says so, not before there was anything to say, and who knows in between', (t) => {
+  const lists = (info: object): unknown => readRuntimeInfo({ ...OLD, ...info })?.lists
+  t.equal(lists({ threadEndpoints: { ...ALL, list: false } }), false)
+  t.equal(lists({ threadEndpoints: {} }), false)
+  t.equal(lists({ threadEndpoints: { ...NONE, list: true } }), true)
+  t.equal(lists({ singleRoute: { resourceOperations: true, threadEndpoints: ALL }, threadEndpoints: NONE }), true)
+  t.equal(lists({ singleRoute: { resourceOperations: false, threadEndpoints: ALL }, threadEndpoints: NONE }), false)
+  t.equal(lists({}), false, 'a runtime of 1.54')
+  t.equal(lists({ mode: 'intelligence' }), null, 'before the managed platform it listed then, too')
+  t.equal(lists({ mode: 'intelligence', threadEndpoints: NONE }), false)
+  t.equal(lists({ version: '1.60.0' }), null)
   t.end()
 })
 

@@ -23,20 +23,27 @@ void test('a store that is not there yet is not made', async (t) => {
 
 void test('a store that a gateway has open is looked at, and neither of them notices', async (t) => {
   const file = somewhere(t)
-  const store = openSqliteStore(file)
+  const store = await openSqliteStore(file)
   t.teardown(() => store.close())
   const empty = await examined(t, { 'ownership.store': `sqlite:${file}` })
   t.match(empty.of('store.file'), { level: 'ok', message: /nobody owns a thread yet/ })
-  const claimed = await store.claim({ scope: '', threadId: 't1' }, 'corp:alice', 'default', Date.now())
+  const claimed = await store.claim(
+    { scope: '', threadId: 't1' },
+    { userId: 'corp:alice', agentId: 'default', guest: false, now: Date.now() },
+  )
   t.equal(claimed.outcome, 'new')
   const full = await examined(t, { 'ownership.store': `sqlite:${file}` })
   t.match(full.of('store.file'), { level: 'ok', message: /it has owners of threads/ })
-  t.equal((await store.claim({ scope: '', threadId: 't2' }, 'corp:bob', 'default', Date.now())).outcome, 'new')
+  t.equal(
+    (await store.claim({ scope: '', threadId: 't2' }, { userId: 'corp:bob', agentId: 'default', guest: false, now: Date.now() }))
+      .outcome,
+    'new',
+  )
 })
 
 void test('a store at rest is the same file afterwards, with nothing beside it', async (t) => {
   const file = somewhere(t)
-  await openSqliteStore(file).close()
+  await (await openSqliteStore(file)).close()
   const before = readFileSync(file)
   await examined(t, { 'ownership.store': `sqlite:${file}` })
   t.ok(readFileSync(file).equals(before))
@@ -71,7 +78,7 @@ void test('what is no database, or another one, is a problem', async (t) => {
 
 void test('a store of a newer program is a problem', async (t) => {
   const file = somewhere(t)
-  await openSqliteStore(file).close()
+  await (await openSqliteStore(file)).close()
   const database = new Database(file)
   database.pragma('user_version = 99')
   database.close()
@@ -94,7 +101,7 @@ for (const [mounts, level, message] of [
 ] as const) {
   void test(`on ${mounts === '' ? 'a machine without mounts' : mounts.split(' ').at(-3)} it is ${level}`, async (t) => {
     const file = somewhere(t)
-    await openSqliteStore(file).close()
+    await (await openSqliteStore(file)).close()
     const { of } = await examined(t, { 'ownership.store': `sqlite:${file}` }, { machine: { mounts } })
     t.match(of('store.durable'), { level, message })
   })

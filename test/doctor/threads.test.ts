@@ -109,8 +109,8 @@ for (const [name, mode] of [
     })
 
     mkdirSync(dirname(file))
-    const store = openSqliteStore(file)
-    await store.claim({ scope: '', threadId: 'old' }, 'corp:alice', 'default', Date.now())
+    const store = await openSqliteStore(file)
+    await store.claim({ scope: '', threadId: 'old' }, { userId: 'corp:alice', agentId: 'default', guest: false, now: Date.now() })
     await store.close()
     t.match((await examined(t, changes)).of('upstream.threads'), { level: 'ok', message: 'the ownership table has owners' })
     clearThreads()

@@ -2,7 +2,7 @@
 import type { Test } from 'tap'
 import { ChatCore, type ChatOptions } from '../support/chat-core.ts'
 import { asked } from '../support/chat-requests.ts'
-import { startStack, type People } from '../support/stack.ts'
+import { startStack, type People, type StackOptions, type Stack } from '../support/stack.ts'
 
 /** Who speaks which transport. */
 export interface Row {
@@ -11,6 +11,7 @@ export interface Row {
 }
 
 export interface Scene {
+  readonly stack: Stack
   /** Opens a page for somebody who is signed in, or with a token, or for nobody. */
   open(who?: keyof People | { readonly token: string }): Promise<ChatCore>
   /** Checks that everybody spoke the transport that the row is about: otherwise it would show nothing. */
@@ -19,15 +20,19 @@ export interface Scene {
 
 const BASE = '/api/copilotkit'
 
-/** Starts everything; it ends with the test. */
-export async function startScene(t: Test, { client, upstream }: Row): Promise<Scene> {
-  const stack = await startStack({ runtime: { mode: upstream, transcription: true } })
+/**
+ * Starts everything; it ends with the test.
+ * @param options what differs from the usual
+ */
+export async function startScene(t: Test, { client, upstream }: Row, options: StackOptions = {}): Promise<Scene> {
+  const stack = await startStack({ ...options, runtime: { mode: upstream, transcription: true, ...options.runtime } })
   const pages: ChatCore[] = []
   t.teardown(async () => {
     await Promise.all(pages.map((page) => page.close()))
     await stack.close()
   })
   return {
+    stack,
     async open(who) {
       const token = typeof who === 'string' ? stack.tokens[who] : who?.token
       const page = await ChatCore.open(stack.base, { transport: client, ...(token !== undefined && { token }) })

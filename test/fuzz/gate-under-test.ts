@@ -13,7 +13,9 @@ import { makeCursorSeal } from '../../src/http/cursor.ts'
 import { makeForwarder, type Forwarder } from '../../src/http/forward.ts'
 import { makeGate } from '../../src/http/gate.ts'
 import type { OpenStreams } from '../../src/http/open-streams.ts'
+import type { OwnerRecords } from '../../src/http/owner-records.ts'
 import { makeBudget } from '../../src/http/request-body.ts'
+import { makeRewriter, type RewriterParts } from '../../src/http/rewriter.ts'
 import { makeThreadList } from '../../src/http/thread-list.ts'
 import type { Upstream, UpstreamRequest } from '../../src/http/upstream.ts'
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
@@ -28,7 +30,7 @@ import { incoming, outgoing, type Written } from './message.ts'
 export interface Outcome {
   /** Why it refused; `permitted` where it did not. */
   readonly reason: Reason | 'permitted'
-  /** What it decided on, where it sent something; with the thread that the body names. */
+  /** What it decided on, where it sent something or answered itself; with the thread that the body names. */
   readonly descriptor: RouteDescriptor | undefined
   /** What it sent, as it would stand on the wire. */
   readonly sent: readonly Written[]
@@ -58,6 +60,7 @@ const ALICE: User = {
   name: undefined,
   roles: [],
   permissions: [],
+  groups: [],
   claims: {},
 }
 
@@ -68,26 +71,25 @@ const OPEN = rule({
 })
 const RULES = rulesOf(Object.fromEntries(ROUTE_IDS.map((id) => [id, [OPEN]])))
 
-const makeStore = (unknown: string | null): OwnershipStore => {
+const NO_TABLE: RewriterParts['tableList'] = {
+  page: () => Promise.reject(new Error('nothing comes from the table')),
+  goesOn: () => false,
+}
+
+/** A list is made of single decisions, and none is fuzzed here. */
+const recordsOf = (unknown: string | null): OwnerRecords => {
   const owner = (id: string): OwnerRecord => {
     if (unknown !== null && id.startsWith(unknown)) return null
     return { owner: id.startsWith(FOREIGN) ? 'corp:bob' : ALICE.id, deleted: false }
   }
-  return { ...STORE, owner: async ({ threadId }) => owner(threadId) }
+  return {
+    record: async ({ threadId }) => owner(threadId),
+    records: async () => new Map(),
+  }
 }
 
-/** A list is made of single decisions, and none is fuzzed here. */
-const STORE: OwnershipStore = {
-  owner: async () => null,
-  owners: async () => new Map(),
-  claim: async () => ({ outcome: 'own', registration: null }),
-  settle: async () => false,
-  rename: async () => {},
-  bury: async () => {},
-  isEmpty: async () => false,
-  secret: async () => new Uint8Array(32),
-  close: async () => {},
-}
+/** Every claim is good. */
+const STORE: Pick<OwnershipStore, 'claim'> = { claim: async () => ({ outcome: 'own', registration: null }) }
 
 /** Nobody looks at what is counted. */
 const METRICS = new Proxy({}, { get: () => () => {} }) as Metrics
@@ -102,7 +104,7 @@ export function makeGateUnderTest(
   runtime: Transport,
   unknown: string | null = UNKNOWN,
 ): (one: Case) => Promise<Outcome> {
-  const store = makeStore(unknown)
+  const records = recordsOf(unknown)
   const { publicPath, basePath } = PLACES[place]
   let sent: Written[] = []
   let descriptor: RouteDescriptor | undefined
@@ -153,12 +155,26 @@ export function makeGateUnderTest(
     limits: LIMITS,
     limiter: makeMemoryLimiter(),
     budget: makeBudget(16 * LIMITS.runBody),
-    store,
+    records,
+    store: STORE,
     transport,
     headerRules,
     identity: { headers: () => ({}), keySet: null },
     forwarder,
-    list: makeThreadList({ store, scope: '', rules: RULES, facts, forwarder, seal: makeCursorSeal(new Uint8Array(32)) }),
+    rewriter: makeRewriter({
+      rules: RULES,
+      facts,
+      forwarder,
+      list: makeThreadList({ records, scope: '', rules: RULES, facts, forwarder, seal: makeCursorSeal(new Uint8Array(32)) }),
+      tableUse: () => 'never',
+      tableList: NO_TABLE,
+      tableChange: () => Promise.reject(new Error('nothing comes from the table')),
+    }),
+    // What the gateway answers itself goes nowhere.
+    grants: async (permit) => {
+      descriptor = permit.descriptor
+      return { status: 200, headers: {}, body: '' }
+    },
     askHistory: async () => 'none',
     onFault: (error) => {
       throw error
@@ -170,6 +186,7 @@ export function makeGateUnderTest(
     metrics: METRICS,
     clock: () => 0,
     isShuttingDown: () => false,
+    epoch: () => 0,
   })
   return async (one) => {
     sent = []

@@ -4,7 +4,7 @@
  * part.
  */
 import fc from 'fast-check'
-import { ROUTES, type Route } from '../../src/core/routes.ts'
+import { OWN_ROUTES, ROUTES, type Route } from '../../src/core/routes.ts'
 import { TRANSPORTS, type Transport } from '../../src/core/transport.ts'
 import { ADAPTERS, PLACES, type Adapter, type Case, type Place } from './case.ts'
 import { anyBody, fittingBody, hugeBody } from './grammar-body.ts'
@@ -24,6 +24,7 @@ const method: fc.Arbitrary<(route: Route) => string> = fc.oneof(
 
 // What is about a thread matters most, and survives least: more often.
 const route = fc.constantFrom(
+  ...OWN_ROUTES,
   ...ROUTES,
   ...ROUTES.filter((row) => row.thread !== undefined || row.query.length > 0),
   ...ROUTES.filter((row) => row.thread === 'body'),

@@ -47,6 +47,7 @@ const OWN_THREADS = [
   'threads/messages',
   'threads/events',
   'threads/state',
+  'threads/grants',
 ]
 const EVERYBODYS = ['threads/clear', 'cpk-debug-events']
 
@@ -188,6 +189,8 @@ function faultsOf(
   // Not reached: the parser refused, nobody owns the thread, Fastify can't read the type of a body that isn't there, or it
   // is a connect with a new one.
   const emptyConnect = descriptor.route.id === 'agent/connect' && status === 200
+  // What it answers itself it answers as whoever grants has written it.
+  if (descriptor.route.own === true) return []
   return [400, 403, 415].includes(status) || emptyConnect
     ? []
     : [`permitted, but the upstream saw nothing, and the answer is ${status}`]

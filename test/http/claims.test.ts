@@ -2,6 +2,7 @@
 import { test } from 'tap'
 import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
 import { decide, type OwnerRecord, type Permit } from '../../src/core/decide.ts'
+import type { Json } from '../../src/core/json.ts'
 import type { Principal } from '../../src/core/principal.ts'
 import { refuse } from '../../src/core/reasons.ts'
 import { makeClaims, threadKey } from '../../src/http/claims.ts'
@@ -20,6 +21,7 @@ const ALICE: Principal = {
   name: undefined,
   roles: [],
   permissions: [],
+  groups: [],
   claims: {},
 }
 
@@ -46,7 +48,12 @@ const failed = (maybeSent: boolean): UpstreamFailure => ({
 })
 
 const NONE: Payload = { kind: 'none' }
-const named = (name: string | number | null | undefined): Payload => ({ kind: 'json', bytes: Buffer.alloc(0), name })
+const named = (name: string | number | null | undefined, archived?: Json): Payload => ({
+  kind: 'json',
+  bytes: Buffer.alloc(0),
+  name,
+  archived,
+})
 
 /** Settles, and gives what the store and the metrics were told. */
 async function settled(of: Permit, result: UpstreamAnswer | UpstreamFailure, payload = NONE, registration: number | null = 7) {
@@ -57,7 +64,8 @@ async function settled(of: Permit, result: UpstreamAnswer | UpstreamFailure, pay
       told.push([name, ...what])
       return result
     }
-  const store = { settle: note('settle', true), bury: note('bury'), rename: note('rename') } as unknown as OwnershipStore
+  const noted = { settle: note('settle', true), bury: note('bury'), rename: note('rename', true), archive: note('archive', true) }
+  const store = noted as unknown as OwnershipStore
   const metrics = { claimed: note('claimed') } as unknown as Metrics
   await makeClaims(store, 'one', () => 1234, metrics, makeLog('silent')).settle(of, registration, payload, result)
   return told
@@ -93,7 +101,7 @@ void test('a deletion or a name is noted where a 2xx confirmed it, and nowhere e
     t.same(await settled(update, result, named('n')), [])
   }
   for (const status of [200, 204, 299]) {
-    t.same(await settled(remove, answered(status)), [['bury', KEY, 'corp:alice', 1234]])
+    t.same(await settled(remove, answered(status)), [['bury', KEY, 'corp:alice', 1234, true]])
     t.same(await settled(update, answered(status), named('n')), [['rename', KEY, 'corp:alice', 'n']])
   }
   for (const name of [null, 5]) {
@@ -102,12 +110,32 @@ void test('a deletion or a name is noted where a 2xx confirmed it, and nowhere e
   t.same(await settled(update, answered(200), named(undefined)), [], 'a body that says nothing of the name changes none')
 })
 
+void test('what is archived, or is no more, is noted where a 2xx confirmed it', async (t) => {
+  const archive = permit('POST', 'threads/t1/archive')
+  const update = permit('PATCH', 'threads/t1')
+  t.same(await settled(archive, answered(200)), [['archive', KEY, 'corp:alice', true]])
+  for (const archived of [true, false]) {
+    const noted = [['archive', KEY, 'corp:alice', archived]]
+    t.same(await settled(update, answered(200), named(undefined, archived)), noted)
+    t.same(await settled(update, answered(200), named('n', archived)), [['rename', KEY, 'corp:alice', 'n'], ...noted])
+  }
+  for (const archived of [null, 'true', 1]) t.same(await settled(update, answered(200), named(undefined, archived)), [])
+  for (const result of [answered(404), answered(500), failed(true)]) {
+    t.same(await settled(archive, result), [])
+    t.same(await settled(update, result, named(undefined, true)), [])
+  }
+})
+
+void test('a name that a guest gives is noted on the row of its owner', async (t) => {
+  const update = permit('PATCH', 'threads/t1', { owner: 'corp:bob', deleted: false, granted: 'write' })
+  t.same(await settled(update, answered(200), named('n')), [['rename', KEY, 'corp:bob', 'n']])
+})
+
 void test('no other route changes a row, whatever its body says', async (t) => {
   for (const [method, path] of [
     ['POST', 'agent/a/connect'],
     ['POST', 'agent/a/suggest'],
     ['POST', 'agent/a/stop/t1'],
-    ['POST', 'threads/t1/archive'],
     ['GET', 'threads/t1/messages'],
     ['POST', 'annotate'],
     ['GET', 'info'],

@@ -14,6 +14,7 @@ import type { OpenStreams } from '../../src/http/open-streams.ts'
 import type { Upstream } from '../../src/http/upstream.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import type { Metrics } from '../../src/observe/metrics.ts'
+import { rulesOf } from '../core/rules-of.ts'
 import { compiled, SHIPPED } from '../policy/policies.ts'
 
 const GONE = { outcome: 'failed', refusal: refuse('upstream-unreachable'), maybeSent: false, detail: 'ECONNREFUSED' } as const
@@ -74,6 +75,18 @@ void test('nothing is sent without a permit that the decision made, however much
   t.same(sent, [])
   t.same(await forwarder.ask(permit, exchange, signal), GONE)
   t.same(sent, ['/base/info'])
+})
+
+void test('what the gateway answers itself goes to nobody, whatever permit there is for it', async (t) => {
+  const { forwarder, exchange, sent } = forwarding()
+  const { signal } = new AbortController()
+  const grants = classify('GET', ['threadwarden', 'threads', 't1', 'grants'], new Map()) as RouteDescriptor
+  const record = { owner: EVERYBODY.id, deleted: false }
+  const own = decide(grants, EVERYBODY, rulesOf({ 'threads/grants': [{ threads: ['own'] }] }), { ...FACTS, record }) as Permit
+  await t.rejects(forwarder.ask(own, exchange, signal), /goes to nobody/)
+  await t.rejects(forwarder.pass(own, exchange, { kind: 'none' }, {} as never, signal), /goes to nobody/)
+  await t.rejects(forwarder.pass(permitted(), exchange, { kind: 'own', body: {} }, {} as never, signal), /goes to nobody/)
+  t.same(sent, [])
 })
 
 void test('a recording that could not be sent is let go', async (t) => {

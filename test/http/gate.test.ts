@@ -6,9 +6,10 @@ import { refuse } from '../../src/core/reasons.ts'
 import { makeGate, type GateParts } from '../../src/http/gate.ts'
 import type { Answer } from '../../src/http/answer.ts'
 import { assumedFacts } from '../../src/core/transport.ts'
+import { makeOwnerRecords } from '../../src/http/owner-records.ts'
 import { makeBudget } from '../../src/http/request-body.ts'
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
-import { StoreUnavailable, type OwnershipStore } from '../../src/store/port.ts'
+import { StoreUnavailable, UNHEARD_OF, type OwnershipStore, type Standing } from '../../src/store/port.ts'
 import { incoming, outgoing } from '../fuzz/message.ts'
 import { compiled, SHIPPED } from '../policy/policies.ts'
 import { runInput } from '../support/client.ts'
@@ -21,6 +22,7 @@ const ALICE: Principal = {
   name: undefined,
   roles: [],
   permissions: [],
+  groups: [],
   claims: {},
 }
 
@@ -37,7 +39,7 @@ function parts(told: Told, more: Partial<GateParts> & { readonly storing?: Parti
     dropped: () => {},
   } as unknown as GateParts['metrics']
   const store = {
-    owner: async () => null,
+    standing: async () => UNHEARD_OF,
     claim: async () => ({ outcome: 'new', registration: 1 }),
     ...storing,
   } as unknown as OwnershipStore
@@ -59,12 +61,14 @@ function parts(told: Told, more: Partial<GateParts> & { readonly storing?: Parti
     limits: { body: 10_000, runBody: 10_000, requests: 'off', runs: 'off', newThreads: 'off', streams: 'off' },
     limiter: makeMemoryLimiter(),
     budget: makeBudget(10_000),
+    records: makeOwnerRecords(store, false),
     store,
     transport: { current: () => assumedFacts('multi-route'), suspect: () => {} },
     identity: { headers: () => ({}), keySet: null },
     headerRules: { server: {}, forward: [], forwardAuthorization: true },
     forwarder,
-    list: async () => ({ outcome: 'rewritten', body: '' }),
+    rewriter: { hasOperation: () => false, rewrite: async () => null },
+    grants: async () => ({ status: 200, headers: {}, body: '' }),
     askHistory: async () => 'none',
     onDecision: ({ route }, outcome) => told.push(['decided', route, outcome === 'permitted' ? outcome : outcome.reason]),
     onBridged: () => told.push(['bridged']),
@@ -74,6 +78,7 @@ function parts(told: Told, more: Partial<GateParts> & { readonly storing?: Parti
     metrics,
     clock: () => 0,
     isShuttingDown: () => false,
+    epoch: () => 0,
     ...rest,
   }
 }
@@ -107,7 +112,7 @@ void test('an identity source that throws lets nobody in: 500, and the fault is 
 })
 
 void test('a store that does not answer is 503; a fault that is no such failure is not taken for one', async (t) => {
-  for (const method of ['owner', 'claim'] as const) {
+  for (const method of ['standing', 'claim'] as const) {
     const told: Told = []
     const away = parts(told, { storing: { [method]: () => Promise.reject(new StoreUnavailable('away')) } })
     t.match(await run(away), { status: 503, body: '"code":"store-unavailable"' })
@@ -123,8 +128,13 @@ void test('a store that does not answer is 503; a fault that is no such failure 
 
 void test('a thread that somebody else claims first is theirs, and the lost race is counted', async (t) => {
   const told: Told = []
-  const claim = async () => ({ outcome: 'foreign', record: { owner: 'corp:bob', deleted: false } }) as const
-  t.match(await run(parts(told, { storing: { claim } })), { status: 403, body: '"code":"not-owner"' })
+  let standing: Standing = UNHEARD_OF
+  const claim = async () => {
+    standing = { row: { owner: 'corp:bob', deleted: false, granted: null }, runners: [] }
+    return { outcome: 'foreign' } as const
+  }
+  const answer = await run(parts(told, { storing: { claim, standing: async () => standing } }))
+  t.match(answer, { status: 403, body: '"code":"not-owner"' })
   t.same(told, [
     ['claimed', 'lost-race'],
     ['decided', 'agent/run', 'thread-foreign'],
@@ -144,7 +154,7 @@ void test('a claim of a new thread is counted, another run on it is not', async 
 
 void test('a thread that is lost and free in turn is given up after a few turns, and nothing passes', async (t) => {
   const told: Told = []
-  const claim = async () => ({ outcome: 'foreign', record: null }) as const
+  const claim = async () => ({ outcome: 'foreign' }) as const
   await t.rejects(run(parts(told, { storing: { claim } })), /comes to no end/)
   t.same(told, [
     ['claimed', 'lost-race'],
@@ -169,7 +179,35 @@ void test('a claim is made for the caller, with the agent and the time of the ru
     return { outcome: 'new', registration: 1 } as const
   }
   await run(parts([], { scope: 'one', clock: () => 1234, storing: { claim } }))
-  t.same(claims, [[{ scope: 'one', threadId: 't1' }, 'corp:alice', 'default', 1234]])
+  const claimed = { userId: 'corp:alice', agentId: 'default', guest: false, now: 1234 }
+  t.same(claims, [[{ scope: 'one', threadId: 't1' }, claimed]])
+})
+
+void test('a run by somebody to whom the thread was granted registers for its owner, and begins nothing', async (t) => {
+  const claims: unknown[] = []
+  const claim = async (...what: unknown[]) => {
+    claims.push(what)
+    return { outcome: 'own', registration: null } as const
+  }
+  const standing = async () => ({ row: { owner: 'corp:bob', deleted: false, granted: 'write' }, runners: [] }) as const
+  t.equal(await run(parts([], { clock: () => 1234, storing: { claim, standing } })), 'passed')
+  const claimed = { userId: 'corp:bob', agentId: 'default', guest: true, now: 1234 }
+  t.same(claims, [[{ scope: '', threadId: 't1' }, claimed]])
+})
+
+void test('a grant that ends while the run registers is a lost race, and nothing passes', async (t) => {
+  const told: Told = []
+  let granted: 'write' | null = 'write'
+  const claim = async () => {
+    granted = null
+    return { outcome: 'foreign' } as const
+  }
+  const standing = async () => ({ row: { owner: 'corp:bob', deleted: false, granted }, runners: [] })
+  t.match(await run(parts(told, { storing: { claim, standing } })), { status: 403, body: '"code":"not-owner"' })
+  t.same(told, [
+    ['claimed', 'lost-race'],
+    ['decided', 'agent/run', 'thread-foreign'],
+  ])
 })
 
 void test('verify: an upstream that gives no answer is a refusal, and counted as its failure', async (t) => {

@@ -22,6 +22,7 @@ const ALICE: User = {
   name: 'Alice Ångström',
   roles: ['member', 'a,b'],
   permissions: ['threads:operate', 'x y'],
+  groups: ['corp:staff'],
   claims: {},
 }
 const RUN = classify('POST', ['agent', 'default', 'run'], new Map()) as RouteDescriptor

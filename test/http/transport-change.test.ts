@@ -115,7 +115,7 @@ void test('what is told while an answer is awaited is asked again: that answer m
   asked.answerQuestions(AS['single-route']!)
   release()
   await until(() => probe.current()?.transport === 'single-route')
-  t.strictSame(probe.current(), { transport: 'single-route', resources: false, histories: null, managed: false })
+  t.strictSame(probe.current(), { transport: 'single-route', resources: false, histories: null, lists: null, managed: false })
 })
 
 void test('an upstream that is away, or has too much to do, keeps its standing', async (t) => {

@@ -6,8 +6,8 @@ import { descriptor } from './policies.ts'
 
 /** A user of the issuer `corp`. */
 export function user(subject: string, more: Partial<User> = {}): User {
-  const base = { kind: 'user', issuer: 'corp', subject, name: undefined, roles: [], permissions: [], claims: {} } as const
-  return { ...base, id: `${more.issuer ?? 'corp'}:${subject}`, ...more }
+  const nobody = { kind: 'user', issuer: 'corp', name: undefined, roles: [], permissions: [], groups: [], claims: {} } as const
+  return { ...nobody, subject, id: `${more.issuer ?? 'corp'}:${subject}`, ...more }
 }
 
 /** Everybody that the table speaks of. */
@@ -19,10 +19,11 @@ export const CALLERS = {
 } as const satisfies Record<string, Principal>
 
 /** What a thread is to the caller. */
-export type Thread = 'own' | 'unknown' | 'foreign' | 'deleted' | 'foreign, deleted'
+export type Thread = 'own' | 'read' | 'write' | 'unknown' | 'foreign' | 'deleted' | 'foreign, deleted'
 
 function recordOf(thread: Thread, caller: Principal): OwnerRecord {
   if (thread === 'unknown') return null
+  if (thread === 'read' || thread === 'write') return { owner: 'corp:bob', deleted: false, granted: thread }
   return { owner: thread.startsWith('foreign') ? 'corp:bob' : caller.id, deleted: thread.endsWith('deleted') }
 }
 

@@ -33,11 +33,22 @@ const CHANGES: readonly (readonly [
     'not-allowed',
     'yes',
   ],
-  ['threads: [own, unknown]', 'threads: [own]', 'alice', 'POST agent/a/run', 'unknown', 'claims', 'not-owner'],
+  ['threads: [own, shared, unknown]', 'threads: [own, shared]', 'alice', 'POST agent/a/run', 'unknown', 'claims', 'not-owner'],
   ['refusal: 404', 'refusal: 403', 'alice', 'GET threads/t-1/events', 'foreign', 'not-found', 'not-owner'],
   ['only: user-scoped', 'refusal: 404', 'alice', 'POST threads/subscribe', 'own', 'not-allowed', 'yes'],
   ['  - role: operator\n', '', 'olga', 'POST threads/clear', 'own', 'yes', 'not-allowed'],
   ['[info, transcribe]', '[info]', 'alice', 'POST transcribe', 'own', 'yes', 'not-allowed'],
+  ['sharing: true', 'sharing: false', 'alice', 'GET threads/t-1/messages', 'read', 'yes', 'not-owner'],
+  ['sharing: true', 'sharing: false', 'alice', 'POST agent/a/run', 'write', 'claims', 'not-owner'],
+  [
+    'allow: []\n    threads: [own]',
+    'allow: [signed-in]\n    threads: [own]',
+    'alice',
+    'POST threadwarden/threads/t-1/grants',
+    'own',
+    'not-allowed',
+    'yes',
+  ],
 ]
 
 for (const [from, to, who, route, thread, before, after] of CHANGES) {

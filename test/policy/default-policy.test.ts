@@ -4,7 +4,7 @@
  * mode `off`, by what the thread is to them.
  */
 import { test } from 'tap'
-import { ROUTES } from '../../src/core/routes.ts'
+import { ALL_ROUTES } from '../../src/core/routes.ts'
 import { SHIPPED_POLICY } from '../../src/prepare.ts'
 import { loadPolicy } from '../../src/policy/compile.ts'
 import { CALLERS, told, type Thread } from './callers.ts'
@@ -34,20 +34,25 @@ const WITHOUT_THREAD = [
 
 // prettier-ignore
 const ABOUT_A_THREAD = [
-  // route                        own       unknown      foreign      deleted      foreign, deleted
-  ['POST agent/a/run',            'claims', 'claims',    'not-owner', 'claims',    'not-owner'],
-  ['POST agent/a/connect',        'yes',    'empty',     'not-owner', 'empty',     'not-owner'],
-  ['POST agent/a/suggest',        'yes',    'yes',       'not-owner', 'yes',       'not-owner'],
-  ['POST agent/a/stop/t-1',       'yes',    'not-owner', 'not-owner', 'not-owner', 'not-owner'],
-  ['GET threads/t-1/messages',    'yes',    'not-owner', 'not-owner', 'not-owner', 'not-owner'],
-  ['PATCH threads/t-1',           'yes',    'not-owner', 'not-owner', 'not-owner', 'not-owner'],
-  ['DELETE threads/t-1',          'yes',    'not-owner', 'not-owner', 'not-owner', 'not-owner'],
-  ['POST threads/t-1/archive',    'yes',    'not-owner', 'not-owner', 'not-owner', 'not-owner'],
-  ['POST annotate',               'yes',    'not-owner', 'not-owner', 'not-owner', 'not-owner'],
-  ['GET threads/t-1/events',      'yes',    'not-found', 'not-found', 'not-found', 'not-found'],
-  ['GET threads/t-1/state',       'yes',    'not-found', 'not-found', 'not-found', 'not-found'],
+  // route                                own       read         write        unknown      foreign      deleted      foreign, deleted
+  ['POST agent/a/run',                    'claims', 'not-owner', 'claims',    'claims',    'not-owner', 'claims',    'not-owner'],
+  ['POST agent/a/connect',                'yes',    'yes',       'yes',       'empty',     'not-owner', 'empty',     'not-owner'],
+  ['POST agent/a/suggest',                'yes',    'not-owner', 'yes',       'yes',       'not-owner', 'yes',       'not-owner'],
+  ['POST agent/a/stop/t-1',               'yes',    'not-owner', 'yes',       'not-owner', 'not-owner', 'not-owner', 'not-owner'],
+  ['GET threads/t-1/messages',            'yes',    'yes',       'yes',       'not-owner', 'not-owner', 'not-owner', 'not-owner'],
+  ['PATCH threads/t-1',                   'yes',    'not-owner', 'yes',       'not-owner', 'not-owner', 'not-owner', 'not-owner'],
+  ['DELETE threads/t-1',                  'yes',    'not-owner', 'not-owner', 'not-owner', 'not-owner', 'not-owner', 'not-owner'],
+  ['POST threads/t-1/archive',            'yes',    'not-owner', 'not-owner', 'not-owner', 'not-owner', 'not-owner', 'not-owner'],
+  ['POST annotate',                       'yes',    'not-owner', 'yes',       'not-owner', 'not-owner', 'not-owner', 'not-owner'],
+  ['GET threads/t-1/events',              'yes',    'yes',       'yes',       'not-found', 'not-found', 'not-found', 'not-found'],
+  ['GET threads/t-1/state',               'yes',    'yes',       'yes',       'not-found', 'not-found', 'not-found', 'not-found'],
+  ['GET threadwarden/threads/t-1/grants', no,       no,          no,          no,          no,          no,          no],
+  ['POST threadwarden/threads/t-1/grants', no,      no,          no,          no,          no,          no,          no],
+  ['DELETE threadwarden/threads/t-1/grants', no,    no,          no,          no,          no,          no,          no],
 ] as const
-const THREADS: readonly Thread[] = ['own', 'unknown', 'foreign', 'deleted', 'foreign, deleted']
+/** To callers to whom nothing can be granted. */
+const AS_FOREIGN: readonly Thread[] = ['read', 'write']
+const THREADS: readonly Thread[] = ['own', 'read', 'write', 'unknown', 'foreign', 'deleted', 'foreign, deleted']
 
 for (const [route, anonymous, alice, olga, everybody] of WITHOUT_THREAD) {
   void test(`${route}: who may is as the design says`, (t) => {
@@ -67,7 +72,8 @@ for (const [route, ...answers] of ABOUT_A_THREAD) {
       t.equal(told(policy, CALLERS.anonymous, route, thread), refused, `anonymous, ${thread}`)
       t.equal(told(policy, CALLERS.alice, route, thread), answer, `signed in, ${thread}`)
       t.equal(told(policy, CALLERS.olga, route, thread), answer, `operators are not owners: ${thread}`)
-      t.equal(told(policy, CALLERS.everybody, route, thread), answer, `mode off, ${thread}`)
+      const off = AS_FOREIGN.includes(thread) ? answers[THREADS.indexOf('foreign')] : answer
+      t.equal(told(policy, CALLERS.everybody, route, thread), off, `mode off, ${thread}`)
     }
     t.end()
   })
@@ -81,7 +87,7 @@ void test('subscriptions are open to all who are signed in, once the upstream sc
 
 void test('the table above has every route that exists', (t) => {
   const written = [...WITHOUT_THREAD, ...ABOUT_A_THREAD].map(([route]) => route.replace(/m-1|t-1/, ':id').replace('/a/', '/:id/'))
-  const existing = ROUTES.map((row) => `${row.method} ${row.path.map((word) => word.replace(/^:.*/, ':id')).join('/')}`)
+  const existing = ALL_ROUTES.map((row) => `${row.method} ${row.path.map((word) => word.replace(/^:.*/, ':id')).join('/')}`)
   t.same(written.sort(), existing.sort())
   t.end()
 })

@@ -39,7 +39,7 @@ const FAULTY: readonly (readonly [what: string, rule: object, ...Expected[]])[] 
   ['agents where none is named', { ...INFO, agents: ['a'] }, ['agents', '"agents"', 'info is about no agent', 'only agent/run, agent/connect, agent/suggest, agent/stop']],
   ['no agent', { ...RUN, agents: [] }, ['agents', '"agents"', 'must name an agent']],
   ['no thread', { ...RUN, threads: undefined }, ['routes', '"routes"', 'agent/run is about a thread, and the rule does not say which', 'add threads: [own]']],
-  ['another relation', { ...RUN, threads: ['shared'] }, ['threads.0', '"shared"', 'is no relation to a thread', 'write own, unknown or foreign']],
+  ['another relation', { ...RUN, threads: ['public'] }, ['threads.0', '"public"', 'is no relation to a thread', 'write own, shared, unknown or foreign']],
   ['another condition', { ...INFO, only: 'weekdays' }, ['only', '"only"', 'is not a condition', 'write user-scoped']],
   ['another refusal', { ...INFO, refusal: 401 }, ['refusal', '"refusal"', 'is not a refusal', 'write 403 or 404']],
 

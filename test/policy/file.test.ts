@@ -51,7 +51,7 @@ void test('the words of a rule are the known ones', (t) => {
     { path: 'rules.0.allow.0', message: 'is nobody a rule can speak of' },
   ])
   t.match(faultsIn(ruled([{ routes: ['annotate'], allow: ['signed-in'], threads: ['all'] }])), [
-    { path: 'rules.0.threads.0', message: 'is no relation to a thread', hint: 'write own, unknown or foreign' },
+    { path: 'rules.0.threads.0', message: 'is no relation to a thread', hint: 'write own, shared, unknown or foreign' },
   ])
   t.match(faultsIn(ruled([{ ...RULE, refusal: '404' }])), [{ path: 'rules.0.refusal', message: 'is not a refusal' }])
   t.match(faultsIn(ruled([{ routes: ['info'] }])), [{ path: 'rules.0', message: 'must say allow or deny' }])

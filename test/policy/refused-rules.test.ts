@@ -69,6 +69,46 @@ void test('foreign threads are opened to operators alone', (t) => {
   t.end()
 })
 
+void test('what stays with the owner is opened for no shared thread, and denied for none', (t) => {
+  const faults = (routes: readonly string[], more: object = {}) =>
+    faultsIn(ruled([{ routes, allow: ['signed-in'], threads: ['own', 'shared'], ...more }]))
+  const fault = (route: string) => ({
+    path: 'rules.0.threads',
+    message: `${route} stays with the owner, whatever was granted`,
+    hint: 'give it a rule of its own, without shared',
+  })
+  for (const route of ['threads/archive', 'threads/grants']) {
+    t.match(faults(['threads/messages', route]), [fault(route)])
+    t.match(faultsIn(ruled([{ routes: [route], deny: ['signed-in'], threads: ['shared'] }])), [fault(route)])
+  }
+  t.match(faults(['threads/update'], { methods: ['DELETE'] }), [fault('threads/update')])
+  t.same(faults(['threads/update']), [], 'a new name may be granted')
+  t.same(faults(['threads/update'], { methods: ['PATCH'] }), [])
+  t.same(
+    faults(['threads/messages'], { methods: ['DELETE'] }).map(({ path }) => path),
+    ['rules.0.methods'],
+    'a method that it does not have is another fault',
+  )
+  const guests = ['agent/run', 'agent/connect', 'agent/suggest', 'agent/stop', 'annotate']
+  t.same(faults([...guests, 'threads/messages', 'threads/events', 'threads/state']), [])
+  t.end()
+})
+
+void test('grants are never opened to anonymous: all of them are one owner', (t) => {
+  const faults = (...allow: string[]) => faultsIn(ruled([{ routes: ['threads/grants'], allow, threads: ['own'] }]))
+  const fault = {
+    path: 'rules.0.allow',
+    message: 'threads/grants cannot be opened to anonymous',
+    hint: /^all anonymous callers are one owner/,
+  }
+  t.match(faults('signed-in', 'anonymous'), [fault])
+  t.same(faults('signed-in'), [])
+  t.match(faultsIn(ruled([{ routes: ['threads/grants'], allow: ['signed-in'], threads: ['unknown'] }])), [
+    { path: 'rules.0.threads', message: 'threads/grants cannot be opened for threads without an owner' },
+  ])
+  t.end()
+})
+
 for (const route of OPERATORS) {
   void test(`${route} is opened to operators alone`, (t) => {
     const opened = (...allow: string[]) => faultsIn(ruled([{ routes: [route], allow }]))

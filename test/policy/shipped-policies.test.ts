@@ -22,7 +22,8 @@ const POLICIES: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 }
 
 interface PolicyFile {
-  readonly rules: readonly { readonly name?: string; readonly allow?: readonly string[] }[]
+  readonly rules: readonly { readonly name?: string; readonly allow?: readonly string[]; readonly threads?: readonly string[] }[]
+  readonly sharing?: boolean
 }
 
 const policyOf = (name: string): string => join(ROOT, 'policies', `${name}.yaml`)
@@ -55,6 +56,22 @@ for (const [name, changes] of Object.entries(POLICIES)) {
     t.end()
   })
 }
+
+void test('default: its tests fail without the switch for sharing, and without shared threads in any rule that opens them', (t) => {
+  const policy = parse(readFileSync(policyOf('default'), 'utf8')) as PolicyFile
+  t.not(failing(t, 'default', { ...policy, sharing: false }).length, 0, 'without the switch')
+  const opening = policy.rules.filter(({ threads }) => threads?.includes('shared') === true)
+  t.same(
+    opening.map(({ name }) => name),
+    ['chat', 'threads', 'history'],
+  )
+  for (const rule of opening) {
+    const closed = { ...rule, threads: rule.threads?.filter((one) => one !== 'shared') ?? [] }
+    const rules = policy.rules.map((one) => (one === rule ? closed : one))
+    t.not(failing(t, 'default', { ...policy, rules }).length, 0, `without shared in ${String(rule.name)}`)
+  }
+  t.end()
+})
 
 /** The tests of a shipped policy that fail where the policy is this one. */
 function failing(t: Test, name: string, policy: PolicyFile): readonly string[] {

@@ -18,20 +18,31 @@ const all = (answer: string): Answers => [NO, answer, answer, answer]
 const hidden = (answer: string): Answers => [HIDDEN, answer, answer, answer]
 const nobody: Answers = [NO, NO, NO, NO]
 
+/** Nothing can be granted to callers who are nobody in particular. */
+const granted = (answer: string, otherwise = FOREIGN): Answers => [otherwise === HIDDEN ? HIDDEN : NO, otherwise, answer, answer]
+
+const THREADS = ['own', 'shared for reading', 'shared for writing', 'unknown', "another's", 'deleted by another'] as const
 /** A row of the design, by what the thread is to the caller. */
-type Row = Readonly<Record<'own' | 'unknown' | "another's" | 'deleted by another', Answers>>
+type Row = Readonly<Record<(typeof THREADS)[number], Answers>>
 const OWNERS_ALONE: Row = {
   own: all('yes'),
+  'shared for reading': all(FOREIGN),
+  'shared for writing': all(FOREIGN),
   unknown: all(FOREIGN),
   "another's": all(FOREIGN),
   'deleted by another': all(FOREIGN),
 }
-const OWNERS_HIDDEN: Row = {
+const WRITERS: Row = { ...OWNERS_ALONE, 'shared for writing': granted('yes') }
+const READERS: Row = { ...WRITERS, 'shared for reading': granted('yes') }
+const READERS_HIDDEN: Row = {
   own: hidden('yes'),
+  'shared for reading': granted('yes', HIDDEN),
+  'shared for writing': granted('yes', HIDDEN),
   unknown: hidden(HIDDEN),
   "another's": hidden(HIDDEN),
   'deleted by another': hidden(HIDDEN),
 }
+const CLOSED = Object.fromEntries(THREADS.map((thread) => [thread, nobody])) as Row
 
 const WITHOUT_THREAD: Readonly<Record<string, Answers>> = {
   'GET info': all('yes'),
@@ -51,17 +62,21 @@ const WITHOUT_THREAD: Readonly<Record<string, Answers>> = {
 }
 
 const ABOUT_A_THREAD: Readonly<Record<string, Row>> = {
-  'POST agent/:agentId/run': { ...OWNERS_ALONE, unknown: all('claims') },
-  'POST agent/:agentId/connect': { ...OWNERS_ALONE, unknown: all('empty') },
-  'POST agent/:agentId/suggest': { ...OWNERS_ALONE, unknown: all('yes') },
-  'POST agent/:agentId/stop/:threadId': OWNERS_ALONE,
-  'GET threads/:threadId/messages': OWNERS_ALONE,
-  'PATCH threads/:threadId': OWNERS_ALONE,
+  'POST agent/:agentId/run': { ...WRITERS, unknown: all('claims') },
+  'POST agent/:agentId/connect': { ...READERS, unknown: all('empty') },
+  'POST agent/:agentId/suggest': { ...WRITERS, unknown: all('yes') },
+  'POST agent/:agentId/stop/:threadId': WRITERS,
+  'GET threads/:threadId/messages': READERS,
+  'PATCH threads/:threadId': WRITERS,
+  'PATCH threads/:threadId with archived': OWNERS_ALONE,
   'DELETE threads/:threadId': OWNERS_ALONE,
   'POST threads/:threadId/archive': OWNERS_ALONE,
-  'POST annotate': OWNERS_ALONE,
-  'GET threads/:threadId/events': OWNERS_HIDDEN,
-  'GET threads/:threadId/state': OWNERS_HIDDEN,
+  'POST annotate': WRITERS,
+  'GET threads/:threadId/events': READERS_HIDDEN,
+  'GET threads/:threadId/state': READERS_HIDDEN,
+  'GET threadwarden/threads/:threadId/grants': CLOSED,
+  'POST threadwarden/threads/:threadId/grants': CLOSED,
+  'DELETE threadwarden/threads/:threadId/grants': CLOSED,
 }
 
 const EXPECTED = [

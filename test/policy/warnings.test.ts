@@ -323,3 +323,67 @@ rules:
   says(t, linesOf(text), [/policy\.yaml:3: rules\.0: never/, /policy\.yaml:3: rules: nobody/, /policy\.yaml:3: rules: nobody/])
   t.end()
 })
+
+const READ = { routes: ['threads/messages', 'agent/connect'], allow: ['signed-in'], threads: ['own', 'shared'] }
+const GRANTS = { routes: ['threads/grants'], allow: ['signed-in'], threads: ['own'] }
+
+void test('a switch for sharing without rules, and rules without the switch', (t) => {
+  const on = { sharing: true }
+  t.same(warned([READ, GRANTS], on), [])
+  t.same(warned([{ ...READ, threads: ['own'] }]), [])
+  says(t, warned([{ ...READ, threads: ['own'] }], on), [/^sharing: no rule opens shared threads \(add shared to threads/])
+  says(t, warned([READ]), [
+    /^rules\.0\.threads: no grant counts while sharing is false, so shared never matches \(write sharing: true\)$/,
+  ])
+  says(t, warned([{ ...READ, threads: ['own'] }, GRANTS]), [
+    /^rules\.1\.routes: no grant counts while sharing is false, so owners grant to no effect \(write sharing: true\)$/,
+  ])
+  t.same(
+    warned([
+      { ...READ, threads: ['own'] },
+      { ...GRANTS, allow: [] },
+    ]),
+    [],
+    'closed on purpose',
+  )
+  const denied = { routes: ['threads/messages'], deny: ['signed-in'], threads: ['shared'] }
+  t.same(warned([{ ...READ, threads: ['own'] }, denied]), [], 'a rule that denies them opens none')
+  t.end()
+})
+
+void test('shared threads are opened for the list and for a chat, or for neither', (t) => {
+  const on = { sharing: true }
+  const only = (...routes: string[]) => [
+    { ...READ, threads: ['own'] },
+    { ...READ, routes, threads: ['shared'] },
+  ]
+  says(t, warned(only('threads/messages'), on), [/^sharing: shared threads are listed, and no rule opens agent\/connect/])
+  says(t, warned(only('agent/connect'), on), [/^sharing: a chat shows shared threads, and no rule opens threads\/messages/])
+  t.same(warned(only('agent/connect', 'threads/messages'), on), [])
+  t.end()
+})
+
+void test('a rule for shared threads is opened before by one for them, or for everybody’s', (t) => {
+  const on = { sharing: true }
+  const operators = (...threads: string[]) => ({ ...READ, allow: ['operator'], threads })
+  const opensNothing = /^rules\.1: opens nothing that rule 1 .* does not open before it/
+  says(t, warned([operators('foreign'), operators('shared')], on), [opensNothing], 'who may have all may have these')
+  says(t, warned([operators('shared', 'foreign'), operators('foreign')], on), [opensNothing])
+  t.same(warned([operators('own'), operators('shared')], on), [])
+  t.same(warned([operators('own', 'shared'), operators('foreign')], on), [])
+  const both = [operators('own'), operators('own', 'shared')]
+  t.same(warned(both, on), [])
+  says(t, warned(both), [/^rules\.1\.threads: no grant counts/, opensNothing], 'without the switch there are none')
+  const deletions = { routes: ['threads/update'], allow: ['signed-in'], methods: ['DELETE'] }
+  const renames = { ...deletions, methods: undefined }
+  says(
+    t,
+    warned(
+      [READ, { ...deletions, threads: ['own'] }, { ...renames, methods: ['PATCH', 'DELETE'], threads: ['own', 'shared'] }],
+      on,
+    ),
+    [],
+    'a new name of a shared one was not open',
+  )
+  t.end()
+})

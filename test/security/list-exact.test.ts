@@ -134,7 +134,7 @@ const POLICIES: Record<string, string | undefined> = {
   ),
   'nobody may read messages': edited('[agent/stop, threads/messages,', '[agent/stop,'),
   'only operators may read messages': edited(
-    '  - name: own-threads\n    routes: [agent/stop, threads/messages,',
+    '  - name: threads\n    routes: [agent/stop, threads/messages,',
     '  - routes: [threads/messages]\n    allow: [operator]\n    threads: [own]\n  - routes: [agent/stop,',
   ),
   'a rule denies one user their messages': edited(
@@ -240,8 +240,8 @@ void testEachPair('in mode optional anonymous callers get no list, and users non
   const { gateway, alice, bob, upstream } = await gated(t, events(), {
     signer,
     policy: edited(
-      'allow: [signed-in]\n    threads: [own, unknown]',
-      'allow: [anonymous, signed-in]\n    threads: [own, unknown]',
+      'allow: [signed-in]\n    threads: [own, shared, unknown]',
+      'allow: [anonymous, signed-in]\n    threads: [own, shared, unknown]',
     ).replace('annotate]\n    allow: [signed-in]', 'annotate]\n    allow: [anonymous, signed-in]'),
     config: { authentication: { ...signer.authentication, mode: 'optional' } },
   })

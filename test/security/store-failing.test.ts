@@ -17,12 +17,12 @@ import { BASE, BODY_ROUTES, codeIn, PATH_ROUTES, run } from './thread-routes.ts'
 const FAILURES: Record<string, { readonly breaks: string; readonly mends: string }> = {
   'its table is gone': { breaks: 'ALTER TABLE threads RENAME TO gone', mends: 'ALTER TABLE gone RENAME TO threads' },
   'a column is gone': {
-    breaks: 'ALTER TABLE threads RENAME COLUMN user_id TO gone',
-    mends: 'ALTER TABLE threads RENAME COLUMN gone TO user_id',
+    breaks: 'ALTER TABLE threads RENAME COLUMN user_id TO vanished',
+    mends: 'ALTER TABLE threads RENAME COLUMN vanished TO user_id',
   },
   'another column is gone': {
-    breaks: 'ALTER TABLE threads RENAME COLUMN deleted_at TO gone',
-    mends: 'ALTER TABLE threads RENAME COLUMN gone TO deleted_at',
+    breaks: 'ALTER TABLE threads RENAME COLUMN deleted_at TO vanished',
+    mends: 'ALTER TABLE threads RENAME COLUMN vanished TO deleted_at',
   },
   'a view that can’t be read is in its place': {
     breaks: 'ALTER TABLE threads RENAME TO gone; CREATE VIEW threads AS SELECT * FROM nowhere',

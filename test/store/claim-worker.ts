@@ -2,14 +2,14 @@
 import { openSqliteStore } from '../../src/store/sqlite.ts'
 
 const [file = '', userId = '', count = '0'] = process.argv.slice(2)
-const store = openSqliteStore(file)
+const store = await openSqliteStore(file)
 process.on('message', () => void claimAll())
 process.send?.('open')
 
 async function claimAll(): Promise<void> {
   const outcomes: string[] = []
   for (let at = 0; at < Number(count); at += 1) {
-    const { outcome } = await store.claim({ scope: '', threadId: `t-${at}` }, userId, 'agent', at)
+    const { outcome } = await store.claim({ scope: '', threadId: `t-${at}` }, { userId, agentId: 'agent', guest: false, now: at })
     outcomes.push(outcome)
   }
   await store.close()

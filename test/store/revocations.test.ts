@@ -183,7 +183,7 @@ void test('a list that is stopped between two looks does not begin another', asy
 void test('what one handle of a file revokes and lifts, a list on another has by itself', async (t) => {
   const { folder, remove } = makeFolder()
   const file = join(folder, 'ownership.db')
-  const [mine, other] = [openSqliteStore(file), openSqliteStore(file)]
+  const [mine, other] = [await openSqliteStore(file), await openSqliteStore(file)]
   t.teardown(async () => {
     await Promise.all([mine.close(), other.close()])
     remove()

@@ -10,9 +10,9 @@ import { makeFolder } from '../support/gateway.ts'
 const KEY = { scope: '', threadId: 't-1' }
 
 /** What opening a file as a store throws. */
-function failure(file: string): Error | undefined {
+async function failure(file: string): Promise<Error | undefined> {
   try {
-    void openSqliteStore(file).close()
+    await (await openSqliteStore(file)).close()
     return undefined
   } catch (error) {
     return error as Error
@@ -23,12 +23,12 @@ void test('file and folders are made where they are missing, and what was claime
   const { folder, remove } = makeFolder()
   t.teardown(remove)
   const file = join(folder, 'a', 'b', 'ownership.db')
-  const store = openSqliteStore(file)
-  await store.claim(KEY, 'corp:alice', 'agent', 1)
+  const store = await openSqliteStore(file)
+  await store.claim(KEY, { userId: 'corp:alice', agentId: 'agent', guest: false, now: 1 })
   const secret = await store.secret()
   await store.close()
-  const again = openSqliteStore(file)
-  t.same(await again.owners('', ['t-1']), new Map([['t-1', { owner: 'corp:alice', deleted: false }]]))
+  const again = await openSqliteStore(file)
+  t.match(await again.thread(KEY), { row: { owner: 'corp:alice', deletedAt: null } })
   t.same(await again.secret(), secret)
   await again.close()
 })
@@ -37,7 +37,7 @@ void test('scope and thread id are the primary key, and users are indexed', asyn
   const { folder, remove } = makeFolder()
   t.teardown(remove)
   const file = join(folder, 'ownership.db')
-  await openSqliteStore(file).close()
+  await (await openSqliteStore(file)).close()
   const database = new Database(file, { readonly: true })
   t.teardown(() => void database.close())
   const columns = database.pragma('table_info(threads)') as { name: string; pk: number }[]
@@ -50,24 +50,23 @@ void test('scope and thread id are the primary key, and users are indexed', asyn
   const first = indexes.map(({ name }) => (database.pragma(`index_info(${name})`) as { name: string }[])[0]?.name)
   t.ok(first.includes('user_id'), 'an index starts with user_id')
   t.equal(database.pragma('journal_mode', { simple: true }), 'wal')
-  t.equal(database.pragma('user_version', { simple: true }), 3)
+  t.equal(database.pragma('user_version', { simple: true }), 4)
 })
 
-void test('a schema that is newer than the program is refused and left as it is', (t) => {
+void test('a schema that is newer than the program is refused and left as it is', async (t) => {
   const { folder, remove } = makeFolder()
   t.teardown(remove)
   const file = join(folder, 'ownership.db')
   const database = new Database(file)
-  database.exec('CREATE TABLE threads (owner TEXT); PRAGMA user_version = 4')
+  database.exec('CREATE TABLE threads (owner TEXT); PRAGMA user_version = 5')
   database.close()
-  t.match(failure(file), { name: 'StoreUnavailable', message: /its schema 4 is newer than this program knows \(3\)/ })
+  t.match(await failure(file), { name: 'StoreUnavailable', message: /its schema 5 is newer than this program knows \(4\)/ })
   const after = new Database(file)
-  t.equal(after.pragma('user_version', { simple: true }), 4)
+  t.equal(after.pragma('user_version', { simple: true }), 5)
   after.close()
-  t.end()
 })
 
-void test('a path that cannot be written is named, with what to do', (t) => {
+void test('a path that cannot be written is named, with what to do', async (t) => {
   const { folder, remove } = makeFolder()
   t.teardown(remove)
   mkdirSync(join(folder, 'directory.db'))
@@ -79,13 +78,12 @@ void test('a path that cannot be written is named, with what to do', (t) => {
     join(folder, 'text.db'),
     '/dev/null/ownership.db',
   ]) {
-    const error = failure(file)
+    const error = await failure(file)
     t.type(error, StoreUnavailable, file)
     t.ok(error?.message.includes(file), 'the path')
     t.match(error?.message, /check ownership\.store and the permissions of its folder/)
   }
   t.match(readFileSync(join(folder, 'text.db'), 'utf8'), /^this is no database/, 'and what was there is left alone')
-  t.end()
 })
 
 void test('an empty file is a store without rows', async (t) => {
@@ -93,7 +91,7 @@ void test('an empty file is a store without rows', async (t) => {
   t.teardown(remove)
   const file = join(folder, 'ownership.db')
   writeFileSync(file, '')
-  const store = openSqliteStore(file)
+  const store = await openSqliteStore(file)
   t.equal(await store.isEmpty(), true)
   await store.close()
 })

@@ -51,16 +51,65 @@ const SCHEMA_2 = `
   PRAGMA user_version = 2;
 `
 
+/** Schema 3: what was seen under observe beside it. History, too. */
+const SCHEMA_3 = `
+  ${SCHEMA_2}
+  CREATE TABLE observations (
+    scope TEXT NOT NULL COLLATE BINARY,
+    thread_id TEXT NOT NULL COLLATE BINARY,
+    user_id TEXT NOT NULL COLLATE BINARY,
+    agent_id TEXT NOT NULL,
+    first_used_at INTEGER NOT NULL,
+    last_used_at INTEGER NOT NULL,
+    ran INTEGER NOT NULL CHECK (ran IN (0, 1)),
+    PRIMARY KEY (scope, thread_id, user_id)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO observations VALUES ('', 't-3', 'corp:eve', 'agent', 1, 2, 1);
+  PRAGMA user_version = 3;
+`
+
+/** The checksums of the steps, as files out there have them. Only ever appended to. */
+const CHECKSUMS = [
+  '960db2644df0bd21d0116033daa6b82057c68b8b4da9a41857973b48b5962733',
+  'fa8e3531425cbbcf2c8f5288d70e5dbb0d06c9d518f690af606d8b0644f5d616',
+  'e60764d3d7d76a5f0c36014dc7e6dce2128954d81648dfeecd2a2f2cd10ee44f',
+  'd3b221711f1a72df99a371a339546a3ad562f4fd6d68d916b2f28a636136ad83',
+]
+
 /** What a file holds of threads and secrets, and its schema. */
 function contents(file: string): unknown {
-  const database = new Database(file, { readonly: true })
-  const all = {
+  return inFile(file, (database) => ({
     threads: database.prepare('SELECT * FROM threads ORDER BY thread_id').all(),
     secrets: database.prepare('SELECT name, hex(value) AS value FROM secrets').all(),
     version: database.pragma('user_version', { simple: true }),
+  }))
+}
+
+/** Works on a file past the store. */
+function inFile<T>(file: string, work: (database: Database.Database) => T): T {
+  const database = new Database(file)
+  try {
+    return work(database)
+  } finally {
+    database.close()
   }
-  database.close()
-  return all
+}
+
+/** The same after a migration: nothing is archived, and what was deleted is gone upstream, for else it was not deleted. */
+function migrated(before: object): object {
+  const { threads } = before as { readonly threads: readonly { readonly deleted_at: number | null }[] }
+  return {
+    ...before,
+    threads: threads.map((row) => ({ ...row, archived: 0, gone: row.deleted_at === null ? 0 : 1 })),
+    version: 4,
+  }
+}
+
+interface Migration {
+  readonly number: number
+  readonly name: string
+  readonly checksum: string
+  readonly applied_at: number
 }
 
 /** A file of an older schema with two threads in it, and what it holds. */
@@ -71,35 +120,82 @@ function oldFile(t: Test, schema = SCHEMA_1): { readonly file: string; readonly 
   const database = new Database(file)
   database.exec(schema)
   database.close()
-  return { file, before: contents(file) as object }
+  return { file, before: schema === '' ? {} : (contents(file) as object) }
 }
 
 void test('a store of schema 1 becomes one of today’s, with every row as it was', async (t) => {
   const { file, before } = oldFile(t)
-  const store = openSqliteStore(file)
-  t.same(contents(file), { ...before, version: 3 })
+  const store = await openSqliteStore(file)
+  t.same(contents(file), migrated(before))
   t.same(await store.revocations(), [])
   await store.revoke({ kind: 'token', tokenId: 'j', revokedAt: 1 })
-  t.match(await store.owner({ scope: '', threadId: 't-2' }), { owner: 'corp:bob', deleted: true })
+  t.match(await store.thread({ scope: '', threadId: 't-2' }), { row: { owner: 'corp:bob', deletedAt: 5, provisional: true } })
   await store.close()
 
-  const again = openSqliteStore(file)
+  const again = await openSqliteStore(file)
   t.same(await again.revocations(), [{ kind: 'token', tokenId: 'j', revokedAt: 1 }], 'and is one when it is opened again')
   await again.close()
-  t.same(contents(file), { ...before, version: 3 })
+  t.same(contents(file), migrated(before))
 })
 
 void test('a store of schema 2 becomes one of today’s, and what was revoked stays revoked', async (t) => {
   const { file, before } = oldFile(t, SCHEMA_2)
-  const store = openSqliteStore(file)
-  t.same(contents(file), { ...before, version: 3 })
+  const store = await openSqliteStore(file)
+  t.same(contents(file), migrated(before))
   t.same(await store.revocations(), [{ kind: 'user', userId: 'corp:eve', before: null, revokedAt: 6 }])
   t.equal(await store.revocationsVersion(), 7)
   const key = { scope: '', threadId: 't-9' }
   await store.observe(key, 'corp:eve', 'agent', true, 8)
-  t.same([...(await store.runners('', ['t-9', 't-8']))], [['t-9', ['corp:eve']]])
+  t.match(await store.thread(key), { row: null, runners: ['corp:eve'] })
   await store.close()
 })
+
+void test('a store of schema 3 becomes one of today’s, and what was seen stays so', async (t) => {
+  const { file, before } = oldFile(t, SCHEMA_3)
+  const store = await openSqliteStore(file)
+  t.same(contents(file), migrated(before))
+  t.match(await store.thread({ scope: '', threadId: 't-3' }), { row: null, runners: ['corp:eve'] })
+  const to = { kind: 'user', id: 'corp:eve', right: 'read', grantedBy: 'operator', grantedAt: 1 } as const
+  t.equal(await store.grant({ scope: '', threadId: 't-1' }, null, to), 'done', 'and threads can be shared')
+  await store.close()
+})
+
+void test('a file says by which steps it came to be, whichever schema it began with', async (t) => {
+  for (const schema of ['', SCHEMA_1, SCHEMA_2, SCHEMA_3]) {
+    const { file } = oldFile(t, schema)
+    await (await openSqliteStore(file)).close()
+    await (await openSqliteStore(file)).close()
+    const steps = inFile(file, (database) => database.prepare('SELECT * FROM migrations ORDER BY number').all()) as Migration[]
+    t.same(
+      steps.map(({ number, name, checksum }) => [number, name, checksum]),
+      ['threads', 'revocations', 'observations', 'sharing'].map((name, at) => [at + 1, name, CHECKSUMS[at]]),
+    )
+    t.ok(
+      steps.every(({ applied_at: time }) => time > 1_700_000_000_000 && time < 100_000_000_000_000),
+      'in milliseconds',
+    )
+  }
+})
+
+for (const [change, message] of [
+  ["UPDATE migrations SET checksum = 'other' WHERE number = 2", /its migration 2 \(revocations\) was changed/],
+  ['DELETE FROM migrations WHERE number = 4', /its migration 4 \(sharing\) was changed/],
+  ["INSERT INTO migrations VALUES (5, 'next', 'x', 1)", /its schema 5 is newer than this program knows \(4\)/],
+  ['PRAGMA user_version = 5', /its schema 5 is newer than this program knows \(4\)/],
+] as const) {
+  void test(`a file that came to be by other steps is refused, and left as it is: ${change}`, async (t) => {
+    const { file } = oldFile(t)
+    await (await openSqliteStore(file)).close()
+    inFile(file, (database) => database.exec(change))
+    const all = (database: Database.Database) => [
+      database.prepare('SELECT * FROM migrations').all(),
+      database.pragma('user_version', { simple: true }),
+    ]
+    const before = inFile(file, all)
+    await t.rejects(openSqliteStore(file), { name: 'StoreUnavailable', message })
+    t.same(inFile(file, all), before)
+  })
+}
 
 void test('four processes that open a store of schema 1 at once all come up on today’s', async (t) => {
   const { file, before } = oldFile(t)
@@ -114,20 +210,19 @@ void test('four processes that open a store of schema 1 at once all come up on t
   const exits = workers.map((worker) => once(worker, 'exit'))
   for (const worker of workers) worker.send('go')
   await Promise.all(exits)
-  t.same(contents(file), { ...before, version: 3 })
+  t.same(contents(file), migrated(before))
 })
 
-void test('a migration that fails half-way leaves the file as it was', (t) => {
+void test('a migration that fails half-way leaves the file as it was', async (t) => {
   const { file } = oldFile(t)
   const database = new Database(file)
   // Stands in the way of the second of the new tables.
   database.exec('CREATE TABLE versions (other TEXT)')
   database.close()
   const before = contents(file)
-  t.throws(() => openSqliteStore(file), { name: 'StoreUnavailable', message: /versions already exists/ })
+  await t.rejects(openSqliteStore(file), { name: 'StoreUnavailable', message: /versions already exists/ })
   t.same(contents(file), before)
   const after = new Database(file, { readonly: true })
   t.equal(after.prepare("SELECT 1 FROM sqlite_master WHERE name = 'revocations'").get(), undefined)
   after.close()
-  t.end()
 })

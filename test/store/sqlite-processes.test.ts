@@ -33,16 +33,17 @@ void test('of 200 threads that four processes claim at once, each has exactly on
   for (const worker of workers) worker.send('go')
   const outcomes = (await Promise.all(answers)) as string[][]
 
-  const store = openSqliteStore(file)
+  const store = await openSqliteStore(file)
   const ids = Array.from({ length: COUNT }, (_, at) => `t-${at}`)
-  const owners = await store.owners('', ids)
+  const standings = await store.standings('', ids, { userId: 'corp:somebody', groups: [] })
+  const ownerOf = (id: string) => standings.get(id)?.row?.owner
   await store.close()
   for (const [at, id] of ids.entries()) {
     const winners = USERS.filter((_, user) => outcomes[user]?.[at] === 'new')
     const losers = USERS.filter((_, user) => outcomes[user]?.[at] === 'foreign')
-    if (winners.length !== 1 || losers.length !== USERS.length - 1 || owners.get(id)?.owner !== winners[0]) {
-      t.fail(`${id}: ${USERS.map((_, user) => outcomes[user]?.[at]).join(', ')}; owner ${String(owners.get(id)?.owner)}`)
+    if (winners.length !== 1 || losers.length !== USERS.length - 1 || ownerOf(id) !== winners[0]) {
+      t.fail(`${id}: ${USERS.map((_, user) => outcomes[user]?.[at]).join(', ')}; owner ${String(ownerOf(id))}`)
     }
   }
-  t.equal(owners.size, COUNT)
+  t.equal(standings.size, COUNT)
 })

@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 import { makeAdminCredentials } from '../../src/http/admin-credentials.ts'
 import { makeAdminApp, type ReloadResult } from '../../src/http/admin.ts'
 import { makeLog } from '../../src/observe/log.ts'
-import type { RevocationList, RevocationStore } from '../../src/store/port.ts'
+import type { RevocationList, Store } from '../../src/store/port.ts'
 import { makeRevocationList } from '../../src/store/revocations.ts'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
 import { call, type Call, type Reply } from './client.ts'
@@ -19,7 +19,7 @@ export const OPERATOR = 'the-credential-of-the-operators-0123456789'
 /** The API under test. */
 export interface Admin {
   readonly url: string
-  readonly store: RevocationStore
+  readonly store: Store
   /** What the process goes by. */
   readonly list: RevocationList
   /** Where the credential is. */
@@ -45,7 +45,7 @@ export async function startAdmin(t: Test, reload: () => ReloadResult = () => UNC
   const { folder, remove } = makeFolder()
   const credentialFile = join(folder, 'admin')
   writeFileSync(credentialFile, `${OPERATOR}\n`)
-  const store = openSqliteStore(join(folder, 'ownership.db'))
+  const store = await openSqliteStore(join(folder, 'ownership.db'))
   // It looks at nothing by itself: what is in force after an answer is in force because of it.
   const list = await makeRevocationList(store, { interval: 1e8 })
   const lines: Record<string, unknown>[] = []
@@ -54,6 +54,7 @@ export async function startAdmin(t: Test, reload: () => ReloadResult = () => UNC
   const app = makeAdminApp({
     store,
     revocations: list,
+    scope: () => '',
     credentials: makeAdminCredentials({ credentialFile }, (message) => log.error({ detail: message }, 'credentials')),
     issuers: () => ['corp', 'partner'],
     reload: () => Promise.resolve(reload()),

@@ -30,6 +30,14 @@ export interface ChatOptions {
   readonly transport: 'auto' | 'rest' | 'single'
 }
 
+/** What a drawer of threads shows. */
+export interface DrawerContext {
+  readonly limit?: number
+  readonly includeArchived?: boolean
+}
+
+type ThreadStore = ReturnType<typeof createThreadStore>
+
 const AGENT = 'default'
 
 /** A chat page that is open. Its requests and errors stay readable after `close`. */
@@ -108,17 +116,33 @@ export class ChatCore {
 
   /** The ids that the drawer of threads shows. */
   async threads(): Promise<string[]> {
-    return this.#withStore((store) => Promise.resolve(store.getState().threads.map(({ id }) => id)))
+    return this.drawer((store) => Promise.resolve(store.getState().threads.map(({ id }) => id)))
   }
 
   /** Renames, archives and deletes a thread by the drawer's menu; what came of each. */
   async change(threadId: string): Promise<Record<'rename' | 'archive' | 'unarchive' | 'delete', string>> {
-    return this.#withStore(async (store) => ({
+    return this.drawer(async (store) => ({
       rename: await outcome(store.renameThread(threadId, 'A name')),
       archive: await outcome(store.archiveThread(threadId)),
       unarchive: await outcome(store.unarchiveThread(threadId)),
       delete: await outcome(store.deleteThread(threadId)),
     }))
+  }
+
+  /** Opens a drawer of threads, as React's `useThreads` does, and uses it after its list has come. */
+  async drawer<T>(use: (store: ThreadStore) => Promise<T>, context: DrawerContext = {}): Promise<T> {
+    return this.#do(async () => {
+      const store = createThreadStore({ fetch: this.core.ɵruntimeFetch })
+      store.start()
+      const { runtimeUrl = '', headers } = this.core
+      store.setContext({ runtimeUrl, headers: { ...headers }, agentId: AGENT, ...context })
+      await until(() => !store.getState().isLoading)
+      const { error } = store.getState()
+      if (error !== null) throw error
+      const result = await use(store)
+      store.stop()
+      return result
+    })
   }
 
   /** Reads what is below the runtime's URL through the core's fetch, which puts it into an envelope if need be. */
@@ -162,21 +186,6 @@ export class ChatCore {
       agent.setMessages([])
     }
     return agent
-  }
-
-  /** A drawer of threads, as React's `useThreads` opens it, after its list has come. */
-  async #withStore<T>(use: (store: ReturnType<typeof createThreadStore>) => Promise<T>): Promise<T> {
-    return this.#do(async () => {
-      const store = createThreadStore({ fetch: this.core.ɵruntimeFetch })
-      store.start()
-      store.setContext({ runtimeUrl: this.core.runtimeUrl ?? '', headers: { ...this.core.headers }, agentId: AGENT })
-      await until(() => !store.getState().isLoading)
-      const { error } = store.getState()
-      if (error !== null) throw error
-      const result = await use(store)
-      store.stop()
-      return result
-    })
   }
 }
 

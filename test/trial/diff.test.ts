@@ -72,6 +72,34 @@ void test('what opens, what closes and what looks otherwise', (t) => {
   t.end()
 })
 
+void test('shared threads are told apart by what was granted, where grants count for one of the policies', (t) => {
+  const read = (threads: readonly string[]) => ({ routes: ['threads/messages', 'annotate'], allow: ['signed-in'], threads })
+  const [own, shared] = [read(['own']), read(['own', 'shared'])]
+  const on = { sharing: true }
+  t.same(differences([own], [shared]).differences, [], 'without the switch nothing changes')
+  t.same(differences([own], [own], {}, [{}, on]).differences, [], 'nor with the switch alone')
+  const opened = differences([own], [shared], {}, [on, on]).differences
+  t.match(opened, [
+    { routes: ['GET threads/messages'], threads: ['shared for reading', 'shared for writing'], after: { outcome: 'permitted' } },
+    { routes: ['POST annotate'], threads: ['shared for writing'], after: { outcome: 'permitted' } },
+  ])
+  t.equal(opened.length, 2)
+  const switched = differences([shared], [shared], {}, [on, {}]).differences
+  t.match(switched, [
+    {
+      threads: ['shared for reading', 'shared for writing'],
+      before: { outcome: 'permitted' },
+      after: { reason: 'thread-foreign' },
+    },
+    { threads: ['shared for writing'], before: { outcome: 'permitted' }, after: { outcome: 'refused' } },
+  ])
+  const grants = { routes: ['threads/grants'], allow: ['signed-in'], threads: ['own'] }
+  const owners = differences([own], [own, grants], {}, [on, on]).differences.filter(({ after }) => after.outcome === 'permitted')
+  t.match(owners, [{ routes: ['GET', 'POST', 'DELETE'].map((method) => `${method} threads/grants`), threads: ['own'] }])
+  t.equal(owners.length, 1, 'on what stays with the owner a grant makes no difference')
+  t.end()
+})
+
 void test('what passes and which limits apply', (t) => {
   const run = { name: 'run', routes: ['agent/run'], allow: ['signed-in'], threads: ['own'] }
   const passing = {

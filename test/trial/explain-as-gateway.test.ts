@@ -1,6 +1,7 @@
 /** What `explain` says of a request is what the gateway makes of it: the answer, and what reaches the upstream. */
 import { test } from 'tap'
 import { CODES } from '../../src/core/reasons.ts'
+import type { Right } from '../../src/core/sharing.ts'
 import { openIdentity } from '../../src/generation.ts'
 import { prepare } from '../../src/prepare.ts'
 import { explain, type Explanation, type Question } from '../../src/trial/explain.ts'
@@ -13,12 +14,14 @@ version: 1
 operators: [{ role: operator }]
 rules:
   - { name: everyone, routes: [info, transcribe, threads/list], allow: [signed-in] }
-  - { name: chat, routes: [agent/run, agent/connect, agent/suggest], allow: [signed-in], threads: [own, unknown], limits: { body: 2KiB } }
+  - { name: chat, routes: [agent/run, agent/connect, agent/suggest], allow: [signed-in], threads: [own, shared, unknown], limits: { body: 2KiB } }
   - { name: all, routes: [agent/run], allow: [operator], threads: [foreign], limits: { body: 8KiB } }
-  - { name: own, routes: [agent/stop, threads/messages, threads/update], allow: [signed-in], threads: [own], headers: [x-locale] }
+  - { name: own, routes: [agent/stop, threads/messages, threads/update], allow: [signed-in], threads: [own, shared], headers: [x-locale] }
+  - { name: grants, routes: [threads/grants], allow: [signed-in], threads: [own] }
   - { name: hidden, routes: [threads/state], allow: [signed-in], threads: [own], refusal: 404 }
   - { name: wipe, routes: [threads/clear], allow: [operator] }
   - { name: finance, routes: [agent/run], deny: [signed-in], agents: [finance], unless: { permissions: { any: [finance] } } }
+sharing: true
 forwardedProps: [{ name: a2uiAction }]
 tools: [show]
 `
@@ -32,6 +35,8 @@ interface Case {
   readonly body?: string
   /** Whose the thread is, for explain; the gateway has it in its store. */
   readonly owner?: string
+  /** For what it was granted to alice, for explain; the gateway was told. */
+  readonly granted?: Right
 }
 
 const BASE = '/api/copilotkit'
@@ -77,6 +82,25 @@ const CASES: readonly Case[] = [
   { target: `${BASE}/threads/alices`, method: 'PATCH', body: '{"name":"a","x":1,"agentId":"default"}', owner: 'corp:alice' },
   { target: `${BASE}/threads/alices`, method: 'PATCH', body: '', owner: 'corp:alice' },
   { target: `${BASE}/threads/alices/messages`, body: '{}', owner: 'corp:alice' },
+  // Shared threads, and the gateway's own route.
+  ...(['read', 'write'] as const).flatMap((granted): Case[] => {
+    const shared = { owner: 'corp:bob', granted }
+    const thread = `${BASE}/threads/bobs-${granted}`
+    return [
+      { ...shared, target: `${thread}/messages` },
+      { ...shared, target: `${thread}/state` },
+      { ...shared, target: thread, method: 'PATCH', body: '{"name":"a"}' },
+      { ...shared, target: thread, method: 'PATCH', body: '{"name":"a","archived":null}' },
+      { ...shared, target: thread, method: 'DELETE' },
+      { ...shared, target: `${BASE}/agent/default/run`, method: 'POST', body: JSON.stringify({ ...RUN, threadId: `bobs-${granted}` }) },
+      { ...shared, target: `${BASE}/agent/default/connect`, method: 'POST', body: JSON.stringify({ ...RUN, threadId: `bobs-${granted}` }) },
+      { ...shared, target: `${BASE}/threadwarden/threads/bobs-${granted}/grants` },
+    ]
+  }),
+  { target: `${BASE}/threadwarden/threads/alices/grants`, owner: 'corp:alice' },
+  { target: `${BASE}/threadwarden/threads/alices/grants`, owner: 'corp:alice', method: 'PUT' },
+  { target: `${BASE}/threadwarden/threads/nobodys/grants` },
+  { target: BASE, method: 'POST', body: JSON.stringify({ method: 'threads/grants', params: { threadId: 'alices' } }), owner: 'corp:alice' },
   { target: `${BASE}/threads?limit=0` },
   { target: `${BASE}/threads?limit=5&agentId=default` },
   // Whoever may not is refused before the body is looked at.
@@ -150,7 +174,7 @@ function tokenOf({ alice, olga }: GatedUpstream, who: NonNullable<Case['who']>):
 
 async function explained(
   scene: GatedUpstream,
-  { method = 'GET', target, who = 'alice', body = '', owner }: Case,
+  { method = 'GET', target, who = 'alice', body = '', owner, granted }: Case,
 ): Promise<Explanation> {
   const prepared = prepare(scene.gateway.file, {})
   if (!prepared.ok) throw new Error(JSON.stringify(prepared.faults))
@@ -162,7 +186,7 @@ async function explained(
     target,
     presented: token === null ? { kind: 'nothing' } : { kind: 'token', token },
     body: Buffer.from(body),
-    record: owner === undefined ? null : { owner, deleted: false },
+    record: owner === undefined ? null : { owner, deleted: false, ...(granted === undefined ? {} : { granted }) },
     upstreamHistory: 'none',
   }
   return explain(question, {
@@ -185,6 +209,8 @@ void test('explain and the gateway agree', async (t) => {
   for (const [threadId, token] of [
     ['alices', scene.alice],
     ['bobs', scene.bob],
+    ['bobs-read', scene.bob],
+    ['bobs-write', scene.bob],
   ] as const) {
     const run = await fetch(`${scene.base}/agent/default/run`, {
       method: 'POST',
@@ -192,6 +218,14 @@ void test('explain and the gateway agree', async (t) => {
       body: JSON.stringify({ ...RUN, threadId }),
     })
     t.equal(run.status, 200)
+  }
+  for (const right of ['read', 'write']) {
+    const grant = await fetch(`${scene.base}/threadwarden/threads/bobs-${right}/grants`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${scene.bob}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ user: 'corp:alice', right }),
+    })
+    t.equal(grant.status, 201)
   }
   let compared = 0
   for (const one of CASES) {
@@ -210,7 +244,7 @@ void test('explain and the gateway agree', async (t) => {
     }
     t.same(answer, { status: 200, code: null }, label)
     if (sent === null) {
-      t.ok(outcome.answerEmpty, label)
+      t.ok(outcome.answerEmpty || outcome.descriptor.route.own, label)
       t.equal(scene.upstream.requests.length, before, `${label}: nothing is sent`)
       continue
     }

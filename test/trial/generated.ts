@@ -1,6 +1,6 @@
 /** Policies and callers made up from a number: the same ones for the same number, on every machine. */
 import type { CallerConditions, ClaimTest, Scalar } from '../../src/core/conditions.ts'
-import { ROUTES, type RouteId } from '../../src/core/routes.ts'
+import { ALL_ROUTES, type RouteId } from '../../src/core/routes.ts'
 import type { Relation, Rule, Rules, Who } from '../../src/core/rules.ts'
 import type { Policy } from '../../src/policy/policy.ts'
 import { rule, rulesOf } from '../core/rules-of.ts'
@@ -64,7 +64,10 @@ function conditions(draw: Draw): CallerConditions {
   }
 }
 
-const SOME_ROUTES: readonly RouteId[] = ['info', 'agent/run', 'agent/stop', 'threads/messages', 'threads/update', 'threads/clear']
+// prettier-ignore
+const SOME_ROUTES: readonly RouteId[] = [
+  'info', 'agent/run', 'agent/stop', 'threads/messages', 'threads/update', 'threads/clear', 'threads/grants',
+]
 
 function madeRule(draw: Draw, name: string): Rule {
   const plain = draw.chance(20)
@@ -77,7 +80,10 @@ function madeRule(draw: Draw, name: string): Rule {
     agents: draw.chance(25) ? new Set([draw.one(WORDS.agents)]) : null,
     methods: draw.chance(15) ? [draw.one(['GET', 'POST', 'PATCH', 'DELETE'])] : null,
     threads: draw.chance(80)
-      ? [draw.one<Relation>(['own', 'unknown', 'foreign']), ...draw.some<Relation>(['own', 'foreign']).slice(0, 1)]
+      ? [
+          draw.one<Relation>(['own', 'shared', 'unknown', 'foreign']),
+          ...draw.some<Relation>(['own', 'shared', 'foreign']).slice(0, 2),
+        ]
       : null,
     onlyUserScoped: draw.chance(10),
     hides: draw.chance(20),
@@ -93,7 +99,7 @@ function madeRule(draw: Draw, name: string): Rule {
 
 /** As a file would have to say it: threads on routes about one, and always where a rule allows. */
 function fitting(made: Rule, id: RouteId): Rule {
-  const about = ROUTES.some((row) => row.id === id && row.thread !== undefined)
+  const about = ALL_ROUTES.some((row) => row.id === id && row.thread !== undefined)
   if (!about) return { ...made, threads: null }
   return made.effect === 'allow' && made.threads === null ? { ...made, threads: ['own'] } : made
 }
@@ -108,7 +114,7 @@ export function madeRules(draw: Draw): Rules {
     { issuer: 'corp', role: 'operator' },
     ...(draw.chance(50) ? [{ issuer: 'guests', permission: 'threads:operate' }] : []),
   ]
-  return { ...rulesOf(routes), operators }
+  return { ...rulesOf(routes), operators, sharing: draw.chance(70) }
 }
 
 /** The same rules but for one, of which one part is another. */
@@ -123,7 +129,8 @@ export function altered(rules: Rules, draw: Draw): Rules {
       rules: said.rules.map((one) => (one.name === name ? fitting({ ...one, [part]: other[part] }, id as RouteId) : one)),
     },
   ])
-  return { ...rules, routes: Object.fromEntries(routes) as Rules['routes'] }
+  const sharing = draw.chance(15) ? !rules.sharing : rules.sharing
+  return { ...rules, sharing, routes: Object.fromEntries(routes) as Rules['routes'] }
 }
 
 /** A policy of such rules, as if it had stood in a file. */
@@ -133,4 +140,4 @@ export function madePolicy(rules: Rules, file = 'policy.yaml'): Policy {
 }
 
 /** Every method of the routes that made-up policies speak of. */
-export const MADE_ROWS = ROUTES.filter(({ id }) => SOME_ROUTES.includes(id))
+export const MADE_ROWS = ALL_ROUTES.filter(({ id }) => SOME_ROUTES.includes(id))

@@ -6,7 +6,7 @@ import { faultLine } from '../../src/document/fault.ts'
 import { runTests } from '../../src/trial/run-tests.ts'
 import { loadTests } from '../../src/trial/test-file.ts'
 import { accepted, type Changes } from '../config/configuration.ts'
-import { compiled, ruled, SHIPPED } from '../policy/policies.ts'
+import { compiled, edited, ruled, SHIPPED } from '../policy/policies.ts'
 import { makeFolder } from '../support/gateway.ts'
 
 const POLICY = compiled(SHIPPED)
@@ -74,6 +74,12 @@ for (const [what, parts, message] of [
   ],
   ['an id that is no thread', { threads: { 'a/b': { owner: 'alice' } }, tests: [INFO] }, /threads/],
   ['an owner who is nobody', { threads: { t: { owner: 'bob' } }, tests: [INFO] }, /:\d+: threads\.t\.owner: bob is nobody/],
+  ['another right', { threads: { t: { owner: 'corp:bob', granted: 'all' } }, tests: [INFO] }, /threads\.t\.granted: is no right/],
+  [
+    'a grant on a thread that was deleted',
+    { threads: { t: { owner: 'corp:bob', deleted: true, granted: 'read' } }, tests: [INFO] },
+    /:\d+: threads\.t\.granted: counts for nothing \(a deletion ends all grants\)/,
+  ],
   ['an owner of no issuer', { threads: { t: { owner: 'crop:bob' } }, tests: [INFO] }, /threads\.t\.owner: crop:bob is nobody/],
   [
     'an issuer that there is not',
@@ -145,9 +151,47 @@ void test('each part of an expectation has to be so', (t) => {
   t.equal(failing({ outcome: 'refused', code: 'not-owner', reason: 'thread-foreign' }), 0)
   t.equal(failing({ outcome: 'refused', code: 'not-found' }), 1)
   t.equal(failing({ outcome: 'refused', reason: 'thread-unknown' }), 1)
-  t.equal(failing({ outcome: 'refused', rule: 'own-threads' }), 1, 'no rule denied it')
+  t.equal(failing({ outcome: 'refused', rule: 'threads' }), 1, 'no rule denied it')
   const info = (rule: string) => outcome(text({ tests: [{ ...INFO, expect: { outcome: 'permitted', rule } }] }))[0]?.length
   t.same([info('everyone'), info('chat')], [0, 1])
+  t.end()
+})
+
+void test('what was granted counts for whoever else asks, and for their lists', (t) => {
+  const principals = { alice: { issuer: 'corp', id: 'alice' }, bob: { issuer: 'corp', id: 'bob' } }
+  const threads = { own: { owner: 'alice' }, read: { owner: 'bob', granted: 'read' }, write: { owner: 'bob', granted: 'write' } }
+  const about = (route: string, thread: string, expect: string, more: object = {}) => ({
+    name: 'a',
+    as: 'alice',
+    route,
+    thread,
+    expect,
+    ...more,
+  })
+  const content = (policy?: string) =>
+    text({
+      ...(policy === undefined ? {} : { policy }),
+      principals,
+      threads,
+      tests: [
+        about('threads/messages', 'read', 'permitted'),
+        about('agent/run', 'read', 'refused'),
+        about('agent/run', 'write', 'permitted'),
+        about('threads/update', 'write', 'refused', { method: 'DELETE' }),
+        about('threads/grants', 'write', 'refused'),
+        about('threads/update', 'write', 'permitted', { as: 'bob' }),
+        { name: 'a', as: 'alice', lists: ['own', 'read', 'write'] },
+        { name: 'a', as: 'bob', lists: ['read', 'write'] },
+      ],
+    })
+  t.same(outcome(content()), Array(8).fill([]))
+  const off = outcome(content('policy.yaml'), {}, edited('sharing: true', 'sharing: false'))
+  t.same(
+    off.map((failures) => failures.length),
+    [1, 0, 1, 0, 0, 0, 1, 0],
+    'one switch for access and lists',
+  )
+  t.match(off[6], [/^alice: expected a list of own, read, write; came own: read refused: 403 not-owner/])
   t.end()
 })
 

@@ -1,0 +1,46 @@
+/** docs/performance.md: the prose is written by hand, and what stands between markers is made of results. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Part } from './part.ts'
+import { PARTS, type PartName } from './parts.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+/** Where results are kept. */
+export const RESULTS = join(ROOT, 'bench/results')
+
+/** The page. */
+export const PAGE = join(ROOT, 'docs/performance.md')
+
+/** All of them. */
+export const PART_NAMES = Object.keys(PARTS) as readonly PartName[]
+
+/** A part, whatever it makes. */
+export function partOf(name: PartName): Part<unknown> {
+  return PARTS[name]
+}
+
+/** Keeps a result. */
+export function writeResult(folder: string, name: PartName, result: unknown): void {
+  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(result, null, 2)}\n`)
+}
+
+/** The kept result of a part, as its table. */
+export function readTable(folder: string, name: PartName): string {
+  return partOf(name).table(JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8')))
+}
+
+/**
+ * A page with the tables in their places.
+ * @throws an Error if the page has no place for one of them
+ */
+export function withTables(page: string, tables: ReadonlyMap<PartName, string>): string {
+  let text = page
+  for (const [name, table] of tables) {
+    const [begin, end] = [`<!-- bench ${name}: written by npm run bench -- --page -->`, `<!-- end of bench ${name} -->`]
+    const [from, to] = [text.indexOf(begin), text.indexOf(end)]
+    if (from < 0 || to < from) throw new Error(`docs/performance.md has no place for ${name}: ${begin} … ${end}`)
+    text = `${text.slice(0, from + begin.length)}\n\n${table}\n\n${text.slice(to)}`
+  }
+  return text
+}

@@ -1,0 +1,21 @@
+/** A part of the benchmark: something that is measured by itself. */
+import type { Progress } from '../../src/cli/progress.ts'
+
+/** What the command line says. A part takes of it what it has a use for. */
+export interface BenchOptions {
+  readonly rows: number
+  readonly stores: readonly ('sqlite' | 'postgres')[]
+  /** For each number. */
+  readonly seconds: number
+  readonly keep: boolean
+  readonly progress: Progress
+}
+
+/** A part, and the result that it makes: plain JSON. */
+export interface Part<Result> {
+  /** What it measures, for the help. */
+  readonly about: string
+  run(options: BenchOptions): Promise<Result>
+  /** The result as Markdown, for the terminal and for docs/performance.md: the same for the same result. */
+  table(result: Result): string
+}

@@ -1,0 +1,94 @@
+/** The lines of a CSV file (RFC 4180) with a header, as they come. */
+import { pipeline, Readable } from 'node:stream'
+import { CsvError, parse } from 'csv-parse'
+import { SourceFault, type SourceLine } from './source-line.ts'
+import { suggestion } from './suggestion.ts'
+
+/** More than any line has that makes sense, in bytes: a quote that is never closed would swallow the file. */
+const MOST_RECORD = 64 * 1024
+
+/** What csv-parse gives. */
+interface Parsed {
+  readonly record: readonly string[]
+  readonly info: { readonly lines: number }
+}
+
+/**
+ * Reads them.
+ * @param bytes UTF-8, with or without a byte order mark
+ * @param columns what the header may name
+ * @param required what it has to name
+ * @throws SourceFault for a header that is none, text that is not UTF-8, and quotes that nobody can tell the end of: from there on
+ *   nobody knows what is a line
+ */
+export async function* csvLines<C extends string>(
+  bytes: AsyncIterable<Uint8Array>,
+  columns: readonly C[],
+  required: readonly C[],
+): AsyncGenerator<SourceLine<C>> {
+  const parser = parse({
+    info: true,
+    relax_column_count: true,
+    skip_empty_lines: true,
+    record_delimiter: ['\r\n', '\n'],
+    max_record_size: MOST_RECORD,
+  })
+  // Its errors come out of the parser, which is read below.
+  pipeline(Readable.from(decoded(bytes)), parser, () => {})
+  let header: readonly C[] | undefined
+  try {
+    for await (const { record, info } of parser as AsyncIterable<Parsed>) {
+      if (header === undefined) header = readHeader(record, columns, required)
+      else if (record.length === header.length) yield { line: info.lines, fields: fieldsOf(header, record) }
+      else yield { line: info.lines, fault: `it has ${record.length} fields, and the header has ${header.length}` }
+    }
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error
+    throw new SourceFault(`line ${String(error['lines'])}: ${faultOf(error.code)}`)
+  }
+  if (header === undefined) throw new SourceFault('it is empty: the first line names the columns')
+}
+
+function readHeader<C extends string>(record: readonly string[], columns: readonly C[], required: readonly C[]): readonly C[] {
+  for (const [at, name] of record.entries()) {
+    if (!(columns as readonly string[]).includes(name))
+      throw new SourceFault(`line 1: the format has no column "${name}": ${suggestion(name, columns)}`)
+    if (record.indexOf(name) !== at) throw new SourceFault(`line 1: the column "${name}" is there twice`)
+  }
+  for (const name of required) if (!record.includes(name)) throw new SourceFault(`line 1: the column "${name}" is missing`)
+  return record as readonly C[]
+}
+
+function fieldsOf<C extends string>(header: readonly C[], record: readonly string[]): Partial<Record<C, string>> {
+  const fields: Partial<Record<C, string>> = {}
+  for (const [at, name] of header.entries()) fields[name] = record[at] ?? ''
+  return fields
+}
+
+function faultOf(code: string): string {
+  switch (code) {
+    case 'CSV_MAX_RECORD_SIZE':
+      return `it is longer than ${MOST_RECORD} bytes; is a quote before it not closed?`
+    case 'CSV_QUOTE_NOT_CLOSED':
+      return 'a quote that was opened is not closed before the end'
+    default:
+      return 'a quote stands where none may: a field with quotes in it is quoted as a whole, and each of them written twice'
+  }
+}
+
+/** Text of UTF-8, a byte order mark taken off. */
+async function* decoded(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  let line = 1
+  try {
+    for await (const chunk of bytes) {
+      const text = decoder.decode(chunk, { stream: true })
+      yield text
+      line += text.split('\n').length - 1
+    }
+    yield decoder.decode()
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    throw new SourceFault(`it is not UTF-8, somewhere behind line ${line}: save it as UTF-8`)
+  }
+}

@@ -1,0 +1,66 @@
+/** Reads a source to its end before anything of it is written. */
+import type { Entry } from './entry.ts'
+import type { Problem } from './problem.ts'
+import type { Spool } from './spool.ts'
+
+/** What was read. */
+export interface Filled {
+  /** Lines of a file, or threads of a list. */
+  readonly read: number
+  readonly invalid: number
+  readonly unmapped: number
+  /** Threads that a mapping gives to different users. */
+  readonly disputed: number
+  /** Threads that something is known of. */
+  readonly threads: number
+  /** True if the signal came before the end: what was read is of no use. */
+  readonly interrupted: boolean
+}
+
+/** What is told while it is read. */
+export interface FillOptions {
+  readonly signal: AbortSignal
+  readonly onProblem: (problem: Problem) => void
+}
+
+/**
+ * Puts a source aside in a spool, and seals that.
+ * @throws SourceFault if it can't be read to its end
+ */
+export async function fill(source: AsyncIterable<Entry | Problem>, spool: Spool, options: FillOptions): Promise<Filled> {
+  const count = { read: 0, invalid: 0, unmapped: 0 }
+  const disputed = new Set<string>()
+  const take = (entry: Entry | Problem): void => {
+    switch (entry.kind) {
+      case 'row':
+        spool.add(entry)
+        break
+      case 'fault':
+        count.invalid += 1
+        spool.add(entry)
+        options.onProblem({ ...entry, kind: 'invalid', users: [], line: entry.line === 0 ? null : entry.line })
+        break
+      case 'unmapped':
+        count.unmapped += 1
+        options.onProblem(entry)
+        break
+      case 'invalid':
+      case 'conflict':
+        if (entry.threadId !== null) disputed.add(entry.threadId)
+        options.onProblem(entry)
+        break
+    }
+  }
+  try {
+    for await (const entry of source) {
+      if (options.signal.aborted) break
+      count.read += 1
+      take(entry)
+    }
+  } catch (error) {
+    // The signal ends what the source waits for, with an error of its own.
+    if (!options.signal.aborted) throw error
+  }
+  const interrupted = options.signal.aborted
+  return { ...count, disputed: disputed.size, threads: interrupted ? 0 : spool.seal(), interrupted }
+}

@@ -1,0 +1,40 @@
+/** Files that say whose threads are: CSV with a header, or a JSON object in each line. */
+import { COLUMNS, readEntry, type Column, type Entry, type Reading } from './entry.ts'
+import { csvLines } from './csv-lines.ts'
+import { jsonLines } from './json-lines.ts'
+
+/** How a file is written. */
+export type Format = 'csv' | 'jsonl'
+
+/** All of them. */
+export const FORMATS: readonly Format[] = ['csv', 'jsonl']
+
+const REQUIRED = ['thread', 'user'] as const
+
+/** The format that the name of a file tells of, or null. */
+export function formatOf(file: string): Format | null {
+  if (/\.csv$/i.test(file)) return 'csv'
+  return /\.(?:jsonl|ndjson)$/i.test(file) ? 'jsonl' : null
+}
+
+/**
+ * Reads a file as it comes.
+ * @param columns what it may say
+ * @throws SourceFault if it can't be told where its lines are
+ */
+export async function* entriesOf(
+  bytes: AsyncIterable<Uint8Array>,
+  format: Format,
+  reading: Reading,
+  columns: readonly Column[] = COLUMNS,
+): AsyncGenerator<Entry> {
+  for await (const read of format === 'csv' ? csvLines(bytes, columns, REQUIRED) : jsonLines(bytes, columns)) {
+    if ('fault' in read) yield { kind: 'fault', line: read.line, reason: read.fault, threadId: null, owner: null }
+    else yield readEntry(read.line, read.fields, reading)
+  }
+}
+
+/** Reads a mapping: a file that says no more than whose each thread is. */
+export function mappingOf(bytes: AsyncIterable<Uint8Array>, format: Format, reading: Reading): AsyncGenerator<Entry> {
+  return entriesOf(bytes, format, reading, REQUIRED)
+}

@@ -1,0 +1,65 @@
+/** `threadwarden grants add`: grants a thread to a user or a group. */
+import { MAX_GRANTS, type Right } from '../../core/sharing.ts'
+import { complain, EXIT, print, readOptions, UsageError, type Command } from '../command.ts'
+import { shownGrant, warnOfNoSharing } from '../grant-words.ts'
+import { granteeOf, newGranteeOf, threadKey } from '../naming.ts'
+import { onStore, STORE_OPTIONS } from '../on-store.ts'
+
+const OPTIONS = {
+  ...STORE_OPTIONS,
+  thread: { type: 'string' },
+  user: { type: 'string' },
+  group: { type: 'string' },
+  right: { type: 'string' },
+} as const
+
+const RIGHTS: readonly Right[] = ['read', 'write']
+
+/** The command. */
+export const add: Command = {
+  summary: 'grants a thread to a user or a group',
+  help: `threadwarden grants add --config FILE --thread ID (--user USER | --group GROUP) --right read|write [--json]
+
+Grants a thread, in place of what the user or group had on it. Who may write may read, too; deleting, archiving and granting
+stay with the owner.
+
+  --config FILE  the configuration (YAML or JSON)
+  --thread ID    the thread, which somebody must own
+  --user USER    to whom: issuer:subject
+  --group GROUP  or to which group: issuer:group
+  --right RIGHT  read or write
+  --json         prints {"thread", "grant", "outcome"} on stdout
+
+Exit codes: 0 granted, or it was before, 1 the thread has no owner or too many grants, an invalid configuration or a failing
+store, 2 wrong usage.`,
+
+  async run(args) {
+    const options = readOptions(args, OPTIONS)
+    const { thread, user, group, json } = options
+    if (thread === undefined) throw new UsageError('--thread ID is missing')
+    const key = threadKey(thread)
+    const right = RIGHTS.find((one) => one === options.right)
+    if (right === undefined) throw new UsageError('--right is read or write')
+    granteeOf(user, group)
+    return onStore(options, async ({ store, prepared }) => {
+      const grantee = newGranteeOf(user, group, Object.keys(prepared.config.authentication.issuers))
+      const grant = { ...grantee, right, grantedBy: 'operator', grantedAt: Date.now() }
+      const outcome = await store.grant(key, null, grant)
+      warnOfNoSharing(prepared.policy)
+      if (json === true) print(JSON.stringify({ thread, grant: shownGrant(grant), outcome }, null, 2))
+      switch (outcome) {
+        case 'done':
+        case 'unchanged':
+          if (json !== true)
+            print(`${grantee.kind} ${grantee.id} may ${right} ${thread}${outcome === 'unchanged' ? ', as before' : ''}`)
+          return EXIT.fine
+        case 'not-owner':
+          complain(`nobody owns ${thread}, or it was deleted: threads owner shows what is known of it`)
+          return EXIT.failure
+        case 'too-many':
+          complain(`${thread} has ${MAX_GRANTS} grants, which is all that a thread may have: grant it to a group`)
+          return EXIT.failure
+      }
+    })
+  },
+}

@@ -1,0 +1,71 @@
+/** `threadwarden grants list`: what was granted on a thread, or to somebody. */
+import type { Grantee } from '../../core/sharing.ts'
+import type { Store, StoredGrant, ThreadKey } from '../../store/port.ts'
+import { complain, EXIT, print, readOptions, UsageError, type Command } from '../command.ts'
+import { grantLine, shownGrant, warnOfNoSharing } from '../grant-words.ts'
+import { granteeOf, threadKey } from '../naming.ts'
+import { onStore, STORE_OPTIONS } from '../on-store.ts'
+import { harmless } from '../terminal.ts'
+
+const OPTIONS = { ...STORE_OPTIONS, thread: { type: 'string' }, user: { type: 'string' }, group: { type: 'string' } } as const
+
+/** Grants that are asked for at once. */
+const PAGE = 1000
+
+/** The command. */
+export const list: Command = {
+  summary: 'shows the grants on a thread, or those of a user or a group',
+  help: `threadwarden grants list --config FILE (--thread ID | --user USER | --group GROUP) [--json]
+
+Shows what was granted on a thread, or to a user or a group by name: what a user gets through their groups is shown with
+the groups.
+
+  --config FILE  the configuration (YAML or JSON)
+  --thread ID    what was granted on this thread, the oldest first
+  --user USER    what was granted to this user, by the ids of the threads
+  --group GROUP  what was granted to this group
+  --json         prints {"grants"} on stdout
+
+Exit codes: 0 done, 1 the thread is not there or was deleted, an invalid configuration or a failing store, 2 wrong usage.`,
+
+  async run(args) {
+    const options = readOptions(args, OPTIONS)
+    const { thread, user, group, json } = options
+    if (thread !== undefined && (user !== undefined || group !== undefined))
+      throw new UsageError('name one of --thread ID, --user USER and --group GROUP')
+    if (thread === undefined && user === undefined && group === undefined)
+      throw new UsageError('name --thread ID, --user USER or --group GROUP')
+    const key = thread === undefined ? null : threadKey(thread)
+    const grantee = key === null ? granteeOf(user, group) : null
+    return onStore(options, async ({ store, prepared }) => {
+      const found = grantee === null ? await onThread(store, key as ThreadKey) : await allTo(store, grantee)
+      if (found === null) {
+        complain(`there is no live thread ${thread ?? ''}: grants are on threads that somebody owns`)
+        return EXIT.failure
+      }
+      warnOfNoSharing(prepared.policy)
+      if (json === true)
+        print(JSON.stringify({ grants: found.map((one) => ({ thread: one.threadId, ...shownGrant(one) })) }, null, 2))
+      else if (found.length === 0) complain('nothing was granted')
+      else print(found.map((one) => harmless(key === null ? `${one.threadId}: ${grantLine(one)}` : grantLine(one))).join('\n'))
+      return EXIT.fine
+    })
+  },
+}
+
+type Found = readonly (ThreadKey & StoredGrant)[]
+
+async function onThread(store: Store, key: ThreadKey): Promise<Found | null> {
+  const found = await store.grants(key, null)
+  return found === null ? null : found.map((grant) => ({ ...grant, ...key }))
+}
+
+async function allTo(store: Store, grantee: Grantee): Promise<Found> {
+  const all: (ThreadKey & StoredGrant)[] = []
+  for (let page: Found = await store.grantedTo(grantee, null, PAGE); page.length > 0;) {
+    all.push(...page)
+    const last = page.at(-1)
+    page = last === undefined || page.length < PAGE ? [] : await store.grantedTo(grantee, last, PAGE)
+  }
+  return all
+}

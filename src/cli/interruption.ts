@@ -1,0 +1,28 @@
+/** Ctrl-C and SIGTERM to a command that writes: it ends what it has begun, and says how far it came. */
+import { EXIT } from './command.ts'
+
+/** Listens for it. */
+export interface Interruption {
+  /** Aborted by the first signal. The second one ends the process at once. */
+  readonly signal: AbortSignal
+  /** Listens no longer. */
+  over(): void
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const
+
+/** Begins to listen. */
+export function listenForInterruption(): Interruption {
+  const told = new AbortController()
+  const onSignal = (): void => {
+    if (told.signal.aborted) process.exit(EXIT.failure)
+    told.abort()
+  }
+  for (const name of SIGNALS) process.on(name, onSignal)
+  return {
+    signal: told.signal,
+    over() {
+      for (const name of SIGNALS) process.off(name, onSignal)
+    },
+  }
+}

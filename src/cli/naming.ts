@@ -1,0 +1,110 @@
+/** Threads, users, groups and times as they are named on the command line. */
+import { granteeFault, isPerson, personFault, type People } from '../adoption/people.ts'
+import type { Config } from '../config/schema.ts'
+import { isThreadId } from '../core/ids.ts'
+import { isGranteeId } from '../core/sharing.ts'
+import { timeOf } from '../http/revocation-form.ts'
+import type { ThreadKey } from '../store/port.ts'
+import { UsageError } from './command.ts'
+
+/**
+ * The one thread that a command takes.
+ * @throws UsageError for none, several, or no thread id
+ */
+export function threadNamed(positionals: readonly string[]): ThreadKey {
+  const [threadId, ...more] = positionals
+  if (threadId === undefined || more.length > 0) throw new UsageError('name one thread, by its id')
+  return threadKey(threadId)
+}
+
+/** @throws UsageError for no thread id */
+export function threadKey(threadId: string): ThreadKey {
+  if (!isThreadId(threadId)) throw new UsageError(`${JSON.stringify(threadId)} is no thread id`)
+  return { scope: '', threadId }
+}
+
+/**
+ * A user who has something, or had: their issuer may be gone from the configuration.
+ * @throws UsageError for what is no user id
+ */
+export function userOf(option: string, text: string): string {
+  if (!isPerson(text)) throw new UsageError(`${option} is a user id: issuer:subject, or anonymous`)
+  return text
+}
+
+/**
+ * A user who is to have something.
+ * @throws UsageError for one that nobody can be
+ */
+export function newUserOf(option: string, text: string, people: People): string {
+  const fault = personFault(text, people)
+  if (fault !== null) throw new UsageError(`${option} ${text}: ${fault}`)
+  return text
+}
+
+/**
+ * To whom something was granted: a user or a group.
+ * @throws UsageError for neither, both, or no id of one
+ */
+export function granteeOf(
+  user: string | undefined,
+  group: string | undefined,
+): { readonly kind: 'user' | 'group'; readonly id: string } {
+  if ((user === undefined) === (group === undefined)) throw new UsageError('name either --user USER or --group GROUP')
+  const kind = user === undefined ? 'group' : 'user'
+  const id = user ?? group ?? ''
+  if (!isGranteeId(id)) throw new UsageError(`--${kind} is written issuer:name`)
+  return { kind, id }
+}
+
+/**
+ * The same for what is to be granted.
+ * @throws UsageError for somebody that nobody can be
+ */
+export function newGranteeOf(
+  user: string | undefined,
+  group: string | undefined,
+  issuers: readonly string[],
+): { readonly kind: 'user' | 'group'; readonly id: string } {
+  const text = user ?? group
+  const fault = text === undefined ? null : granteeFault(text, issuers)
+  if (fault !== null) throw new UsageError(`--${user === undefined ? 'group' : 'user'} ${text}: ${fault}`)
+  return granteeOf(user, group)
+}
+
+/** @throws UsageError for an issuer that the configuration doesn't have */
+export function requireIssuer(issuer: string, { authentication }: Config): void {
+  const issuers = Object.keys(authentication.issuers)
+  const fault = issuers.includes(issuer) ? null : granteeFault(`${issuer}:anybody`, issuers)
+  if (fault !== null) throw new UsageError(`--issuer ${issuer}: ${fault}`)
+}
+
+const AGE_UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+
+/**
+ * A time that is over: as such, or as how long ago it was.
+ * @returns milliseconds since the epoch
+ * @throws UsageError for what is neither, and for a time that is still to come
+ */
+export function pastTimeOf(option: string, text: string, now: number): number {
+  const [, amount = '', unit = ''] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
+  const time = amount === '' ? timeOf(text) : now - Number(amount) * (AGE_UNITS[unit] ?? Number.NaN)
+  if (time === null)
+    throw new UsageError(`${option} is a time with its zone, 2026-01-31T12:00:00Z, or how long ago it was: 90d, 12h`)
+  if (time > now) throw new UsageError(`${option} ${text} is still to come`)
+  return time
+}
+
+/**
+ * A number of things.
+ * @throws UsageError for none
+ */
+export function countOf(option: string, text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`${option} is a number from 1`)
+  return Number(text)
+}
+
+/** `1 thread`, `2 threads`. */
+export function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? '' : 's'}`
+}

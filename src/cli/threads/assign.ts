@@ -1,0 +1,81 @@
+/** `threadwarden threads assign`: gives a thread an owner. */
+import { NOBODY_WORD } from '../../adoption/entry.ts'
+import { ownerWord } from '../../adoption/problem.ts'
+import { NOBODY, type AssignOutcome } from '../../store/port.ts'
+import { complain, EXIT, print, readArguments, UsageError, type Command } from '../command.ts'
+import { newUserOf, threadNamed, userOf } from '../naming.ts'
+import { onStore, peopleIn, STORE_OPTIONS } from '../on-store.ts'
+
+const OPTIONS = { ...STORE_OPTIONS, to: { type: 'string' }, expect: { type: 'string' } } as const
+
+/** The command. */
+export const assign: Command = {
+  summary: 'gives a thread an owner',
+  help: `threadwarden threads assign --config FILE ID --to USER [--expect USER|none|nobody] [--json]
+
+Gives a thread to a user, whoever had it: the grants on it go, a deleted thread is a live one again, and what was seen of it
+under enforcement: observe is settled. A thread that the table doesn't have gets a row.
+
+  --config FILE  the configuration (YAML or JSON)
+  ID             the thread
+  --to USER      the owner to be: issuer:subject
+  --expect WHO   changes nothing unless it is theirs now: a user, none for a thread without a row, nobody for one whose
+                 owner was taken away
+  --json         prints {"thread", "outcome", "before"} or {"thread", "outcome", "user"} on stdout
+
+Exit codes: 0 it is theirs, 1 somebody else has it than was expected, an invalid configuration or a failing store,
+2 wrong usage.`,
+
+  async run(args) {
+    const { values, positionals } = readArguments(args, OPTIONS)
+    const { to } = values
+    const key = threadNamed(positionals)
+    if (to === undefined) throw new UsageError('--to USER is missing')
+    userOf('--to', to)
+    const expected = expectedIn(values.expect)
+    return onStore(values, async ({ store, prepared }) => {
+      newUserOf('--to', to, peopleIn(prepared.config))
+      const result = await store.assign(key, to, Date.now(), expected)
+      const { threadId } = key
+      if (values.json === true) print(JSON.stringify(asData(threadId, result), null, 2))
+      switch (result.outcome) {
+        case 'assigned':
+          if (values.json !== true) print(`${threadId} belongs to ${to}; before: ${whose(result.before)}`)
+          return EXIT.fine
+        case 'same':
+          if (values.json !== true) print(`${threadId} belongs to ${to} already`)
+          return EXIT.fine
+        case 'changed':
+          complain(`nothing was changed: the owner of ${threadId} is ${whose(result.owner)}`)
+          return EXIT.failure
+      }
+    })
+  },
+}
+
+/** @throws UsageError for what is no owner */
+function expectedIn(text: string | undefined): string | null | undefined {
+  if (text === undefined) return undefined
+  if (text === 'none') return null
+  if (text === NOBODY_WORD) return NOBODY
+  return userOf('--expect', text)
+}
+
+function asData(thread: string, result: AssignOutcome): object {
+  switch (result.outcome) {
+    case 'assigned':
+      return { thread, outcome: result.outcome, before: word(result.before) }
+    case 'changed':
+      return { thread, outcome: result.outcome, user: word(result.owner) }
+    case 'same':
+      return { thread, outcome: result.outcome }
+  }
+}
+
+function word(user: string | null): string | null {
+  return user === null ? null : ownerWord(user)
+}
+
+function whose(user: string | null): string {
+  return word(user) ?? 'none, without a row'
+}

@@ -1,0 +1,88 @@
+/** `threadwarden threads export`: writes the ownership table in the form that an import takes. */
+import { createWriteStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { Readable, type Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { exportLines, rowsOf } from '../../adoption/export.ts'
+import { formatOf } from '../../adoption/source-file.ts'
+import type { ThreadRow } from '../../store/port.ts'
+import { complain, EXIT, readOptions, type Command } from '../command.ts'
+import { counted } from '../naming.ts'
+import { onStore, STORE_OPTIONS } from '../on-store.ts'
+import { steadily } from '../steady.ts'
+import { formatNamed } from './import-task.ts'
+
+const OPTIONS = {
+  config: STORE_OPTIONS.config,
+  format: { type: 'string' },
+  output: { type: 'string' },
+  all: { type: 'boolean' },
+  quiet: { type: 'boolean' },
+} as const
+
+/** The command. */
+export const exportThreads: Command = {
+  summary: 'writes threads with their owners to a file',
+  help: `threadwarden threads export --config FILE [--format csv|jsonl] [--output FILE] [--all] [--quiet]
+
+Writes threads with their owners, in the order of their ids, as threads import takes them: thread, user, agent, name,
+archived, created, used. The user of a thread whose owner was taken away is nobody. Grants are not in it.
+
+  --config FILE  the configuration (YAML or JSON)
+  --format F     csv (with a header) or jsonl (a JSON object in each line); by default what the name of the output ends
+                 with, or csv
+  --output FILE  where to; by default stdout. A file that is there is not written over
+  --all          deleted threads, too, with the time of it (deleted): with unknownThread: claim they have to come along
+                 to another store, where whoever comes first would own them
+  --quiet        says nothing of the progress
+
+Rows that change while it runs may be in it as they were or as they are.
+
+Exit codes: 0 done, 1 interrupted, an invalid configuration, a failing store or a file that cannot be written, 2 wrong usage.`,
+
+  async run(args) {
+    const options = readOptions(args, OPTIONS)
+    const { output } = options
+    const format = formatNamed(options.format) ?? (output === undefined ? null : formatOf(output)) ?? 'csv'
+    const all = options.all === true
+    return onStore(options, async ({ store }) => {
+      const quiet = options.quiet === true || (output === undefined && process.stdout.isTTY)
+      return steadily(quiet, async ({ patience, signal, progress }) => {
+        const { threads, deleted } = await store.stats()
+        progress.begin('written', all ? threads + deleted : threads)
+        let count = 0
+        async function* counting(): AsyncGenerator<ThreadRow> {
+          for await (const row of rowsOf(store, { deleted: all ? 'too' : 'no' }, patience)) {
+            yield row
+            count += 1
+            progress.at(count)
+          }
+        }
+        const written = await write(exportLines(counting(), format, all), output, signal)
+        progress.end()
+        if (written === 'done' && output !== undefined) complain(`${counted(count, 'thread')} written to ${output}`)
+        if (written !== 'done') complain(`error: ${written}`)
+        return written === 'done' ? EXIT.fine : EXIT.failure
+      })
+    })
+  },
+}
+
+/** Writes the lines; a file that could not be written to its end is taken away again. */
+async function write(lines: AsyncIterable<string>, output: string | undefined, signal: AbortSignal): Promise<string> {
+  // It holds who uses what: for its owner's eyes.
+  const to: Writable = output === undefined ? process.stdout : createWriteStream(output, { flags: 'wx', mode: 0o600 })
+  try {
+    await pipeline(Readable.from(lines), to, { signal, end: output !== undefined })
+    return 'done'
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    if (code === 'EEXIST') return `${output ?? ''} is there already: name another file, or remove it`
+    if (output !== undefined) await rm(output, { force: true })
+    if (signal.aborted) return 'interrupted; what was written is not all of it'
+    // Whoever read it has had enough.
+    if (code === 'EPIPE') return 'stdout was closed before the end'
+    if (error instanceof Error && 'syscall' in error) return `${output ?? 'stdout'} cannot be written (${code})`
+    throw error
+  }
+}

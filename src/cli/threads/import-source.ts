@@ -1,0 +1,109 @@
+/** Opens what `threads import` reads. */
+import { createReadStream, readFileSync, statSync } from 'node:fs'
+import { addAbortSignal, type Readable } from 'node:stream'
+import type { Entry, Reading } from '../../adoption/entry.ts'
+import { readMapping, type Source } from '../../adoption/import.ts'
+import type { Problem } from '../../adoption/problem.ts'
+import { entriesOf, mappingOf } from '../../adoption/source-file.ts'
+import { SourceFault } from '../../adoption/source-line.ts'
+import { byField, byMapping, upstreamEntries, type Whose } from '../../adoption/upstream-entries.ts'
+import { upstreamList } from '../../adoption/upstream-list.ts'
+import type { Config } from '../../config/schema.ts'
+import { openUpstream } from '../../http/upstream.ts'
+import type { Progress } from '../progress.ts'
+import type { ImportTask, NamedFile } from './import-task.ts'
+
+/** What reading needs. */
+export interface SourceParts {
+  readonly config: Config
+  readonly reading: Reading
+  readonly progress: Progress
+  readonly signal: AbortSignal
+  readonly onProblem: (problem: Problem) => void
+}
+
+/** An open source. */
+export interface OpenSource extends Source {
+  /** Lines of the mapping that can't be taken. */
+  readonly invalid: number
+  close(): Promise<void>
+}
+
+/** Opens a file of rows. */
+export function fileSource({ file, format }: NamedFile, parts: SourceParts): OpenSource {
+  const entries = entriesOf(bytesOf(file, parts), format, parts.reading)
+  return { entries, mapping: null, invalid: 0, close: () => Promise.resolve() }
+}
+
+/**
+ * Opens the upstream's list, and reads the mapping if there is one.
+ * @returns null if the signal came before the mapping was read
+ */
+export async function upstreamSource(
+  { whose, token, agentIds }: Extract<ImportTask, { kind: 'upstream' }>,
+  parts: SourceParts,
+): Promise<OpenSource | null> {
+  const { signal, progress, reading, onProblem } = parts
+  const read =
+    'file' in whose
+      ? await readMapping(mappingOf(bytesOf(whose.file, parts), whose.format, reading), { signal, onProblem })
+      : undefined
+  if (read === null) return null
+  const { url, ca, timeouts, basePath, transport, headers } = parts.config.upstream
+  const upstream = openUpstream({ url, timeouts, ...(ca === undefined ? {} : { ca: readFileSync(ca, 'utf8') }) })
+  const configured = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+  const items = upstreamList({
+    upstream,
+    basePath,
+    headers: { ...(token === null ? {} : { authorization: `Bearer ${token}` }), ...configured },
+    named: transport === 'auto' ? null : transport,
+    agentIds,
+    signal,
+  })
+  const mapping = read?.mapping ?? null
+  const owner: Whose = mapping !== null ? byMapping(mapping) : 'field' in whose ? byField(whose.field, whose.issuer) : neverBoth()
+  return {
+    entries: counted(upstreamEntries(items, owner, reading), progress),
+    mapping,
+    invalid: read?.invalid ?? 0,
+    close: async () => {
+      mapping?.close()
+      await upstream.close()
+    },
+  }
+}
+
+function neverBoth(): never {
+  throw new Error('neither a mapping nor a field says whose threads are')
+}
+
+async function* counted(entries: AsyncIterable<Entry | Problem>, progress: Progress): AsyncGenerator<Entry | Problem> {
+  progress.begin('threads listed', null)
+  let count = 0
+  for await (const entry of entries) {
+    count += 1
+    progress.at(count)
+    yield entry
+  }
+}
+
+/** The bytes of a file as they come. */
+async function* bytesOf(file: string, { progress, signal }: SourceParts): AsyncGenerator<Uint8Array> {
+  const stdin = file === '-'
+  const from: Readable = stdin ? process.stdin : createReadStream(file)
+  addAbortSignal(signal, from)
+  // A pipe or a device tells no size.
+  progress.begin('bytes read', stdin ? null : statSync(file).size || null)
+  let count = 0
+  try {
+    for await (const chunk of from as AsyncIterable<Uint8Array>) {
+      count += chunk.length
+      progress.at(count)
+      yield chunk
+    }
+  } catch (error) {
+    throw new SourceFault(
+      `${stdin ? 'stdin' : file} could not be read to its end: ${error instanceof Error ? error.message : 'it failed'}`,
+    )
+  }
+}

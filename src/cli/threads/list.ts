@@ -1,0 +1,74 @@
+/** `threadwarden threads list`: shows rows of the ownership table. */
+import { shownRow, timeText } from '../../adoption/export.ts'
+import { ownerWord } from '../../adoption/problem.ts'
+import type { RowFilter, ThreadRow } from '../../store/port.ts'
+import { complain, EXIT, print, readOptions, UsageError, type Command } from '../command.ts'
+import { countOf, userOf } from '../naming.ts'
+import { onStore, STORE_OPTIONS } from '../on-store.ts'
+import { table } from '../terminal.ts'
+
+const DEFAULT_LIMIT = 100
+
+const OPTIONS = {
+  ...STORE_OPTIONS,
+  user: { type: 'string' },
+  agent: { type: 'string' },
+  deleted: { type: 'boolean' },
+  all: { type: 'boolean' },
+  limit: { type: 'string' },
+} as const
+
+/** The command. */
+export const list: Command = {
+  summary: 'shows threads with their owners',
+  help: `threadwarden threads list --config FILE [--user USER] [--agent AGENT] [--deleted | --all] [--limit N] [--json]
+
+Shows threads with their owners, in the order of their ids.
+
+  --config FILE  the configuration (YAML or JSON)
+  --user USER    only this user's: issuer:subject, or anonymous
+  --agent AGENT  only those of this agent
+  --deleted      only deleted ones, instead of those that are not
+  --all          both
+  --limit N      so many at most, by default ${DEFAULT_LIMIT}; threads export gives all of them
+  --json         prints {"threads", "more"} on stdout
+
+Exit codes: 0 done, 1 an invalid configuration or a failing store, 2 wrong usage.`,
+
+  async run(args) {
+    const options = readOptions(args, OPTIONS)
+    if (options.deleted === true && options.all === true) throw new UsageError('name --deleted or --all')
+    const limit = options.limit === undefined ? DEFAULT_LIMIT : countOf('--limit', options.limit)
+    const filter: RowFilter = {
+      ...(options.user === undefined ? {} : { owner: userOf('--user', options.user) }),
+      ...(options.agent === undefined ? {} : { agentId: options.agent }),
+      deleted: options.deleted === true ? 'only' : options.all === true ? 'too' : 'no',
+    }
+    return onStore(options, async ({ store }) => {
+      const found = await store.threads(filter, null, limit + 1)
+      const rows = found.slice(0, limit)
+      const more = found.length > limit
+      if (options.json === true) {
+        print(JSON.stringify({ threads: rows.map((row) => ({ ...shownRow(row), confirmed: !row.provisional })), more }, null, 2))
+        return EXIT.fine
+      }
+      if (rows.length === 0) complain('there are no such threads')
+      else print(table(['THREAD', 'OWNER', 'AGENT', 'LAST USED', 'STATE', 'NAME'], rows.map(cells)))
+      if (more) complain(`there are more than ${limit}: --limit shows more of them, threads export all`)
+      return EXIT.fine
+    })
+  },
+}
+
+function cells(row: ThreadRow): readonly string[] {
+  return [row.threadId, ownerWord(row.owner), row.agentId, timeText(row.lastUsedAt), stateOf(row), row.name ?? '']
+}
+
+/** The state of a row in a few words; empty for a live one. */
+export function stateOf({ deletedAt, archived, provisional }: ThreadRow): string {
+  return [
+    ...(deletedAt === null ? [] : [`deleted ${timeText(deletedAt)}`]),
+    ...(archived ? ['archived'] : []),
+    ...(provisional ? ['no run confirmed yet'] : []),
+  ].join(', ')
+}

@@ -1,0 +1,73 @@
+/** `threadwarden threads owner`: all that is known of whose a thread is. */
+import { shownRow, timeText } from '../../adoption/export.ts'
+import { ownerWord } from '../../adoption/problem.ts'
+import { NOBODY, type StoredGrant, type ThreadAdministration } from '../../store/port.ts'
+import { complain, EXIT, print, readArguments, type Command } from '../command.ts'
+import { grantLine, shownGrant } from '../grant-words.ts'
+import { threadNamed } from '../naming.ts'
+import { onStore, STORE_OPTIONS } from '../on-store.ts'
+import { listed, paintFor } from '../terminal.ts'
+import { stateOf } from './list.ts'
+
+/** What the store knows of a thread. */
+type Known = NonNullable<Awaited<ReturnType<ThreadAdministration['thread']>>>
+
+/** The command. */
+export const owner: Command = {
+  summary: 'shows whose a thread is, its grants, and who was seen on it',
+  help: `threadwarden threads owner --config FILE ID [--json]
+
+Shows whose a thread is, what was granted to whom, and who ran it under enforcement: observe.
+
+  --config FILE  the configuration (YAML or JSON)
+  ID             the thread
+  --json         prints {"thread", "row", "grants", "observed"} on stdout
+
+Exit codes: 0 it has an owner, 1 nobody owns it, an invalid configuration or a failing store, 2 wrong usage.`,
+
+  async run(args) {
+    const { values, positionals } = readArguments(args, STORE_OPTIONS)
+    const key = threadNamed(positionals)
+    return onStore(values, async ({ store }) => {
+      const known = (await store.thread(key)) ?? { row: null, grants: [], runners: [] }
+      if (values.json === true) print(JSON.stringify(asData(key.threadId, known), null, 2))
+      else say(key.threadId, known)
+      return known.row === null || known.row.owner === NOBODY ? EXIT.failure : EXIT.fine
+    })
+  },
+}
+
+function asData(thread: string, { row, grants, runners }: Known): object {
+  return {
+    thread,
+    row: row === null ? null : { ...shownRow(row), confirmed: !row.provisional },
+    grants: grants.map(shownGrant),
+    observed: runners,
+  }
+}
+
+function say(threadId: string, { row, grants, runners }: Known): void {
+  const seen = runners.map((user) => `${user} ran it under enforcement: observe`)
+  if (row === null) {
+    complain(`${threadId} has no owner: ${seen.length === 0 ? 'nobody ever heard of it' : seen.join(', ')}`)
+    return
+  }
+  const { agentId, name, createdAt, lastUsedAt } = row
+  const state = stateOf(row)
+  print(
+    listed(
+      [
+        ['thread', [threadId]],
+        ['owner', [row.owner === NOBODY ? 'nobody: it was taken away' : ownerWord(row.owner)]],
+        ['agent', agentId === '' ? [] : [agentId]],
+        ['name', name === null ? [] : [name]],
+        ['created', [timeText(createdAt)]],
+        ['used', [timeText(lastUsedAt)]],
+        ['state', state === '' ? [] : [state]],
+        ['granted', grants.map((grant: StoredGrant) => grantLine(grant))],
+        ['seen', seen],
+      ],
+      paintFor(process.stdout, process.env),
+    ),
+  )
+}

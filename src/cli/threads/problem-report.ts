@@ -1,0 +1,55 @@
+/** What could not be imported: the first few of it for the terminal, all of it for a file. */
+import { closeSync, openSync, writeSync } from 'node:fs'
+import { ownerWord, problemData, type Problem } from '../../adoption/problem.ts'
+import { UsageError } from '../command.ts'
+import { harmless } from '../terminal.ts'
+
+/** Gathers problems. */
+export interface ProblemReport {
+  readonly add: (problem: Problem) => void
+  /** The first of them in words, and how many more there are. */
+  summary(): readonly string[]
+  close(): void
+}
+
+const TOLD = 20
+
+/**
+ * Makes it.
+ * @param file written over if it is there; null for none
+ * @throws UsageError if it can't be written
+ */
+export function makeProblemReport(file: string | null): ProblemReport {
+  const to = file === null ? null : openedFor(file)
+  const told: string[] = []
+  let count = 0
+  return {
+    add(problem) {
+      count += 1
+      if (told.length < TOLD) told.push(words(problem))
+      if (to !== null) writeSync(to, `${JSON.stringify(problemData(problem))}\n`)
+    },
+    summary() {
+      if (count === told.length) return told
+      return [...told, `and ${count - told.length} more: ${file === null ? '--report FILE writes all of them' : `see ${file}`}`]
+    },
+    close() {
+      if (to !== null) closeSync(to)
+    },
+  }
+}
+
+function openedFor(file: string): number {
+  try {
+    // It names users and threads: for its owner's eyes.
+    return openSync(file, 'w', 0o600)
+  } catch {
+    throw new UsageError(`--report ${file} cannot be written`)
+  }
+}
+
+function words({ kind, line, threadId, owner, reason }: Problem): string {
+  const place = line === null ? '' : `line ${line}: `
+  const thread = threadId === null || kind === 'invalid' ? '' : `${threadId}${owner === null ? '' : ` (${ownerWord(owner)})`}: `
+  return harmless(`${place}${thread}${reason}`)
+}

@@ -1,0 +1,111 @@
+/** `threadwarden threads prune`: throws rows away that are of no use any more. */
+import { inSteps } from '../../adoption/patience.ts'
+import type { Config } from '../../config/schema.ts'
+import type { PruneRule, Store } from '../../store/port.ts'
+import { complain, EXIT, print, readOptions, UsageError, type Command } from '../command.ts'
+import { counted, pastTimeOf } from '../naming.ts'
+import { onStore, STORE_OPTIONS } from '../on-store.ts'
+import { steadily } from '../steady.ts'
+
+const OPTIONS = {
+  ...STORE_OPTIONS,
+  'deleted-before': { type: 'string' },
+  'unused-since': { type: 'string' },
+  'dry-run': { type: 'boolean' },
+  quiet: { type: 'boolean' },
+} as const
+
+/** Rows of one step. */
+const STEP = 500
+
+/** The command. */
+export const prune: Command = {
+  summary: 'throws away rows of deleted or unused threads',
+  help: `threadwarden threads prune --config FILE [--deleted-before WHEN] [--unused-since WHEN] [--dry-run] [--quiet] [--json]
+
+Throws rows away. The gateway knows nothing of these threads any more: with unknownThread: claim an id may then be claimed
+by whoever comes first, and with what the upstream still holds of the thread. Before you throw away what is not deleted, be
+sure that the upstream has forgotten it, too.
+
+  --config FILE          the configuration (YAML or JSON)
+  --deleted-before WHEN  deleted threads, deleted before then, of which the upstream confirmed that they are gone
+  --unused-since WHEN    threads that are not deleted and that nobody used since
+  --dry-run              says how many, and throws none away
+  --quiet                says nothing of the progress
+  --json                 prints {"dryRun", "pruned", "complete"} on stdout
+
+WHEN is a time with its zone, 2026-01-31T12:00:00Z, or how long ago that was: 90d, 12h (s, m, h, d, w).
+
+Exit codes: 0 done, 1 interrupted, an invalid configuration or a failing store, 2 wrong usage.`,
+
+  async run(args) {
+    const options = readOptions(args, OPTIONS)
+    const rules = rulesIn(options['deleted-before'], options['unused-since'], Date.now())
+    const dryRun = options['dry-run'] === true
+    return onStore(options, async ({ store, prepared }) => {
+      for (const warning of warnings(prepared.config, rules)) complain(`warning: ${warning}`)
+      const total = await prunable(store, rules)
+      const { done, interrupted } = dryRun
+        ? { done: total, interrupted: false }
+        : await throwAway(store, rules, total, options.quiet === true)
+      if (options.json === true) print(JSON.stringify({ dryRun, pruned: done, complete: !interrupted }))
+      else print(`${counted(done, 'row')} ${dryRun ? 'would be' : done === 1 ? 'was' : 'were'} thrown away`)
+      if (interrupted) complain('interrupted: the same command goes on')
+      return interrupted ? EXIT.failure : EXIT.fine
+    })
+  },
+}
+
+/** A rule for each: a row is deleted, or it is not. */
+function rulesIn(deletedBefore: string | undefined, unusedSince: string | undefined, now: number): readonly PruneRule[] {
+  if (deletedBefore === undefined && unusedSince === undefined) throw new UsageError('name --deleted-before or --unused-since')
+  return [
+    ...(deletedBefore === undefined ? [] : [{ deletedBefore: pastTimeOf('--deleted-before', deletedBefore, now) }]),
+    ...(unusedSince === undefined ? [] : [{ unusedSince: pastTimeOf('--unused-since', unusedSince, now) }]),
+  ]
+}
+
+function warnings({ ownership }: Config, rules: readonly PruneRule[]): readonly string[] {
+  const live = rules.some(({ unusedSince }) => unusedSince !== undefined)
+  if (!live) return []
+  switch (ownership.unknownThread) {
+    case 'claim':
+      return [
+        'unknownThread is claim: an id that is thrown away belongs to whoever comes first, with what the upstream still holds of it',
+      ]
+    case 'verify':
+      return ['unknownThread is verify: nobody can use these threads any more as long as the upstream has a history of them']
+    case 'deny':
+      return ['unknownThread is deny: nobody can use these threads any more']
+  }
+}
+
+async function prunable(store: Store, rules: readonly PruneRule[]): Promise<number> {
+  let total = 0
+  for (const rule of rules) total += await store.prunable(rule)
+  return total
+}
+
+function throwAway(
+  store: Store,
+  rules: readonly PruneRule[],
+  total: number,
+  quiet: boolean,
+): Promise<{ readonly done: number; readonly interrupted: boolean }> {
+  return steadily(quiet, async ({ patience, signal, progress }) => {
+    progress.begin('thrown away', total)
+    let before = 0
+    for (const rule of rules) {
+      const at = before
+      const steps = await inSteps(
+        () => store.prune(rule, STEP),
+        patience,
+        signal,
+        (done) => progress.at(at + done),
+      )
+      before += steps.done
+      if (steps.interrupted) return { done: before, interrupted: true }
+    }
+    return { done: before, interrupted: false }
+  })
+}

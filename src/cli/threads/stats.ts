@@ -1,0 +1,40 @@
+/** `threadwarden threads stats`: how much there is in the store. */
+import { EXIT, print, readOptions, type Command } from '../command.ts'
+import { onStore, STORE_OPTIONS } from '../on-store.ts'
+import type { StoreStats } from '../../store/port.ts'
+import { columns } from '../terminal.ts'
+
+const WORDS: Readonly<Record<keyof StoreStats, string>> = {
+  threads: 'threads with an owner',
+  owners: 'owners',
+  provisional: 'threads of which no run is confirmed yet',
+  deleted: 'deleted threads, kept so that nobody claims them',
+  withheld: 'threads whose owner was taken away',
+  grants: 'grants',
+  observed: 'threads seen under enforcement: observe that have no owner',
+  conflicts: 'of these, run by more than one user',
+  revocations: 'revocations',
+}
+
+/** The command. */
+export const stats: Command = {
+  summary: 'counts threads, owners, grants and conflicts',
+  help: `threadwarden threads stats --config FILE [--json]
+
+Counts what is in the store.
+
+  --config FILE  the configuration (YAML or JSON)
+  --json         prints the counts as an object on stdout
+
+Exit codes: 0 done, 1 an invalid configuration or a failing store, 2 wrong usage.`,
+
+  async run(args) {
+    const options = readOptions(args, STORE_OPTIONS)
+    return onStore(options, async ({ store }) => {
+      const counts = await store.stats()
+      if (options.json === true) print(JSON.stringify(counts, null, 2))
+      else print(columns((Object.keys(WORDS) as (keyof StoreStats)[]).map((name) => [String(counts[name]), WORDS[name]])))
+      return EXIT.fine
+    })
+  },
+}

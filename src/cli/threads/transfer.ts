@@ -1,0 +1,83 @@
+/** `threadwarden threads transfer`: gives the threads of one user to another. */
+import { inSteps } from '../../adoption/patience.ts'
+import type { Store, ThreadKey } from '../../store/port.ts'
+import { complain, EXIT, print, readOptions, UsageError, type Command } from '../command.ts'
+import { counted, newUserOf, threadKey, userOf } from '../naming.ts'
+import { onStore, peopleIn, STORE_OPTIONS } from '../on-store.ts'
+import { steadily } from '../steady.ts'
+
+const OPTIONS = {
+  ...STORE_OPTIONS,
+  from: { type: 'string' },
+  to: { type: 'string' },
+  thread: { type: 'string' },
+  quiet: { type: 'boolean' },
+} as const
+
+/** Rows of one step. */
+const STEP = 500
+
+/** The command. */
+export const transfer: Command = {
+  summary: 'gives the threads of one user to another',
+  help: `threadwarden threads transfer --config FILE --from USER --to USER [--thread ID] [--quiet] [--json]
+
+Gives all threads of a user to another: deleted ones too, and what was granted to the user and seen of them under
+enforcement: observe. Grants on the threads stay. It goes in steps; if it is interrupted, the same command goes on.
+
+  --config FILE  the configuration (YAML or JSON)
+  --from USER    whose they are: issuer:subject, of an issuer that may be gone, or anonymous
+  --to USER      whose they are to be
+  --thread ID    this one alone, which may not be a deleted one; the grants on it go
+  --quiet        says nothing of the progress
+  --json         prints {"moved", "complete"} on stdout
+
+What the user begins meanwhile stays theirs: revoke their tokens first, if they are to have nothing.
+
+Exit codes: 0 done, 1 the thread is not theirs, interrupted, an invalid configuration or a failing store, 2 wrong usage.`,
+
+  async run(args) {
+    const options = readOptions(args, OPTIONS)
+    const { from, to, thread } = options
+    if (from === undefined || to === undefined) throw new UsageError('name --from USER and --to USER')
+    userOf('--from', from)
+    userOf('--to', to)
+    if (from === to) throw new UsageError('--from and --to name one user')
+    const key = thread === undefined ? null : threadKey(thread)
+    return onStore(options, async ({ store, prepared }) => {
+      newUserOf('--to', to, peopleIn(prepared.config))
+      if (key !== null) return moveOne(store, key, from, to, options.json === true)
+      const { done, interrupted } = await steadily(options.quiet === true, ({ patience, signal, progress }) => {
+        progress.begin('moved', null)
+        return inSteps(
+          () => store.transfer(from, to, STEP),
+          patience,
+          signal,
+          (moved) => progress.at(moved),
+        )
+      })
+      if (options.json === true) print(JSON.stringify({ moved: done, complete: !interrupted }))
+      else print(`${counted(done, 'row')} of ${from} moved to ${to}`)
+      if (interrupted) complain('interrupted: the same command goes on')
+      return interrupted ? EXIT.failure : EXIT.fine
+    })
+  },
+}
+
+async function moveOne(store: Store, key: ThreadKey, from: string, to: string, json: boolean): Promise<number> {
+  const { threadId } = key
+  const row = (await store.thread(key))?.row ?? null
+  const refusal =
+    row?.owner !== from
+      ? `${threadId} is not a thread of ${from}: threads owner says whose it is`
+      : row.deletedAt !== null
+        ? `${threadId} was deleted by ${from}: threads assign makes it a live thread of another user's`
+        : null
+  // Whoever has it by now is asked once more, in the step that changes it.
+  const outcome = refusal === null ? (await store.assign(key, to, Date.now(), from)).outcome : 'changed'
+  const moved = outcome === 'assigned' ? 1 : 0
+  if (json) print(JSON.stringify({ moved, complete: moved === 1 }))
+  else if (moved === 1) print(`${threadId} of ${from} moved to ${to}`)
+  if (moved === 0) complain(refusal ?? `nothing was changed: ${threadId} has changed hands meanwhile`)
+  return moved === 1 ? EXIT.fine : EXIT.failure
+}

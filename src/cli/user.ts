@@ -1,0 +1,12 @@
+/** `threadwarden user`: what is held of a person, to be given to them or forgotten. */
+import type { CommandGroup } from './command.ts'
+import { erase } from './user/erase.ts'
+import { exportUser } from './user/export.ts'
+
+/** The commands. */
+export const user: CommandGroup = {
+  summary: 'shows and forgets what is held of a user',
+  about: `They work on the store that the configuration names, also while gateways run on it. What the upstream holds of a user, and
+the log, the audit and backups, are not in it.`,
+  commands: { export: exportUser, erase },
+}

@@ -1,0 +1,75 @@
+/** `threadwarden user export`: all that the store holds of a user. */
+import { writeFileSync } from 'node:fs'
+import { shownRow, timeText } from '../../adoption/export.ts'
+import { shown } from '../../http/revocation-form.ts'
+import type { StoredGrant, ThreadKey, UserData } from '../../store/port.ts'
+import { complain, EXIT, print, readArguments, UsageError, type Command } from '../command.ts'
+import { shownGrant } from '../grant-words.ts'
+import { userOf } from '../naming.ts'
+import { onStore, STORE_OPTIONS } from '../on-store.ts'
+
+const OPTIONS = { config: STORE_OPTIONS.config, output: { type: 'string' } } as const
+
+/** The command. */
+export const exportUser: Command = {
+  summary: 'writes all that is held of a user as JSON',
+  help: `threadwarden user export --config FILE USER [--output FILE]
+
+Writes all that the store holds of a user as a JSON object: {"user", "threads", "granted", "received", "observed",
+"revocations"}. What was granted to the user's groups is not theirs, and not in it.
+
+  --config FILE  the configuration (YAML or JSON)
+  USER           issuer:subject, of an issuer that may be gone
+  --output FILE  where to; by default stdout. A file that is there is not written over
+
+Exit codes: 0 done, also where nothing is held, 1 an invalid configuration, a failing store or a file that cannot be written,
+2 wrong usage.`,
+
+  async run(args) {
+    const { values, positionals } = readArguments(args, OPTIONS)
+    const user = userNamed(positionals)
+    return onStore(values, async ({ store }) => {
+      const text = JSON.stringify(asData(user, await store.userData(user)), null, 2)
+      if (values.output === undefined) {
+        print(text)
+        return EXIT.fine
+      }
+      try {
+        // For its owner's eyes.
+        writeFileSync(values.output, `${text}\n`, { flag: 'wx', mode: 0o600 })
+      } catch (error) {
+        const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST'
+        complain(`error: ${values.output} ${isThere ? 'is there already: name another file, or remove it' : 'cannot be written'}`)
+        return EXIT.failure
+      }
+      return EXIT.fine
+    })
+  },
+}
+
+/**
+ * The one user that a command takes.
+ * @throws UsageError for none, several, or no user id
+ */
+export function userNamed(positionals: readonly string[]): string {
+  const [user, ...more] = positionals
+  if (user === undefined || more.length > 0) throw new UsageError('name one user: issuer:subject')
+  return userOf('USER', user)
+}
+
+function asData(user: string, { threads, granted, received, observed, revocations }: UserData): object {
+  const grantOn = (grant: ThreadKey & StoredGrant): object => ({ thread: grant.threadId, ...shownGrant(grant) })
+  return {
+    user,
+    threads: threads.map(shownRow),
+    granted: granted.map(grantOn),
+    received: received.map(grantOn),
+    observed: observed.map(({ threadId, agentId, firstUsedAt, lastUsedAt }) => ({
+      thread: threadId,
+      agent: agentId === '' ? null : agentId,
+      firstUsed: timeText(firstUsedAt),
+      lastUsed: timeText(lastUsedAt),
+    })),
+    revocations: revocations.map(shown),
+  }
+}

@@ -1,0 +1,88 @@
+/** How a connection is opened: TLS, patience, and what every session is set to, whatever the server's defaults are. */
+import { readFileSync } from 'node:fs'
+import { checkServerIdentity } from 'node:tls'
+import pg from 'pg'
+import type { PostgresSettings } from './settings.ts'
+
+/** How much longer than the server the driver waits: it has the last word where a server hangs. */
+const GRACE_MS = 500
+
+/** A process that is gone, or stands still, holds no locks for longer. One that is only slow is not thrown out. */
+const IDLE_IN_TRANSACTION_MS = 30_000
+
+/** The type of `bigint`, as which counts and times come. */
+const INT8 = 20
+
+/**
+ * What the driver is to be told.
+ * @throws Error if the file of the CA can't be read
+ */
+export function driverOptions(settings: PostgresSettings): pg.ClientConfig {
+  const { host, port, database, user, connectTimeout, statementTimeout } = settings
+  return {
+    host,
+    port,
+    database,
+    user,
+    // A function, so that nothing is taken from the environment or a file in the home folder.
+    password: () => settings.password ?? '',
+    ssl: tlsOptions(settings),
+    connectionTimeoutMillis: connectTimeout,
+    query_timeout: statementTimeout + GRACE_MS,
+    application_name: 'threadwarden',
+    client_encoding: 'UTF8',
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    types: { getTypeParser: getTypeParser as typeof pg.types.getTypeParser },
+  }
+}
+
+/**
+ * Sets a session up, in one statement. Not by parameters of the start of a connection: poolers in between refuse those. A
+ * commit that was answered has to survive a crash of the server, and what stands for a name in a statement must not depend on
+ * who may make tables where.
+ */
+export async function setUp(client: pg.ClientBase, { statementTimeout }: PostgresSettings): Promise<void> {
+  await client.query(
+    `SELECT set_config('statement_timeout', $1, false), set_config('idle_in_transaction_session_timeout', $2, false),
+       set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false),
+       set_config('default_transaction_isolation', 'read committed', false), set_config('search_path', 'pg_catalog', false),
+       set_config('jit', 'off', false)`,
+    [String(statementTimeout), String(IDLE_IN_TRANSACTION_MS)],
+  )
+}
+
+/** A connection outside of the pool, set up; its errors come with the next query, or as its `end`. */
+export async function connect(settings: PostgresSettings, options: pg.ClientConfig = {}): Promise<pg.Client> {
+  const client = new pg.Client({ ...driverOptions(settings), ...options })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    await setUp(client, settings)
+    return client
+  } catch (error) {
+    void client.end()
+    throw error
+  }
+}
+
+function tlsOptions({ tls, ca, host }: PostgresSettings): pg.ClientConfig['ssl'] {
+  if (tls === 'off') return false
+  return {
+    rejectUnauthorized: true,
+    // Said here, because an address is no server name, and the check falls back to localhost without one.
+    checkServerIdentity: (_name, certificate) => checkServerIdentity(host, certificate),
+    ...(ca === null ? {} : { ca: readFileSync(ca, 'utf8') }),
+  }
+}
+
+type Parsers = (oid: number, format?: 'text' | 'binary') => (text: string) => unknown
+
+const getTypeParser: Parsers = (oid, format) =>
+  oid === INT8 && format !== 'binary' ? safeInteger : (pg.types.getTypeParser as Parsers)(oid, format)
+
+function safeInteger(text: string): number {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value)) throw new RangeError('a number of the database is too large')
+  return value
+}

@@ -1,0 +1,90 @@
+/** What went wrong with the server, in words for an operator. */
+import pg from 'pg'
+import { placeOf, type PostgresSettings } from './settings.ts'
+
+/** The server did not do what it was asked, or nobody knows whether it did. */
+export class PostgresFailure extends Error {
+  override readonly name = 'PostgresFailure'
+  /** The SQLSTATE, or the code of the network or of TLS; null where there is none. */
+  readonly code: string | null
+  /** True if the server itself refused the statement, and not the way to it. */
+  readonly isAnswer: boolean
+
+  constructor(message: string, code: string | null, isAnswer: boolean) {
+    super(message)
+    this.code = code
+    this.isAnswer = isAnswer
+  }
+}
+
+/** What to look at, by code (PostgreSQL, appendix A; Node.js, errors). */
+const ADVICE: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there: check host and port, and that the server runs',
+  ENOTFOUND: 'there is no such host: check its name',
+  EAI_AGAIN: 'the name of the host cannot be looked up now',
+  ENOENT: 'there is no such socket: check the folder, and that the server runs',
+  EHOSTUNREACH: 'there is no way to the host',
+  ENETUNREACH: 'there is no way to the host',
+  ECONNRESET: 'the connection broke',
+  EPIPE: 'the connection broke',
+  ETIMEDOUT: 'the host does not answer: check host, port and firewalls',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name: write the host as the certificate has it',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not trusted: name its CA in ownership.postgres.ca',
+  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is not trusted: name its CA in ownership.postgres.ca',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not trusted: name its CA in ownership.postgres.ca',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is not trusted: name its CA in ownership.postgres.ca',
+  '25P03': 'this process stood still for too long in the middle of a transaction',
+  '25006': 'it takes no writes: it is a standby, or set to read only',
+  '28000': 'it does not let this user in from here: check the user, TLS and its pg_hba.conf',
+  '28P01': 'the password is wrong: check ownership.postgres.password',
+  '3D000': 'there is no such database: create it',
+  '42501': 'the user lacks a right: let it create the schema, or own one that is there',
+  '42P01': 'a table is missing: restore a backup, or start with another schema',
+  '3F000': 'the schema is missing: restore a backup, or start with another schema',
+  '53100': 'its disk is full',
+  '53300': 'it has no connection left: raise its max_connections, or lower ownership.postgres.pool',
+  '55P03': 'another process holds a lock for too long',
+  '57014': 'a statement took longer than ownership.postgres.statementTimeout',
+  '57P01': 'it is being shut down',
+  '57P02': 'it crashed, and comes back by itself',
+  '57P03': 'it is starting up or shutting down',
+}
+
+/** What the driver says without a code. */
+const SAYINGS: readonly (readonly [RegExp, string])[] = [
+  [
+    /^timeout exceeded when trying to connect/,
+    'no connection became free in time: it is slow, or ownership.postgres.pool too small',
+  ],
+  [
+    /^(?:Connection terminated due to connection timeout|timeout expired)/,
+    'the host does not answer: check host, port and firewalls',
+  ],
+  [/^Query read timeout/, 'it does not answer'],
+  [/^Connection terminated|not queryable/, 'the connection broke'],
+  [/^The server does not support SSL/, 'it speaks no TLS: set it up there; only within one machine is tls: off safe'],
+  [/client password must be/, 'it asks for a password: set ownership.postgres.password'],
+]
+
+/** Puts what a driver threw in words. Nothing of a value, a host's answer in full, or a password stands in them. */
+export function failureOf(error: unknown, settings: PostgresSettings): PostgresFailure {
+  if (error instanceof PostgresFailure) return error
+  const code = codeOf(error)
+  const said = error instanceof Error ? error.message : ''
+  const advice = (code === null ? undefined : ADVICE[code]) ?? SAYINGS.find(([pattern]) => pattern.test(said))?.[1]
+  const about = advice ?? (said === '' ? 'it failed' : said)
+  return new PostgresFailure(
+    `${placeOf(settings)}: ${about}${code === null ? '' : ` (${code})`}`,
+    code,
+    error instanceof pg.DatabaseError,
+  )
+}
+
+function codeOf(error: unknown): string | null {
+  if (typeof error !== 'object' || error === null) return null
+  if ('code' in error && typeof error.code === 'string') return error.code
+  // Of a host with several addresses none could be reached.
+  if (error instanceof AggregateError) return codeOf(error.errors[0])
+  return null
+}

@@ -1,0 +1,145 @@
+/** The connections that queries use. Whatever fails becomes a PostgresFailure. */
+import pg from 'pg'
+import { driverOptions, setUp } from './connecting.ts'
+import { failureOf, PostgresFailure } from './failure.ts'
+import type { PostgresSettings } from './settings.ts'
+
+/** A statement. With a name it is prepared once on each connection: names stand for one text in the whole program. */
+export interface Statement {
+  readonly name?: string
+  readonly text: string
+}
+
+/** Where statements are run. */
+export interface Queries {
+  /** @returns the rows, of which the caller says what they hold */
+  query<T extends object>(statement: Statement, values?: readonly unknown[]): Promise<readonly T[]>
+}
+
+/** What a transaction is for. */
+export type TransactionKind = 'write' | 'snapshot' | 'survey'
+
+/** The pool. A statement on it is a transaction of its own. */
+export interface PostgresPool extends Queries {
+  /**
+   * Does several statements in one transaction. Each of them sees what was committed before it began; with `snapshot` all see
+   * the same, and nothing can be written. It is done again, a few times, where the server says that it has rolled back because
+   * of another one, or where the work throws `Crossed`; never where nobody knows what became of it.
+   * @param kind `survey` is a snapshot that may take minutes: operators read whole tables
+   */
+  transaction<T>(work: (queries: Queries) => Promise<T>, kind?: TransactionKind): Promise<T>
+  /** Ends all connections, when what is running is over. */
+  close(): Promise<void>
+}
+
+/** Thrown by the work of a transaction: what it read has changed meanwhile. It is rolled back, and done again. */
+export class Crossed extends Error {
+  override readonly name = 'Crossed'
+}
+
+/** Gets what happens to connections that nobody is using. */
+export type OnIdleFailure = (failure: PostgresFailure) => void
+
+const SNAPSHOT = 'BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY'
+const BEGIN: Readonly<Record<TransactionKind, string>> = {
+  write: 'BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE',
+  snapshot: SNAPSHOT,
+  survey: SNAPSHOT,
+}
+
+/** What a statement of a survey may take. */
+const SURVEY_MS = 600_000
+
+/** Serialization failure and deadlock: rolled back for certain (PostgreSQL, "Serialization Failure Handling"). */
+const ROLLED_BACK: ReadonlySet<string | null> = new Set(['40001', '40P01'])
+
+const ATTEMPTS = 5
+
+/** An idle connection is kept this long, and no connection longer than the second: who is behind a name changes. */
+const IDLE_MS = 300_000
+const LIFETIME_S = 3600
+
+/**
+ * Makes the pool. It connects when it is used.
+ * @throws PostgresFailure if the file of the CA can't be read
+ */
+export function openPool(settings: PostgresSettings, onIdleFailure: OnIdleFailure = () => {}): PostgresPool {
+  const pool = new pg.Pool({
+    ...driverOptions(settings),
+    max: settings.pool,
+    idleTimeoutMillis: IDLE_MS,
+    maxLifetimeSeconds: LIFETIME_S,
+    // The pool waits for it, whatever the types say.
+    onConnect: (client) => setUp(client, settings) as unknown as undefined,
+  })
+  // The driver has taken the connection out by then. Without a listener the process would end.
+  pool.on('error', (error) => onIdleFailure(failureOf(error, settings)))
+
+  const transaction: PostgresPool['transaction'] = async (work, kind = 'write') => {
+    for (let attempt = 1; ; attempt += 1) {
+      const client = await pool.connect().catch((error: unknown) => {
+        throw failureOf(error, settings)
+      })
+      try {
+        return await inTransaction(client, settings, work, kind)
+      } catch (error) {
+        const again = error instanceof Crossed || (error instanceof PostgresFailure && ROLLED_BACK.has(error.code))
+        if (!again || attempt === ATTEMPTS) throw error
+      }
+    }
+  }
+  let closed: Promise<void> | undefined
+  return { ...queriesOn(pool, settings), transaction, close: () => (closed ??= pool.end()) }
+}
+
+async function inTransaction<T>(
+  client: pg.PoolClient,
+  settings: PostgresSettings,
+  work: (queries: Queries) => Promise<T>,
+  kind: TransactionKind,
+): Promise<T> {
+  const queries = queriesOn(client, settings, kind === 'survey' ? SURVEY_MS : undefined)
+  // A connection that breaks between two statements says so here, and again with the next one.
+  const ignore = (): void => {}
+  client.on('error', ignore)
+  let usable = false
+  try {
+    await queries.query({ text: BEGIN[kind] })
+    if (kind === 'survey') await queries.query({ text: `SET LOCAL statement_timeout = ${SURVEY_MS}` })
+    const result = await work(queries)
+    await queries.query({ text: 'COMMIT' })
+    usable = true
+    return result
+  } catch (error) {
+    // A server that did not answer is asked nothing more. A connection that is thrown away is a rollback as well.
+    if (!(error instanceof PostgresFailure) || error.isAnswer) {
+      usable = await queries.query({ text: 'ROLLBACK' }).then(
+        () => true,
+        () => false,
+      )
+    }
+    throw error
+  } finally {
+    client.off('error', ignore)
+    client.release(!usable)
+  }
+}
+
+/**
+ * Statements on a connection, or on any connection of a pool.
+ * @param patience milliseconds that the driver waits for an answer, by default what it was told
+ */
+export function queriesOn(client: pg.Pool | pg.ClientBase, settings: PostgresSettings, patience?: number): Queries {
+  return {
+    async query<T extends object>(statement: Statement, values: readonly unknown[] = []): Promise<readonly T[]> {
+      try {
+        // The driver takes the time-out with each statement, though its types don't say so.
+        const config = { ...statement, values: [...values], query_timeout: patience }
+        const { rows } = await client.query<T & pg.QueryResultRow>(config as pg.QueryConfig)
+        return rows
+      } catch (error) {
+        throw failureOf(error, settings)
+      }
+    },
+  }
+}

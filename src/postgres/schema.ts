@@ -1,0 +1,100 @@
+/** The tables of this program in PostgreSQL, as the steps that make them. */
+import { createHash } from 'node:crypto'
+
+// COLLATE "C" is what makes ids compare byte for byte, whatever collation the database has.
+// `pending` counts the registered runs of a row that no run has confirmed yet (0 and provisional = false once it is settled);
+// `life` counts its revivals and changes of owner, so that a run from before settles nothing after it. `gone` is true for a
+// tombstone of which the upstream has confirmed that it holds nothing any more.
+// The indexes of `threads` are in the order of lists. The primary key of `grants` begins with the thread, for decisions; one
+// index with the grantee, for lists. A row takes its grants along wherever it goes: whoever owns the thread next has granted
+// nothing yet.
+// `versions` holds what other processes ask for: one number instead of a table.
+const OWNERSHIP = `
+  CREATE TABLE {schema}.threads (
+    scope text COLLATE "C" NOT NULL,
+    thread_id text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    agent_id text COLLATE "C" NOT NULL,
+    created_at bigint NOT NULL,
+    last_used_at bigint NOT NULL,
+    name text COLLATE "C",
+    deleted_at bigint,
+    provisional boolean NOT NULL DEFAULT false,
+    pending integer NOT NULL DEFAULT 0,
+    life integer NOT NULL DEFAULT 0,
+    archived boolean NOT NULL DEFAULT false,
+    gone boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (scope, thread_id)
+  );
+  CREATE INDEX threads_by_user ON {schema}.threads (user_id, scope, last_used_at DESC, thread_id);
+  CREATE INDEX threads_by_use ON {schema}.threads (scope, last_used_at DESC, thread_id);
+  CREATE INDEX threads_gone ON {schema}.threads (deleted_at) WHERE gone;
+  CREATE TABLE {schema}.grants (
+    scope text COLLATE "C" NOT NULL,
+    thread_id text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL CHECK (kind IN ('user', 'group')),
+    grantee text COLLATE "C" NOT NULL,
+    access text COLLATE "C" NOT NULL CHECK (access IN ('read', 'write')),
+    granted_by text COLLATE "C" NOT NULL,
+    granted_at bigint NOT NULL,
+    PRIMARY KEY (scope, thread_id, kind, grantee),
+    FOREIGN KEY (scope, thread_id) REFERENCES {schema}.threads ON DELETE CASCADE
+  );
+  CREATE INDEX grants_by_grantee ON {schema}.grants (kind, grantee, scope, thread_id);
+  CREATE INDEX grants_by_giver ON {schema}.grants (granted_by);
+  CREATE TABLE {schema}.observations (
+    scope text COLLATE "C" NOT NULL,
+    thread_id text COLLATE "C" NOT NULL,
+    user_id text COLLATE "C" NOT NULL,
+    agent_id text COLLATE "C" NOT NULL,
+    first_used_at bigint NOT NULL,
+    last_used_at bigint NOT NULL,
+    ran boolean NOT NULL,
+    PRIMARY KEY (scope, thread_id, user_id)
+  );
+  CREATE INDEX observations_by_user ON {schema}.observations (user_id, scope, thread_id);
+  CREATE TABLE {schema}.revocations (
+    kind text COLLATE "C" NOT NULL CHECK (kind IN ('token', 'user')),
+    id text COLLATE "C" NOT NULL,
+    issued_before bigint CHECK (issued_before IS NULL OR kind = 'user'),
+    revoked_at bigint NOT NULL,
+    PRIMARY KEY (kind, id)
+  );
+  CREATE TABLE {schema}.secrets (name text COLLATE "C" PRIMARY KEY, value bytea NOT NULL);
+  CREATE TABLE {schema}.versions (name text COLLATE "C" PRIMARY KEY, value bigint NOT NULL);
+  INSERT INTO {schema}.versions (name, value) VALUES ('revocations', 0), ('standing', 0);
+`
+
+// What limits count, in the form of the library that counts per time (src/limits/postgres.ts): its keys are digests, so nobody's
+// id is in them. A stream counts until its lease ends.
+const LIMITS = `
+  CREATE TABLE {schema}.rate_limits (key text COLLATE "C" PRIMARY KEY, points integer NOT NULL DEFAULT 0, expire bigint);
+  CREATE INDEX rate_limits_expire ON {schema}.rate_limits (expire);
+  CREATE TABLE {schema}.open_streams (
+    id uuid PRIMARY KEY,
+    caller text COLLATE "C" NOT NULL,
+    until timestamptz NOT NULL
+  );
+  CREATE INDEX open_streams_by_caller ON {schema}.open_streams (caller);
+`
+
+/** A step from one schema to the next. */
+export interface Migration {
+  readonly number: number
+  readonly name: string
+  /** Statements, in which `{schema}` stands for the schema of the configuration. */
+  readonly text: string
+  /** SHA-256 of the text, in hexadecimal digits. */
+  readonly checksum: string
+}
+
+/** Only ever appended to: what was applied somewhere stays as it is, to the letter. */
+export const MIGRATIONS: readonly Migration[] = [
+  ['ownership', OWNERSHIP],
+  ['limits', LIMITS],
+].map(([name = '', text = ''], at) => ({
+  number: at + 1,
+  name,
+  text,
+  checksum: createHash('sha256').update(text).digest('hex'),
+}))

@@ -1,0 +1,67 @@
+/** Grants in PostgreSQL. */
+import { MAX_GRANTS, type Right } from '../core/sharing.ts'
+import type { Queries } from '../postgres/pool.ts'
+import type { GrantStore, StoredGrant, ThreadKey } from './port.ts'
+import type { Database, Tables } from './postgres-database.ts'
+import type { PostgresNews } from './postgres-news.ts'
+
+/** What a grant is, as columns of `grants`. */
+export const GRANT_COLUMNS = 'kind, grantee AS id, access AS "right", granted_by AS "grantedBy", granted_at AS "grantedAt"'
+
+const WHERE = 'WHERE scope = $1 AND thread_id = $2'
+
+/** Makes the part of the store that holds grants. */
+export function grantsOn(database: Database, { threads, grants }: Tables, news: PostgresNews): GrantStore {
+  // Only live rows with an owner have grants. The lock makes grants and what takes them away go one after the other.
+  const OWNER = `SELECT user_id AS owner FROM ${threads} ${WHERE} AND deleted_at IS NULL AND user_id <> ''`
+  const LOCK = { text: `${OWNER} FOR UPDATE` }
+  const OF_THREAD = { text: `SELECT ${GRANT_COLUMNS} FROM ${grants} ${WHERE} ORDER BY granted_at, kind, grantee` }
+  const SURVEY = {
+    text: `SELECT (SELECT access FROM ${grants} ${WHERE} AND kind = $3 AND grantee = $4) AS before,
+      (SELECT count(*) FROM ${grants} ${WHERE}) AS count`,
+  }
+  const PUT = {
+    text: `INSERT INTO ${grants} (scope, thread_id, kind, grantee, access, granted_by, granted_at)
+      VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (scope, thread_id, kind, grantee)
+      DO UPDATE SET access = excluded.access, granted_by = excluded.granted_by, granted_at = excluded.granted_at`,
+  }
+  const REMOVE = { text: `DELETE FROM ${grants} ${WHERE} AND kind = $3 AND grantee = $4 RETURNING 1 AS done` }
+  const TO = {
+    text: `SELECT scope, thread_id AS "threadId", ${GRANT_COLUMNS} FROM ${grants}
+      WHERE kind = $1 AND grantee = $2 AND ($3::text IS NULL OR (scope, thread_id) > ($3, $4))
+      ORDER BY scope, thread_id LIMIT $5`,
+  }
+
+  const isGrantable = async (queries: Queries, statement: { text: string }, key: ThreadKey, owner: string | null) => {
+    const [row] = await queries.query<{ owner: string }>(statement, [key.scope, key.threadId])
+    return row !== undefined && (owner === null || row.owner === owner)
+  }
+  return {
+    grants: (key, owner) =>
+      database.transaction(async (queries) => {
+        if (!(await isGrantable(queries, { text: OWNER }, key, owner))) return null
+        return queries.query<StoredGrant>(OF_THREAD, [key.scope, key.threadId])
+      }, 'snapshot'),
+    grant: (key, owner, { kind, id, right, grantedBy, grantedAt }) =>
+      news.change(async (queries, changed) => {
+        if (!(await isGrantable(queries, LOCK, key, owner))) return 'not-owner'
+        const one = [key.scope, key.threadId, kind, id]
+        const [there] = await queries.query<{ before: Right | null; count: number }>(SURVEY, one)
+        if (there?.before === right) return 'unchanged'
+        if (there?.before === null && there.count >= MAX_GRANTS) return 'too-many'
+        await queries.query(PUT, [...one, right, grantedBy, grantedAt])
+        changed([key])
+        return 'done'
+      }),
+    ungrant: (key, owner, { kind, id }) =>
+      news.change(async (queries, changed) => {
+        if (!(await isGrantable(queries, LOCK, key, owner))) return 'not-owner'
+        const removed = await queries.query(REMOVE, [key.scope, key.threadId, kind, id])
+        if (removed.length === 0) return 'unchanged'
+        changed([key])
+        return 'done'
+      }),
+    grantedTo: ({ kind, id }, after, limit) =>
+      database.query<ThreadKey & StoredGrant>(TO, [kind, id, after?.scope ?? null, after?.threadId ?? null, limit]),
+  }
+}

@@ -1,0 +1,153 @@
+/** The ownership of threads in PostgreSQL, as requests need it. */
+import { randomBytes } from 'node:crypto'
+import type { Grant, Right } from '../core/sharing.ts'
+import { NOBODY, type Claim, type ClaimResult, type OwnershipStore, type Standing, type ThreadKey } from './port.ts'
+import { ATTEMPTS, crossed, storable, type Database, type Tables } from './postgres-database.ts'
+import type { PostgresNews } from './postgres-news.ts'
+import { settlingOn } from './postgres-settling.ts'
+import { standingStatements } from './postgres-standings.ts'
+
+const MINUTE = 60_000
+
+const WHERE = 'WHERE scope = $1 AND thread_id = $2'
+// Nobody is no user: rows whose owner was taken are nobody's to work on.
+const MINE = `${WHERE} AND user_id = $3 AND user_id <> ''`
+
+interface Row {
+  readonly owner: string
+  readonly deleted: boolean
+  readonly provisional: boolean
+  readonly usedAt: number
+}
+
+interface StandingRow {
+  /** False where the row is of the next thread; null where there is none. */
+  readonly here: boolean | null
+  readonly owner: string
+  readonly deleted: boolean
+  readonly granted: Right | null
+  readonly runners: readonly string[] | null
+  /** All of its grants, where it may be remembered. */
+  readonly grants: readonly Grant[] | null
+}
+
+/** What of it is here. */
+type Ownership = Omit<OwnershipStore, 'listed' | 'fault' | 'close'>
+
+/** Makes the part of the store that decisions go by. */
+export function ownershipOn(database: Database, tables: Tables, news: PostgresNews): Ownership {
+  const { threads, grants, secrets } = tables
+  const { ONE, SEVERAL } = standingStatements(tables)
+  const ROW = {
+    name: 'row',
+    text: `SELECT user_id AS owner, deleted_at IS NOT NULL AS deleted, provisional, last_used_at AS "usedAt" FROM ${threads} ${WHERE}`,
+  }
+  // A row of another's, and a settled live one, are left alone: then no row comes back. A new row, or a new life, has one run.
+  const REGISTER = {
+    name: 'register',
+    text: `INSERT INTO ${threads} AS there
+        (scope, thread_id, user_id, agent_id, created_at, last_used_at, provisional, pending)
+      VALUES ($1, $2, $3, $4, $5, $5, true, 1)
+      ON CONFLICT (scope, thread_id) DO UPDATE SET
+        provisional = true,
+        pending = CASE WHEN there.provisional THEN there.pending + 1 ELSE 1 END,
+        life = CASE WHEN there.provisional THEN there.life ELSE there.life + 1 END,
+        agent_id = CASE WHEN there.provisional THEN there.agent_id ELSE excluded.agent_id END,
+        last_used_at = CASE WHEN there.provisional THEN there.last_used_at ELSE excluded.last_used_at END
+      WHERE there.user_id = excluded.user_id AND (there.provisional OR there.deleted_at IS NOT NULL)
+      RETURNING life, pending`,
+  }
+  const REGISTER_GUEST = {
+    name: 'register-guest',
+    text: `UPDATE ${threads} SET pending = pending + 1 ${MINE} AND provisional AND deleted_at IS NULL RETURNING life, pending`,
+  }
+  const TOUCH = {
+    name: 'touch',
+    text: `UPDATE ${threads} SET last_used_at = $4 ${MINE} AND deleted_at IS NULL AND last_used_at < $4`,
+  }
+  const RENAME = { text: `UPDATE ${threads} SET name = $4 ${MINE} AND deleted_at IS NULL RETURNING 1 AS done` }
+  const ARCHIVE = { text: `UPDATE ${threads} SET archived = $4 ${MINE} AND deleted_at IS NULL RETURNING 1 AS done` }
+  const BURY = {
+    text: `UPDATE ${threads} SET deleted_at = $4, gone = $5, provisional = false, pending = 0 ${MINE} RETURNING 1 AS done`,
+  }
+  const REMOVE_GRANTS = { text: `DELETE FROM ${grants} ${WHERE}` }
+  const ANY = { text: `SELECT EXISTS (SELECT FROM ${threads}) AS there` }
+  const KEEP_SECRET = { text: `INSERT INTO ${secrets} (name, value) VALUES ('cursor', $1) ON CONFLICT DO NOTHING` }
+  const SECRET = { text: `SELECT value FROM ${secrets} WHERE name = 'cursor'` }
+
+  const claim = async ({ scope, threadId }: ThreadKey, { userId, agentId, guest, now }: Claim): Promise<ClaimResult> => {
+    const key = [scope, threadId]
+    if (userId === NOBODY) return { outcome: 'foreign' }
+    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+      const [row] = await database.query<Row>(ROW, key)
+      if (row === undefined ? guest : row.owner !== userId || (guest && row.deleted)) return { outcome: 'foreign' }
+      if (row !== undefined && !row.provisional && !row.deleted) {
+        if (now - row.usedAt >= MINUTE) await database.query(TOUCH, [...key, userId, now])
+        return { outcome: 'own', registration: null }
+      }
+      const [registered] = await database.query<{ life: number; pending: number }>(
+        guest ? REGISTER_GUEST : REGISTER,
+        guest ? [...key, userId] : [...key, userId, agentId, now],
+      )
+      // None: the row has become another's or was settled since it was looked at.
+      if (registered === undefined) continue
+      return { outcome: registered.pending === 1 ? 'new' : 'own', registration: registered.life }
+    }
+    throw crossed()
+  }
+
+  const standing: Ownership['standing'] = async (key, reader) => {
+    const { cache } = news
+    if (cache !== null) news.start()
+    const known = cache?.find(key, reader)
+    if (known !== undefined && known !== null) return known
+    const remember = cache?.begin()
+    const values = [key.scope, key.threadId, reader.userId, reader.groups, remember !== undefined]
+    const [row] = await database.query<StandingRow>(ONE, values)
+    if (row?.here !== true) return { row: null, runners: row?.runners ?? [] }
+    const { owner, deleted, granted, runners, grants: all } = row
+    if (all !== null && runners === null) remember?.(key, { owner, grants: all })
+    return { row: { owner, deleted, granted: deleted ? null : granted }, runners: runners ?? [] }
+  }
+
+  return {
+    standing,
+    async standings(scope, threadIds, reader) {
+      const values = [scope, threadIds, reader.userId, reader.groups]
+      const rows = await database.query<Omit<StandingRow, 'here' | 'grants'> & { threadId: string }>(SEVERAL, values)
+      return new Map(
+        rows.map(({ threadId, owner, deleted, granted, runners }): [string, Standing] => [
+          threadId,
+          {
+            row: (owner as string | null) === null ? null : { owner, deleted, granted: deleted ? null : granted },
+            runners: runners ?? [],
+          },
+        ]),
+      )
+    },
+    claim,
+    settle: settlingOn(database, tables, news),
+    rename: async ({ scope, threadId }, userId, name) =>
+      (await database.query(RENAME, [scope, threadId, userId, storable(name)])).length > 0,
+    archive: async ({ scope, threadId }, userId, archived) =>
+      (await database.query(ARCHIVE, [scope, threadId, userId, archived])).length > 0,
+    bury: (key, userId, now, gone) =>
+      news.change(async (queries, changed) => {
+        const { scope, threadId } = key
+        const buried = await queries.query(BURY, [scope, threadId, userId, now, gone])
+        if (buried.length === 0) return
+        // A statement of its own, after the row is locked: it sees the grants that were made until then.
+        await queries.query(REMOVE_GRANTS, [scope, threadId])
+        changed([key])
+      }),
+    isEmpty: async () => (await database.query<{ there: boolean }>(ANY))[0]?.there !== true,
+    async secret() {
+      const [there] = await database.query<{ value: Buffer }>(SECRET)
+      if (there !== undefined) return there.value
+      await database.query(KEEP_SECRET, [randomBytes(32)])
+      const [made] = await database.query<{ value: Buffer }>(SECRET)
+      if (made === undefined) throw crossed()
+      return made.value
+    },
+  }
+}

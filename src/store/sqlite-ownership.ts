@@ -1,0 +1,187 @@
+/** The ownership of threads in the SQLite file, as requests need it. */
+import { randomBytes } from 'node:crypto'
+import type { Reader, Right } from '../core/sharing.ts'
+import {
+  NOBODY,
+  type Claim,
+  type ClaimResult,
+  type OwnershipStore,
+  type RowFacts,
+  type RunOutcome,
+  type Standing,
+  type ThreadKey,
+} from './port.ts'
+import { sql, type Connection } from './sqlite-connection.ts'
+import type { SqliteFile } from './sqlite-file.ts'
+import { removeGrants, rightOn, rightsOn } from './sqlite-grants.ts'
+import type { Changed, SqliteNews } from './sqlite-news.ts'
+import { runnersOf, runnersOfSeveral } from './sqlite-observations.ts'
+
+const MINUTE = 60_000
+
+const WHERE = 'WHERE scope = :scope AND thread_id = :threadId'
+// Nobody is no user: rows whose owner was taken are nobody's to work on.
+const MINE = `${WHERE} AND user_id = :userId AND user_id <> ''`
+
+interface Owned {
+  readonly thread_id: string
+  readonly user_id: string
+  readonly deleted_at: number | null
+}
+
+interface Row extends Omit<Owned, 'thread_id'> {
+  readonly provisional: number
+  readonly last_used_at: number
+  readonly life: number
+}
+
+// The row there, or the one after it: a row is found and read either way, and the time tells nothing.
+const NEAREST = sql<Owned>(
+  'SELECT thread_id, user_id, deleted_at FROM threads WHERE scope = :scope AND thread_id >= :threadId ORDER BY thread_id LIMIT 1',
+)
+const SEVERAL = sql<Owned>(
+  `SELECT thread_id, user_id, deleted_at FROM threads
+   WHERE scope = :scope AND thread_id IN (SELECT value FROM json_each(:threadIds))`,
+)
+const ROW = sql<Row>(`SELECT user_id, deleted_at, provisional, last_used_at, life FROM threads ${WHERE}`)
+const INSERT = sql(
+  `INSERT INTO threads (scope, thread_id, user_id, agent_id, created_at, last_used_at, provisional, pending)
+   VALUES (:scope, :threadId, :userId, :agentId, :now, :now, 1, 1)`,
+)
+const REVIVE = sql(
+  `UPDATE threads SET provisional = 1, pending = 1, life = life + 1, agent_id = :agentId, last_used_at = :now ${MINE}`,
+)
+const REGISTER = sql(`UPDATE threads SET pending = pending + 1 ${MINE} AND provisional = 1`)
+const TOUCH = sql(`UPDATE threads SET last_used_at = :now ${MINE} AND deleted_at IS NULL`)
+const CONFIRM = sql(
+  `UPDATE threads SET provisional = 0, pending = 0, deleted_at = NULL, gone = 0 ${MINE} AND provisional = 1 AND life = :life`,
+)
+const LEAVE = sql<{ pending: number; deleted_at: number | null }>(
+  `UPDATE threads SET pending = pending - 1 ${MINE} AND provisional = 1 AND life = :life RETURNING pending, deleted_at`,
+)
+const REMOVE = sql(`DELETE FROM threads ${MINE}`)
+const BACK_TO_GRAVE = sql(`UPDATE threads SET provisional = 0 ${MINE}`)
+const RENAME = sql(`UPDATE threads SET name = :name ${MINE} AND deleted_at IS NULL`)
+const ARCHIVE = sql(`UPDATE threads SET archived = :archived ${MINE} AND deleted_at IS NULL`)
+const BURY = sql(`UPDATE threads SET deleted_at = :now, gone = :gone, provisional = 0, pending = 0 ${MINE}`)
+const ANY = sql<{ there: 1 }>('SELECT 1 AS there FROM threads LIMIT 1')
+const KEEP_SECRET = sql("INSERT INTO secrets (name, value) VALUES ('cursor', :value) ON CONFLICT DO NOTHING")
+const SECRET = sql<{ value: Buffer }>("SELECT value FROM secrets WHERE name = 'cursor'")
+
+/** What of it is here. */
+type Ownership = Omit<OwnershipStore, 'listed' | 'fault' | 'close'>
+
+/** Makes the part of the store that decisions go by. */
+export function ownershipIn(file: SqliteFile, news: SqliteNews): Ownership {
+  return {
+    standing: (key, reader) => file.read((database) => standingOf(database, key, reader)),
+    standings: (scope, threadIds, reader) => file.read((database) => standingsOf(database, scope, threadIds, reader)),
+    async claim(key, claim) {
+      const row = await file.read((database) => database.get(ROW, { ...key }))
+      // The common case goes without the lock: a live row of theirs that is settled.
+      if (row?.user_id !== claim.userId || row.user_id === NOBODY || row.provisional === 1 || row.deleted_at !== null)
+        return file.write((database) => register(database, key, claim))
+      if (claim.now - row.last_used_at >= MINUTE)
+        file.note((database) => database.run(TOUCH, { ...key, userId: claim.userId, now: claim.now }))
+      return { outcome: 'own', registration: null }
+    },
+    settle: (key, userId, registration, outcome) =>
+      news.write((database) => settle(database, key, userId, registration, outcome)),
+    rename: (key, userId, name) => file.write((database) => database.run(RENAME, { ...key, userId, name }) > 0),
+    archive: (key, userId, archived) =>
+      file.write((database) => database.run(ARCHIVE, { ...key, userId, archived: archived ? 1 : 0 }) > 0),
+    bury: (key, userId, now, gone) =>
+      news.write((database) => {
+        const buried = database.run(BURY, { ...key, userId, now, gone: gone ? 1 : 0 }) > 0
+        if (buried) removeGrants(database, key)
+        return { result: undefined, changed: buried ? key : 'nothing' }
+      }),
+    isEmpty: () => file.read((database) => database.get(ANY) === undefined),
+    async secret() {
+      const there = await file.read((database) => database.get(SECRET))
+      if (there !== undefined) return there.value
+      return file.write((database) => {
+        database.run(KEEP_SECRET, { value: randomBytes(32) })
+        const row = database.get(SECRET)
+        if (row === undefined) throw new Error('the cursor secret vanished')
+        return row.value
+      })
+    },
+  }
+}
+
+/** What is known of a thread. All three questions are asked whatever the first one says: the time is not to tell. */
+export function standingOf(database: Connection, key: ThreadKey, reader: Reader): Standing {
+  const row = database.get(NEAREST, { ...key })
+  const right = rightOn(database, key, reader)
+  const runners = runnersOf(database, key)
+  const facts = row === undefined ? null : factsOf(row, right)
+  return { row: row?.thread_id === key.threadId ? facts : null, runners }
+}
+
+function standingsOf(
+  database: Connection,
+  scope: string,
+  threadIds: readonly string[],
+  reader: Reader,
+): ReadonlyMap<string, Standing> {
+  const ids = JSON.stringify(threadIds)
+  const rights = rightsOn(database, scope, ids, reader)
+  const runners = runnersOfSeveral(database, scope, ids)
+  const standings = new Map<string, Standing>()
+  for (const [threadId, users] of runners) standings.set(threadId, { row: null, runners: users })
+  for (const row of database.all(SEVERAL, { scope, threadIds: ids })) {
+    const { thread_id: threadId } = row
+    standings.set(threadId, { row: factsOf(row, rights.get(threadId) ?? null), runners: runners.get(threadId) ?? [] })
+  }
+  return standings
+}
+
+/** What a row says of its thread: with `deleted_at` it is a tombstone, until a run of its owner is confirmed. */
+function factsOf({ user_id: owner, deleted_at: deletedAt }: Owned, granted: Right | null): RowFacts {
+  const deleted = deletedAt !== null
+  return { owner, deleted, granted: deleted ? null : granted }
+}
+
+function register(database: Connection, key: ThreadKey, { userId, agentId, guest, now }: Claim): ClaimResult {
+  const values = { ...key, userId, agentId, now }
+  const row = database.get(ROW, values)
+  if (userId === NOBODY) return { outcome: 'foreign' }
+  if (row === undefined) {
+    if (guest) return { outcome: 'foreign' }
+    database.run(INSERT, values)
+    return { outcome: 'new', registration: 0 }
+  }
+  const { user_id: owner, deleted_at: deletedAt, provisional, life } = row
+  if (owner !== userId || (guest && deletedAt !== null)) return { outcome: 'foreign' }
+  if (provisional === 1) {
+    database.run(REGISTER, values)
+    return { outcome: 'own', registration: life }
+  }
+  if (deletedAt === null) return { outcome: 'own', registration: null }
+  database.run(REVIVE, values)
+  return { outcome: 'new', registration: life + 1 }
+}
+
+function settle(
+  database: Connection,
+  key: ThreadKey,
+  userId: string,
+  life: number,
+  outcome: RunOutcome,
+): { readonly result: boolean; readonly changed: Changed } {
+  const values = { ...key, userId, life }
+  if (outcome === 'stays') {
+    database.run(CONFIRM, values)
+    return { result: false, changed: 'nothing' }
+  }
+  const left = database.get(LEAVE, values)
+  if (left === undefined || left.pending > 0) return { result: false, changed: 'nothing' }
+  if (left.deleted_at !== null) {
+    database.run(BACK_TO_GRAVE, values)
+    return { result: true, changed: 'nothing' }
+  }
+  database.run(REMOVE, values)
+  // Whoever owns the thread next has granted nothing yet.
+  return { result: true, changed: removeGrants(database, key) > 0 ? key : 'nothing' }
+}

@@ -1,0 +1,109 @@
+/** All that is a user's in the SQLite file, given to another or forgotten, in steps. */
+import { NOBODY, type ThreadAdministration, type ThreadKey } from './port.ts'
+import { sql, type Connection } from './sqlite-connection.ts'
+import { removeGrants } from './sqlite-grants.ts'
+import type { SqliteNews } from './sqlite-news.ts'
+
+const WHERE = 'WHERE scope = :scope AND thread_id = :threadId'
+const THREADS = sql<ThreadKey>('SELECT scope, thread_id AS threadId FROM threads WHERE user_id = :userId LIMIT :limit')
+const RECEIVED = sql<ThreadKey>(
+  "SELECT scope, thread_id AS threadId FROM grants WHERE kind = 'user' AND grantee = :userId LIMIT :limit",
+)
+const SEEN = sql<ThreadKey>('SELECT scope, thread_id AS threadId FROM observations WHERE user_id = :userId LIMIT :limit')
+
+// Another life: what registered before settles nothing after it. The run of a revival may have begun anew what was gone.
+const MOVE = sql(
+  `UPDATE threads SET user_id = :to, gone = gone AND provisional = 0, provisional = 0, pending = 0, life = life + 1 ${WHERE}`,
+)
+// Nothing is granted to the owner. Of two grants the wider stays.
+const MOVE_GRANT = sql(
+  `INSERT INTO grants (scope, thread_id, kind, grantee, access, granted_by, granted_at)
+   SELECT scope, thread_id, kind, :to, access, granted_by, granted_at FROM grants ${WHERE} AND kind = 'user' AND grantee = :from
+     AND NOT EXISTS (SELECT 1 FROM threads ${WHERE} AND user_id = :to)
+   ON CONFLICT DO UPDATE SET access = excluded.access, granted_by = excluded.granted_by, granted_at = excluded.granted_at
+     WHERE excluded.access > access`,
+)
+const REMOVE_GRANT = sql(`DELETE FROM grants ${WHERE} AND kind = 'user' AND grantee = :userId`)
+const MOVE_SEEN = sql(
+  `INSERT INTO observations (scope, thread_id, user_id, agent_id, first_used_at, last_used_at, ran)
+   SELECT scope, thread_id, :to, agent_id, first_used_at, last_used_at, ran FROM observations ${WHERE} AND user_id = :from
+   ON CONFLICT DO UPDATE SET first_used_at = min(first_used_at, excluded.first_used_at),
+     last_used_at = max(last_used_at, excluded.last_used_at), ran = max(ran, excluded.ran),
+     agent_id = CASE WHEN excluded.agent_id = '' OR (agent_id <> '' AND excluded.last_used_at <= last_used_at)
+       THEN agent_id ELSE excluded.agent_id END`,
+)
+const REMOVE_SEEN = sql(`DELETE FROM observations ${WHERE} AND user_id = :userId`)
+
+// What the upstream holds of the thread is not for others to claim; the name that the user gave it goes.
+const BURY = sql(
+  `UPDATE threads SET user_id = '', name = NULL, deleted_at = coalesce(deleted_at, :now), gone = gone AND provisional = 0, provisional = 0, pending = 0,
+     life = life + 1 ${WHERE}`,
+)
+const REMOVE_GIVEN = sql(
+  `DELETE FROM grants WHERE (scope, thread_id, kind, grantee) IN
+     (SELECT scope, thread_id, kind, grantee FROM grants WHERE granted_by = :userId LIMIT :limit)`,
+)
+// Where others were seen to run it, it is theirs to be confirmed.
+const BURY_SEEN = sql(
+  `INSERT INTO threads (scope, thread_id, user_id, agent_id, created_at, last_used_at, deleted_at)
+   SELECT scope, thread_id, '', agent_id, first_used_at, last_used_at, :now FROM observations
+   ${WHERE} AND user_id = :userId AND ran = 1
+     AND NOT EXISTS (SELECT 1 FROM observations ${WHERE} AND user_id <> :userId AND ran = 1)
+   ON CONFLICT DO NOTHING`,
+)
+
+/** Makes the part of the store that works on all that is a user's. */
+export function peopleIn(news: SqliteNews): Pick<ThreadAdministration, 'transfer' | 'erase'> {
+  const step = (work: (database: Connection) => number): Promise<number> =>
+    news.write((database) => {
+      const count = work(database)
+      return { result: count, changed: count > 0 ? 'many' : 'nothing' }
+    })
+  return {
+    transfer: (from, to, limit) => step((database) => (from === to ? 0 : transfer(database, from, to, limit))),
+    erase: (userId, now, limit) => step((database) => erase(database, userId, now, limit)),
+  }
+}
+
+function transfer(database: Connection, from: string, to: string, limit: number): number {
+  // What is nobody's was nobody's to give.
+  if (from === NOBODY || to === NOBODY) return 0
+  let count = 0
+  for (const key of database.all(THREADS, { userId: from, limit })) {
+    database.run(MOVE, { ...key, to })
+    database.run(REMOVE_GRANT, { ...key, userId: to })
+    count += 1
+  }
+  for (const key of database.all(RECEIVED, { userId: from, limit: limit - count })) {
+    database.run(MOVE_GRANT, { ...key, from, to })
+    database.run(REMOVE_GRANT, { ...key, userId: from })
+    count += 1
+  }
+  for (const key of database.all(SEEN, { userId: from, limit: limit - count })) {
+    database.run(MOVE_SEEN, { ...key, from, to })
+    database.run(REMOVE_SEEN, { ...key, userId: from })
+    count += 1
+  }
+  return count
+}
+
+function erase(database: Connection, userId: string, now: number, limit: number): number {
+  if (userId === NOBODY) return 0
+  let count = 0
+  for (const key of database.all(THREADS, { userId, limit })) {
+    database.run(BURY, { ...key, now })
+    removeGrants(database, key)
+    count += 1
+  }
+  for (const key of database.all(RECEIVED, { userId, limit: limit - count })) {
+    database.run(REMOVE_GRANT, { ...key, userId })
+    count += 1
+  }
+  if (count < limit) count += database.run(REMOVE_GIVEN, { userId, limit: limit - count })
+  for (const key of database.all(SEEN, { userId, limit: limit - count })) {
+    database.run(BURY_SEEN, { ...key, userId, now })
+    database.run(REMOVE_SEEN, { ...key, userId })
+    count += 1
+  }
+  return count
+}

@@ -1,0 +1,40 @@
+/**
+ * Where the file of a store lies: by the file that a name leads to, not by the name. A connection goes on with the file that
+ * it opened, wherever that was moved, and whatever stands at its name now.
+ */
+import { statSync } from 'node:fs'
+
+/** A file, and the log that belongs to it while it is in use; null for what is not there. */
+export interface Place {
+  readonly file: string | null
+  readonly log: string | null
+}
+
+/** What stands at a path now. */
+export function placeOf(path: string): Place {
+  return { file: identityOf(path), log: identityOf(`${path}-wal`) }
+}
+
+/** Which file a path leads to; null if there is none, or none that can be reached. */
+export function identityOf(path: string): string | null {
+  try {
+    const { dev, ino } = statSync(path, { bigint: true })
+    return `${dev}:${ino}`
+  } catch {
+    return null
+  }
+}
+
+/**
+ * Tells why what stands at a path can't be taken up in place of what stood there.
+ * @param before what was in use, null for nothing
+ * @returns null if it can
+ */
+export function obstacle(before: Place | null, now: Place): string | null {
+  if (before === null) return null
+  if (now.file === null) return 'its file is not there any more: put it back'
+  // SQLite would write the changes of the old file into the new one.
+  if (now.file !== before.file && now.log !== null && now.log === before.log)
+    return 'its file was replaced while it was in use, and the -wal beside it is of the old one: stop what uses it, and take its -wal and -shm away'
+  return null
+}

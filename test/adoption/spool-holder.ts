@@ -1,0 +1,29 @@
+/** A process with a spool that is larger than what SQLite holds in memory: it tells its file descriptors of it, and waits. */
+import { readdirSync, readlinkSync } from 'node:fs'
+import { makeSpool } from '../../src/adoption/spool.ts'
+
+const spool = makeSpool()
+const facts = { agentId: '', name: 'x'.repeat(1000), archived: false, createdAt: 0, lastUsedAt: 0, deletedAt: null }
+for (let line = 1; line <= 100_000; line += 1) {
+  spool.add({ kind: 'row', line, threadId: `t-${line}`, owner: 'corp:a', facts })
+}
+process.stdout.write(JSON.stringify(filesIn(process.env['SQLITE_TMPDIR'] ?? '')))
+setInterval(() => {}, 60_000)
+process.on('exit', () => spool.close())
+
+/** The descriptors of files that were made in a folder; none where the system does not tell. */
+function filesIn(folder: string): readonly string[] {
+  const fds = '/proc/self/fd'
+  const target = (fd: string): string => {
+    try {
+      return readlinkSync(`${fds}/${fd}`)
+    } catch {
+      return ''
+    }
+  }
+  try {
+    return readdirSync(fds).filter((fd) => target(fd).startsWith(`${folder}/`))
+  } catch {
+    return []
+  }
+}

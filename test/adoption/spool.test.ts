@@ -1,0 +1,86 @@
+/** What is put aside: threads on which all lines agree, those on which they don't, and no trace of it left behind. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, statSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { test, type Test } from 'tap'
+import { fill } from '../../src/adoption/fill.ts'
+import { entriesOf } from '../../src/adoption/source-file.ts'
+import { makeSpool, type Spool } from '../../src/adoption/spool.ts'
+import { makeFolder } from '../support/gateway.ts'
+import { inPieces, READING } from './sources.ts'
+
+/** A spool with what lines of CSV say. */
+async function spoolOf(t: Test, ...lines: readonly string[]): Promise<{ readonly spool: Spool; readonly threads: number }> {
+  const spool = makeSpool()
+  t.teardown(() => spool.close())
+  const entries = entriesOf(inPieces(['thread,user,created', ...lines].join('\n')), 'csv', READING)
+  const { threads } = await fill(entries, spool, { signal: new AbortController().signal, onProblem: () => {} })
+  return { spool, threads }
+}
+
+const rivals = (spool: Spool, threadId: string): readonly string[] =>
+  [...spool.rivals(threadId)].map(({ line, owner }) => `${line}: ${owner}`)
+
+void test('threads come in the order of their ids, byte for byte, in pages', async (t) => {
+  const { spool, threads } = await spoolOf(t, 'b,corp:x,', 'B,corp:x,', 'a,corp:x,', 'c,corp:x,')
+  t.equal(threads, 4)
+  const first = spool.page('', 3)
+  t.same(
+    first.rows.map(({ threadId, line }) => `${threadId} ${line}`),
+    ['B 3', 'a 4', 'b 2'],
+  )
+  const second = spool.page(first.next ?? '', 3)
+  t.same(
+    second.rows.map(({ threadId }) => threadId),
+    ['c'],
+  )
+  t.equal(second.next, null)
+})
+
+void test('what a line says again counts once', async (t) => {
+  const { spool } = await spoolOf(t, 'a,corp:x,', 'a,corp:x,', 'a,corp:x,bad')
+  t.match(spool.page('', 9), { rows: [{ threadId: 'a', line: 2 }], disputed: [], repeated: 1 })
+})
+
+void test('a thread that two lines give to different users is nobody’s, wherever they stand', async (t) => {
+  const { spool } = await spoolOf(t, 'a,corp:x,', 'b,corp:x,', 'a,corp:x,', 'a,corp:y,')
+  t.match(spool.page('', 9), { rows: [{ threadId: 'b' }], disputed: ['a'] })
+  t.same(rivals(spool, 'a'), ['2: corp:x', '4: corp:x', '5: corp:y'])
+  t.equal(spool.ownerOf('a'), 'disputed')
+})
+
+void test('users differ byte for byte', async (t) => {
+  const { spool } = await spoolOf(t, 'a,corp:x,', 'a,corp:X,', 'b,corp:\u00e9,', 'b,corp:e\u0301,', 'c,corp:x,', 'c,corp:x ,')
+  t.same(spool.page('', 9).disputed, ['a', 'b', 'c'])
+})
+
+void test('a line that cannot be taken disputes what it gives to somebody else, and is no claim of its own', async (t) => {
+  const { spool } = await spoolOf(t, 'a,corp:x,bad', 'a,corp:y,', 'b,crop:z,', 'c,corp:x,bad', 'c,corp:x,')
+  t.match(spool.page('', 9), { rows: [{ threadId: 'c', line: 6 }], disputed: ['a'] })
+  t.equal(spool.ownerOf('b'), null)
+})
+
+void test('nobody and somebody dispute a thread, too', async (t) => {
+  const { spool } = await spoolOf(t, 'a,corp:x,', 'a,nobody,')
+  t.same(spool.page('', 9).disputed, ['a'])
+})
+
+void test('its file has mode 0600 and no name, so that nothing is left when the process is killed', async (t) => {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const holder = fileURLToPath(new URL('spool-holder.ts', import.meta.url))
+  const child = spawn(process.execPath, [holder], { env: { PATH: process.env['PATH'], SQLITE_TMPDIR: folder } })
+  t.teardown(() => child.kill('SIGKILL'))
+  const [told] = (await once(child.stdout, 'data')) as [Buffer]
+  t.same(readdirSync(folder), [], 'no name')
+  const fds = `/proc/${child.pid ?? 0}/fd`
+  if (process.platform === 'linux') {
+    const open = JSON.parse(told.toString()) as string[]
+    t.ok(open.length > 0, 'it is on the disk')
+    for (const fd of open) t.equal(statSync(`${fds}/${fd}`).mode & 0o777, 0o600)
+  }
+  child.kill('SIGKILL')
+  await once(child, 'close')
+  t.same(readdirSync(folder), [])
+})

@@ -1,0 +1,59 @@
+/** A configuration with a store that is there, and the program on it. */
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import type { Changes } from '../config/configuration.ts'
+import type { Store, ThreadKey } from '../../src/store/port.ts'
+import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { configFile, run, type Ended, type Surroundings } from './program.ts'
+import { runResident } from './resident.ts'
+
+/** What a test of a command works with. */
+export interface Deployment {
+  /** The configuration. */
+  readonly file: string
+  readonly folder: string
+  /** A connection of the test's own, as a gateway has one. */
+  readonly store: Store
+  /** Runs a command on the configuration, in a process that stays. */
+  readonly command: (...args: readonly string[]) => Promise<Ended>
+  /** The same in a process of its own, with what is around that. */
+  readonly commandIn: (surroundings: Surroundings, ...args: readonly string[]) => Promise<Ended>
+  /** What a command prints, as data. */
+  readonly data: (...args: readonly string[]) => Promise<unknown>
+}
+
+/** Makes it. */
+export async function deployment(t: Test, changes: Changes = {}): Promise<Deployment> {
+  const { file, folder } = configFile(t, changes)
+  const store = await openSqliteStore(join(folder, 'ownership.db'))
+  t.teardown(() => store.close())
+  return { file, folder, store, ...commandsOn(file) }
+}
+
+/** The program on a configuration. */
+export function commandsOn(file: string): Pick<Deployment, 'command' | 'commandIn' | 'data'> {
+  const commandIn = (surroundings: Surroundings, ...args: readonly string[]): Promise<Ended> =>
+    run([...args, '--config', file], surroundings)
+  const command = (...args: readonly string[]): Promise<Ended> => runResident([...args, '--config', file])
+  const data = async (...args: readonly string[]): Promise<unknown> => JSON.parse((await command(...args, '--json')).stdout)
+  return { command, commandIn, data }
+}
+
+/** A thread. */
+export function key(threadId: string): ThreadKey {
+  return { scope: '', threadId }
+}
+
+/** Makes somebody the owner of threads, each by a run that is confirmed. */
+export async function own(store: Store, userId: string, ...threadIds: readonly string[]): Promise<void> {
+  for (const threadId of threadIds) {
+    const claim = await store.claim(key(threadId), { userId, agentId: 'default', guest: false, now: Date.now() })
+    if (claim.outcome === 'new') await store.settle(key(threadId), userId, claim.registration ?? 0, 'stays')
+  }
+}
+
+/** Whose each thread is, as `thread=user`, with `!` behind a tombstone. */
+export async function ownersIn(store: Store): Promise<readonly string[]> {
+  const rows = await store.threads({ deleted: 'too' }, null, 1000)
+  return rows.map(({ threadId, owner, deletedAt }) => `${threadId}=${owner}${deletedAt === null ? '' : '!'}`)
+}

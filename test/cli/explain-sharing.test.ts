@@ -1,0 +1,117 @@
+/** `threadwarden explain` of shared threads: for what it was granted, whether that is enough, and why it makes no difference. */
+import { test } from 'tap'
+import { auditLine } from '../../src/core/audit-line.ts'
+import { user } from '../policy/callers.ts'
+import { compiled, descriptor, edited, SHIPPED } from '../policy/policies.ts'
+import { scene } from './explain-scene.ts'
+
+const THREAD = '/api/copilotkit/threads/t-1'
+const MESSAGES = `${THREAD}/messages`
+const ALICE = '{"iss":"corp","sub":"alice","groups":["staff"]}'
+const OFF = { 'policy.yaml': edited('sharing: true', 'sharing: false') }
+const POLICY = { policy: './policy.yaml' }
+const BOBS = ['--claims', 'claims', '--owner', 'corp:bob', '--granted'] as const
+
+void test('what was granted is told with the thread, and the groups with the caller', async (t) => {
+  const { explain } = scene(t, {}, { claims: ALICE })
+  const read = ['--method', 'GET', '--target', MESSAGES, ...BOBS, 'read']
+  const [plain, data] = await Promise.all([explain(...read), explain(...read, '--json')])
+  t.equal(plain.code, 0)
+  t.match(plain.stdout, /^caller +corp:alice; roles: none; permissions: none; groups: corp:staff; no operator$/m)
+  t.match(plain.stdout, /^facts +the thread t-1 belongs to corp:bob, granted to the caller for reading: shared$/m)
+  t.match(plain.stdout, /^outcome +permitted by threads \(/m)
+  t.match(JSON.parse(data.stdout), {
+    principal: { groups: ['corp:staff'] },
+    facts: { record: { owner: 'corp:bob', granted: 'read' }, relation: 'shared' },
+  })
+})
+
+void test('a grant that is not enough', async (t) => {
+  const { explain } = scene(t, {}, { claims: ALICE, rename: '{"name":"n"}', archive: '{"archived":true}' })
+  const about = (method: string, target: string, granted: string, ...body: string[]) =>
+    explain('--method', method, '--target', target, ...BOBS, granted, ...body)
+  const [read, write, ...owners] = await Promise.all([
+    about('PATCH', THREAD, 'read', '--body', 'rename'),
+    about('PATCH', THREAD, 'write', '--body', 'rename'),
+    about('PATCH', THREAD, 'write', '--body', 'archive'),
+    about('DELETE', THREAD, 'write'),
+    about('POST', `${THREAD}/archive`, 'write'),
+  ])
+  t.match(read, { code: 1, stdout: /belongs to corp:bob, granted to the caller for reading: foreign$/m })
+  t.match(read.stdout, /the grant is not enough: this has to be granted for writing$/m)
+  t.match(write, { code: 0, stdout: /granted to the caller for writing: shared$/m })
+  for (const owner of owners) {
+    t.match(owner, { code: 1, stdout: /refused: 403 not-owner \(thread-foreign\)/ })
+    t.match(owner.stdout, /the grant is not enough: this stays with the owner$/m)
+  }
+})
+
+void test('a grant that does not count', async (t) => {
+  const off = scene(t, POLICY, { claims: ALICE, ...OFF })
+  const everybody = scene(t, { 'authentication.mode': 'off' })
+  const [idle, anonymous] = await Promise.all([
+    off.explain('--method', 'GET', '--target', MESSAGES, ...BOBS, 'write'),
+    everybody.explain('--method', 'GET', '--target', MESSAGES, '--owner', 'corp:bob', '--granted', 'write'),
+  ])
+  t.match(idle, { code: 1, stdout: /the grant does not count: the policy does not say sharing: true$/m })
+  t.match(anonymous, { code: 1, stdout: /the grant does not count: nothing can be granted to anonymous callers$/m })
+})
+
+void test('a run on a shared thread changes nothing of whose it is', async (t) => {
+  const { explain } = scene(t, {}, { claims: ALICE, body: '{"threadId":"t-1","messages":[]}' })
+  const target = '/api/copilotkit/agent/default/run'
+  const { code, stdout } = await explain('--method', 'POST', '--target', target, '--body', 'body', ...BOBS, 'write')
+  t.equal(code, 0)
+  t.match(stdout, /the thread stays that of corp:bob$/m)
+  t.notMatch(stdout, /the thread becomes/)
+})
+
+for (const transport of ['multi-route', 'single-route']) {
+  void test(`what owners grant the gateway answers itself: nothing is sent to a ${transport} upstream`, async (t) => {
+    const policy = edited('allow: []\n    threads: [own]', 'allow: [signed-in]\n    threads: [own]')
+    const files = { 'policy.yaml': policy, claims: ALICE, body: '{"user":"corp:bob","right":"read"}' }
+    const { explain } = scene(t, { ...POLICY, 'upstream.transport': transport }, files)
+    const target = '/api/copilotkit/threadwarden/threads/t-1/grants'
+    const own = ['--target', target, '--claims', 'claims', '--owner', 'corp:alice']
+    const [give, list, foreign] = await Promise.all([
+      explain(...own, '--method', 'POST', '--body', 'body'),
+      explain(...own, '--method', 'GET', '--json'),
+      explain('--target', target, ...BOBS, 'write', '--method', 'GET'),
+    ])
+    t.match(give, { code: 0, stdout: /^outcome +permitted by grants \(/m })
+    t.match(give.stdout, /nothing is sent: the gateway answers itself\n +whom and what the body names is not looked at$/m)
+    t.notMatch(give.stdout, /^upstream/m)
+    t.match(JSON.parse(list.stdout), { outcome: 'permitted', upstream: null })
+    t.match(foreign, { code: 1, stdout: /this stays with the owner$/m })
+  })
+}
+
+void test('a line of the audit log about a shared thread is decided again as it was; without the switch it says why not', async (t) => {
+  const line = JSON.stringify(
+    auditLine({
+      time: 0,
+      requestId: 'r-1',
+      client: '127.0.0.1',
+      transport: 'multi-route',
+      principal: user('alice'),
+      claimPointers: [],
+      descriptor: descriptor('GET', 'threads/t-1/messages'),
+      facts: {
+        userScoped: false,
+        unknownThread: 'claim',
+        enforcement: 'enforce',
+        record: { owner: 'corp:bob', deleted: false, granted: 'read' },
+      },
+      outcome: 'permitted',
+      rule: undefined,
+      observed: null,
+      hidden: 0,
+      policy: compiled(SHIPPED).hash,
+      generation: 1,
+      latency: 1,
+    }),
+  )
+  const [same, otherwise] = await Promise.all([scene(t), scene(t, POLICY, OFF)].map(({ explain }) => explain('--audit', line)))
+  t.match(same, { code: 0, stdout: /^facts +the thread t-1 was shared$/m })
+  t.match(otherwise, { code: 1, stdout: /the grant does not count: the policy does not say sharing/ })
+})

@@ -1,0 +1,237 @@
+/** Shared threads: what a grant opens on which route, to whom, and where it does not count. */
+import { test } from 'tap'
+import type { RouteDescriptor } from '../../src/core/classify.ts'
+import { decide, isListed, neededRight, relationOf, type Facts, type OwnerRecord } from '../../src/core/decide.ts'
+import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/principal.ts'
+import { ALL_ROUTES, ROUTE_IDS } from '../../src/core/routes.ts'
+import type { Rule, Rules } from '../../src/core/rules.ts'
+import type { NeededRight, Right } from '../../src/core/sharing.ts'
+import { user } from '../policy/callers.ts'
+import { descriptor } from '../policy/policies.ts'
+import { rulesOf } from './rules-of.ts'
+
+const FACTS: Facts = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' }
+const alice = user('alice')
+const olga = user('olga', { roles: ['operator'] })
+
+/** Everything is open to everybody on own and shared threads, so that only what was granted makes a difference. */
+const OPEN = opening(['own', 'shared'])
+function opening(threads: Rule['threads'], more: Partial<Rule> = {}): Rules {
+  const rule = { who: ['signed-in', 'anonymous'] as const, threads, ...more }
+  return rulesOf(Object.fromEntries(ROUTE_IDS.map((id) => [id, [rule]])))
+}
+
+const at = (method: string, path: string): RouteDescriptor => {
+  const found = descriptor(method, path)
+  return found.route.thread === 'body' ? { ...found, ids: { ...found.ids, threadId: 't-1' } } : found
+}
+const ARCHIVING: RouteDescriptor = { ...at('PATCH', 'threads/t-1'), ownerOnly: true }
+const bobs = (granted?: Right, more: object = {}): OwnerRecord => ({
+  owner: 'corp:bob',
+  deleted: false,
+  ...(granted === undefined ? {} : { granted }),
+  ...more,
+})
+const decided = (
+  about: RouteDescriptor,
+  record: OwnerRecord,
+  rules = OPEN,
+  principal: Principal = alice,
+  facts: Partial<Facts> = {},
+) => decide(about, principal, rules, { ...FACTS, ...facts, record })
+const may = (...asked: Parameters<typeof decided>): boolean => decided(...asked).outcome === 'permitted'
+
+/** What every request about a thread wants of somebody else, as issue and design have it. */
+const NEEDED: readonly (readonly [about: RouteDescriptor, needed: NeededRight])[] = [
+  [at('POST', 'agent/a/run'), 'write'],
+  [at('POST', 'agent/a/connect'), 'read'],
+  [at('POST', 'agent/a/suggest'), 'write'],
+  [at('POST', 'agent/a/stop/t-1'), 'write'],
+  [at('PATCH', 'threads/t-1'), 'write'],
+  [ARCHIVING, 'owner'],
+  [at('DELETE', 'threads/t-1'), 'owner'],
+  [at('POST', 'threads/t-1/archive'), 'owner'],
+  [at('GET', 'threads/t-1/messages'), 'read'],
+  [at('GET', 'threads/t-1/events'), 'read'],
+  [at('GET', 'threads/t-1/state'), 'read'],
+  [at('POST', 'annotate'), 'write'],
+  [at('GET', 'threadwarden/threads/t-1/grants'), 'owner'],
+  [at('POST', 'threadwarden/threads/t-1/grants'), 'owner'],
+  [at('DELETE', 'threadwarden/threads/t-1/grants'), 'owner'],
+]
+const nameOf = ({ route, ownerOnly }: RouteDescriptor) =>
+  `${route.method} ${route.path.join('/')}${ownerOnly === true ? ' with archived' : ''}`
+const READ = at('GET', 'threads/t-1/messages')
+const RUN = at('POST', 'agent/a/run')
+
+void test('every route about a thread is in the table of rights', (t) => {
+  const written = new Set(NEEDED.map(([{ route }]) => route))
+  for (const route of ALL_ROUTES) t.equal(written.has(route), route.thread !== undefined, `${route.method} ${route.id}`)
+  t.end()
+})
+
+for (const [about, needed] of NEEDED) {
+  void test(`${nameOf(about)}: wants ${needed}`, (t) => {
+    const read = needed === 'read'
+    const write = needed !== 'owner'
+    t.equal(neededRight(about), needed)
+    t.same([may(about, bobs()), may(about, bobs('read')), may(about, bobs('write'))], [false, read, write])
+    t.match(decided(about, { owner: 'corp:alice', deleted: false }), { outcome: 'permitted' }, 'its owner may')
+    t.match(decided(about, { owner: 'corp:alice', deleted: false, granted: 'read' }), { outcome: 'permitted' })
+    t.match(decided(about, bobs()), { reason: 'thread-foreign', code: 'not-owner' })
+    for (const granted of [undefined, 'read', 'write'] as const) {
+      const none = [
+        may(about, bobs(granted), { ...OPEN, sharing: false }),
+        may(about, bobs(granted, { deleted: true })),
+        may(about, bobs(granted, { seen: true })),
+        may(about, { owner: '', deleted: false, seen: true, ...(granted === undefined ? {} : { granted }) }),
+        may(about, bobs(granted), OPEN, ANONYMOUS),
+        may(about, bobs(granted), OPEN, EVERYBODY),
+        may(about, bobs(granted), opening(['own', 'unknown'])),
+      ]
+      t.same(none, Array(7).fill(false), `${String(granted)}: sharing off, deleted, seen, anonymous, everybody, own alone`)
+      const shared = granted !== undefined && (granted === 'write' ? write : read)
+      t.equal(may(about, bobs(granted), opening(['shared'])), shared)
+      t.equal(relationOf(bobs(granted), alice, about, OPEN), shared ? 'shared' : 'foreign')
+    }
+    t.end()
+  })
+}
+
+void test('a refusal of what was granted for less tells no more than one of any foreign thread', (t) => {
+  for (const [about] of NEEDED) {
+    const foreign = decided(about, bobs())
+    for (const [record, rules] of [
+      [bobs('write'), { ...OPEN, sharing: false }],
+      [bobs('write'), opening(['own'])],
+      [bobs('write', { deleted: true }), OPEN],
+    ] as const) {
+      t.strictSame(decided(about, record, rules), foreign, nameOf(about))
+    }
+    if (neededRight(about) !== 'read') t.strictSame(decided(about, bobs('read')), foreign, nameOf(about))
+  }
+  t.end()
+})
+
+void test('a deleted thread is unknown to its owner and foreign to all others, whatever had been granted', (t) => {
+  const gone = { owner: 'corp:alice', deleted: true, granted: 'write' } as const
+  t.equal(relationOf(gone, alice, RUN, OPEN), 'unknown')
+  t.equal(relationOf(gone, olga, RUN, OPEN), 'foreign')
+  t.match(decided(READ, gone, opening(['own', 'shared', 'unknown', 'foreign']), olga), { reason: 'thread-foreign' })
+  t.end()
+})
+
+void test('a run by a guest registers for the owner, and begins nothing', (t) => {
+  const run = decided(RUN, bobs('write'))
+  t.match(run, { outcome: 'permitted', owner: 'corp:bob', claim: true, begins: false, answerEmpty: false, observed: null })
+  t.match(run, { principal: { id: 'corp:alice' } })
+  for (const path of ['agent/a/suggest', 'agent/a/connect'])
+    t.match(
+      decided(at('POST', path), bobs('write')),
+      { owner: 'corp:bob', claim: false, begins: false, answerEmpty: false },
+      path,
+    )
+  t.match(decided(at('PATCH', 'threads/t-1'), bobs('write')), { owner: 'corp:bob', claim: false })
+  t.end()
+})
+
+const DENY = { effect: 'deny' } as const
+const ruled = (...rules: readonly Partial<Rule>[]) => rulesOf({ 'threads/messages': rules })
+
+void test('a rule that denies shared threads speaks of those alone; one that denies foreign ones does not speak of them', (t) => {
+  const allow: Partial<Rule> = { threads: ['own', 'shared', 'foreign'] }
+  const shared = ruled(allow, { ...DENY, name: 'no-shared', threads: ['shared'] })
+  t.match(decided(READ, bobs('read'), shared), { reason: 'denied-by-rule', code: 'not-owner', rule: { name: 'no-shared' } })
+  t.ok(may(READ, bobs(), shared), 'what was not granted is foreign')
+  t.ok(may(READ, { owner: 'corp:alice', deleted: false, granted: 'read' }, shared), 'one’s own is no shared one')
+  const foreign = ruled(allow, { ...DENY, threads: ['foreign'] })
+  t.ok(may(READ, bobs('read'), foreign))
+  t.match(decided(READ, bobs(), foreign), { reason: 'denied-by-rule' })
+  const off = { ...foreign, sharing: false }
+  t.match(decided(READ, bobs('read'), off), { reason: 'denied-by-rule' }, 'where grants do not count it is foreign')
+  const all = ruled(allow, { ...DENY, threads: null })
+  t.match(decide(READ, alice, all, FACTS), { reason: 'denied-by-rule' }, 'without asking whose thread it is')
+  t.end()
+})
+
+void test('whoever may have everybody’s threads may have those that were granted to them: a grant takes nothing away', (t) => {
+  const desk = ruled({ who: ['operator'], threads: ['foreign'] })
+  for (const record of [bobs(), bobs('read'), bobs('write')]) t.ok(may(READ, record, desk, olga), JSON.stringify(record))
+  t.notOk(may(READ, bobs('read'), desk), 'for others it opens nothing')
+  t.notOk(may(READ, bobs('read', { deleted: true }), desk, olga))
+  t.notOk(may(READ, { owner: 'corp:olga', deleted: false, granted: 'read' }, desk, olga), 'nor their own')
+  t.end()
+})
+
+void test('the first rule that opens it says what passes, also of a shared thread', (t) => {
+  const rules = ruled(
+    { name: 'own', threads: ['own'] },
+    { name: 'guests', threads: ['shared'] },
+    { name: 'all', threads: ['foreign'] },
+  )
+  t.match(decided(READ, bobs('read'), rules), { rule: { name: 'guests' } })
+  t.match(decided(READ, bobs(), rules), { rule: { name: 'all' } })
+  t.match(decided(READ, { owner: 'corp:alice', deleted: false }, rules), { rule: { name: 'own' } })
+  t.end()
+})
+
+void test('a list holds what may be read: one switch for both', (t) => {
+  const [hidden, closed] = [{ ...OPEN, sharing: false }, opening(['own'])]
+  for (const rules of [OPEN, hidden, closed]) {
+    for (const record of [bobs(), bobs('read'), bobs('write'), bobs('read', { deleted: true }), bobs('read', { seen: true })]) {
+      for (const principal of [alice, olga, ANONYMOUS, EVERYBODY]) {
+        t.equal(isListed('t-1', record, principal, rules, FACTS), may(READ, record, rules, principal))
+      }
+    }
+  }
+  t.ok(isListed('t-1', bobs('read'), alice, OPEN, FACTS))
+  t.notOk(isListed('t-1', bobs('write'), alice, hidden, FACTS))
+  t.notOk(isListed('t-1', bobs('write'), alice, closed, FACTS))
+  t.end()
+})
+
+void test('a list has no grant that only observe mode would let through', (t) => {
+  const observing: Facts = { ...FACTS, enforcement: 'observe' }
+  t.ok(isListed('t-1', bobs('read'), alice, OPEN, observing))
+  t.notOk(isListed('t-1', bobs('read'), alice, { ...OPEN, sharing: false }, observing))
+  t.end()
+})
+
+void test('observe: a grant is no observation, what it is not enough for is one; the gateway’s own is enforced', (t) => {
+  const observing: Partial<Facts> = { enforcement: 'observe' }
+  for (const [about, needed] of NEEDED) {
+    const made = (granted: Right | undefined) => decided(about, bobs(granted), OPEN, alice, observing)
+    if (about.route.own === true) {
+      for (const granted of [undefined, 'read', 'write'] as const)
+        t.match(made(granted), { outcome: 'refused', reason: 'thread-foreign' }, nameOf(about))
+      continue
+    }
+    const said = (enough: boolean) => ({ owner: 'corp:bob', claim: false, observed: enough ? null : 'thread-foreign' })
+    t.match(made(undefined), said(false), nameOf(about))
+    t.match(made('read'), said(needed === 'read'), nameOf(about))
+    t.match(made('write'), said(needed !== 'owner'), nameOf(about))
+  }
+  t.end()
+})
+
+void test('grants are not for anonymous callers of mode optional, whatever a policy says: each would give away all their threads', (t) => {
+  const own = { owner: 'anonymous', deleted: false }
+  for (const method of ['GET', 'POST', 'DELETE']) {
+    const about = at(method, 'threadwarden/threads/t-1/grants')
+    t.match(decided(about, own, OPEN, ANONYMOUS), { reason: 'anonymous-not-allowed', code: 'not-allowed' })
+    t.ok(may(about, own, OPEN, EVERYBODY), 'in mode off there is nobody else')
+  }
+  t.ok(may(READ, own, OPEN, ANONYMOUS))
+  t.end()
+})
+
+void test('a thread that nobody owns has nothing that could be granted', (t) => {
+  const unknown = opening(['own', 'shared', 'unknown', 'foreign'])
+  for (const method of ['GET', 'POST', 'DELETE']) {
+    t.match(decided(at(method, 'threadwarden/threads/t-1/grants'), null, unknown), {
+      reason: 'thread-unknown',
+      code: 'not-owner',
+    })
+  }
+  t.end()
+})

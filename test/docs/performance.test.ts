@@ -1,0 +1,20 @@
+/** docs/performance.md shows the results that are kept beside it. */
+import { test } from 'tap'
+import { PART_NAMES, readTable, RESULTS, withTables } from '../../scripts/bench/page.ts'
+import { page } from './markdown.ts'
+
+const PAGE = page('docs/performance.md').text
+
+void test('the tables are those of the kept results', (t) => {
+  const tables = new Map(PART_NAMES.map((name) => [name, readTable(RESULTS, name)]))
+  t.equal(withTables(PAGE, tables), PAGE, 'npm run bench -- --read --page')
+  t.end()
+})
+
+void test('a table takes the place of the one before, and leaves the rest alone', (t) => {
+  const other = withTables(PAGE, new Map([['ownership', 'another table']]))
+  t.match(other, '\n\nanother table\n\n')
+  t.equal(withTables(other, new Map([['ownership', readTable(RESULTS, 'ownership')]])), PAGE)
+  t.throws(() => withTables('# A page without places', new Map([['ownership', '']])), /no place for ownership/)
+  t.end()
+})

@@ -1,0 +1,64 @@
+/** A store that cannot answer rejects: nothing is known, nothing is allowed. */
+import { StoreUnavailable, type Store } from '../../../src/store/port.ts'
+import { ALICE, BOB, grantOf, KEY, NOW, readerOf, user, type Holds } from './under-test.ts'
+
+const WINDOW = { agentId: null, includeArchived: false, after: null, limit: 1 }
+
+/** A call of each method that asks the store something. */
+const CALLS: Record<Exclude<keyof Store, 'close' | 'fault' | 'onStanding'>, (store: Store) => Promise<unknown>> = {
+  standing: (store) => store.standing(KEY, readerOf(ALICE)),
+  standings: (store) => store.standings('', ['a'], readerOf(ALICE)),
+  claim: (store) => store.claim(KEY, { userId: ALICE, agentId: '', guest: false, now: NOW }),
+  settle: (store) => store.settle(KEY, ALICE, 0, 'stays'),
+  rename: (store) => store.rename(KEY, ALICE, null),
+  archive: (store) => store.archive(KEY, ALICE, true),
+  bury: (store) => store.bury(KEY, ALICE, NOW, true),
+  listed: (store) => store.listed('', readerOf(ALICE), WINDOW),
+  isEmpty: (store) => store.isEmpty(),
+  secret: (store) => store.secret(),
+  observe: (store) => store.observe(KEY, ALICE, '', true, NOW),
+  unowned: (store) => store.unowned(),
+  observed: (store) => store.observed(null, 1),
+  grants: (store) => store.grants(KEY, null),
+  grant: (store) => store.grant(KEY, null, grantOf(user(BOB))),
+  ungrant: (store) => store.ungrant(KEY, null, user(BOB)),
+  grantedTo: (store) => store.grantedTo(user(BOB), null, 1),
+  thread: (store) => store.thread(KEY),
+  threads: (store) => store.threads({}, null, 1),
+  import: (store) =>
+    store.import([{ ...KEY, owner: ALICE, agentId: '', name: null, archived: false, createdAt: NOW, lastUsedAt: NOW }], {
+      dryRun: false,
+      settleConflicts: false,
+    }),
+  assign: (store) => store.assign(KEY, ALICE, NOW),
+  transfer: (store) => store.transfer(ALICE, BOB, 1),
+  withhold: (store) => store.withhold(KEY, NOW),
+  prune: (store) => store.prune({ deletedBefore: NOW }, 1),
+  prunable: (store) => store.prunable({ deletedBefore: NOW }),
+  stats: (store) => store.stats(),
+  userData: (store) => store.userData(ALICE),
+  erase: (store) => store.erase(ALICE, NOW, 1),
+  revoke: (store) => store.revoke({ kind: 'token', tokenId: 'j', revokedAt: NOW }),
+  lift: (store) => store.lift({ tokenId: 'j' }),
+  revocations: (store) => store.revocations(),
+  revocationsVersion: (store) => store.revocationsVersion(),
+}
+
+/** The part of the contract. */
+export function failureContract(holds: Holds): void {
+  holds('a store that cannot answer rejects every call, and says so when it is asked how it is', async (t, { connect }) => {
+    const store = await connect()
+    t.equal(await store.fault(), null)
+    await store.close()
+    for (const [name, call] of Object.entries(CALLS)) await t.rejects(call(store), StoreUnavailable, name)
+    t.type(await store.fault(), 'string')
+  })
+
+  holds('a store that is closed twice, with listeners, is closed', async (t, { connect }) => {
+    const store = await connect()
+    store.onStanding(() => {})
+    await store.close()
+    await store.close()
+    t.type(await store.fault(), 'string')
+  })
+}

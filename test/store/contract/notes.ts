@@ -1,0 +1,72 @@
+/** What is noted beside the owner: the time of use, the name, the archive; and the secret of the store. */
+import type { Store, ThreadRow } from '../../../src/store/port.ts'
+import { ALICE, at, BOB, claim, KEY, NOW, own, readerOf, type Holds } from './under-test.ts'
+
+const rowOf = async (store: Store, key = KEY): Promise<ThreadRow | null> => (await store.thread(key))?.row ?? null
+
+/** The part of the contract. */
+export function noteContract(holds: Holds): void {
+  holds('the time of use is noted at most once a minute', async (t, { store }) => {
+    await own(store, ALICE)
+    const used = async () => (await rowOf(store))?.lastUsedAt
+    t.equal(await used(), NOW)
+    await claim(store, ALICE, KEY, NOW + 59_999)
+    t.equal(await used(), NOW)
+    await claim(store, ALICE, KEY, NOW + 60_000)
+    t.equal(await used(), NOW + 60_000)
+    await claim(store, BOB, KEY, NOW + 600_000)
+    t.equal(await used(), NOW + 60_000, 'and never for another')
+    t.equal((await rowOf(store))?.createdAt, NOW)
+  })
+
+  holds('a name is its owner’s to give, to a live thread', async (t, { store }) => {
+    await own(store, ALICE)
+    const name = async () => (await rowOf(store))?.name
+    t.equal(await name(), null)
+    t.equal(await store.rename(KEY, ALICE, 'Ünïcode \u{1f9f5}'), true)
+    t.equal(await store.rename(KEY, BOB, 'mine'), false)
+    t.equal(await name(), 'Ünïcode \u{1f9f5}')
+    t.equal(await store.rename(KEY, ALICE, null), true)
+    t.equal(await name(), null)
+    t.equal(await store.rename(at('nobody'), ALICE, 'x'), false)
+    t.equal(await rowOf(store, at('nobody')), null, 'a name makes no row')
+    await store.bury(KEY, ALICE, NOW, true)
+    t.equal(await store.rename(KEY, ALICE, 'late'), false)
+    t.equal(await name(), null)
+  })
+
+  holds('a live thread is its owner’s to archive, and to take out again', async (t, { store }) => {
+    await own(store, ALICE)
+    const archived = async () => (await rowOf(store))?.archived
+    t.equal(await archived(), false)
+    t.equal(await store.archive(KEY, BOB, true), false)
+    t.equal(await archived(), false)
+    t.equal(await store.archive(KEY, ALICE, true), true)
+    t.equal(await archived(), true)
+    t.equal(await claim(store, ALICE), 'own', 'and it is theirs to run')
+    t.equal(await store.archive(KEY, ALICE, false), true)
+    t.equal(await archived(), false)
+    t.equal(await store.archive(at('nobody'), ALICE, true), false)
+    await store.bury(KEY, ALICE, NOW, true)
+    t.equal(await store.archive(KEY, ALICE, true), false)
+  })
+
+  holds('a store is empty until a row is there', async (t, { store }) => {
+    t.equal(await store.isEmpty(), true)
+    await store.secret()
+    await store.standings('', ['a'], readerOf(ALICE))
+    await store.observe(KEY, ALICE, 'agent', true, NOW)
+    t.equal(await store.isEmpty(), true)
+    await claim(store, ALICE)
+    t.equal(await store.isEmpty(), false)
+    await store.settle(KEY, ALICE, 0, 'not-started')
+    t.equal(await store.isEmpty(), true)
+  })
+
+  holds('the secret is 32 bytes, the same for all connections', async (t, { store, connect }) => {
+    const secrets = await Promise.all([store, await connect(), await connect()].map((one) => one.secret()))
+    t.equal(secrets[0]?.length, 32)
+    t.ok(secrets.every((secret) => Buffer.from(secret).equals(Buffer.from(secrets[0] ?? []))))
+    t.not(Buffer.from(secrets[0] ?? []).toString('hex'), '0'.repeat(64))
+  })
+}

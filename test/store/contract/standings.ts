@@ -1,0 +1,88 @@
+/** What is known of a thread: its row, what was granted to the reader, and who was seen on it. */
+import {
+  ALICE,
+  at,
+  BOB,
+  CAROL,
+  claim,
+  grant,
+  group,
+  KEY,
+  NOW,
+  own,
+  readerOf,
+  row,
+  standing,
+  user,
+  type Holds,
+} from './under-test.ts'
+
+const TEAM = 'corp:team'
+
+/** The part of the contract. */
+export function standingContract(holds: Holds): void {
+  holds('nothing is known of a thread that nobody ever heard of', async (t, { store }) => {
+    await own(store, ALICE, at('t-0'))
+    await own(store, ALICE, at('t-2'))
+    await store.observe(at('t-2'), BOB, 'agent', true, NOW)
+    t.same(await standing(store, readerOf(ALICE), at('t-1')), { row: null, runners: [] })
+    t.equal(await store.thread(at('t-1')), null)
+  })
+
+  holds('a reader has the widest of their own right and those of their groups, and no other', async (t, { store }) => {
+    await own(store, ALICE)
+    const granted = async (reader = readerOf(BOB, TEAM)) => (await row(store, KEY, reader))?.granted
+    t.equal(await granted(), null)
+    await grant(store, group(TEAM), 'read')
+    t.equal(await granted(), 'read')
+    t.equal(await granted(readerOf(BOB)), null, 'without the group')
+    t.equal(await granted(readerOf(BOB, 'corp:other', TEAM, TEAM)), 'read')
+    await grant(store, user(BOB), 'write')
+    t.equal(await granted(), 'write')
+    t.equal(await granted(readerOf(CAROL, TEAM)), 'read')
+    await grant(store, user(BOB), 'read')
+    await grant(store, group('corp:wide'), 'write')
+    t.equal(await granted(readerOf(BOB, 'corp:wide', TEAM)), 'write', 'whichever comes first')
+    t.equal(await granted(readerOf(BOB, TEAM, 'corp:wide')), 'write')
+  })
+
+  holds('what one connection grants or takes back, another sees', async (t, { store, connect }) => {
+    const other = await connect()
+    await own(store, ALICE)
+    await grant(store, user(BOB))
+    t.equal((await other.standings('', [KEY.threadId], readerOf(BOB))).get(KEY.threadId)?.row?.granted, 'read')
+    await other.ungrant(KEY, ALICE, user(BOB))
+    t.equal((await store.standings('', [KEY.threadId], readerOf(BOB))).get(KEY.threadId)?.row?.granted, null)
+  })
+
+  holds('who ran a thread is told in their order, and who only looked is not', async (t, { store }) => {
+    await store.observe(KEY, CAROL, 'agent', true, NOW)
+    await store.observe(KEY, BOB, 'agent', true, NOW + 1)
+    await store.observe(KEY, ALICE, 'agent', true, NOW + 1)
+    await store.observe(KEY, 'corp:dave', '', false, NOW - 5)
+    t.same(await standing(store, readerOf(ALICE)), { row: null, runners: [CAROL, ALICE, BOB] }, 'by time, then by id')
+  })
+
+  holds('a thread with a row tells who was seen on it as well', async (t, { store }) => {
+    await own(store, ALICE)
+    await store.observe(KEY, BOB, 'agent', true, NOW)
+    t.same(await standing(store, readerOf(BOB)), { row: { owner: ALICE, deleted: false, granted: null }, runners: [BOB] })
+  })
+
+  holds('five thousand ids are one question', async (t, { store }) => {
+    const all = Array.from({ length: 5000 }, (_, n) => `thread-${n}`)
+    const owned = all.filter((_, n) => n % 500 === 0)
+    for (const threadId of owned) await claim(store, ALICE, at(threadId))
+    const [first = '', second = ''] = owned
+    await grant(store, user(BOB), 'write', at(first))
+    await grant(store, group(TEAM), 'read', at(second))
+    await store.observe(at('thread-7'), BOB, 'agent', true, NOW)
+    const found = await store.standings('', all, readerOf(BOB, TEAM))
+    t.same([...found.keys()].sort(), [...owned, 'thread-7'].sort())
+    t.same(found.get(first), { row: { owner: ALICE, deleted: false, granted: 'write' }, runners: [] })
+    t.same(found.get(second), { row: { owner: ALICE, deleted: false, granted: 'read' }, runners: [] })
+    t.same(found.get('thread-7'), { row: null, runners: [BOB] })
+    t.equal((await store.standings('', [], readerOf(BOB))).size, 0, 'and none is an answer too')
+    t.equal((await store.standings('', [first, first], readerOf(BOB))).size, 1, 'and one twice is one')
+  })
+}

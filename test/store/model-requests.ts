@@ -1,0 +1,172 @@
+/** What requests ask of a store, in the model. */
+import { MAX_GRANTS, rightIn, type Grantee, type Reader } from '../../src/core/sharing.ts'
+import type {
+  Claim,
+  ClaimResult,
+  GrantOutcome,
+  ListedThread,
+  ListWindow,
+  RunOutcome,
+  Standing,
+  StoredGrant,
+  ThreadKey,
+} from '../../src/store/port.ts'
+import { byBytes } from './contract/under-test.ts'
+import { byAge, byFirstUse, isSame, isTo, pageOf, Rows, type Row } from './model-rows.ts'
+
+const MINUTE = 60_000
+
+/** The methods; each does in one step what it says. */
+export class RequestModel extends Rows {
+  async standing(key: ThreadKey, reader: Reader): Promise<Standing> {
+    const row = this.row(key)
+    const runners = this.runners(key)
+    if (row === undefined) return { row: null, runners }
+    const deleted = row.deletedAt !== null
+    return { row: { owner: row.owner, deleted, granted: deleted ? null : rightIn(row.grants, reader) }, runners }
+  }
+
+  async standings(scope: string, threadIds: readonly string[], reader: Reader): Promise<ReadonlyMap<string, Standing>> {
+    const all = new Map<string, Standing>()
+    for (const threadId of threadIds) {
+      const known = await this.standing({ scope, threadId }, reader)
+      if (known.row !== null || known.runners.length > 0) all.set(threadId, known)
+    }
+    return all
+  }
+
+  async claim(key: ThreadKey, { userId, agentId, guest, now }: Claim): Promise<ClaimResult> {
+    const row = this.row(key)
+    if (row === undefined) {
+      if (guest) return { outcome: 'foreign' }
+      this.insert(key, { owner: userId, agentId, createdAt: now, lastUsedAt: now, provisional: true, pending: 1 })
+      return { outcome: 'new', registration: 0 }
+    }
+    if (row.owner !== userId || (guest && row.deletedAt !== null)) return { outcome: 'foreign' }
+    if (row.provisional) {
+      row.pending += 1
+      return { outcome: 'own', registration: row.life }
+    }
+    if (row.deletedAt === null) {
+      if (now - row.lastUsedAt >= MINUTE) row.lastUsedAt = now
+      return { outcome: 'own', registration: null }
+    }
+    Object.assign(row, { provisional: true, pending: 1, life: row.life + 1, agentId, lastUsedAt: now })
+    return { outcome: 'new', registration: row.life }
+  }
+
+  async settle(key: ThreadKey, userId: string, registration: number, outcome: RunOutcome): Promise<boolean> {
+    const row = this.owned(key, userId)
+    if (row?.provisional !== true || row.life !== registration) return false
+    if (outcome === 'stays') {
+      Object.assign(row, { provisional: false, pending: 0, deletedAt: null, gone: false })
+      return false
+    }
+    row.pending -= 1
+    if (row.pending > 0) return false
+    if (row.deletedAt === null) for (const [name, one] of this.rows) if (one === row) this.rows.delete(name)
+    row.provisional = false
+    return true
+  }
+
+  async rename(key: ThreadKey, userId: string, name: string | null): Promise<boolean> {
+    return this.#note(key, userId, { name })
+  }
+
+  async archive(key: ThreadKey, userId: string, archived: boolean): Promise<boolean> {
+    return this.#note(key, userId, { archived })
+  }
+
+  async bury(key: ThreadKey, userId: string, now: number, gone: boolean): Promise<void> {
+    const row = this.owned(key, userId)
+    if (row !== undefined) Object.assign(row, { deletedAt: now, gone, provisional: false, pending: 0, grants: [] })
+  }
+
+  async listed(scope: string, reader: Reader | 'everybody', window: ListWindow): Promise<readonly ListedThread[]> {
+    const entries = this.all().flatMap((row): ListedThread[] => {
+      const granted = reader === 'everybody' ? null : rightIn(row.grants, reader)
+      const isTheirs = reader === 'everybody' || row.owner === reader.userId || granted !== null
+      if (row.key.scope !== scope || row.deletedAt !== null || !isTheirs) return []
+      if (window.agentId !== null && row.agentId !== window.agentId) return []
+      if (row.archived && !window.includeArchived) return []
+      const { owner, agentId, name, archived, createdAt, lastUsedAt: updatedAt } = row
+      return [{ threadId: row.key.threadId, owner, granted, agentId, name, archived, createdAt, updatedAt }]
+    })
+    const order = (a: Pick<ListedThread, 'updatedAt' | 'threadId'>, b: typeof a): number =>
+      b.updatedAt - a.updatedAt || byBytes(a.threadId, b.threadId)
+    const { after, limit } = window
+    return entries
+      .sort(order)
+      .filter((one) => after === null || order(one, after) > 0)
+      .slice(0, limit)
+  }
+
+  async observe(key: ThreadKey, userId: string, agentId: string, ran: boolean, now: number): Promise<void> {
+    const there = this.sights.find((one) => isSame(one.key, key) && one.userId === userId)
+    if (there === undefined) {
+      const isHeardOf = ran || this.row(key) !== undefined || this.runners(key).length > 0
+      if (isHeardOf) this.sights = [...this.sights, { key, userId, agentId, firstUsedAt: now, lastUsedAt: now, ran }]
+      return
+    }
+    if (now - there.lastUsedAt < MINUTE && (there.ran || !ran)) return
+    const next = { ...there, lastUsedAt: now, ran: there.ran || ran, agentId: agentId === '' ? there.agentId : agentId }
+    this.sights = this.sights.map((one) => (one === there ? next : one))
+  }
+
+  async observed(after: ThreadKey | null, limit: number) {
+    const runs = this.sights.filter((one) => one.ran && this.row(one.key) === undefined).sort(byFirstUse)
+    const first = runs.filter((run) => runs.find((other) => isSame(run.key, other.key)) === run)
+    const all = first.map(({ key, agentId }) => {
+      const ofThread = runs.filter((run) => isSame(run.key, key))
+      return {
+        ...key,
+        runners: ofThread.map(({ userId }) => userId),
+        agentId,
+        firstUsedAt: Math.min(...ofThread.map(({ firstUsedAt }) => firstUsedAt)),
+        lastUsedAt: Math.max(...ofThread.map(({ lastUsedAt }) => lastUsedAt)),
+      }
+    })
+    return pageOf(all, after, limit)
+  }
+
+  async grants(key: ThreadKey, owner: string | null): Promise<readonly StoredGrant[] | null> {
+    const row = this.#grantable(key, owner)
+    return row === undefined ? null : [...row.grants].sort(byAge)
+  }
+
+  async grant(key: ThreadKey, owner: string | null, grant: StoredGrant): Promise<GrantOutcome> {
+    const row = this.#grantable(key, owner)
+    if (row === undefined) return 'not-owner'
+    const there = row.grants.find(isTo(grant))
+    if (there?.right === grant.right) return 'unchanged'
+    if (there === undefined && row.grants.length >= MAX_GRANTS) return 'too-many'
+    row.grants = [...row.grants.filter((one) => one !== there), grant]
+    return 'done'
+  }
+
+  async ungrant(key: ThreadKey, owner: string | null, grantee: Grantee): Promise<GrantOutcome> {
+    const row = this.#grantable(key, owner)
+    if (row === undefined) return 'not-owner'
+    const there = row.grants.find(isTo(grantee))
+    row.grants = row.grants.filter((one) => one !== there)
+    return there === undefined ? 'unchanged' : 'done'
+  }
+
+  async grantedTo(grantee: Grantee, after: ThreadKey | null, limit: number) {
+    const all = this.all().flatMap(({ key, grants }) => grants.filter(isTo(grantee)).map((grant) => ({ ...key, ...grant })))
+    return pageOf(all, after, limit)
+  }
+
+  #note(key: ThreadKey, userId: string, values: Partial<Row>): boolean {
+    const row = this.owned(key, userId)
+    if (row === undefined || row.deletedAt !== null) return false
+    Object.assign(row, values)
+    return true
+  }
+
+  #grantable(key: ThreadKey, owner: string | null): Row | undefined {
+    const row = this.row(key)
+    if (row === undefined || row.deletedAt !== null || row.owner === '') return undefined
+    return owner === null || row.owner === owner ? row : undefined
+  }
+}

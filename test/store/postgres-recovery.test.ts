@@ -1,0 +1,98 @@
+/** A server that fails makes the store unavailable, and nothing worse: it is there again when the server is. */
+import { createServer, type AddressInfo } from 'node:net'
+import { test, type Test } from 'tap'
+import { StoreUnavailable, type Store } from '../../src/store/port.ts'
+import { startPostgres, startPostgresServer } from '../support/postgres.ts'
+import { until } from '../support/until.ts'
+import { ALICE, BOB, claim, grantOf, KEY, NOW, own, readerOf, user } from './contract/under-test.ts'
+import { openStoreOn, settingsOf } from './postgres-stores.ts'
+
+const isUp = (store: Store) => async () => (await store.fault()) === null
+
+async function storeOnOwnServer(t: Test) {
+  const server = await startPostgresServer(t)
+  const settings = settingsOf(server.url, { connectTimeout: 3000, statementTimeout: 3000 })
+  return { server, settings, store: await openStoreOn(t, settings, { cache: 10 }) }
+}
+
+void test('a server that is killed is unavailable, and comes back with all that was confirmed', async (t) => {
+  const { server, store } = await storeOnOwnServer(t)
+  const told: unknown[] = []
+  store.onStanding((key) => told.push(key))
+  await own(store, ALICE)
+  await store.grant(KEY, ALICE, grantOf(user(BOB)))
+  for (let times = 0; times < 2; times += 1) {
+    await server.kill()
+    await t.rejects(store.standing(KEY, readerOf(BOB)), StoreUnavailable)
+    await t.rejects(claim(store, BOB), StoreUnavailable)
+    t.match(await store.fault(), /127\.0\.0\.1:\d+: (?:nothing listens|the connection broke|it crashed)/)
+    told.length = 0
+    await server.restart()
+    await until(isUp(store))
+    t.match(await store.standing(KEY, readerOf(BOB)), { row: { owner: ALICE, granted: 'read' } })
+    t.equal(await claim(store, BOB), 'foreign')
+    // Whatever happened meanwhile was not heard.
+    await until(() => told.includes(null))
+  }
+})
+
+void test('a server that hangs is unavailable within the time-outs, and comes back', async (t) => {
+  const { server, store } = await storeOnOwnServer(t)
+  await own(store, ALICE)
+  server.pause()
+  await t.rejects(claim(store, BOB), StoreUnavailable)
+  t.match(await store.fault(), /does not answer|broke/)
+  // What is remembered is not used for longer than its second.
+  await until(() =>
+    store.standing(KEY, readerOf(ALICE)).then(
+      () => false,
+      (error: unknown) => error instanceof StoreUnavailable,
+    ),
+  )
+  server.resume()
+  await until(isUp(store))
+  t.equal(await claim(store, BOB), 'foreign')
+  t.equal(await claim(store, ALICE), 'own')
+})
+
+void test('a store that is opened while the server is away says where it should be', async (t) => {
+  const { server, settings } = await storeOnOwnServer(t)
+  await server.stop()
+  await t.rejects(openStoreOn(t, settings), {
+    name: 'StoreUnavailable',
+    message: new RegExp(`cannot be opened: database postgres at 127\\.0\\.0\\.1:${settings.port}: nothing listens there`),
+  })
+})
+
+void test('a host that takes connections and says nothing is given up', async (t) => {
+  const silent = createServer(() => {}).listen(0, '127.0.0.1')
+  await new Promise((resolve) => silent.once('listening', resolve))
+  t.teardown(() => silent.close())
+  const { url } = await startPostgres(t)
+  const settings = settingsOf(url, { port: (silent.address() as AddressInfo).port, connectTimeout: 300 })
+  await t.rejects(openStoreOn(t, settings), { name: 'StoreUnavailable', message: /the host does not answer/ })
+})
+
+void test('a server that takes no writes is a fault, and is not begun with', async (t) => {
+  const { url, admin, disconnect } = await startPostgres(t)
+  const store = await openStoreOn(t, settingsOf(url))
+  await own(store, ALICE)
+  await admin(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on`)
+  await disconnect()
+  await until(async () => /read only/.test((await store.fault()) ?? ''))
+  await t.rejects(claim(store, BOB, { scope: '', threadId: 'other' }), StoreUnavailable)
+  t.match(await store.standing(KEY, readerOf(ALICE)), { row: { owner: ALICE } }, 'what only reads goes on')
+  await t.rejects(openStoreOn(t, settingsOf(url)), { name: 'StoreUnavailable', message: /set to read only, and takes no writes/ })
+})
+
+void test('tables that are gone are a failure, and nobody owns a thread by it', async (t) => {
+  const { url, admin } = await startPostgres(t)
+  const store = await openStoreOn(t, settingsOf(url))
+  await own(store, ALICE)
+  await admin('DROP SCHEMA threadwarden CASCADE')
+  await t.rejects(claim(store, BOB), {
+    name: 'StoreUnavailable',
+    message: /a table is missing.*\(42P01\)|the schema is missing.*\(3F000\)/,
+  })
+  await t.rejects(store.bury(KEY, ALICE, NOW, true), StoreUnavailable)
+})

@@ -1,0 +1,109 @@
+/** A file that is moved away or replaced while it is in use: it is never made anew, and taken up again when it is back. */
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type Test } from 'tap'
+import { StoreUnavailable, type Store } from '../../src/store/port.ts'
+import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { makeFolder } from '../support/gateway.ts'
+import { until } from '../support/until.ts'
+import { ALICE, at, BOB, claim, own, row } from './contract/under-test.ts'
+
+const OWNED = { owner: ALICE, deleted: false, granted: null }
+
+/** A store with a thread of Alice's, and its file. */
+async function started(t: Test): Promise<{ readonly store: Store; readonly file: string; readonly folder: string }> {
+  const { folder, remove } = makeFolder()
+  const file = join(folder, 'ownership.db')
+  const store = await openSqliteStore(file)
+  t.teardown(async () => {
+    await store.close()
+    remove()
+  })
+  await own(store, ALICE)
+  return { store, file, folder }
+}
+
+/** A file of a store at rest, with a thread of Bob's. */
+async function other(folder: string): Promise<string> {
+  const file = join(folder, 'other.db')
+  const store = await openSqliteStore(file)
+  await own(store, BOB, at('bobs'))
+  await store.close()
+  return file
+}
+
+const isFaulty = (store: Store, why: RegExp) => until(async () => why.test((await store.fault()) ?? ''))
+const isFine = (store: Store) => until(async () => (await store.fault()) === null)
+
+void test('a file that was moved away is a fault, is not made anew, and is taken up again when it is back', async (t) => {
+  const { store, file } = await started(t)
+  renameSync(file, `${file}.away`)
+  await t.rejects(claim(store, BOB, at('new')), StoreUnavailable)
+  await t.rejects(claim(store, BOB), StoreUnavailable, 'and again')
+  await isFaulty(store, /its file is not there any more/)
+  await t.rejects(row(store), StoreUnavailable, 'nothing is known, not even what was')
+  t.notOk(existsSync(file))
+  t.ok(existsSync(`${file}-wal`), 'what was not yet written into it is still there')
+  renameSync(`${file}.away`, file)
+  await isFine(store)
+  t.same(await row(store), OWNED)
+  t.equal(await claim(store, BOB), 'foreign')
+  t.equal(await claim(store, BOB, at('new')), 'new')
+})
+
+void test('a read notices it, too', async (t) => {
+  const { store, file } = await started(t)
+  renameSync(file, `${file}.away`)
+  await until(() =>
+    row(store).then(
+      () => false,
+      (error: unknown) => error instanceof StoreUnavailable,
+    ),
+  )
+  renameSync(`${file}.away`, file)
+  await until(() =>
+    row(store).then(
+      (facts) => facts?.owner === ALICE,
+      () => false,
+    ),
+  )
+  t.pass('and when it is back')
+})
+
+void test('an empty file in its place is a fault: in it every thread would be nobody’s', async (t) => {
+  const { store, file } = await started(t)
+  renameSync(file, `${file}.away`)
+  for (const end of ['-wal', '-shm']) renameSync(`${file}${end}`, `${file}.away${end}`)
+  writeFileSync(file, '')
+  await t.rejects(claim(store, BOB), StoreUnavailable)
+  await isFaulty(store, /its file is empty/)
+  await t.rejects(claim(store, BOB), StoreUnavailable)
+  for (const end of ['', '-wal', '-shm']) rmSync(`${file}${end}`, { force: true })
+  for (const end of ['', '-wal', '-shm']) if (existsSync(`${file}.away${end}`)) renameSync(`${file}.away${end}`, `${file}${end}`)
+  await isFine(store)
+  t.same(await row(store), OWNED)
+})
+
+void test('another store in its place is taken up, and told of', async (t) => {
+  const { store, file, folder } = await started(t)
+  const told: unknown[] = []
+  store.onStanding((key) => told.push(key))
+  const replacement = await other(folder)
+  for (const end of ['', '-wal', '-shm']) renameSync(`${file}${end}`, `${file}.away${end}`)
+  renameSync(replacement, file)
+  await until(() => told.includes(null))
+  await isFine(store)
+  t.equal((await row(store, at('bobs')))?.owner, BOB)
+  t.equal(await row(store), null)
+  t.equal(await claim(store, ALICE, at('bobs')), 'foreign')
+})
+
+void test('another store beside the changes of the old one is not opened: they would be written into it', async (t) => {
+  const { store, file, folder } = await started(t)
+  renameSync(await other(folder), file)
+  await t.rejects(claim(store, ALICE, at('bobs')), StoreUnavailable)
+  await isFaulty(store, /was replaced while it was in use.*-wal and -shm/)
+  for (const end of ['-wal', '-shm']) rmSync(`${file}${end}`)
+  await isFine(store)
+  t.equal((await row(store, at('bobs')))?.owner, BOB)
+})
