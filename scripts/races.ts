@@ -10,11 +10,11 @@ import type { Scope } from '../test/cli/program.ts'
 import { manyFirstRuns } from '../test/races/first-runs.ts'
 import { crashGateways, type GatewayCrashes } from '../test/races/gateway-crashes.ts'
 import { runHistories } from '../test/races/histories.ts'
-import { damageIn, type StoreAddress } from '../test/races/places.ts'
+import { damageIn, damageOn, type StoreAddress } from '../test/races/places.ts'
 import { crashStores, type StoreCrashes } from '../test/races/store-crashes.ts'
 import { killGateways, killServerUnderGateways, killServerUnderWorkers, killWorkers } from '../test/races/strikes.ts'
 import type { Tally } from '../test/races/tally.ts'
-import { startServer, type Server } from '../test/support/postgres-server.ts'
+import { startPostgresServer, type TestServer } from '../test/support/postgres.ts'
 
 const USAGE = `Races and crashes on real stores, with counts.
 
@@ -43,7 +43,7 @@ interface Place {
   readonly address: StoreAddress
   readonly damage: () => Promise<string | null>
   /** Null where there is none. */
-  readonly server: Pick<Server, 'kill' | 'restart'> | null
+  readonly server: Pick<TestServer, 'kill' | 'restart'> | null
 }
 
 /** A line of the table. */
@@ -102,9 +102,8 @@ async function placeOf(scope: Scope, store: StoreKind, folder: string): Promise<
     const file = join(folder, 'ownership.db')
     return { address: { store: `sqlite:${file}` }, damage: async () => damageIn(file), server: null }
   }
-  const server = await startServer({})
-  scope.teardown(() => server.remove())
-  return { address: { store: `postgres://postgres@127.0.0.1:${server.port}/postgres` }, damage: async () => null, server }
+  const server = await startPostgresServer(scope)
+  return { address: { store: server.url }, damage: () => damageOn(server.admin), server }
 }
 
 /** Does something, and ends what was started for it. */

@@ -223,8 +223,10 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
       const { threadId } = permit.descriptor.ids
       if (threadId === undefined || observing) return true
       const record = await ownership.record({ scope: SCOPE, threadId }, permit.principal)
-      // Of a thread that was unknown, and is, the upstream was asked before.
-      return decide(permit.descriptor, permit.principal, policy.rules, { ...facts, record }).outcome !== 'refused'
+      const { outcome } = decide(permit.descriptor, permit.principal, policy.rules, { ...facts, record })
+      // A thread that is unknown by now: whoever began it goes on, and whoever was let in to another's has no leave any more.
+      if (record === null || outcome === 'needs') return outcome !== 'refused' && permit.owner === permit.principal.id
+      return outcome === 'permitted'
     },
     takeOver: () => readiness.release(),
     retire(next) {

@@ -29,6 +29,10 @@ export interface Generations {
 /** How long a new upstream may take to say what it is, before requests come to it that then have to wait. */
 const FIRST_ANSWER_MS = 5000
 
+/** Streams that are asked about at once, and the pause before those are asked about again of which nobody knew. */
+const AT_ONCE = 32
+const RETRY_MS = 500
+
 /** Begins with a first one, which is in force from now on. */
 export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
   const { streams, readiness, log } = basis
@@ -45,19 +49,34 @@ export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
     },
   }
 
-  /** Ends the streams that the rules in force don't allow. */
-  const review = async (owners: readonly StreamOwner[]): Promise<void> => {
-    const refused = new Set<StreamOwner>()
-    for (const owner of owners) {
-      const origin = origins.get(owner)
-      if (owner.permit === undefined || origin === undefined) continue
-      try {
-        if ((await current.overrules(owner.permit, origin)) !== null) refused.add(owner)
-      } catch (error) {
-        log.error({ err: error }, 'an open stream could not be held against the new rules')
-      }
+  const allows = async (owner: StreamOwner): Promise<boolean | 'unknown'> => {
+    const origin = origins.get(owner)
+    if (owner.permit === undefined || origin === undefined) return true
+    try {
+      return (await current.overrules(owner.permit, origin)) === null
+    } catch (error) {
+      log.error(
+        { err: error },
+        'an open stream could not be held against the new rules: it will be, as soon as the store answers',
+      )
+      return 'unknown'
     }
-    streams.endOf(refused)
+  }
+
+  /** Ends the streams that the rules in force don't allow. What can't be known now is asked again. */
+  const review = async (owners: readonly StreamOwner[]): Promise<void> => {
+    const unknown: StreamOwner[] = []
+    for (let at = 0; at < owners.length; at += AT_ONCE) {
+      const some = owners.slice(at, at + AT_ONCE)
+      const verdicts = await Promise.all(some.map(allows))
+      streams.endOf(new Set(some.filter((_owner, place) => verdicts[place] === false)))
+      unknown.push(...some.filter((_owner, place) => verdicts[place] === 'unknown'))
+    }
+    if (unknown.length === 0 || basis.isShuttingDown()) return
+    setTimeout(() => {
+      const open = new Set(streams.owners())
+      void review(unknown.filter((owner) => open.has(owner)))
+    }, RETRY_MS).unref()
   }
 
   const discard = async (next: Generation): Promise<void> => {

@@ -137,7 +137,7 @@ async function bury(
 ): Promise<Outcome> {
   const key = keyOf(row)
   if (outcome.outcome === 'conflict') {
-    const isSame = outcome.with === 'deleted' && outcome.users.length === 1 && outcome.users[0] === row.owner
+    const isSame = outcome.with === 'deleted' && outcome.users[0] === row.owner
     return isSame ? { outcome: 'same' } : outcome
   }
   if (outcome.outcome === 'same') {

@@ -60,7 +60,7 @@ export function checkIds(descriptor: RouteDescriptor, value: JsonObject): Checke
   }
   if (route.thread !== 'body') {
     // Archiving is the owner's, by whatever route.
-    const ownerOnly = route.id === 'threads/update' && named('archived') !== undefined
+    const ownerOnly = named('archived') !== undefined
     return { outcome: 'checked', descriptor: ownerOnly ? { ...descriptor, ownerOnly } : descriptor }
   }
   const threadId = named('threadId')

@@ -151,8 +151,9 @@ export function decide(descriptor: RouteDescriptor, principal: Principal, rules:
   const relation = relationOf(facts.record, principal, descriptor, rules)
   const denied = denying.find((one) => speaksOfThread(one, relation))
   // A deleted thread is out of every list, so nobody but its owner finds anything there: operators don't, either. Nor where
-  // an owner is not settled: a run would settle it.
-  const gone = relation === 'foreign' && (facts.record?.deleted === true || facts.record?.seen === true)
+  // an owner is not settled: a run would settle it. Nor where the owner was taken away.
+  const { record } = facts
+  const gone = relation === 'foreign' && (record?.deleted === true || record?.seen === true || record?.owner === '')
   const rule = gone ? undefined : allowing.find((one) => speaksOfThread(one, relation))
   // What the gateway answers itself is enforced always: only what the upstream would have let through is let through.
   const observing = facts.enforcement === 'observe' && route.own !== true

@@ -37,7 +37,14 @@ export function traceOf(descriptor: RouteDescriptor, principal: Principal, rules
   const { route } = descriptor
   const { record } = facts
   const relation = route.thread === undefined || record === undefined ? null : relationOf(record, principal, descriptor, rules)
-  const gone = relation !== 'foreign' ? null : record?.deleted === true ? 'deleted' : record?.seen === true ? 'unsettled' : null
+  const gone =
+    relation !== 'foreign'
+      ? null
+      : record?.deleted === true
+        ? 'deleted'
+        : record?.seen === true || record?.owner === ''
+          ? 'unsettled'
+          : null
   const tried = rules.routes[route.id].rules.map((rule) => {
     const verdict = verdictOn(rule, descriptor, principal, rules.operators, facts.userScoped)
     return { rule, verdict: verdict === 'applies' ? onThread(rule, relation, gone) : verdict, decides: isTheOne(rule, decision) }

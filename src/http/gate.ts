@@ -49,8 +49,6 @@ export interface GateParts extends PayloadParts, Omit<PermitParts, 'outdated' | 
   /** Told of a fault of the gateway's own. */
   readonly onFault: (error: unknown, requestId: string) => void
   readonly isShuttingDown: () => boolean
-  /** Counts changes of threads' standings. */
-  readonly epoch: () => number
 }
 
 /** A request that may go on to its body. */

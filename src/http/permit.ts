@@ -47,6 +47,8 @@ export interface PermitParts {
   readonly outdated: (exchange: Exchange) => Refusal | null
   /** What rules that replaced these say against a permit: while a request was under way they may have come. */
   readonly overruled: (permit: Permit) => Promise<Refusal | null>
+  /** Counts changes of threads' standings. */
+  readonly epoch: () => number
   /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
@@ -75,8 +77,10 @@ export async function permitFor(
   exchange.threadId = threadId
   const taking = takings(parts, callerKey(principal, exchange.address))
   let facts: Facts = parts.facts
-  // At most: a record, a history, a lost race. Whatever goes on asking has gone wrong, and is refused.
-  for (let turn = 0; turn < 4; turn += 1) {
+  let asOf = parts.epoch()
+  let isAsked = false
+  // At most: a record, a history, news, a lost race. Whatever goes on asking has gone wrong, and is refused.
+  for (let turn = 0; turn < 5; turn += 1) {
     exchange.facts = facts
     const decision = decide(descriptor, principal, parts.rules, facts)
     if (decision.outcome === 'refused') return decision
@@ -103,6 +107,7 @@ export async function permitFor(
         // Under `observe` nothing is reported that nobody knows.
         facts = { ...facts, upstreamHistory: history === 'none' || isRefusal(history) ? 'none' : 'some' }
       }
+      asOf = parts.epoch()
       // After a history again: the question took its time, and somebody may own the thread by now.
       facts = { ...facts, record: await parts.records.record({ scope: parts.scope, threadId }, principal) }
       continue
@@ -110,6 +115,13 @@ export async function permitFor(
     // Body and history took their time, and nothing is begun for a credential that ended or was revoked meanwhile.
     const late = parts.outdated(exchange) ?? (await parts.overruled(decision)) ?? (await taking.all(decision))
     if (late !== null) return late
+    // A limit that is counted elsewhere takes its time, too, and a grant may have ended meanwhile.
+    if (threadId !== undefined && !isAsked && parts.epoch() !== asOf) {
+      isAsked = true
+      taking.release()
+      facts = { ...facts, record: await parts.records.record({ scope: parts.scope, threadId }, principal) }
+      continue
+    }
     let keeps = false
     try {
       const granted = await written(parts, body, decision, taking.release)

@@ -55,7 +55,7 @@ export interface ChangeFeed {
   isFresh(): boolean
   /** Counts and tells a change; it has to be the last statement of its transaction. What is too long to tell is told as null. */
   announce(queries: Queries, about: unknown): Promise<void>
-  stop(): Promise<void>
+  stop(): void
 }
 
 /** Makes a feed that does not listen yet. */
@@ -129,6 +129,8 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, now }: 
   }
   const listen = async (): Promise<void> => {
     const client = await connect(settings)
+    // It keeps no process alive. The types don't know the method.
+    ;(client as unknown as { unref(): void }).unref()
     client.on('notification', (message) => {
       if (message.channel === channel) hear(message.payload)
     })
@@ -136,9 +138,7 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, now }: 
       if (session !== client) return
       session = null
       provenAt = -Infinity
-      if (stopped) return
-      onLost()
-      connecting = connectAgain()
+      if (!stopped) connecting = connectAgain()
     })
     ;[heard, awaited] = [0, null]
     try {
@@ -176,12 +176,13 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, now }: 
       const text = JSON.stringify(about)
       await queries.query(ANNOUNCE, [name, channel, Buffer.byteLength(text) > MOST_BYTES ? 'null' : text])
     },
-    async stop() {
+    stop() {
       stopped = true
       clearTimeout(asking)
       const client = session
       session = null
-      await client?.end()
+      // A server that hangs does not answer a goodbye.
+      void client?.end()
     },
   }
 }

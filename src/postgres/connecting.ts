@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { checkServerIdentity } from 'node:tls'
 import pg from 'pg'
+import { PostgresFailure } from './failure.ts'
 import type { PostgresSettings } from './settings.ts'
 
 /** How much longer than the server the driver waits: it has the last word where a server hangs. */
@@ -15,7 +16,7 @@ const INT8 = 20
 
 /**
  * What the driver is to be told.
- * @throws Error if the file of the CA can't be read
+ * @throws PostgresFailure if the file of the CA can't be read
  */
 export function driverOptions(settings: PostgresSettings): pg.ClientConfig {
   const { host, port, database, user, connectTimeout, statementTimeout } = settings
@@ -72,7 +73,15 @@ function tlsOptions({ tls, ca, host }: PostgresSettings): pg.ClientConfig['ssl']
     rejectUnauthorized: true,
     // Said here, because an address is no server name, and the check falls back to localhost without one.
     checkServerIdentity: (_name, certificate) => checkServerIdentity(host, certificate),
-    ...(ca === null ? {} : { ca: readFileSync(ca, 'utf8') }),
+    ...(ca === null ? {} : { ca: authorityIn(ca) }),
+  }
+}
+
+function authorityIn(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    throw new PostgresFailure(`${file}, which ownership.postgres.ca names, cannot be read`, null, false)
   }
 }
 

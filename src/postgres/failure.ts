@@ -67,7 +67,7 @@ const SAYINGS: readonly (readonly [RegExp, string])[] = [
   [/client password must be/, 'it asks for a password: set ownership.postgres.password'],
 ]
 
-/** Puts what a driver threw in words. Nothing of a value, a host's answer in full, or a password stands in them. */
+/** Puts what a driver threw in words. No password stands in them: neither the driver nor a server repeats it. */
 export function failureOf(error: unknown, settings: PostgresSettings): PostgresFailure {
   if (error instanceof PostgresFailure) return error
   const code = codeOf(error)

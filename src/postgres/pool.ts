@@ -1,4 +1,5 @@
 /** The connections that queries use. Whatever fails becomes a PostgresFailure. */
+import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { driverOptions, setUp } from './connecting.ts'
 import { failureOf, PostgresFailure } from './failure.ts'
@@ -69,6 +70,8 @@ export function openPool(settings: PostgresSettings, onIdleFailure: OnIdleFailur
     max: settings.pool,
     idleTimeoutMillis: IDLE_MS,
     maxLifetimeSeconds: LIFETIME_S,
+    // What nobody uses keeps no process alive, also while the server does not answer a goodbye.
+    allowExitOnIdle: true,
     // The pool waits for it, whatever the types say.
     onConnect: (client) => setUp(client, settings) as unknown as undefined,
   })
@@ -125,6 +128,19 @@ async function inTransaction<T>(
   }
 }
 
+const names = new Map<string, string>()
+
+/**
+ * The name that a statement is prepared under. The text is part of it, and with that the schema: behind a pooler that shares
+ * connections, another gateway's statement of the same name would be run in its place, on its tables.
+ */
+function nameOf({ name, text }: Statement): { readonly name?: string } {
+  if (name === undefined) return {}
+  const known = names.get(text) ?? `${name.slice(0, 40)}-${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
+  names.set(text, known)
+  return { name: known }
+}
+
 /**
  * Statements on a connection, or on any connection of a pool.
  * @param patience milliseconds that the driver waits for an answer, by default what it was told
@@ -134,7 +150,7 @@ export function queriesOn(client: pg.Pool | pg.ClientBase, settings: PostgresSet
     async query<T extends object>(statement: Statement, values: readonly unknown[] = []): Promise<readonly T[]> {
       try {
         // The driver takes the time-out with each statement, though its types don't say so.
-        const config = { ...statement, values: [...values], query_timeout: patience }
+        const config = { ...nameOf(statement), text: statement.text, values: [...values], query_timeout: patience }
         const { rows } = await client.query<T & pg.QueryResultRow>(config as pg.QueryConfig)
         return rows
       } catch (error) {

@@ -266,7 +266,11 @@ export interface UserData {
   readonly threads: readonly ThreadRow[]
   readonly granted: readonly (ThreadKey & StoredGrant)[]
   readonly received: readonly (ThreadKey & StoredGrant)[]
-  readonly observed: readonly (ThreadKey & { readonly agentId: string; readonly firstUsedAt: number; readonly lastUsedAt: number })[]
+  readonly observed: readonly (ThreadKey & {
+    readonly agentId: string
+    readonly firstUsedAt: number
+    readonly lastUsedAt: number
+  })[]
   readonly revocations: readonly Revocation[]
 }
 
@@ -288,7 +292,10 @@ export interface ThreadAdministration {
    * @param dryRun true to say what would become of them, and change nothing
    * @param settleConflicts true to take a row whose thread others were seen on under `observe`: the operator has decided
    */
-  import(rows: readonly ImportedThread[], options: { readonly dryRun: boolean; readonly settleConflicts: boolean }): Promise<readonly ImportOutcome[]>
+  import(
+    rows: readonly ImportedThread[],
+    options: { readonly dryRun: boolean; readonly settleConflicts: boolean },
+  ): Promise<readonly ImportOutcome[]>
   /**
    * Gives a thread an owner, by whomever it was owned: its grants go, what was pending on it is settled, and a tombstone is
    * a live thread again. A thread without a row gets one.
@@ -311,8 +318,8 @@ export interface ThreadAdministration {
   userData(userId: string): Promise<UserData>
   /**
    * Forgets a user: their rows stay as tombstones of nobody's, so that nobody else can claim what the upstream still holds;
-   * their grants, given and received, and what was seen of them go, and threads on which they alone were seen become
-   * tombstones of nobody's, too. Revocations stay.
+   * their grants, given and received, and what was seen of them go, and threads on which they were seen, be it with others,
+   * become tombstones of nobody's, too. Revocations stay.
    * @returns how many rows this step changed; none when nothing is left
    */
   erase(userId: string, now: number, limit: number): Promise<number>

@@ -16,7 +16,7 @@ export interface PostgresNews extends StandingNews {
   /** Null for none. It answers once `start` was called, and changes are heard of. */
   readonly cache: StandingCache | null
   start(): void
-  stop(): Promise<void>
+  stop(): void
 }
 
 type Listener = (key: ThreadKey | null) => void

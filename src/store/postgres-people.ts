@@ -62,13 +62,11 @@ export function peopleOn(
         agent_id = CASE WHEN excluded.agent_id = '' OR (there.agent_id <> '' AND excluded.last_used_at <= there.last_used_at)
           THEN there.agent_id ELSE excluded.agent_id END`,
   }
-  // Where others were seen to run it, it is theirs to be confirmed.
+  // Also where others were seen to run it: that two were is a conflict, and forgetting one of them must not settle it.
   const BURY_SEEN = {
     text: `INSERT INTO ${threads} (scope, thread_id, user_id, agent_id, created_at, last_used_at, deleted_at)
       SELECT scope, thread_id, '', agent_id, first_used_at, last_used_at, $4::bigint
-        FROM ${ASKED} JOIN ${observations} AS mine USING (scope, thread_id) WHERE user_id = $3 AND ran
-        AND NOT EXISTS (SELECT FROM ${observations} AS other WHERE other.scope = mine.scope AND other.thread_id = mine.thread_id
-          AND user_id <> $3 AND ran)
+        FROM ${ASKED} JOIN ${observations} USING (scope, thread_id) WHERE user_id = $3 AND ran
       ON CONFLICT (scope, thread_id) DO NOTHING`,
   }
   const REMOVE_SEEN = { text: `DELETE ${of(observations)} AND user_id = $3 RETURNING 1 AS done` }

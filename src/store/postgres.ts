@@ -69,7 +69,7 @@ function storeOn(pool: PostgresPool, settings: PostgresSettings, cache: number):
     onStanding: (listener) => news.onStanding(listener),
     fault: () => writeFault(pool).catch((error: unknown) => failureOf(error, settings).message),
     async close() {
-      await news.stop()
+      news.stop()
       await pool.close()
     },
   }

@@ -15,6 +15,12 @@ export interface SqliteNews extends StandingNews {
 
 type Listener = (key: ThreadKey | null) => void
 
+/** How many changes a file counts, and which file that is. */
+interface Count {
+  readonly version: number
+  readonly identity: string | null
+}
+
 const INTERVAL_MS = 250
 
 const VERSION = sql<{ value: number }>("SELECT value FROM versions WHERE name = 'standing'")
@@ -25,33 +31,36 @@ export function newsOf(file: SqliteFile): SqliteNews {
   const listeners = new Set<Listener>()
   let timer: NodeJS.Timeout | undefined
   /** What the listeners were told of, in the file that it is counted in; null while that is not known. */
-  let known: { readonly version: number; readonly identity: string | null } | null = null
-  /** True if the version could not be read since it was known: what was before is not known, either. */
+  let known: Count | null = null
+  /** True if it could not be read at the beginning: what has changed since then is not known, either. */
   let lost = false
   let looking = false
 
   const tell = (key: ThreadKey | null): void => {
     for (const listener of [...listeners]) listener(key)
   }
-  /** Takes in that the file counts so far, one change of which is known. */
-  const hear = (version: number, changed: Changed): void => {
+  /** Asked within a step: after it another file may be in use. */
+  const countIn = (row: { readonly value: number } | undefined): Count => {
+    if (row === undefined) throw new Error('the version of the standings vanished')
+    return { version: row.value, identity: file.identity }
+  }
+  /** Takes in how many changes the file counts, of which one is known. */
+  const hear = (count: Count, changed: Changed): void => {
     if (listeners.size === 0) return
-    const { identity } = file
-    const same = known !== null && known.identity === identity
-    if (same && known !== null && version <= known.version) return
-    const isNext = same && known?.version === version - 1
-    known = { version, identity }
+    const before = known?.identity === count.identity ? known.version : null
+    if (before !== null && count.version <= before) return
+    known = count
     lost = false
-    tell(isNext && typeof changed === 'object' ? changed : null)
+    tell(before === count.version - 1 && typeof changed === 'object' ? changed : null)
   }
   const look = async (): Promise<void> => {
     if (looking) return
     looking = true
     try {
-      const version = await file.read((database) => versionIn(database.get(VERSION)))
+      const count = await file.read((database) => countIn(database.get(VERSION)))
       // The first look only finds out where the count is.
-      if (known === null && !lost) known = { version, identity: file.identity }
-      else hear(version, 'many')
+      if (known === null && !lost) known = count
+      else hear(count, 'many')
     } catch {
       // Whoever needs the store is told by its failure; the news come when it answers again.
       lost ||= known === null
@@ -67,12 +76,12 @@ export function newsOf(file: SqliteFile): SqliteNews {
 
   return {
     async write(step) {
-      const { result, changed, version } = await file.write((database) => {
+      const { result, changed, count } = await file.write((database) => {
         const done = step(database)
         // The last statement: in databases with locks on rows this one is held by all.
-        return { ...done, version: done.changed === 'nothing' ? null : versionIn(database.get(NEXT)) }
+        return { ...done, count: done.changed === 'nothing' ? null : countIn(database.get(NEXT)) }
       })
-      if (version !== null) hear(version, changed)
+      if (count !== null) hear(count, changed)
       return result
     },
     onStanding(listener) {
@@ -90,9 +99,4 @@ export function newsOf(file: SqliteFile): SqliteNews {
     },
     stop,
   }
-}
-
-function versionIn(row: { readonly value: number } | undefined): number {
-  if (row === undefined) throw new Error('the version of the standings vanished')
-  return row.value
 }

@@ -43,12 +43,11 @@ const REMOVE_GIVEN = sql(
   `DELETE FROM grants WHERE (scope, thread_id, kind, grantee) IN
      (SELECT scope, thread_id, kind, grantee FROM grants WHERE granted_by = :userId LIMIT :limit)`,
 )
-// Where others were seen to run it, it is theirs to be confirmed.
+// Also where others were seen to run it: that two were is a conflict, and forgetting one of them must not settle it.
 const BURY_SEEN = sql(
   `INSERT INTO threads (scope, thread_id, user_id, agent_id, created_at, last_used_at, deleted_at)
    SELECT scope, thread_id, '', agent_id, first_used_at, last_used_at, :now FROM observations
    ${WHERE} AND user_id = :userId AND ran = 1
-     AND NOT EXISTS (SELECT 1 FROM observations ${WHERE} AND user_id <> :userId AND ran = 1)
    ON CONFLICT DO NOTHING`,
 )
 

@@ -33,14 +33,11 @@ export interface StandingCache {
 export function makeStandingCache(size: number, isFresh: () => boolean): StandingCache {
   // Entries are in the order of their last use.
   const entries = new Map<string, Remembered>()
-  // It goes on where it was: what it has passed is gone or has moved to the end. A new one would pass everything that is gone
-  // again, each time.
-  let oldest = entries.keys()
-  const takeOldest = (): string => {
-    for (;;) {
-      const next = oldest.next()
-      if (next.done !== true) return next.value
-      oldest = entries.keys()
+  /** A sixteenth at a time: whoever looks for the oldest entry of a map has to pass all that was taken out before it. */
+  const makeRoom = (): void => {
+    for (const name of entries.keys()) {
+      if (entries.size <= size - Math.floor(size / 16)) return
+      entries.delete(name)
     }
   }
   let drops = 0
@@ -62,7 +59,7 @@ export function makeStandingCache(size: number, isFresh: () => boolean): Standin
         const name = nameOf(key)
         entries.delete(name)
         entries.set(name, remembered)
-        if (entries.size > size) entries.delete(takeOldest())
+        if (entries.size > size) makeRoom()
       }
     },
     drop(key) {

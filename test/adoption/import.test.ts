@@ -138,6 +138,8 @@ void test('an import that was killed between a row and its tombstone is finished
   const killed = importLines({ ...store, bury: () => Promise.reject(new Error('killed')) }, lines)
   await t.rejects(killed, { message: 'killed' })
   t.same(await ownersIn(store), ['a=corp:alice'], 'it is nobody else’s meanwhile')
+  await importLines(store, lines, { dryRun: true })
+  t.same(await ownersIn(store), ['a=corp:alice'], 'a dry run does not finish it')
   t.match((await importLines(store, lines)).report, { same: 1, conflicts: 0 })
   t.same(await ownersIn(store), ['a=corp:alice!'])
 })
@@ -154,6 +156,14 @@ void test('nobody stands for an owner that was taken away: the thread can be cla
   ])
   const claim = { userId: 'corp:alice', agentId: '', guest: false, now: 1 }
   t.same(await store.claim(key('a'), claim), { outcome: 'foreign' })
+})
+
+void test('an owner who came between the look and the writing keeps the thread', async (t) => {
+  const store = await startStore(t)
+  await own(store, 'a', 'corp:bob')
+  const before = { ...store, thread: () => Promise.resolve(null) }
+  t.match((await importLines(before, [HEADER, 'a,nobody'])).problems, [{ thread: 'a', with: ['corp:bob'] }])
+  t.same(await ownersIn(store), ['a=corp:bob'])
 })
 
 void test('a store that fails for a moment is asked again; one that goes on failing ends the import, which can go on', async (t) => {

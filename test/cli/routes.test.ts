@@ -94,6 +94,10 @@ void test('a rule that can speak of nobody opens nothing', async (t) => {
   const shared = '- { routes: [threads/messages, threads/update], allow: [signed-in], threads: [shared] }'
   t.same(await about({}, shared), [], 'no grant counts')
   t.same(await about({}, `${shared}\nsharing: true`), ['threads/update', 'threads/messages'], 'renamed, and not deleted')
+  const desk =
+    '- { routes: [threads/messages], allow: [operator], threads: [foreign] }\n- { routes: [threads/messages], deny: [operator], threads: [foreign] }'
+  t.same(await about({}, desk), [])
+  t.same(await about({}, `${desk}\nsharing: true`), ['threads/messages'], 'what was granted is not denied')
   const feed = '- { routes: [cpk-debug-events], allow: [operator] }'
   t.same(await about({}, feed), ['cpk-debug-events'])
   t.same(await about({ 'upstream.transport': 'single-route' }, feed), [], 'such an upstream does not have it')

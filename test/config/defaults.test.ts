@@ -42,7 +42,12 @@ void test('what is left out has the documented value', (t) => {
       },
     },
     identity: { headers: {} },
-    ownership: { store: 'sqlite:/somewhere/ownership.db', unknownThread: 'claim', lists: 'upstream', retention: { deleted: 'off' } },
+    ownership: {
+      store: 'sqlite:/somewhere/ownership.db',
+      unknownThread: 'claim',
+      lists: 'upstream',
+      retention: { deleted: 'off' },
+    },
     streams: { tokenExpiry: 'grace', grace: 600_000, keepAlive: 15_000 },
     limits: {
       body: 1_048_576,
@@ -76,7 +81,13 @@ void test('a section that is there in part keeps the other defaults', (t) => {
   })
   t.same(config.listen, { host: '0.0.0.0', port: 9000, trustedProxies: [] })
   t.same(config.upstream.timeouts, { connect: 2000, headers: 120_000, body: 60_000 })
-  t.same(config.authentication.issuers['corp']?.claims, { id: '/oid', name: '/name', role: '/role', permissions: '/permissions', groups: '/groups' })
+  t.same(config.authentication.issuers['corp']?.claims, {
+    id: '/oid',
+    name: '/name',
+    role: '/role',
+    permissions: '/permissions',
+    groups: '/groups',
+  })
   t.end()
 })
 

@@ -77,7 +77,13 @@ void test('claims are found by JSON pointers', (t) => {
   for (const id of ['', 'sub', '/a~2', '/a~'])
     t.match(faultsIn(corp({ claims: { id } })), [{ path: at('.claims.id'), message: 'is not a JSON pointer' }])
   t.match(faultsIn(corp({ audienceClaim: 'aud' })), [{ path: at('.audienceClaim'), message: 'is not a JSON pointer' }])
-  const claims = { id: '/https:~1~1example.com~1id', name: '/', role: '/realm_access/roles', permissions: '/scope', groups: '/groups' }
+  const claims = {
+    id: '/https:~1~1example.com~1id',
+    name: '/',
+    role: '/realm_access/roles',
+    permissions: '/scope',
+    groups: '/groups',
+  }
   t.same(accepted(corp({ claims })).config.authentication.issuers['corp']?.claims, claims)
   t.end()
 })

@@ -219,7 +219,8 @@ void test('a policy that allows nobody permits nothing', (t) => {
 const withGrant = (request: Asked, granted?: Right): Asked | null => {
   const { record } = request.facts
   if (record === null) return null
-  const { granted: _before, ...row } = record
+  const { owner, deleted, seen } = record
+  const row = { owner, deleted, ...(seen === undefined ? {} : { seen }) }
   return { ...request, facts: { ...request.facts, record: granted === undefined ? row : { ...row, granted } } }
 }
 

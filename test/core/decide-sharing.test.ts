@@ -3,7 +3,7 @@ import { test } from 'tap'
 import type { RouteDescriptor } from '../../src/core/classify.ts'
 import { decide, isListed, neededRight, relationOf, type Facts, type OwnerRecord } from '../../src/core/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/principal.ts'
-import { ALL_ROUTES, ROUTE_IDS } from '../../src/core/routes.ts'
+import { ALL_ROUTES, ROUTE_IDS, type Route } from '../../src/core/routes.ts'
 import type { Rule, Rules } from '../../src/core/rules.ts'
 import type { NeededRight, Right } from '../../src/core/sharing.ts'
 import { user } from '../policy/callers.ts'
@@ -97,6 +97,14 @@ for (const [about, needed] of NEEDED) {
     t.end()
   })
 }
+
+void test('a route that does not say for what it has to be granted is its owner’s', (t) => {
+  const silent = Object.fromEntries(Object.entries(READ.route).filter(([name]) => name !== 'right')) as unknown as Route
+  const about = { ...READ, route: silent }
+  t.equal(neededRight(about), 'owner')
+  t.same([may(about, bobs('write')), may(about, { owner: 'corp:alice', deleted: false })], [false, true])
+  t.end()
+})
 
 void test('a refusal of what was granted for less tells no more than one of any foreign thread', (t) => {
   for (const [about] of NEEDED) {

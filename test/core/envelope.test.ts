@@ -3,7 +3,7 @@ import { test } from 'tap'
 import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
 import { envelopeOf, openEnvelope, writeEnvelope } from '../../src/core/envelope.ts'
 import type { JsonObject } from '../../src/core/json.ts'
-import { ROUTES, type Route } from '../../src/core/routes.ts'
+import { ALL_ROUTES, OWN_ROUTES, ROUTES, type Route } from '../../src/core/routes.ts'
 
 /** The descriptor of an honest request to a route, with its query. */
 function honest(route: Route): RouteDescriptor {
@@ -117,8 +117,17 @@ void test('params that are no object hold nothing', (t) => {
   t.end()
 })
 
+void test('the gateway’s own routes go by no envelope', (t) => {
+  for (const route of OWN_ROUTES) {
+    t.equal(envelopeOf(route), null)
+    t.throws(() => writeEnvelope(honest(route), []), /no envelope/)
+    t.match(openEnvelope({ method: route.id, params: { threadId: 't' } }), { reason: 'route-unknown' })
+  }
+  t.end()
+})
+
 void test('the tunnel reaches threads, memories and annotations, by their own methods alone', (t) => {
-  for (const route of ROUTES) {
+  for (const route of ALL_ROUTES) {
     const { path, method } = {
       path: `/${route.path.map((word) => (word.startsWith(':') ? 'x' : word)).join('/')}`,
       method: route.method,

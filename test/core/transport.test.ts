@@ -1,8 +1,16 @@
 /** What an upstream is, says of itself and takes, by its transport. */
 import { test } from 'tap'
 import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
-import { ROUTES } from '../../src/core/routes.ts'
-import { assumedFacts, endsLikeRoute, hasOperation, infoFor, readRuntimeInfo, wireForm } from '../../src/core/transport.ts'
+import { OWN_ROUTES, ROUTES } from '../../src/core/routes.ts'
+import {
+  assumedFacts,
+  endsLikeRoute,
+  hasOperation,
+  infoFor,
+  readRuntimeInfo,
+  TRANSPORTS,
+  wireForm,
+} from '../../src/core/transport.ts'
 
 const ALL = { list: true, inspect: true, mutations: false, realtimeMetadata: false }
 const NONE = { list: false, inspect: false, mutations: false, realtimeMetadata: false }
@@ -84,6 +92,17 @@ void test('a single-route upstream has no debug feed, and one without the tunnel
     t.equal(hasOperation(assumedFacts('single-route'), route), route.id !== 'cpk-debug-events', route.id)
     const old = { ...assumedFacts('single-route'), resources: false }
     t.equal(hasOperation(old, route), route.id !== 'cpk-debug-events' && !tunnelled(route.id), route.id)
+  }
+  t.end()
+})
+
+void test('what the gateway answers itself is there before every upstream, and is sent to none', (t) => {
+  for (const route of OWN_ROUTES) {
+    const about = { outcome: 'classified', route, ids: { threadId: 't' }, query: [] } as const
+    for (const facts of [...TRANSPORTS.map(assumedFacts), { ...assumedFacts('single-route'), resources: false }]) {
+      t.equal(hasOperation(facts, route), true)
+      t.throws(() => wireForm(facts, '/base', about), /threads\/grants is never sent/)
+    }
   }
   t.end()
 })

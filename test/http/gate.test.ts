@@ -160,6 +160,7 @@ void test('a thread that is lost and free in turn is given up after a few turns,
     ['claimed', 'lost-race'],
     ['claimed', 'lost-race'],
     ['claimed', 'lost-race'],
+    ['claimed', 'lost-race'],
   ])
 })
 

@@ -385,5 +385,13 @@ void test('a rule for shared threads is opened before by one for them, or for ev
     [],
     'a new name of a shared one was not open',
   )
+  const named = { ...deletions, methods: ['PATCH'], threads: ['own', 'shared'] }
+  const all = { ...deletions, methods: ['PATCH', 'DELETE'], threads: ['own', 'shared'] }
+  says(
+    t,
+    warned([READ, { ...deletions, threads: ['own'] }, named, all], on),
+    [/^rules\.3: opens nothing that /],
+    'of a deletion there is no shared one',
+  )
   t.end()
 })

@@ -16,7 +16,12 @@ interface Heard {
   readonly announce: (about: unknown) => Promise<void>
 }
 
-function feedOn(t: Test, settings: PostgresSettings, pool: PostgresPool = openPool(settings)): Heard {
+function feedOn(
+  t: Test,
+  settings: PostgresSettings,
+  pool: PostgresPool = openPool(settings),
+  now: () => number = () => performance.now(),
+): Heard {
   const told: unknown[] = []
   const feed = makeChangeFeed({
     settings,
@@ -24,10 +29,10 @@ function feedOn(t: Test, settings: PostgresSettings, pool: PostgresPool = openPo
     name: 'standing',
     onChange: (about) => told.push(about),
     onLost: () => told.push('lost'),
-    now: () => performance.now(),
+    now,
   })
   t.teardown(async () => {
-    await feed.stop()
+    feed.stop()
     await pool.close()
   })
   return { feed, told, announce: (about) => pool.transaction((queries) => feed.announce(queries, about)) }
@@ -186,6 +191,23 @@ void test('a server that hangs is not fresh, and one that comes back is', async 
   await server.restart()
   await until(() => feed.isFresh())
   t.pass()
+})
+
+void test('what is not proven again within a second is not fresh', async (t) => {
+  const server = await startPostgresServer(t)
+  const settings = settingsOf(server.url)
+  await migrate(settings)
+  const clock = { time: 0 }
+  const { feed } = feedOn(t, settings, openPool(settings), () => clock.time)
+  feed.start()
+  await until(() => feed.isFresh())
+  server.pause()
+  clock.time += 999
+  t.equal(feed.isFresh(), true)
+  clock.time += 1
+  t.equal(feed.isFresh(), false)
+  server.resume()
+  await until(() => feed.isFresh())
 })
 
 void test('without a connection of its own it asks through the pool, and says that something has changed', async (t) => {

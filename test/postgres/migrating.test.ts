@@ -39,6 +39,13 @@ void test('of processes that start together one migrates, and all go on', async 
   )
 })
 
+void test('they wait for each other while a step takes its time', async (t) => {
+  const { url } = await startPostgres(t)
+  const steps = [step(1, 'SELECT pg_sleep(2); CREATE TABLE {schema}.a (x int)')]
+  const states = await Promise.all([1, 2, 3].map(() => migrate(settingsOf(url), steps)))
+  t.same(states.map(({ applied }) => applied).sort(), [1, 1, null])
+})
+
 void test('what is up to date is left alone', async (t) => {
   const { url, admin } = await startPostgres(t)
   await migrate(settingsOf(url))

@@ -1,6 +1,6 @@
 /** Asks a store what the model of a thread knows the answer to, and brings the answer into the model's form. */
 import type { Store } from '../../src/store/port.ts'
-import { grantText, type Answer, type Call, type SeenStanding } from './thread-model.ts'
+import { grantText, type Answer, type Call, type SeenStanding } from './thread-calls.ts'
 
 const SCOPE = ''
 
@@ -54,11 +54,6 @@ export async function ask(store: Store, threadId: string, call: Call): Promise<A
       return { owner, deleted: deletedAt !== null, provisional, name, archived, grants }
     }
   }
-}
-
-/** True for what changes nothing: where it fails nothing is to be found out. */
-export function isLook({ op }: Call): boolean {
-  return op === 'standing' || op === 'standings' || op === 'thread'
 }
 
 function standing(row: SeenStanding): SeenStanding {

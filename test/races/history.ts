@@ -1,7 +1,8 @@
 /** What workers wrote down of their calls, and what it says. */
 import { existsSync, readFileSync } from 'node:fs'
 import { findOrder, type Operation } from './linearizable.ts'
-import { doCall, stateText, type Answer, type Call, type ThreadState } from './thread-model.ts'
+import type { Answer, Call } from './thread-calls.ts'
+import { doCall, stateText, type ThreadState } from './thread-model.ts'
 
 /** The thread of a call that is about all of them. */
 export const ALL_THREADS = '*'

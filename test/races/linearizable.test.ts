@@ -1,7 +1,8 @@
 /** The search itself: a checker that says yes to everything would make every race test green. */
 import { test } from 'tap'
 import { findOrder, type Operation } from './linearizable.ts'
-import { doCall, stateText, type Answer, type Call, type ThreadState } from './thread-model.ts'
+import type { Answer, Call } from './thread-calls.ts'
+import { doCall, stateText, type ThreadState } from './thread-model.ts'
 
 type One = Operation<Call, Answer>
 
@@ -65,6 +66,14 @@ void test('an order that fits at first and leads nowhere is given up for another
       ),
     ),
   )
+})
+
+void test('a step on all threads may leave one as it was, and does nothing else to it', async (t) => {
+  const claimed = [did(0, 1, claim('alice'), NEW), did(2, 3, { op: 'transfer', from: 'alice', to: 'bob' })]
+  t.ok(isRight(...claimed, did(4, 5, claim('carol'), FOREIGN), did(6, 7, claim('bob'), { outcome: 'own', registration: null })))
+  t.ok(isRight(...claimed, did(4, 5, claim('bob'), FOREIGN)))
+  t.notOk(isRight(...claimed, did(4, 5, claim('carol'), NEW)))
+  t.notOk(isRight(...claimed, did(4, 5, claim('bob'), { outcome: 'own', registration: 0 })), 'in the life that it was claimed in')
 })
 
 void test('it says how far it came, and what did not fit', async (t) => {

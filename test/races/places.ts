@@ -3,6 +3,7 @@ import Database from 'better-sqlite3'
 import { configSchema } from '../../src/config/schema.ts'
 import { openStore } from '../../src/open-store.ts'
 import type { Store } from '../../src/store/port.ts'
+import type { Query } from '../support/postgres.ts'
 
 /** As it stands under `ownership` in a configuration. */
 export interface StoreAddress {
@@ -25,4 +26,21 @@ export function damageIn(file: string): string | null {
   } finally {
     database.close()
   }
+}
+
+const INDEXES = `SELECT bt_index_check(indexrelid, true) FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+  WHERE relnamespace = 'threadwarden'::regnamespace`
+const TABLES = `SELECT relname, found.* FROM pg_class CROSS JOIN LATERAL verify_heapam(pg_class.oid) AS found
+  WHERE relnamespace = 'threadwarden'::regnamespace AND relkind = 'r'`
+
+/** What is wrong with the pages of a PostgreSQL database whose server has the module amcheck: null if nothing is. */
+export async function damageOn(admin: Query): Promise<string | null> {
+  await admin('CREATE EXTENSION IF NOT EXISTS amcheck')
+  try {
+    await admin(INDEXES)
+  } catch (error) {
+    return String(error)
+  }
+  const found = await admin(TABLES)
+  return found.length === 0 ? null : JSON.stringify(found)
 }

@@ -8,7 +8,7 @@ import { startWorker, type Worker } from './crew.ts'
 import { claimsIn, clock, disorder, readHistories, type Done } from './history.ts'
 import { openAt, type StoreAddress } from './places.ts'
 import { add, NOTHING, type Tally } from './tally.ts'
-import type { Call } from './thread-model.ts'
+import type { Call } from './thread-calls.ts'
 
 /** What is done. */
 export interface StoreCrashes {

@@ -6,11 +6,11 @@ import { openSync, writeSync } from 'node:fs'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { Store } from '../../src/store/port.ts'
 import { StoreUnavailable } from '../../src/store/port.ts'
-import { ask, isLook } from './asking.ts'
+import { ask } from './asking.ts'
 import { ALL_THREADS, clock, type Line } from './history.ts'
 import { openAt, type StoreAddress } from './places.ts'
 import { stepsOf, type Mix, type Step } from './plans.ts'
-import type { Answer, Call } from './thread-model.ts'
+import { isLook, type Answer, type Call } from './thread-calls.ts'
 
 /** What a worker is to do. */
 export interface Order {

@@ -171,8 +171,7 @@ export class Model extends RequestModel implements Modelled {
       row.grants = row.grants.filter((grant) => !isTo(user(userId))(grant) && grant.grantedBy !== userId)
     }
     for (const { key, agentId, ran, firstUsedAt, lastUsedAt } of this.sights.filter((one) => one.userId === userId)) {
-      const isAlone = ran && this.runners(key).every((one) => one === userId)
-      if (isAlone && this.row(key) === undefined)
+      if (ran && this.row(key) === undefined)
         this.insert(key, { owner: NOBODY, agentId, createdAt: firstUsedAt, lastUsedAt, deletedAt: now })
     }
     this.sights = this.sights.filter((one) => one.userId !== userId)

@@ -96,3 +96,13 @@ void test('tables that are gone are a failure, and nobody owns a thread by it', 
   })
   await t.rejects(store.bury(KEY, ALICE, NOW, true), StoreUnavailable)
 })
+
+void test('a store is closed although its server hangs', async (t) => {
+  const { server, store } = await storeOnOwnServer(t)
+  store.onStanding(() => {})
+  await own(store, ALICE)
+  server.pause()
+  await store.close()
+  server.resume()
+  t.pass()
+})

@@ -94,3 +94,19 @@ void test('it holds so many threads, those that were used last', (t) => {
   t.same(held, ['a', 'c', 'd'])
   t.end()
 })
+
+void test('it goes on so, whatever was dropped and put in again', (t) => {
+  const cache = fresh()
+  const at = (number: number) => ({ scope: '', threadId: `t${number}` })
+  const held = (): number[] =>
+    Array.from({ length: 40 }, (_, number) => number).filter((one) => cache.find(at(one), ALICE) !== null)
+  for (let number = 0; number < 20; number += 1) cache.begin()(at(number), OWNED)
+  t.same(held(), [17, 18, 19])
+  cache.drop(null)
+  for (let number = 20; number < 30; number += 1) cache.begin()(at(number), OWNED)
+  t.same(held(), [27, 28, 29])
+  for (const number of [27, 28, 29]) cache.drop(at(number))
+  for (let number = 30; number < 34; number += 1) cache.begin()(at(number), OWNED)
+  t.same(held(), [31, 32, 33])
+  t.end()
+})

@@ -41,7 +41,7 @@ export async function startPostgres(t: Test): Promise<TestDatabase> {
 }
 
 /** Starts a server of the test's own; it goes when the test is over, in whatever state it is by then. */
-export async function startPostgresServer(t: Test, options: ServerOptions = {}): Promise<TestServer> {
+export async function startPostgresServer(t: Pick<Test, 'teardown'>, options: ServerOptions = {}): Promise<TestServer> {
   const { remove, ...server } = await startServer(options)
   t.teardown(remove)
   return { ...server, ...databaseOf(urlOf(server, options), options.tls !== undefined) }

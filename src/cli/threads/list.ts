@@ -1,5 +1,5 @@
 /** `threadwarden threads list`: shows rows of the ownership table. */
-import { shownRow, timeText } from '../../adoption/export.ts'
+import { rowsOf, shownRow, timeText } from '../../adoption/export.ts'
 import { ownerWord } from '../../adoption/problem.ts'
 import type { RowFilter, ThreadRow } from '../../store/port.ts'
 import { complain, EXIT, print, readOptions, UsageError, type Command } from '../command.ts'
@@ -45,9 +45,13 @@ Exit codes: 0 done, 1 an invalid configuration or a failing store, 2 wrong usage
       deleted: options.deleted === true ? 'only' : options.all === true ? 'too' : 'no',
     }
     return onStore(options, async ({ store }) => {
-      const found = await store.threads(filter, null, limit + 1)
-      const rows = found.slice(0, limit)
-      const more = found.length > limit
+      const rows: ThreadRow[] = []
+      let more = false
+      for await (const row of rowsOf(store, filter, (step) => step())) {
+        more = rows.length === limit
+        if (more) break
+        rows.push(row)
+      }
       if (options.json === true) {
         print(JSON.stringify({ threads: rows.map((row) => ({ ...shownRow(row), confirmed: !row.provisional })), more }, null, 2))
         return EXIT.fine

@@ -5,7 +5,7 @@ import type { StoreStats } from '../../store/port.ts'
 import { columns } from '../terminal.ts'
 
 const WORDS: Readonly<Record<keyof StoreStats, string>> = {
-  threads: 'threads with an owner',
+  threads: 'threads that are not deleted',
   owners: 'owners',
   provisional: 'threads of which no run is confirmed yet',
   deleted: 'deleted threads, kept so that nobody claims them',
