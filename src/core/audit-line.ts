@@ -42,7 +42,8 @@ export interface AuditedDecision {
 /** What the store knew of a thread, without its owner; of a grant only where one could have counted. */
 // prettier-ignore
 export type RecordWord =
-  | 'own' | 'own-deleted' | 'own-seen' | 'none' | 'foreign' | 'foreign-deleted' | 'foreign-seen' | 'shared-read' | 'shared-write'
+  | 'own' | 'own-deleted' | 'own-seen' | 'none' | 'foreign' | 'foreign-deleted' | 'foreign-seen' | 'foreign-withheld'
+  | 'shared-read' | 'shared-write'
 
 /** Who asked. */
 export type AuditedPrincipal =
@@ -146,6 +147,7 @@ function recordWord(record: OwnerRecord, { id }: Principal, descriptor: RouteDes
   const whose = record.owner === id ? 'own' : 'foreign'
   if (record.seen === true) return `${whose}-seen`
   if (record.deleted) return `${whose}-deleted`
+  if (record.owner === '') return 'foreign-withheld'
   const mayCount = whose === 'foreign' && descriptor !== null && neededRight(descriptor) !== 'owner'
   return mayCount && record.granted !== undefined ? `shared-${record.granted}` : whose
 }

@@ -119,6 +119,7 @@ const RECORDS: Readonly<Record<RecordWord, (id: string) => OwnerRecord>> = {
   foreign: () => ({ owner: SOMEBODY_ELSE, deleted: false }),
   'foreign-deleted': () => ({ owner: SOMEBODY_ELSE, deleted: true }),
   'foreign-seen': () => ({ owner: SOMEBODY_ELSE, deleted: false, seen: true }),
+  'foreign-withheld': () => ({ owner: '', deleted: false }),
   'shared-read': () => ({ owner: SOMEBODY_ELSE, deleted: false, granted: 'read' }),
   'shared-write': () => ({ owner: SOMEBODY_ELSE, deleted: false, granted: 'write' }),
 }

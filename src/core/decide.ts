@@ -79,6 +79,11 @@ export function neededRight({ route, ownerOnly }: RouteDescriptor): NeededRight 
   return ownerOnly === true ? 'owner' : (route.right ?? 'owner')
 }
 
+/** True for a thread that is no live one of somebody's: it was deleted, was only seen, or has an owner no more (`''`). */
+export function isUnsettled(record: OwnerRecord): boolean {
+  return record !== null && (record.deleted || record.seen === true || record.owner === '')
+}
+
 /**
  * What a thread is to a caller who asks for this of it. A deleted thread, or one that was only seen, is foreign to others and
  * unknown to its user. A grant counts where the policy lets grants count, and where it is enough for the route.
@@ -90,7 +95,7 @@ export function relationOf(
   { sharing }: Pick<Rules, 'sharing'>,
 ): Relation {
   if (record === null) return 'unknown'
-  const unsettled = record.deleted || record.seen === true
+  const unsettled = isUnsettled(record)
   if (record.owner === principal.id) return unsettled ? 'unknown' : 'own'
   if (unsettled || !sharing || record.granted === undefined || principal.kind === 'anonymous') return 'foreign'
   return suffices(record.granted, neededRight(descriptor)) ? 'shared' : 'foreign'
@@ -152,8 +157,7 @@ export function decide(descriptor: RouteDescriptor, principal: Principal, rules:
   const denied = denying.find((one) => speaksOfThread(one, relation))
   // A deleted thread is out of every list, so nobody but its owner finds anything there: operators don't, either. Nor where
   // an owner is not settled: a run would settle it. Nor where the owner was taken away.
-  const { record } = facts
-  const gone = relation === 'foreign' && (record?.deleted === true || record?.seen === true || record?.owner === '')
+  const gone = relation === 'foreign' && isUnsettled(facts.record)
   const rule = gone ? undefined : allowing.find((one) => speaksOfThread(one, relation))
   // What the gateway answers itself is enforced always: only what the upstream would have let through is let through.
   const observing = facts.enforcement === 'observe' && route.own !== true

@@ -3,7 +3,7 @@
  * nothing here decides.
  */
 import type { RouteDescriptor } from './classify.ts'
-import { decide, relationOf, type Facts, type Need, type Permit } from './decide.ts'
+import { decide, isUnsettled, relationOf, type Facts, type Need, type Permit } from './decide.ts'
 import type { Principal } from './principal.ts'
 import type { Refusal } from './reasons.ts'
 import { speaksOfThread, verdictOn, type Relation, type Rule, type Rules, type Verdict } from './rules.ts'
@@ -37,14 +37,8 @@ export function traceOf(descriptor: RouteDescriptor, principal: Principal, rules
   const { route } = descriptor
   const { record } = facts
   const relation = route.thread === undefined || record === undefined ? null : relationOf(record, principal, descriptor, rules)
-  const gone =
-    relation !== 'foreign'
-      ? null
-      : record?.deleted === true
-        ? 'deleted'
-        : record?.seen === true || record?.owner === ''
-          ? 'unsettled'
-          : null
+  const unsettled = record?.deleted === true ? 'deleted' : 'unsettled'
+  const gone = relation === 'foreign' && isUnsettled(record ?? null) ? unsettled : null
   const tried = rules.routes[route.id].rules.map((rule) => {
     const verdict = verdictOn(rule, descriptor, principal, rules.operators, facts.userScoped)
     return { rule, verdict: verdict === 'applies' ? onThread(rule, relation, gone) : verdict, decides: isTheOne(rule, decision) }

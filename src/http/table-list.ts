@@ -39,8 +39,8 @@ type Key = NonNullable<ListWindow['after']>
 const LEAST_CANDIDATES = 100
 const MAX_QUERIES = 20
 
-/** Threads of somebody else's, as they would stand to a caller. */
-const FOREIGN = { owner: NOBODY, deleted: false } as const
+/** Threads of somebody else's, as they would stand to a caller: no user id is without a colon. */
+const FOREIGN = { owner: 'somebody-else', deleted: false } as const
 const SHARED = { ...FOREIGN, granted: 'read' } as const
 
 /** Makes the list. */

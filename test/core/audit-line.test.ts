@@ -157,6 +157,8 @@ const recordsOf = ({ id }: Principal): readonly (OwnerRecord | undefined)[] => [
     { owner, deleted: false, seen: true as const },
     ...(['read', 'write'] as const).map((granted) => ({ owner, deleted: false, granted })),
   ]),
+  { owner: '', deleted: false },
+  { owner: '', deleted: false, seen: true },
 ]
 
 /** What a body asks for that stays with the owner is not in the line. */

@@ -115,6 +115,7 @@ const asked: fc.Arbitrary<Asked> = fc
           { owner: 'corp:bob', deleted: false, granted: 'write' },
           { owner: 'corp:bob', deleted: true, granted: 'write' },
           { owner: '', deleted: false, seen: true },
+          { owner: '', deleted: false },
         ),
       })
       .chain((facts) => sharingMostly.map((sharing) => ({ about, principal, facts, sharing }))),

@@ -85,11 +85,16 @@ for (const [about, needed] of NEEDED) {
         may(about, bobs(granted, { deleted: true })),
         may(about, bobs(granted, { seen: true })),
         may(about, { owner: '', deleted: false, seen: true, ...(granted === undefined ? {} : { granted }) }),
+        may(about, { owner: '', deleted: false, ...(granted === undefined ? {} : { granted }) }),
         may(about, bobs(granted), OPEN, ANONYMOUS),
         may(about, bobs(granted), OPEN, EVERYBODY),
         may(about, bobs(granted), opening(['own', 'unknown'])),
       ]
-      t.same(none, Array(7).fill(false), `${String(granted)}: sharing off, deleted, seen, anonymous, everybody, own alone`)
+      t.same(
+        none,
+        Array(8).fill(false),
+        `${String(granted)}: sharing off, deleted, seen, withheld, anonymous, everybody, own alone`,
+      )
       const shared = granted !== undefined && (granted === 'write' ? write : read)
       t.equal(may(about, bobs(granted), opening(['shared'])), shared)
       t.equal(relationOf(bobs(granted), alice, about, OPEN), shared ? 'shared' : 'foreign')
@@ -166,7 +171,8 @@ void test('whoever may have everybody’s threads may have those that were grant
   const desk = ruled({ who: ['operator'], threads: ['foreign'] })
   for (const record of [bobs(), bobs('read'), bobs('write')]) t.ok(may(READ, record, desk, olga), JSON.stringify(record))
   t.notOk(may(READ, bobs('read'), desk), 'for others it opens nothing')
-  t.notOk(may(READ, bobs('read', { deleted: true }), desk, olga))
+  for (const gone of [{ deleted: true }, { seen: true }, { owner: '' }])
+    t.notOk(may(READ, bobs('read', gone), desk, olga), JSON.stringify(gone))
   t.notOk(may(READ, { owner: 'corp:olga', deleted: false, granted: 'read' }, desk, olga), 'nor their own')
   t.end()
 })

@@ -32,6 +32,7 @@ function factsFor(principal: Principal): readonly Facts[] {
       { owner, deleted: false, seen: true as const },
       ...(['read', 'write'] as const).map((granted) => ({ owner, deleted: false, granted })),
     ]),
+    { owner: '', deleted: false },
   ]
   return records.flatMap((record) =>
     (['claim', 'verify', 'deny'] as const).flatMap((unknownThread) =>
@@ -155,6 +156,8 @@ void test('each rule is told with what keeps it from the request', (t) => {
   t.same(told({ owner: 'corp:bob', deleted: false }), ['foreign', 'who', 'role', 'thread', 'applies!', 'upstream', 'role'])
   t.same(told({ owner: 'corp:bob', deleted: true }), ['foreign', 'who', 'role', 'thread', 'deleted', 'upstream', 'role'])
   const seen = { owner: 'corp:bob', deleted: false, seen: true } as const
+  const withheld = { owner: '', deleted: false } as const
+  t.same(told(withheld), ['foreign', 'who', 'role', 'thread', 'unsettled', 'upstream', 'role'])
   t.same(told(seen), ['foreign', 'who', 'role', 'thread', 'unsettled', 'upstream', 'role'])
   const shared = { owner: 'corp:bob', deleted: false, granted: 'read' } as const
   t.same(

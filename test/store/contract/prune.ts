@@ -64,6 +64,19 @@ export function pruneContract(holds: Holds): void {
     t.same(await prunable(), [1, 1])
   })
 
+  holds('a thread that lives again is not gone, whatever becomes of it then', async (t, { store }) => {
+    for (const id of ['revived', 'assigned']) {
+      await own(store, ALICE, at(id))
+      await store.bury(at(id), ALICE, NOW, true)
+    }
+    await claim(store, ALICE, at('revived'))
+    await store.settle(at('revived'), ALICE, 1, 'stays')
+    await store.assign(at('assigned'), ALICE, NOW)
+    await store.erase(ALICE, NOW, 10)
+    t.equal(await store.prunable({ deletedBefore: NOW + 99 }), 0)
+    t.equal((await store.threads({ deleted: 'only' }, null, 10)).length, 2)
+  })
+
   holds(
     'what an operator decides in the middle of a revival leaves nothing that is confirmed to be gone',
     async (t, { store }) => {
