@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { test, type Test } from 'tap'
 import type { RouteDescriptor } from '../../src/core/classify.ts'
 import type { CallerConditions, ClaimTest } from '../../src/core/conditions.ts'
-import { decide, isListed, neededRight, relationOf, type Facts, type OwnerRecord } from '../../src/core/decide.ts'
+import { decide, isListed, isUnsettled, neededRight, relationOf, type Facts, type OwnerRecord } from '../../src/core/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/principal.ts'
 import { verdictOn, type Rule } from '../../src/core/rules.ts'
 import { suffices, type Right } from '../../src/core/sharing.ts'
@@ -239,9 +239,12 @@ void test('where grants do not count, where they are not enough, and on what is 
   holds(t, [asked, anyRules], (request, rules) => {
     const none = withGrant(request)
     if (none === null || request.facts.record?.granted === undefined) return null
-    const { granted, deleted } = request.facts.record
+    const { granted } = request.facts.record
     const enough =
-      !deleted && request.sharing && request.principal.kind === 'user' && suffices(granted, neededRight(request.about))
+      !isUnsettled(request.facts.record) &&
+      request.sharing &&
+      request.principal.kind === 'user' &&
+      suffices(granted, neededRight(request.about))
     return enough ? null : JSON.stringify(decided(request, rules)) === JSON.stringify(decided(none, rules))
   })
 })
