@@ -29,6 +29,12 @@ export interface Site {
 const BASE = '/api/copilotkit'
 
 /**
+ * Node ignores the signal of a write beyond a limit, and so the write fails; what runs the tests has a handler of it, in every
+ * process, that ends the process where there is no other.
+ */
+const KEEP_ON = ['--import', `data:text/javascript,process.on('SIGXFSZ',()=>{})`]
+
+/**
  * Prepares everything that they share. They end with the scope.
  * @param address under `ownership`
  * @param user the id of the user that they run as, by default that of this process
@@ -62,7 +68,7 @@ export function prepareSite(scope: Scope, address: StoreAddress, upstreamUrl: st
       tokens.set(subject, token)
       return token
     },
-    start: async () => gatewayOf(await serving(scope, file, user === undefined ? {} : { user })),
+    start: async () => gatewayOf(await serving(scope, file, { node: KEEP_ON, ...(user === undefined ? {} : { user }) })),
   }
 }
 

@@ -18,8 +18,8 @@ interface Scene {
   readonly database: TestDatabase
   /** Changes the row past every store, so that nobody is told: what says the old is remembered. */
   readonly changeSilently: (owner: string) => Promise<unknown>
-  /** Asks until the store answers from what it remembers. */
-  readonly warm: (userId: string, ...groups: readonly string[]) => Promise<void>
+  /** Asks as the owner until the store answers from what it remembers. Whoever else may use the thread is answered so, too. */
+  readonly warm: () => Promise<void>
 }
 
 async function sceneOf(t: Test): Promise<Scene> {
@@ -34,12 +34,13 @@ async function sceneOf(t: Test): Promise<Scene> {
     other,
     database,
     changeSilently,
-    async warm(userId, ...groups) {
+    async warm() {
       await until(async () => {
         await changeSilently(ALICE)
-        await store.standing(KEY, readerOf(userId, ...groups))
+        await ownerOf(store, ALICE)
+        // To her it is not her thread now, and is not remembered as one.
         await changeSilently('corp:nobody')
-        return (await store.standing(KEY, readerOf(userId, ...groups))).row?.owner === ALICE
+        return (await ownerOf(store, ALICE)) === ALICE
       })
       await changeSilently(ALICE)
     },
@@ -51,7 +52,7 @@ const ownerOf = async (store: Store, userId: string, ...groups: readonly string[
 
 void test('the owner is remembered; whoever else asks has the database asked each time', async (t) => {
   const { store, changeSilently, warm } = await sceneOf(t)
-  await warm(ALICE)
+  await warm()
   await changeSilently('corp:somebody')
   t.equal(await ownerOf(store, ALICE), ALICE, 'remembered')
   t.equal(await ownerOf(store, BOB), 'corp:somebody', 'asked')
@@ -63,7 +64,7 @@ void test('so are those whom the thread was granted to, by name or by group', as
   const { store, other, changeSilently, warm } = await sceneOf(t)
   await other.grant(KEY, ALICE, grantOf(user(BOB), 'write'))
   await other.grant(KEY, ALICE, grantOf(group(TEAM)))
-  await warm(BOB)
+  await warm()
   await changeSilently('corp:somebody')
   t.match(await store.standing(KEY, readerOf(BOB)), { row: { owner: ALICE, granted: 'write' } })
   t.match(await store.standing(KEY, readerOf('corp:carol', TEAM)), { row: { owner: ALICE, granted: 'read' } })
@@ -80,7 +81,7 @@ void test('a thread that is missing, provisional or deleted, or was seen with ot
     for (let times = 0; times < 5; times += 1) await standing()
   }
   // The feed has to be heard, or the cache would not answer at all.
-  await warm(ALICE)
+  await warm()
   t.equal((await standing()).row, null)
   await other.claim(key, { userId: ALICE, agentId: 'a', guest: false, now: NOW })
   t.match(await standing(), { row: { owner: ALICE } }, 'a claim is seen at once')
@@ -110,7 +111,7 @@ for (const [name, take] of [
 ] as const) {
   void test(`${name} by another process is seen`, async (t) => {
     const { store, other, warm } = await sceneOf(t)
-    await warm(ALICE)
+    await warm()
     await take(other)
     await until(async () => {
       const { row } = await store.standing(KEY, readerOf(ALICE))
@@ -122,27 +123,27 @@ for (const [name, take] of [
 void test('a grant, a wider one and its end by another process are seen', async (t) => {
   const { store, other, warm } = await sceneOf(t)
   const granted = async () => (await store.standing(KEY, readerOf(BOB))).row?.granted
-  await warm(ALICE)
+  await warm()
   await other.grant(KEY, ALICE, grantOf(user(BOB)))
   await until(async () => (await granted()) === 'read')
-  await warm(BOB)
+  await warm()
   await other.grant(KEY, ALICE, grantOf(user(BOB), 'write'))
   await until(async () => (await granted()) === 'write')
-  await warm(BOB)
+  await warm()
   await other.ungrant(KEY, ALICE, user(BOB))
   await until(async () => (await granted()) === null)
 })
 
 void test("a change of this process's own is seen at once", async (t) => {
   const { store, warm } = await sceneOf(t)
-  await warm(ALICE)
+  await warm()
   await store.assign(KEY, BOB, NOW)
   t.equal(await ownerOf(store, ALICE), BOB)
 })
 
 void test('what is remembered is not used without the connection that listens', async (t) => {
   const { store, database, changeSilently, warm } = await sceneOf(t)
-  await warm(ALICE)
+  await warm()
   // The only session whose last statement is a question for the number, and none of the pool.
   const listening = `SELECT pid FROM pg_stat_activity WHERE application_name = 'threadwarden' AND query LIKE '%versions WHERE name%'`
   const sessions = await database.admin(listening)
@@ -151,13 +152,13 @@ void test('what is remembered is not used without the connection that listens', 
   await changeSilently('corp:somebody')
   await until(async () => (await ownerOf(store, ALICE)) === 'corp:somebody')
   await changeSilently(ALICE)
-  await warm(ALICE)
+  await warm()
   t.pass('and is again, once it is back')
 })
 
 void test('changes whose notifications are lost are found out all the same', async (t) => {
   const { store, database, warm } = await sceneOf(t)
-  await warm(ALICE)
+  await warm()
   // As another process would do it whose notification gets lost on the way: it counts, and nothing is told.
   await database.admin(
     `WITH given AS (UPDATE threadwarden.threads SET user_id = 'corp:somebody')
@@ -165,6 +166,6 @@ void test('changes whose notifications are lost are found out all the same', asy
   )
   await until(async () => (await ownerOf(store, ALICE)) === 'corp:somebody')
   await database.admin("UPDATE threadwarden.threads SET user_id = 'corp:alice'")
-  await warm(ALICE)
+  await warm()
   t.pass('and it remembers again')
 })
