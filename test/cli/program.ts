@@ -42,7 +42,7 @@ function spawned(
   { environment = {}, node = [], folder, user }: Surroundings,
 ): ChildProcessWithoutNullStreams {
   return spawn(process.execPath, [...node, PROGRAM, ...args], {
-    env: { PATH: process.env['PATH'], ...environment },
+    env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'], ...environment },
     cwd: folder,
     ...(user === undefined ? {} : { uid: user, gid: user }),
   })

@@ -77,6 +77,8 @@ const ENDS: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
   'by the operator API': ({ operate }) => operate({ user: 'corp:bob' }, 'DELETE'),
   'by the owner': ({ alice, grants }) => grants(alice, { user: 'corp:bob' }, 'DELETE'),
   'by another process': ({ elsewhere }) => elsewhere('ungrant'),
+  // Nobody's then, as a new thread is: to begin one is not to go on with another's.
+  'by the pruning of its row': ({ elsewhere }) => elsewhere('prune'),
   'by the deletion of the thread': ({ alice, base }) => call(`${base}/threads/t1`, { method: 'DELETE', token: alice }),
 }
 

@@ -17,6 +17,9 @@ switch (step) {
   case 'withhold':
     await store.withhold(T1, Date.now())
     break
+  case 'prune':
+    await store.prune({ unusedSince: Date.now() + 60_000 }, 10)
+    break
   default:
     throw new Error(`no step: ${step}`)
 }

@@ -54,6 +54,18 @@ void test('numbers come as numbers, and those that are no longer exact not at al
   await t.rejects(pool.query({ text: 'SELECT 9007199254740992::bigint AS n' }), { name: 'PostgresFailure', message: /too large/ })
 })
 
+void test('a name stands for a text: another schema’s statement of that name is another one', async (t) => {
+  const { url } = await startPostgres(t)
+  const pool = opened(t, settingsOf(url, { pool: 1 }))
+  for (const n of [1, 2, 1]) t.same(await pool.query({ name: 'standing', text: `SELECT ${n} AS n` }), [{ n }])
+  const prepared = await pool.query<{ name: string; statement: string }>({
+    text: 'SELECT name, statement FROM pg_prepared_statements',
+  })
+  t.same(prepared.map(({ statement }) => statement).sort(), ['SELECT 1 AS n', 'SELECT 2 AS n'])
+  // A pooler that shares connections puts one session’s statement in the place of another’s of the same name.
+  t.equal(new Set(prepared.map(({ name }) => name)).size, 2)
+})
+
 void test('a statement that takes too long ends, and the next one is fine', async (t) => {
   const { url } = await startPostgres(t)
   const pool = opened(t, settingsOf(url, { statementTimeout: 100 }))

@@ -1,8 +1,9 @@
 /** A change of the configuration ends what it no longer allows: open streams and requests on their way, and nothing else. */
-import { writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { call, codeOf, runInput } from '../support/client.ts'
+import { until } from '../support/until.ts'
 import type { Answering } from '../support/upstream.ts'
 import { CHAT, startScene, waitingRun, type Scene } from './scene.ts'
 
@@ -36,6 +37,21 @@ void test('streams of those whom the new policy denies end with an event that sa
   t.match(await guest, /"type":"RUN_ERROR"[^]*"code":"not-allowed"/)
   await scene.upstream.close()
   t.equal(await other, 'broke off', 'it went on until the upstream ended')
+})
+
+void test('streams that the ownership table could not be asked about are ended as soon as it can', async (t) => {
+  const scene = await startScene(t)
+  scene.upstream.answer(begun)
+  const guest = opened(scene, 'greta', { role: 'guest' })
+  await scene.upstream.arrived(1)
+  const file = join(scene.folder, 'ownership.db')
+  renameSync(file, `${file}.away`)
+  await until(async () => (await scene.health('/readyz')).status === 503)
+  scene.writePolicy(NO_GUESTS)
+  t.match(await scene.gateway.reload('test'), { outcome: 'reloaded' })
+  await until(() => scene.lines.some(({ msg }) => /could not be held against the new rules/.test(String(msg))))
+  renameSync(`${file}.away`, file)
+  t.match(await guest, /"type":"RUN_ERROR"[^]*"code":"not-allowed"/)
 })
 
 for (const [what, changes] of [
