@@ -29,6 +29,9 @@ const ASK_WITHOUT_MS = 500
 const FIRST_PAUSE_MS = 100
 const LAST_PAUSE_MS = 1000
 
+/** A listening connection that has not answered for so long may be of no use: what it says is asked elsewhere as well. */
+const PATIENCE_MS = 500
+
 /** Longer payloads are refused by PostgreSQL (8000 bytes, with the number and its end). */
 const MOST_BYTES = 7900
 
@@ -107,20 +110,29 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, now }: 
     awaited = null
     provenAt = asked
   }
+  /** Asks whether anything was missed, on another connection than the one that listens, which is gone or does not answer. */
+  const askElsewhere = async (on: pg.Client | null): Promise<void> => {
+    const counted = await number(pool).catch(() => heard)
+    if (stopped || session !== on || counted === heard) return
+    // What was heard since then is more; a number that went back is seen by the connection that listens.
+    if (on !== null && counted < heard) return
+    heard = counted
+    onLost()
+  }
   const ask = async (): Promise<void> => {
     const on = session
+    if (on === null) return askElsewhere(null)
     const [asked, before] = [now(), heard]
+    // Streams wait for news, and nothing else tells of them.
+    const late = setTimeout(() => void askElsewhere(on), PATIENCE_MS).unref()
     try {
-      // A connection that stands and says nothing is gone, too: streams wait for news, and nothing else tells of them.
-      const counted = await number(on === null ? pool : queriesOn(on, settings, BOUND_MS))
-      if (stopped) return
-      if (on !== null && on === session) take(counted, asked, before)
-      else if (on === null && session === null && counted !== heard) {
-        heard = counted
-        onLost()
-      }
+      // A connection that stands and says nothing is gone, too.
+      const counted = await number(queriesOn(on, settings, BOUND_MS))
+      if (!stopped && on === session) take(counted, asked, before)
     } catch {
-      if (on !== null) void on.end()
+      void on.end()
+    } finally {
+      clearTimeout(late)
     }
   }
   const askAgain = async (): Promise<void> => {
