@@ -36,7 +36,7 @@ export async function openStoreWithPool(
 ): Promise<OpenedStore> {
   const named = storeOf(ownership)
   const missing = (place: string): StoreUnavailable =>
-    new StoreUnavailable(`the store ${place} is not there: check ownership.store, and that a gateway has run on it`)
+    new StoreUnavailable(`the store ${place} is not there: check ownership.store, or make it with threadwarden store migrate`)
   if (named.kind === 'sqlite') {
     if (!make && !existsSync(named.file)) throw missing(named.file)
     return { store: await openSqliteStore(named.file), pool: null }

@@ -9,6 +9,8 @@ export interface Filled {
   readonly read: number
   readonly invalid: number
   readonly unmapped: number
+  /** Threads that the source does not say whose they are, and that are in the table. */
+  readonly there: number
   /** Threads that a mapping gives to different users. */
   readonly disputed: number
   /** Threads that something is known of. */
@@ -25,12 +27,18 @@ export interface FillOptions {
 
 /**
  * Puts a source aside in a spool, and seals that.
+ * @param isThere whether a thread is in the table, of which the source does not say whose it is
  * @throws SourceFault if it can't be read to its end
  */
-export async function fill(source: AsyncIterable<Entry | Problem>, spool: Spool, options: FillOptions): Promise<Filled> {
-  const count = { read: 0, invalid: 0, unmapped: 0 }
+export async function fill(
+  source: AsyncIterable<Entry | Problem>,
+  spool: Spool,
+  options: FillOptions,
+  isThere: (threadId: string) => Promise<boolean> = async () => false,
+): Promise<Filled> {
+  const count = { read: 0, invalid: 0, unmapped: 0, there: 0 }
   const disputed = new Set<string>()
-  const take = (entry: Entry | Problem): void => {
+  const take = async (entry: Entry | Problem): Promise<void> => {
     switch (entry.kind) {
       case 'row':
         spool.add(entry)
@@ -41,6 +49,10 @@ export async function fill(source: AsyncIterable<Entry | Problem>, spool: Spool,
         options.onProblem({ ...entry, kind: 'invalid', users: [], line: entry.line === 0 ? null : entry.line })
         break
       case 'unmapped':
+        if (entry.threadId !== null && (await isThere(entry.threadId))) {
+          count.there += 1
+          break
+        }
         count.unmapped += 1
         options.onProblem(entry)
         break
@@ -55,7 +67,7 @@ export async function fill(source: AsyncIterable<Entry | Problem>, spool: Spool,
     for await (const entry of source) {
       if (options.signal.aborted) break
       count.read += 1
-      take(entry)
+      await take(entry)
     }
   } catch (error) {
     // The signal ends what the source waits for, with an error of its own.

@@ -3,7 +3,7 @@ import type { Entry } from './entry.ts'
 import { fill, type FillOptions } from './fill.ts'
 import type { Problem } from './problem.ts'
 import { makeSpool, type Spool } from './spool.ts'
-import { BATCH, takeOver, type Tally, type TakeoverOptions, type Target } from './takeover.ts'
+import { BATCH, SCOPE, takeOver, type Tally, type TakeoverOptions, type Target } from './takeover.ts'
 
 /** What an import came to. */
 export interface ImportReport extends Readonly<Tally> {
@@ -12,7 +12,7 @@ export interface ImportReport extends Readonly<Tally> {
   /** Lines that say again what another one said. */
   readonly repeated: number
   readonly invalid: number
-  /** Threads of the list that nobody says whose they are. */
+  /** Threads of the list that nobody says whose they are, and that have no owner. */
   readonly unmapped: number
   /** Threads of the mapping that are not in the list; null without a mapping. */
   readonly unlisted: number | null
@@ -44,8 +44,12 @@ export interface Source {
 export async function importFrom(source: Source, target: Target, tally: Tally, options: ImportOptions): Promise<ImportReport> {
   const spool = makeSpool()
   try {
-    const { read, invalid, unmapped, disputed, threads, interrupted } = await fill(source.entries, spool, options)
+    const isThere = async (threadId: string): Promise<boolean> =>
+      Boolean((await options.patience(() => target.thread({ scope: SCOPE, threadId })))?.row)
+    const filled = await fill(source.entries, spool, options, isThere)
+    const { read, invalid, unmapped, disputed, threads, interrupted } = filled
     tally.conflicts += disputed
+    tally.same += filled.there
     const counts = { read, invalid, unmapped, unlisted: null }
     if (interrupted) return { ...tally, ...counts, repeated: 0, complete: false }
     options.onRead(threads)

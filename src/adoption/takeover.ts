@@ -44,7 +44,7 @@ export interface TakeoverOptions {
 export const BATCH = 500
 
 /** The upstream of rows from files: a gateway has one. */
-const SCOPE = ''
+export const SCOPE = ''
 
 /** What it came to. */
 export interface Takeover extends Tally {

@@ -10,8 +10,9 @@ export const validate: Command = {
   summary: 'checks a configuration and its policy',
   help: `threadwarden validate --config FILE [--strict] [--json]
 
-Checks a configuration, its policies, key files and store, and reports every fault with its place and what to do: whatever
-serve would refuse here. Nothing is started, fetched, made or changed.
+Checks a configuration, its policies, key files and store file, and reports every fault with its place and what to do:
+whatever serve would refuse here. Nothing is started, fetched, made or changed. No server is asked: not PostgreSQL, no issuer
+and no upstream; threadwarden doctor asks them.
 
   --config FILE  the configuration (YAML or JSON)
   --strict       warnings count as faults

@@ -15,6 +15,7 @@
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import { connect } from './connecting.ts'
+import { madeIn } from './migrating.ts'
 import { queriesOn, type Queries, type Statement } from './pool.ts'
 import { quoted, type PostgresSettings } from './settings.ts'
 
@@ -46,6 +47,8 @@ export interface ChangeFeedParts {
   readonly onChange: (about: unknown) => void
   /** Anything may have changed: news were lost, or may have been. */
   readonly onLost: () => void
+  /** Told with each number of when the schema was made that it is from, in milliseconds since the epoch. */
+  readonly onAnswer: (made: number) => void
   /** A monotonic clock, in milliseconds. */
   readonly now: () => number
 }
@@ -62,11 +65,11 @@ export interface ChangeFeed {
 }
 
 /** Makes a feed that does not listen yet. */
-export function makeChangeFeed({ settings, pool, name, onChange, onLost, now }: ChangeFeedParts): ChangeFeed {
+export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswer, now }: ChangeFeedParts): ChangeFeed {
   const versions = `${quoted(settings.schema)}.versions`
   // Names of channels are short, and all of a database share them.
   const channel = `threadwarden_${name}_${createHash('sha256').update(settings.schema).digest('hex').slice(0, 16)}`
-  const NUMBER: Statement = { text: `SELECT value FROM ${versions} WHERE name = $1` }
+  const NUMBER: Statement = { text: `SELECT value, ${madeIn(settings.schema)} AS made FROM ${versions} WHERE name = $1` }
   const ANNOUNCE: Statement = {
     text: `WITH counted AS (UPDATE ${versions} SET value = value + 1 WHERE name = $1 RETURNING value)
       SELECT pg_notify($2, '[' || value || ',' || $3::text || ']') FROM counted`,
@@ -82,8 +85,9 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, now }: 
   let connecting: Promise<void> | undefined
 
   const number = async (queries: Queries): Promise<number> => {
-    const [row] = await queries.query<{ value: number }>(NUMBER, [name])
-    if (row === undefined) throw new Error(`the version of ${name} vanished`)
+    const [row] = await queries.query<{ value: number; made: number | null }>(NUMBER, [name])
+    if (row === undefined || row.made === null) throw new Error(`the version of ${name} vanished`)
+    onAnswer(row.made)
     return row.value
   }
   const hear = (payload: string | undefined): void => {

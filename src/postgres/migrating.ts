@@ -55,6 +55,14 @@ export async function schemaStateOf(
 }
 
 /**
+ * An expression: when the schema was made, in milliseconds since the epoch. It is data, so that a backup that is put back has
+ * it, and one that was made anew in the place of a lost one has another.
+ */
+export function madeIn(schema: string): string {
+  return `(SELECT applied_at FROM ${quoted(schema)}.migrations WHERE number = 1)`
+}
+
+/**
  * Brings a database to the schema of this program. Of processes that start at once, one migrates and the others wait.
  * @returns how far it was before
  * @throws PostgresFailure; the database is as it was then

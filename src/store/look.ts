@@ -2,6 +2,7 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
+import { obstacle, placeOf } from './sqlite-place.ts'
 import { SCHEMA_VERSION, schemaOf } from './sqlite-schema.ts'
 
 /** What was seen. */
@@ -19,6 +20,8 @@ export type StoreLook =
  * @param patience how long to wait for another process's lock, in milliseconds: nothing else goes on here meanwhile
  */
 export function lookAtStore(file: string, patience: number): StoreLook {
+  const message = obstacle(null, placeOf(file))
+  if (message !== null) return { outcome: 'unusable', message: `${file}: ${message}`, hint: 'find out who took it away' }
   if (!existsSync(file)) return missing(file)
   try {
     const database = new Database(file, { fileMustExist: true, timeout: patience })

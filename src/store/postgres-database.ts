@@ -3,6 +3,7 @@ import { PostgresFailure } from '../postgres/failure.ts'
 import type { PostgresPool, Queries, TransactionKind } from '../postgres/pool.ts'
 import { quoted } from '../postgres/settings.ts'
 import { StoreUnavailable, type ThreadKey } from './port.ts'
+import type { Past } from './postgres-past.ts'
 
 /** The tables, as they stand in statements. */
 export interface Tables {
@@ -32,11 +33,17 @@ export interface Database extends Queries {
   transaction<T>(work: (queries: Queries) => Promise<T>, kind?: TransactionKind): Promise<T>
 }
 
-/** Makes it of a pool. */
-export function databaseOn(pool: PostgresPool): Database {
+/** Makes it of a pool, whose schema is asked for as long as it is the one that was opened. */
+export function databaseOn(pool: PostgresPool, past: Past): Database {
+  const guarded = <T>(work: () => Promise<T>): Promise<T> => {
+    const fault = past.fault()
+    return fault === null
+      ? work().catch(unavailable)
+      : Promise.reject(new StoreUnavailable(`the ownership store failed: ${fault}`))
+  }
   return {
-    query: (statement, values) => pool.query<never>(statement, values).catch(unavailable),
-    transaction: (work, kind) => pool.transaction(work, kind).catch(unavailable),
+    query: (statement, values) => guarded(() => pool.query<never>(statement, values)),
+    transaction: (work, kind) => guarded(() => pool.transaction(work, kind)),
   }
 }
 

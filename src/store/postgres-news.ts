@@ -4,6 +4,7 @@ import type { PostgresPool, Queries } from '../postgres/pool.ts'
 import type { PostgresSettings } from '../postgres/settings.ts'
 import type { StandingNews, ThreadKey } from './port.ts'
 import type { Database } from './postgres-database.ts'
+import type { Past } from './postgres-past.ts'
 import { makeStandingCache, type StandingCache } from './standing-cache.ts'
 
 /** Says of which threads a transaction has changed the standing; null: of many. */
@@ -30,12 +31,14 @@ const MOST_KEYS = 100
 /**
  * Makes the news.
  * @param cacheSize how many threads are remembered; 0: none
+ * @param past told of the past of the schema that answers
  */
 export function makePostgresNews(
   database: Database,
   pool: PostgresPool,
   settings: PostgresSettings,
   cacheSize: number,
+  past: Past,
 ): PostgresNews {
   const listeners = new Set<Listener>()
   const tell = (key: ThreadKey | null): void => {
@@ -48,9 +51,11 @@ export function makePostgresNews(
     name: STANDING,
     onChange: (about) => keysOf(about).forEach(tell),
     onLost: () => tell(null),
+    onAnswer: (made) => past.see(made),
     now: () => performance.now(),
   })
   const cache = cacheSize === 0 ? null : makeStandingCache(cacheSize, () => feed.isFresh())
+  past.onChange(() => tell(null))
   return {
     cache,
     async change(work) {

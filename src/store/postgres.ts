@@ -1,6 +1,6 @@
 /** The store on PostgreSQL, all of it in one schema, shared safely by several processes on several machines. */
 import { failureOf, PostgresFailure } from '../postgres/failure.ts'
-import { migrate } from '../postgres/migrating.ts'
+import { madeIn, migrate } from '../postgres/migrating.ts'
 import { openPool, type OnIdleFailure, type PostgresPool } from '../postgres/pool.ts'
 import type { PostgresSettings } from '../postgres/settings.ts'
 import { StoreUnavailable, type Store } from './port.ts'
@@ -12,6 +12,7 @@ import { listsOn } from './postgres-lists.ts'
 import { makePostgresNews } from './postgres-news.ts'
 import { observationsOn } from './postgres-observations.ts'
 import { ownershipOn } from './postgres-ownership.ts'
+import { pastFrom, type Past } from './postgres-past.ts'
 import { peopleOn } from './postgres-people.ts'
 import { pruningOn } from './postgres-prune.ts'
 import { revocationsOn } from './postgres-revocations.ts'
@@ -42,19 +43,19 @@ export async function openPostgresStore(settings: PostgresSettings, options: Pos
   try {
     await migrate(settings)
     pool = openPool(settings, onIdleFailure)
-    const fault = await writeFault(pool)
-    if (fault !== null) throw new Error(fault)
-    return { store: storeOn(pool, settings, cache), pool }
+    const state = await stateOf(pool, settings)
+    if (state.fault !== null) throw new Error(state.fault)
+    return { store: storeOn(pool, settings, cache, pastFrom(state.made, settings)), pool }
   } catch (error) {
     await pool?.close()
     throw new StoreUnavailable(`the ownership store cannot be opened: ${failureOf(error, settings).message}`)
   }
 }
 
-function storeOn(pool: PostgresPool, settings: PostgresSettings, cache: number): Store {
-  const database = databaseOn(pool)
+function storeOn(pool: PostgresPool, settings: PostgresSettings, cache: number, past: Past): Store {
+  const database = databaseOn(pool, past)
   const tables = tablesIn(settings.schema)
-  const news = makePostgresNews(database, pool, settings, cache)
+  const news = makePostgresNews(database, pool, settings, cache, past)
   return {
     ...ownershipOn(database, tables, news),
     ...listsOn(database, tables),
@@ -67,7 +68,15 @@ function storeOn(pool: PostgresPool, settings: PostgresSettings, cache: number):
     ...pruningOn(database, tables, news),
     ...revocationsOn(database, tables),
     onStanding: (listener) => news.onStanding(listener),
-    fault: () => writeFault(pool).catch((error: unknown) => failureOf(error, settings).message),
+    async fault() {
+      try {
+        const { fault, made } = await stateOf(pool, settings)
+        past.see(made)
+        return past.fault() ?? fault
+      } catch (error) {
+        return failureOf(error, settings).message
+      }
+    },
     async close() {
       news.stop()
       await pool.close()
@@ -75,12 +84,31 @@ function storeOn(pool: PostgresPool, settings: PostgresSettings, cache: number):
   }
 }
 
-/** Why nothing can be written, though the server answers: it is a standby, or read only. Null if nothing stands in the way. */
-async function writeFault(pool: PostgresPool): Promise<string | null> {
-  const [row] = await pool.query<{ standby: boolean; readOnly: boolean }>({
-    text: `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only')::boolean AS "readOnly"`,
-  })
-  if (row === undefined) throw new PostgresFailure('the server did not say whether it can be written', null, false)
-  if (row.standby) return 'the server is a standby and takes no writes: name the primary in ownership.store'
-  return row.readOnly ? 'the server is set to read only, and takes no writes' : null
+interface State {
+  /** Why nothing can be read or written, though the server answers. Null if nothing stands in the way. */
+  readonly fault: string | null
+  /** When the schema was made. */
+  readonly made: number
+}
+
+/**
+ * Looks at the server and at the tables, each of which is read.
+ * @throws PostgresFailure if one of them is missing or may not be read
+ */
+async function stateOf(pool: PostgresPool, { schema, user }: PostgresSettings): Promise<State> {
+  const each = Object.values(tablesIn(schema)) as readonly string[]
+  const [row] = await pool.query<{ standby: boolean; readOnly: boolean; writable: boolean; made: number | null }>(
+    {
+      text: `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only')::boolean AS "readOnly",
+        (SELECT bool_and(has_table_privilege(name, kind)) FROM unnest($1::text[]) AS tables (name),
+          unnest(ARRAY['INSERT', 'UPDATE', 'DELETE']) AS kinds (kind)) AS writable,
+        ${each.map((table) => `EXISTS (SELECT FROM ${table})`).join(' OR ')} AS any, ${madeIn(schema)} AS made`,
+    },
+    [each],
+  )
+  if (row === undefined || row.made === null) throw new PostgresFailure('the server did not say what it holds', null, false)
+  const { made } = row
+  if (row.standby) return { made, fault: 'the server is a standby and takes no writes: name the primary in ownership.store' }
+  if (row.readOnly) return { made, fault: 'the server is set to read only, and takes no writes' }
+  return { made, fault: row.writable ? null : `the user ${user} may not write to all tables of the schema ${schema}` }
 }

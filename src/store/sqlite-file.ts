@@ -3,7 +3,7 @@
  * may not recover from, and never made anew: a file that vanished is a fault until it is back, because in an empty one every
  * thread would be nobody's.
  */
-import { mkdirSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type Database from 'better-sqlite3'
 import { StoreUnavailable } from './port.ts'
@@ -58,6 +58,7 @@ export class SqliteFile {
     const file = new SqliteFile(path, patience)
     try {
       mkdirSync(dirname(path), { recursive: true })
+      make(path)
       await file.#turns.write.take(() => file.#connect(migrate))
       return file
     } catch (error) {
@@ -180,6 +181,13 @@ export class SqliteFile {
     if (writing && !isBusy(error)) this.#unproven = true
     return new StoreUnavailable(`the ownership store failed: ${inWords(error)}`)
   }
+}
+
+/** Makes a missing file: for its user alone, because it holds who talks about what; SQLite makes those beside it likewise. */
+function make(path: string): void {
+  const why = obstacle(null, placeOf(path))
+  if (why !== null) throw new Error(why)
+  if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 
 /** What a file has to be to be taken up again: as it was, or put back from a backup of an older program. */

@@ -33,6 +33,17 @@ void test('a grant holds until it is taken back', async (t) => {
   })
 })
 
+void test('nothing is granted to the owner', async (t) => {
+  const { store, command } = await deployment(t)
+  await own(store, ALICE, 't-1')
+  t.match(await command('grants', 'add', '--thread', 't-1', '--user', ALICE, '--right', 'read'), {
+    code: 1,
+    stdout: '',
+    stderr: "t-1 is corp:alice's own: there is nothing to grant\n",
+  })
+  t.same((await store.thread(key('t-1')))?.grants, [])
+})
+
 void test('grants are shown by thread, by user and by group', async (t) => {
   const { store, command, data } = await deployment(t)
   await own(store, ALICE, 'a', 'b')

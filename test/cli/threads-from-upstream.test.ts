@@ -43,6 +43,13 @@ void test('a mapping says whose the threads of a real runtime are', async (t) =>
     code: 0,
     stdout: /^1 +added\n1 +there already$/m,
   })
+  writeFileSync(map, 'thread,user\nt-1,corp:alice\n')
+  // One source after the other: what the table knows by now is not open any more.
+  t.match(await command('threads', 'import', '--from-upstream', '--map', map), {
+    code: 0,
+    stdout: /^2 +there already$/m,
+    stderr: '',
+  })
 })
 
 void test('a field of the list says whose they are; the upstream is asked with the credential and the headers of the configuration', async (t) => {

@@ -29,6 +29,7 @@ function feedOn(
     name: 'standing',
     onChange: (about) => told.push(about),
     onLost: () => told.push('lost'),
+    onAnswer: () => {},
     now,
   })
   t.teardown(async () => {

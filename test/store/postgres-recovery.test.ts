@@ -106,3 +106,48 @@ void test('a store is closed although its server hangs', async (t) => {
   server.resume()
   t.pass()
 })
+
+void test('a table that is gone, or may not be read or written any more, is a fault, though the server answers', async (t) => {
+  const { url, admin } = await startPostgres(t)
+  const role = `tw_${new URL(url).pathname.slice(-16)}`
+  await admin(`CREATE ROLE ${role} LOGIN PASSWORD 'x'`)
+  t.teardown(() => admin(`DROP OWNED BY ${role}; DROP ROLE ${role}`))
+  await openStoreOn(t, settingsOf(url))
+  await admin(`GRANT USAGE ON SCHEMA threadwarden TO ${role}`)
+  await admin(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA threadwarden TO ${role}`)
+  const store = await openStoreOn(t, settingsOf(url, { user: role, password: 'x' }))
+  t.equal(await store.fault(), null)
+  for (const right of ['SELECT', 'UPDATE']) {
+    await admin(`REVOKE ${right} ON threadwarden.threads FROM ${role}`)
+    t.match(await store.fault(), right === 'SELECT' ? /lacks a right/ : /may not write to all tables/, right)
+    await admin(`GRANT ${right} ON threadwarden.threads TO ${role}`)
+    t.equal(await store.fault(), null)
+  }
+  await admin('ALTER TABLE threadwarden.grants RENAME TO away')
+  t.match(await store.fault(), /a table is missing/)
+  await admin('ALTER TABLE threadwarden.away RENAME TO grants')
+  t.equal(await store.fault(), null)
+})
+
+for (const [what, notice] of [
+  ['is asked how it is', (store: Store) => store.fault()],
+  ['only listens', (store: Store) => claim(store, BOB, { scope: '', threadId: 'new' }).catch(String)],
+] as const) {
+  void test(`a schema that was lost, and made anew by another process, is not used by a store that ${what}`, async (t) => {
+    const { url, admin } = await startPostgres(t)
+    const store = await openStoreOn(t, settingsOf(url), { cache: 10 })
+    store.onStanding(() => {})
+    await own(store, ALICE)
+    await admin('ALTER SCHEMA threadwarden RENAME TO away')
+    await t.rejects(claim(store, BOB), StoreUnavailable)
+    const other = await openStoreOn(t, settingsOf(url))
+    t.equal((await other.standing(KEY, readerOf(BOB))).row, null, 'nobody’s there')
+    await until(async () => /was lost and made anew/.test(String(await notice(store))))
+    await t.rejects(claim(store, BOB), { name: 'StoreUnavailable', message: /put a backup back, or start all gateways again/ })
+    await t.rejects(store.standing(KEY, readerOf(ALICE)), StoreUnavailable, 'not from memory, either')
+    await admin('DROP SCHEMA threadwarden CASCADE')
+    await admin('ALTER SCHEMA away RENAME TO threadwarden')
+    await until(async () => (await notice(store)) === null || (await store.fault()) === null)
+    t.equal(await claim(store, BOB), 'foreign', 'what was put back has the same past')
+  })
+}

@@ -10,6 +10,7 @@ import { ALICE, at, BOB, claim, grant, NOW, own, readerOf, row, user } from './c
 import { openStoreProcess } from './store-process.ts'
 
 const ROWS = 3000
+const CAROL = 'corp:carol-who-is-erased'
 
 /** A store with rows that take many pages, its file, and a folder for copies. */
 async function started(t: Test): Promise<{ readonly store: Store; readonly file: string; readonly folder: string }> {
@@ -126,4 +127,22 @@ void test('a damaged store has no backup', async (t) => {
   writeFileSync(damaged, whole)
   await t.rejects(backup(damaged, join(folder, 'copy.db')), { name: 'BackupFailed', message: /is damaged/ })
   t.same(readdirSync(folder), ['damaged.db'])
+})
+
+void test('what was erased is in no page of the file, nor of a copy', async (t) => {
+  const { store, file, folder } = await started(t)
+  // Gone before the erasure: a shared thread that was deleted, and a grant that was taken back.
+  await own(store, CAROL, at('hers'))
+  await grant(store, user(BOB), 'read', at('hers'))
+  await store.bury(at('hers'), CAROL, NOW, true)
+  await store.prune({ deletedBefore: NOW + 1 }, 10)
+  await grant(store, user(CAROL), 'write', at('t-7'))
+  await store.ungrant(at('t-7'), null, user(CAROL))
+  await own(store, CAROL, at('hers-too'))
+  while ((await store.erase(CAROL, NOW, 100)) > 0);
+  const target = join(folder, 'copy.db')
+  await backup(file, target, {})
+  t.notOk(readFileSync(target).includes(CAROL), 'of the copy')
+  await store.close()
+  t.notOk(readFileSync(file).includes(CAROL), 'of the file, whose log is gone by now')
 })

@@ -1,5 +1,5 @@
 /** The file of the SQLite store: what is in it, that it lasts, and that one which can't serve is a start error with its path. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { test } from 'tap'
@@ -24,6 +24,7 @@ void test('file and folders are made where they are missing, and what was claime
   t.teardown(remove)
   const file = join(folder, 'a', 'b', 'ownership.db')
   const store = await openSqliteStore(file)
+  for (const name of ['', '-wal', '-shm']) t.equal(statSync(`${file}${name}`).mode & 0o777, 0o600, `for its user alone: ${name}`)
   await store.claim(KEY, { userId: 'corp:alice', agentId: 'agent', guest: false, now: 1 })
   const secret = await store.secret()
   await store.close()

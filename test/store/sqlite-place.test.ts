@@ -2,6 +2,7 @@
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
+import { lookAtStore } from '../../src/store/look.ts'
 import { StoreUnavailable, type Store } from '../../src/store/port.ts'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
 import { makeFolder } from '../support/gateway.ts'
@@ -106,4 +107,19 @@ void test('another store beside the changes of the old one is not opened: they w
   for (const end of ['-wal', '-shm']) rmSync(`${file}${end}`)
   await isFine(store)
   t.equal((await row(store, at('bobs')))?.owner, BOB)
+})
+
+void test('a file that is gone, of which the log is left, is not made anew at a start, either', async (t) => {
+  const { store, file } = await started(t)
+  renameSync(file, `${file}.away`)
+  // As after a kill: whoever closes a store takes its log away.
+  t.ok(existsSync(`${file}-wal`))
+  await t.rejects(openSqliteStore(file), { name: 'StoreUnavailable', message: /the -wal beside it is of it: put the file back/ })
+  t.match(lookAtStore(file, 100), { outcome: 'unusable', message: /put the file back/ })
+  t.notOk(existsSync(file))
+  renameSync(`${file}.away`, file)
+  await isFine(store)
+  const again = await openSqliteStore(file)
+  t.same(await row(again), OWNED)
+  await again.close()
 })

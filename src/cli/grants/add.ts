@@ -44,6 +44,10 @@ store, 2 wrong usage.`,
     return onStore(options, async ({ store, prepared }) => {
       const grantee = newGranteeOf(user, group, Object.keys(prepared.config.authentication.issuers))
       const grant = { ...grantee, right, grantedBy: 'operator', grantedAt: Date.now() }
+      if (grantee.kind === 'user' && (await store.thread(key))?.row?.owner === grantee.id) {
+        complain(`${thread} is ${grantee.id}'s own: there is nothing to grant`)
+        return EXIT.failure
+      }
       const outcome = await store.grant(key, null, grant)
       warnOfNoSharing(prepared.policy)
       if (json === true) print(JSON.stringify({ thread, grant: shownGrant(grant), outcome }, null, 2))
