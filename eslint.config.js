@@ -1,7 +1,9 @@
 import tseslint from 'typescript-eslint'
 
 export default tseslint.config(
-  { ignores: ['dist/', 'scripts/setup.mjs', '**/node_modules/', '.tap/', 'mutants/', '.dependency-cruiser.cjs'] },
+  {
+    ignores: ['dist/', 'examples/web/', 'scripts/setup.mjs', '**/node_modules/', '.tap/', 'mutants/', '.dependency-cruiser.cjs'],
+  },
   ...tseslint.configs.strictTypeChecked,
   {
     languageOptions: {

@@ -48,6 +48,8 @@ export interface DemoGateway {
    * @param change of the text of the shipped policy
    */
   changePolicy(change: (shipped: string) => string): Promise<void>
+  /** Lets the pages of an origin call from browsers, and waits until that is in force. */
+  allow(origin: string): Promise<void>
   /** Stops it and removes its folder. */
   close(): Promise<void>
 }
@@ -74,14 +76,24 @@ export async function startGateway(options: GatewayOptions): Promise<DemoGateway
     child = await launch(configFile, logFile)
     const ended = hasEnded(child) ? Promise.resolve() : once(child, 'exit').then(() => undefined)
     const { url, health } = await untilReady(child, logFile, options.signal)
-    const changePolicy: DemoGateway['changePolicy'] = async (change) => {
+    const change = async (file: string, text: string): Promise<void> => {
       const before = changes(await readFile(logFile, 'utf8'))
       // Beside the old one and then in its place, so that nobody reads half of it.
-      await writeFile(`${policyFile}.new`, change(await readFile(SHIPPED_POLICY, 'utf8')))
-      await rename(`${policyFile}.new`, policyFile)
+      await writeFile(`${file}.new`, text)
+      await rename(`${file}.new`, file)
       while (changes(await readFile(logFile, 'utf8')) === before) await pause(50, undefined, { signal: options.signal })
     }
-    return { url, healthUrl: health, pid: child.pid ?? 0, configFile, logFile, ended, changePolicy, close }
+    return {
+      url,
+      healthUrl: health,
+      pid: child.pid ?? 0,
+      configFile,
+      logFile,
+      ended,
+      changePolicy: async (edit) => change(policyFile, edit(await readFile(SHIPPED_POLICY, 'utf8'))),
+      allow: (origin) => change(configFile, `${JSON.stringify(configuration(options, [ORIGIN, origin]), null, 2)}\n`),
+      close,
+    }
   } catch (error) {
     await close()
     throw error
@@ -89,13 +101,13 @@ export async function startGateway(options: GatewayOptions): Promise<DemoGateway
 }
 
 /** What an operator would write; JSON is as good as YAML. Port 0 is any free port, relative paths start in the file's folder. */
-function configuration({ upstream, basePath, issuer, audience }: GatewayOptions): object {
+function configuration({ upstream, basePath, issuer, audience }: GatewayOptions, origins = [ORIGIN]): object {
   return {
     version: 1,
     listen: { host: '127.0.0.1', port: 0 },
     health: { host: '127.0.0.1', port: 0 },
     upstream: { url: upstream, basePath, headers: { [SERVICE_HEADER.name]: '${file:service-token}' } },
-    cors: { origins: [ORIGIN] },
+    cors: { origins },
     authentication: { issuers: { demo: { issuer, audiences: [audience], algorithms: ['RS256'] } } },
     ownership: { store: 'sqlite:./ownership.db', unknownThread: 'claim' },
     policy: './policy.yaml',

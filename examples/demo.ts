@@ -2,6 +2,10 @@
  * The demo: a real issuer, agent, runtime and gateway on loopback, and who gets what from them. `npm run demo` builds
  * the gateway first. Fails if any exchange is not as expected.
  */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline/promises'
+import { fileURLToPath } from 'node:url'
 import { generateKeyPair, decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
 import { parseArgs } from 'node:util'
 import { startAgent } from './agent.ts'
@@ -9,12 +13,17 @@ import { startGateway, type DemoGateway } from './demo-gateway.ts'
 import { runInput, throughGateway, withoutGateway, type Tokens } from './demo-steps.ts'
 import { makeTeller, print, styled } from './demo-teller.ts'
 import { startIssuer, type Issuer } from './issuer.ts'
+import { startPage } from './page.ts'
 import { startRuntime, type Runtime } from './runtime.ts'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 const USAGE = `Shows what the gateway does, one real HTTP exchange a line.
 
   npm run demo             installs what is missing, builds, shows it, and stays up until Ctrl-C
   npm run demo -- --once   the same, and exits
+  npm run demo -- --page   the same as the first, and a chat page for your browser as the last step: it installs 500 MB of
+                           packages the first time. Without it a terminal is asked
 
 Exit codes: 0 all as expected, 1 something was not, 2 wrong usage.
 `
@@ -26,7 +35,7 @@ interface Parts {
 }
 
 /** Runs the demo; gives the exit code. */
-async function demo(once: boolean): Promise<number> {
+async function demo(once: boolean, page: boolean): Promise<number> {
   const stop = new AbortController()
   // Never back to the default, which would end the demo and leave the gateway: closing takes seconds at most.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort())
@@ -38,7 +47,7 @@ async function demo(once: boolean): Promise<number> {
     const parts = await start(stop.signal, closers)
     const tokens = await tokensOf(parts.issuer)
     if (!(await play(parts, tokens, stop.signal))) return 1
-    return once ? 0 : await stayUp(parts, tokens, stop.signal)
+    return once ? 0 : await stayUp(parts, tokens, page, stop.signal, closers)
   } catch (error) {
     complain(stop.signal.aborted ? 'stopped before the end' : `the demo failed: ${textOf(error)}`)
     return 1
@@ -99,7 +108,14 @@ async function play({ runtime, gateway }: Parts, tokens: Tokens, signal: AbortSi
 }
 
 /** Says where everything is, and waits for Ctrl-C. */
-async function stayUp({ issuer, runtime, gateway }: Parts, { alice }: Tokens, signal: AbortSignal): Promise<number> {
+async function stayUp(
+  parts: Parts,
+  { alice }: Tokens,
+  page: boolean,
+  signal: AbortSignal,
+  closers: (() => Promise<void>)[],
+): Promise<number> {
+  const { issuer, runtime, gateway } = parts
   const chat = JSON.stringify(runInput('my-thread', 'Hello'))
   print(`
 ${styled('bold', 'Try it')}
@@ -121,6 +137,7 @@ npx node examples/issuer.ts token --issuer ${issuer.issuer} --user bob
 
 Ctrl-C stops everything.
 `)
+  if (page || (await isWanted(signal))) await showPage(parts, closers)
   const stopped = new Promise<'stopped'>((resolve) => {
     if (signal.aborted) resolve('stopped')
     signal.addEventListener('abort', () => resolve('stopped'))
@@ -128,6 +145,39 @@ Ctrl-C stops everything.
   if ((await Promise.race([stopped, gateway.ended])) === 'stopped') return 0
   complain('the gateway ended by itself')
   return 1
+}
+
+/** Asks a person at a terminal. Nobody is asked who is not there. */
+async function isWanted(signal: AbortSignal): Promise<boolean> {
+  if (!process.stdin.isTTY || !process.stdout.isTTY) return false
+  const terminal = createInterface({ input: process.stdin, output: process.stdout })
+  // It keeps Ctrl-C to itself.
+  terminal.once('SIGINT', () => process.kill(process.pid, 'SIGINT'))
+  try {
+    const answer = await terminal.question('A chat page for your browser? The first time it installs 500 MB. [y/N] ', { signal })
+    return /^y/i.test(answer.trim())
+  } catch {
+    return false
+  } finally {
+    terminal.close()
+  }
+}
+
+/** Builds the page, serves it, and lets it in. Without it everything else goes on. */
+async function showPage({ issuer, runtime, gateway }: Parts, closers: (() => Promise<void>)[]): Promise<void> {
+  print('building the page …\n')
+  const [built] = (await once(
+    spawn('npm', ['run', 'build:web'], { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] }),
+    'exit',
+  )) as [number | null]
+  if (built !== 0) return complain('the page could not be built: see above')
+  const page = await startPage(() => ({ runtimeUrl: `${gateway.url}${runtime.basePath}`, issuer: issuer.issuer }))
+  closers.push(() => page.close())
+  await gateway.allow(page.url)
+  print(`
+${styled('bold', 'In your browser')}
+page     ${page.url}: sign in as Alice; and as Bob in a private window, who has other threads, and can't open hers
+`)
 }
 
 function complain(text: string): void {
@@ -141,9 +191,12 @@ function textOf(error: unknown): string {
 }
 
 /** The options; the message of what is wrong with them, if anything is. */
-function read(): { once?: boolean; help?: boolean } | string {
+function read(): { once?: boolean; page?: boolean; help?: boolean } | string {
   try {
-    return parseArgs({ options: { once: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } }).values
+    const { values } = parseArgs({
+      options: { once: { type: 'boolean' }, page: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+    })
+    return values.once === true && values.page === true ? '--once and --page exclude each other' : values
   } catch (error) {
     return textOf(error)
   }
@@ -156,5 +209,5 @@ if (typeof options === 'string') {
 } else if (options.help === true) {
   print(USAGE)
 } else {
-  process.exitCode = await demo(options.once === true)
+  process.exitCode = await demo(options.once === true, options.page === true)
 }

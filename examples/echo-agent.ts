@@ -3,17 +3,20 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { AbstractAgent, type AGUIEvent, type BaseEvent, EventType, type RunAgentInput } from '@ag-ui/client'
 import { from, type Observable } from 'rxjs'
-import { lastUserText, pieces } from './messages.ts'
+import { attachedBytes, lastUserText, pieces } from './messages.ts'
 
 /** What `slow` sends: so many pieces, one in so many milliseconds. */
 const SLOW = { count: 50, everyMs: 100 } as const
+
+/** What the client asks to be called with what could be said next. */
+const SUGGEST = 'copilotkitSuggest'
 
 /** Between two pieces of an echo: enough that they arrive one by one. */
 const PAUSE_MS = 5
 
 /**
- * Answers `Echo: <what the user said last>` in a few pieces. Told `slow`, it goes on for five seconds, unless
- * its run is stopped.
+ * Answers `Echo: <what the user said last>` in a few pieces, with how much was attached. Told `slow`, it goes on for five
+ * seconds, unless its run is stopped. Asked for suggestions, it suggests to be slow.
  */
 export class EchoAgent extends AbstractAgent {
   readonly #closing: AbortSignal
@@ -44,12 +47,21 @@ export class EchoAgent extends AbstractAgent {
    * A stopped run ends like any other, only sooner. If it left the closing to the runtime, that would write a
    * RUN_FINISHED without ids, which AG-UI clients refuse to read, then and at each replay.
    */
-  async *#events({ threadId, runId, messages }: RunAgentInput, signal: AbortSignal): AsyncGenerator<AGUIEvent> {
+  async *#events(input: RunAgentInput, signal: AbortSignal): AsyncGenerator<AGUIEvent> {
+    const { threadId, runId } = input
+    yield { type: EventType.RUN_STARTED, threadId, runId }
+    if (isForSuggestions(input)) yield* suggestions()
+    else yield* this.#answer(input, signal)
+    yield { type: EventType.RUN_FINISHED, threadId, runId }
+  }
+
+  async *#answer({ messages }: RunAgentInput, signal: AbortSignal): AsyncGenerator<AGUIEvent> {
     const said = lastUserText(messages)
     const slow = said.trim() === 'slow'
-    const deltas = slow ? Array.from({ length: SLOW.count }, (_, at) => `${at + 1} `) : pieces(`Echo: ${said}`, 3)
+    const bytes = attachedBytes(messages)
+    const echo = `Echo: ${said}${bytes === 0 ? '' : ` (with ${bytes} bytes)`}`
+    const deltas = slow ? Array.from({ length: SLOW.count }, (_, at) => `${at + 1} `) : pieces(echo, 3)
     const messageId = randomUUID()
-    yield { type: EventType.RUN_STARTED, threadId, runId }
     yield { type: EventType.TEXT_MESSAGE_START, messageId, role: 'assistant' }
     for (const delta of deltas) {
       yield { type: EventType.TEXT_MESSAGE_CONTENT, messageId, delta }
@@ -57,6 +69,18 @@ export class EchoAgent extends AbstractAgent {
       if (signal.aborted) break
     }
     yield { type: EventType.TEXT_MESSAGE_END, messageId }
-    yield { type: EventType.RUN_FINISHED, threadId, runId }
   }
+}
+
+function isForSuggestions({ forwardedProps }: RunAgentInput): boolean {
+  const { toolChoice } = (forwardedProps ?? {}) as { toolChoice?: { function?: { name?: unknown } } }
+  return toolChoice?.function?.name === SUGGEST
+}
+
+function* suggestions(): Generator<AGUIEvent> {
+  const toolCallId = randomUUID()
+  const delta = JSON.stringify({ suggestions: [{ title: 'Be slow', message: 'slow' }] })
+  yield { type: EventType.TOOL_CALL_START, toolCallId, toolCallName: SUGGEST }
+  yield { type: EventType.TOOL_CALL_ARGS, toolCallId, delta }
+  yield { type: EventType.TOOL_CALL_END, toolCallId }
 }

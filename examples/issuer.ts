@@ -92,12 +92,13 @@ function configuration(audience: string): object {
         application_type: 'native',
         token_endpoint_auth_method: 'none',
         redirect_uris: [CLIENT.redirectUri],
-        grant_types: ['authorization_code'],
+        grant_types: ['authorization_code', 'refresh_token'],
         response_types: ['code'],
       },
     ],
     responseTypes: ['code'],
-    clientBasedCORS: () => false,
+    // The page redeems its codes from the browser, and is on whatever port is free.
+    clientBasedCORS: (_context: unknown, origin: string) => new URL(origin).hostname === '127.0.0.1',
     features: {
       devInteractions: { enabled: false },
       rpInitiatedLogout: { enabled: false },
@@ -122,7 +123,15 @@ function configuration(audience: string): object {
       context.respond = false
       sendPage(context.res, context.status, `<p>${escape(out.error_description ?? out.error)}</p>`)
     },
-    ttl: { AccessToken: HOUR, AuthorizationCode: 60, Grant: HOUR, IdToken: HOUR, Interaction: HOUR, Session: HOUR },
+    ttl: {
+      AccessToken: HOUR,
+      AuthorizationCode: 60,
+      Grant: HOUR,
+      IdToken: HOUR,
+      Interaction: HOUR,
+      RefreshToken: HOUR,
+      Session: HOUR,
+    },
   }
 }
 

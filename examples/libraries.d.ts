@@ -7,8 +7,14 @@ declare module 'express' {
   interface Application {
     (request: IncomingMessage, response: ServerResponse): void
     use(handler: Router): void
+    get(path: string, handler: (request: IncomingMessage, response: Response) => void): void
   }
-  export default function express(): Application
+  interface Response extends ServerResponse {
+    json(value: unknown): void
+    sendFile(name: string, options: { root: string }): void
+  }
+  const express: { (): Application; static(folder: string): Router }
+  export default express
 }
 
 declare module 'oidc-provider' {

@@ -30,6 +30,19 @@ function install(folder, options) {
   writeFileSync(stamp, state)
 }
 
+/** Debian's own; a browser that npm would fetch is not in its registry. */
+function installChromium() {
+  if (existsSync(process.env['CHROMIUM'] ?? '/usr/bin/chromium')) return
+  process.stdout.write('installing chromium …\n')
+  const options = { stdio: /** @type {const} */ ('inherit'), env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } }
+  const isDone = [['update'], ['install', '-y', 'chromium']].every(
+    (words) => spawnSync('apt-get', ['-qq', ...words], options).status === 0,
+  )
+  if (isDone) return
+  process.stderr.write('chromium could not be installed: install it, or name another one as CHROMIUM in the environment\n')
+  process.exit(1)
+}
+
 install(root, [])
 // The runtime's peer dependencies contradict each other: without the flag npm does not come to an end.
 install(`${root}examples`, ['--legacy-peer-deps', '--ignore-scripts'])
@@ -38,4 +51,6 @@ if (process.argv.includes('--tests')) {
   install(`${root}examples/langgraph`, ['--legacy-peer-deps', '--ignore-scripts'])
   install(`${root}examples/runtime-1.54`, ['--legacy-peer-deps', '--ignore-scripts'])
 }
+if (process.argv.includes('--web')) install(`${root}examples/web`, ['--ignore-scripts'])
+if (process.argv.includes('--chromium')) installChromium()
 if (process.argv.includes('--mutants')) install(`${root}mutants`, ['--ignore-scripts'])

@@ -141,7 +141,10 @@ for (const line of [
     const { file, folder } = configFile(t)
     const { code, stdout, stderr } = await commandsOn(file).command(...line.split(' '))
     t.same({ code, stdout }, { code: 1, stdout: '' })
-    t.match(stderr, /^error: the store .*ownership\.db is not there: check ownership\.store, or make it with threadwarden store migrate\n$/)
+    t.match(
+      stderr,
+      /^error: the store .*ownership\.db is not there: check ownership\.store, or make it with threadwarden store migrate\n$/,
+    )
     t.equal(existsSync(join(folder, 'ownership.db')), false)
   })
 }
