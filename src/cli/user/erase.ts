@@ -33,8 +33,8 @@ enforcement: observe. It goes in steps; if it is interrupted, the same command g
   --json         prints {"user", "dryRun", "threads", "granted", "received", "observed", "complete"} on stdout
 
 What stays: revocations of the user, or their tokens would be good again; the log, the audit and backups, which end by their
-own rules; what a database keeps of deleted rows until it tidies up (docs/store.md); and what the upstream holds. Revoke the user's tokens first (threadwarden revoke --user), or what they do
-meanwhile is noted anew.
+own rules; what a database keeps of deleted rows until it tidies up (docs/store.md); and what the upstream holds. Revoke the
+user's tokens first (threadwarden revoke --user), or what they do meanwhile is noted anew.
 
 Exit codes: 0 done, 1 interrupted, an invalid configuration or a failing store, 2 wrong usage or without --yes.`,
 
