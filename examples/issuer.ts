@@ -98,7 +98,7 @@ function configuration(audience: string): object {
     ],
     responseTypes: ['code'],
     // The page redeems its codes from the browser, and is on whatever port is free.
-    clientBasedCORS: (_context: unknown, origin: string) => new URL(origin).hostname === '127.0.0.1',
+    clientBasedCORS: (_context: unknown, origin: string) => URL.canParse(origin) && new URL(origin).hostname === '127.0.0.1',
     features: {
       devInteractions: { enabled: false },
       rpInitiatedLogout: { enabled: false },

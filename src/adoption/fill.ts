@@ -9,7 +9,7 @@ export interface Filled {
   readonly read: number
   readonly invalid: number
   readonly unmapped: number
-  /** Threads that the source does not say whose they are, and that are in the table. */
+  /** Threads that the source does not say whose they are, and that have an owner in the table. */
   readonly there: number
   /** Threads that a mapping gives to different users. */
   readonly disputed: number
@@ -27,7 +27,7 @@ export interface FillOptions {
 
 /**
  * Puts a source aside in a spool, and seals that.
- * @param isThere whether a thread is in the table, of which the source does not say whose it is
+ * @param isThere whether a thread has an owner in the table, of which the source does not say whose it is
  * @throws SourceFault if it can't be read to its end
  */
 export async function fill(

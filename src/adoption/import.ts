@@ -1,4 +1,5 @@
 /** An import from beginning to end: the source is read, then taken over. Done again, it goes on where it was interrupted. */
+import { NOBODY } from '../store/port.ts'
 import type { Entry } from './entry.ts'
 import { fill, type FillOptions } from './fill.ts'
 import type { Problem } from './problem.ts'
@@ -44,8 +45,10 @@ export interface Source {
 export async function importFrom(source: Source, target: Target, tally: Tally, options: ImportOptions): Promise<ImportReport> {
   const spool = makeSpool()
   try {
-    const isThere = async (threadId: string): Promise<boolean> =>
-      Boolean((await options.patience(() => target.thread({ scope: SCOPE, threadId })))?.row)
+    const isThere = async (threadId: string): Promise<boolean> => {
+      const owner = (await options.patience(() => target.thread({ scope: SCOPE, threadId })))?.row?.owner
+      return owner !== undefined && owner !== NOBODY
+    }
     const filled = await fill(source.entries, spool, options, isThere)
     const { read, invalid, unmapped, disputed, threads, interrupted } = filled
     tally.conflicts += disputed

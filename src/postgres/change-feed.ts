@@ -47,8 +47,8 @@ export interface ChangeFeedParts {
   readonly onChange: (about: unknown) => void
   /** Anything may have changed: news were lost, or may have been. */
   readonly onLost: () => void
-  /** Told with each number of when the schema was made that it is from, in milliseconds since the epoch. */
-  readonly onAnswer: (made: number) => void
+  /** Told with each number of when the schema was made that it is from, in milliseconds since the epoch; null: it does not say. */
+  readonly onAnswer: (made: number | null) => void
   /** A monotonic clock, in milliseconds. */
   readonly now: () => number
 }
@@ -84,10 +84,12 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
   let asking: NodeJS.Timeout | undefined
   let connecting: Promise<void> | undefined
 
-  const number = async (queries: Queries): Promise<number> => {
+  /** Asks for the number. @param counts whether the answer is still of use when it comes */
+  const number = async (queries: Queries, counts: () => boolean): Promise<number> => {
     const [row] = await queries.query<{ value: number; made: number | null }>(NUMBER, [name])
-    if (row === undefined || row.made === null) throw new Error(`the version of ${name} vanished`)
-    onAnswer(row.made)
+    const made = row?.made ?? null
+    if (counts()) onAnswer(made)
+    if (row === undefined || made === null) throw new Error(`the version of ${name} vanished`)
     return row.value
   }
   const hear = (payload: string | undefined): void => {
@@ -116,8 +118,9 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
   }
   /** Asks whether anything was missed, on another connection than the one that listens, which is gone or does not answer. */
   const askElsewhere = async (on: pg.Client | null): Promise<void> => {
-    const counted = await number(pool).catch(() => heard)
-    if (stopped || session !== on || counted === heard) return
+    const counts = (): boolean => !stopped && session === on
+    const counted = await number(pool, counts).catch(() => heard)
+    if (!counts() || counted === heard) return
     // What was heard since then is more; a number that went back is seen by the connection that listens.
     if (on !== null && counted < heard) return
     heard = counted
@@ -131,8 +134,9 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
     const late = setTimeout(() => void askElsewhere(on), PATIENCE_MS).unref()
     try {
       // A connection that stands and says nothing is gone, too.
-      const counted = await number(queriesOn(on, settings, BOUND_MS))
-      if (!stopped && on === session) take(counted, asked, before)
+      const counts = (): boolean => !stopped && on === session
+      const counted = await number(queriesOn(on, settings, BOUND_MS), counts)
+      if (counts()) take(counted, asked, before)
     } catch {
       void on.end()
     } finally {
@@ -159,7 +163,8 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
     ;[heard, awaited] = [0, null]
     try {
       await client.query(`LISTEN ${quoted(channel)}`)
-      heard = Math.max(heard, await number(queriesOn(client, settings)))
+      const counted = await number(queriesOn(client, settings), () => !stopped)
+      heard = Math.max(heard, counted)
       if (stopped) throw new Error('stopped')
     } catch (error) {
       void client.end()

@@ -9,9 +9,9 @@ import { placeOf, type PostgresSettings } from '../postgres/settings.ts'
 export interface Past {
   /**
    * Takes in whose past answers now.
-   * @param made when the schema was made that answers
+   * @param made when the schema was made that answers; null if it does not say: it is empty, or is just being restored
    */
-  see(made: number): void
+  see(made: number | null): void
   /** Calls a function whenever another past answers than before. */
   onChange(listener: () => void): void
   /** Why nothing may be asked of it; null if it is the one that was opened. */
@@ -20,10 +20,10 @@ export interface Past {
 
 /** @param opened when the schema was made that was opened */
 export function pastFrom(opened: number, settings: PostgresSettings): Past {
-  const fault =
+  const other =
     `schema ${settings.schema} in ${placeOf(settings)} is another one than was opened: it was lost and made anew; ` +
     'put a backup back, or start all gateways again to go on with what is there'
-  let last = opened
+  let last: number | null = opened
   const listeners: (() => void)[] = []
   return {
     see(made) {
@@ -32,6 +32,9 @@ export function pastFrom(opened: number, settings: PostgresSettings): Past {
       for (const listener of listeners) listener()
     },
     onChange: (listener) => void listeners.push(listener),
-    fault: () => (last === opened ? null : fault),
+    fault: () => {
+      if (last === opened) return null
+      return last === null ? `schema ${settings.schema} in ${placeOf(settings)} is empty, or is being restored` : other
+    },
   }
 }

@@ -1,7 +1,9 @@
 /** Revocations in PostgreSQL. */
 import type { Revocation } from '../core/credential.ts'
+import type { Queries } from '../postgres/pool.ts'
 import { StoreUnavailable, type RevocationStore, type Revoked } from './port.ts'
 import type { Database, Tables } from './postgres-database.ts'
+import type { Past } from './postgres-past.ts'
 
 interface Row {
   readonly kind: 'token' | 'user'
@@ -17,8 +19,12 @@ export function revocationsOfUserText(revocations: string): string {
   return `SELECT ${COLUMNS} FROM ${revocations} WHERE kind = 'user' AND id = $1`
 }
 
-/** Makes the part of the store that holds revocations. */
-export function revocationsOn(database: Database, { revocations, versions }: Tables): RevocationStore {
+/**
+ * Makes the part of the store that holds revocations. What a schema says that is another one than was opened is no answer:
+ * in an empty one nothing is revoked, and what is known stays in force.
+ * @param made an expression: when the schema was made
+ */
+export function revocationsOn(database: Database, { revocations, versions }: Tables, made: string, past: Past): RevocationStore {
   // Of two about one user the wider stays: null is wider than any time. One about a token is as wide as another.
   const UPSERT = {
     text: `INSERT INTO ${revocations} AS there (kind, id, issued_before, revoked_at) VALUES ($1, $2, $3, $4)
@@ -30,7 +36,20 @@ export function revocationsOn(database: Database, { revocations, versions }: Tab
   // The last statement of its transaction: changes are committed in the order of their numbers.
   const NEXT = { text: `UPDATE ${versions} SET value = value + 1 WHERE name = 'revocations'` }
   const ALL = { text: `SELECT ${COLUMNS} FROM ${revocations} ORDER BY kind, id` }
-  const VERSION = { name: 'revocations-version', text: `SELECT value FROM ${versions} WHERE name = 'revocations'` }
+  const VERSION = {
+    name: 'revocations-version',
+    text: `SELECT value, ${made} AS made FROM ${versions} WHERE name = 'revocations'`,
+  }
+  /** @throws StoreUnavailable if it is another one */
+  const versionIn = async (queries: Queries): Promise<number> => {
+    const [row] = await queries.query<{ value: number; made: number | null }>(VERSION)
+    past.see(row?.made ?? null)
+    const fault = past.fault()
+    if (row === undefined || fault !== null) {
+      throw new StoreUnavailable(`the ownership store failed: ${fault ?? 'the version of the revocations vanished'}`)
+    }
+    return row.value
+  }
   return {
     revoke: (revocation) =>
       database.transaction(async (queries) => {
@@ -44,12 +63,12 @@ export function revocationsOn(database: Database, { revocations, versions }: Tab
         if (lifted) await queries.query(NEXT)
         return lifted
       }),
-    revocations: async () => (await database.query<Row>(ALL)).map(revocationOf),
-    async revocationsVersion() {
-      const [row] = await database.query<{ value: number }>(VERSION)
-      if (row === undefined) throw new StoreUnavailable('the ownership store failed: the version of the revocations vanished')
-      return row.value
-    },
+    revocations: () =>
+      database.transaction(async (queries) => {
+        await versionIn(queries)
+        return (await queries.query<Row>(ALL)).map(revocationOf)
+      }, 'snapshot'),
+    revocationsVersion: () => versionIn(database),
   }
 }
 

@@ -45,6 +45,7 @@ export async function openPostgresStore(settings: PostgresSettings, options: Pos
     pool = openPool(settings, onIdleFailure)
     const state = await stateOf(pool, settings)
     if (state.fault !== null) throw new Error(state.fault)
+    if (state.made === null) throw new Error(`schema ${settings.schema} is empty, or is being restored`)
     return { store: storeOn(pool, settings, cache, pastFrom(state.made, settings)), pool }
   } catch (error) {
     await pool?.close()
@@ -66,7 +67,7 @@ function storeOn(pool: PostgresPool, settings: PostgresSettings, cache: number, 
     ...assignmentOn(tables, news),
     ...peopleOn(tables, news),
     ...pruningOn(database, tables, news),
-    ...revocationsOn(database, tables),
+    ...revocationsOn(database, tables, madeIn(settings.schema), past),
     onStanding: (listener) => news.onStanding(listener),
     async fault() {
       try {
@@ -87,28 +88,26 @@ function storeOn(pool: PostgresPool, settings: PostgresSettings, cache: number, 
 interface State {
   /** Why nothing can be read or written, though the server answers. Null if nothing stands in the way. */
   readonly fault: string | null
-  /** When the schema was made. */
-  readonly made: number
+  /** When the schema was made; null if it does not say. */
+  readonly made: number | null
 }
 
 /**
- * Looks at the server and at the tables, each of which is read.
- * @throws PostgresFailure if one of them is missing or may not be read
+ * Looks at the server, and whether all tables are there and may be used. It reads none of them: what a table is locked for is
+ * the concern of those who need that table.
+ * @throws PostgresFailure if one of them is missing
  */
 async function stateOf(pool: PostgresPool, { schema, user }: PostgresSettings): Promise<State> {
-  const each = Object.values(tablesIn(schema)) as readonly string[]
-  const [row] = await pool.query<{ standby: boolean; readOnly: boolean; writable: boolean; made: number | null }>(
-    {
-      text: `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only')::boolean AS "readOnly",
-        (SELECT bool_and(has_table_privilege(name, kind)) FROM unnest($1::text[]) AS tables (name),
-          unnest(ARRAY['INSERT', 'UPDATE', 'DELETE']) AS kinds (kind)) AS writable,
-        ${each.map((table) => `EXISTS (SELECT FROM ${table})`).join(' OR ')} AS any, ${madeIn(schema)} AS made`,
-    },
-    [each],
-  )
-  if (row === undefined || row.made === null) throw new PostgresFailure('the server did not say what it holds', null, false)
+  const text = `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only')::boolean AS "readOnly",
+    (SELECT bool_and(has_table_privilege(name, kind)) FROM unnest($1::text[]) AS tables (name),
+      unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS kinds (kind)) AS usable,
+    ${madeIn(schema)} AS made`
+  const [row] = await pool.query<{ standby: boolean; readOnly: boolean; usable: boolean; made: number | null }>({ text }, [
+    Object.values(tablesIn(schema)),
+  ])
+  if (row === undefined) throw new PostgresFailure('the server did not say what it holds', null, false)
   const { made } = row
   if (row.standby) return { made, fault: 'the server is a standby and takes no writes: name the primary in ownership.store' }
   if (row.readOnly) return { made, fault: 'the server is set to read only, and takes no writes' }
-  return { made, fault: row.writable ? null : `the user ${user} may not write to all tables of the schema ${schema}` }
+  return { made, fault: row.usable ? null : `the user ${user} may not read and write all tables of the schema ${schema}` }
 }

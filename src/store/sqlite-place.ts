@@ -2,7 +2,8 @@
  * Where the file of a store lies: by the file that a name leads to, not by the name. A connection goes on with the file that
  * it opened, wherever that was moved, and whatever stands at its name now.
  */
-import { statSync } from 'node:fs'
+import { readlinkSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 
 /** A file, and the log that belongs to it while it is in use; null for what is not there. */
 export interface Place {
@@ -10,9 +11,20 @@ export interface Place {
   readonly log: string | null
 }
 
-/** What stands at a path now. */
+/** What stands at a path now. The log is looked for first: who makes a store makes the file first. */
 export function placeOf(path: string): Place {
-  return { file: identityOf(path), log: identityOf(`${path}-wal`) }
+  const log = identityOf(`${target(path)}-wal`)
+  return { file: identityOf(path), log }
+}
+
+/** Where a path leads to, be there something or not: SQLite follows links, and puts the log beside the file itself. */
+function target(path: string, most = 40): string {
+  try {
+    const link = readlinkSync(path)
+    return most === 0 ? path : target(resolve(dirname(path), link), most - 1)
+  } catch {
+    return path
+  }
 }
 
 /** Which file a path leads to; null if there is none, or none that can be reached. */

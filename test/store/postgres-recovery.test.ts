@@ -1,7 +1,9 @@
 /** A server that fails makes the store unavailable, and nothing worse: it is there again when the server is. */
 import { createServer, type AddressInfo } from 'node:net'
 import { test, type Test } from 'tap'
+import type { Credential } from '../../src/core/credential.ts'
 import { StoreUnavailable, type Store } from '../../src/store/port.ts'
+import { makeRevocationList } from '../../src/store/revocations.ts'
 import { startPostgres, startPostgresServer } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 import { ALICE, BOB, claim, grantOf, KEY, NOW, own, readerOf, user } from './contract/under-test.ts'
@@ -119,7 +121,7 @@ void test('a table that is gone, or may not be read or written any more, is a fa
   t.equal(await store.fault(), null)
   for (const right of ['SELECT', 'UPDATE']) {
     await admin(`REVOKE ${right} ON threadwarden.threads FROM ${role}`)
-    t.match(await store.fault(), right === 'SELECT' ? /lacks a right/ : /may not write to all tables/, right)
+    t.match(await store.fault(), /may not read and write all tables/, right)
     await admin(`GRANT ${right} ON threadwarden.threads TO ${role}`)
     t.equal(await store.fault(), null)
   }
@@ -151,3 +153,44 @@ for (const [what, notice] of [
     t.equal(await claim(store, BOB), 'foreign', 'what was put back has the same past')
   })
 }
+
+void test('what was revoked stays revoked while a schema that was made anew says that nothing is', async (t) => {
+  const { url, admin } = await startPostgres(t)
+  const store = await openStoreOn(t, settingsOf(url))
+  await store.revoke({ kind: 'token', tokenId: 'j', revokedAt: NOW })
+  const failures: unknown[] = []
+  const list = await makeRevocationList(store, { interval: 1, onFailure: (error) => failures.push(error) })
+  t.teardown(() => list.stop())
+  const isRevoked = () => list.isRevoked(ALICE, { tokenId: 'j' } as Credential)
+  t.ok(isRevoked())
+  await admin('ALTER SCHEMA threadwarden RENAME TO away')
+  await openStoreOn(t, settingsOf(url))
+  await until(async () => /was lost and made anew/.test(String(await store.fault())))
+  await t.rejects(list.reload(), StoreUnavailable)
+  t.ok(isRevoked())
+  await admin('DROP SCHEMA threadwarden CASCADE')
+  await admin('ALTER SCHEMA away RENAME TO threadwarden')
+  await until(isUp(store))
+  await list.reload()
+  t.ok(isRevoked())
+  t.ok(failures.length > 0)
+})
+
+void test('a schema that does not say when it was made is being restored, and is not used', async (t) => {
+  const { url, admin } = await startPostgres(t)
+  const store = await openStoreOn(t, settingsOf(url))
+  store.onStanding(() => {})
+  await own(store, ALICE)
+  await admin('ALTER TABLE threadwarden.migrations RENAME TO kept')
+  await admin('CREATE TABLE threadwarden.migrations (LIKE threadwarden.kept)')
+  const refused = () =>
+    claim(store, BOB, { scope: '', threadId: 'new' }).then(
+      () => false,
+      (error: unknown) => /is empty, or is being restored/.test(String(error)),
+    )
+  await until(refused)
+  t.match(await store.fault(), /is empty, or is being restored/)
+  await admin('INSERT INTO threadwarden.migrations SELECT * FROM threadwarden.kept')
+  await until(isUp(store))
+  t.equal(await claim(store, BOB), 'foreign')
+})

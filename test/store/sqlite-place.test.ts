@@ -1,5 +1,5 @@
 /** A file that is moved away or replaced while it is in use: it is never made anew, and taken up again when it is back. */
-import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { lookAtStore } from '../../src/store/look.ts'
@@ -122,4 +122,22 @@ void test('a file that is gone, of which the log is left, is not made anew at a 
   const again = await openSqliteStore(file)
   t.same(await row(again), OWNED)
   await again.close()
+})
+
+void test('the same of a file that a link leads to: its log is beside the file, not beside the link', async (t) => {
+  const { store, file, folder } = await started(t)
+  mkdirSync(join(folder, 'elsewhere'))
+  const link = join(folder, 'elsewhere', 'link.db')
+  symlinkSync(join('..', 'ownership.db'), link)
+  renameSync(file, `${file}.away`)
+  await t.rejects(openSqliteStore(link), { name: 'StoreUnavailable', message: /the -wal beside it is of it: put the file back/ })
+  t.notOk(existsSync(file), 'and not made anew through the link')
+  renameSync(`${file}.away`, file)
+  await isFine(store)
+  const linked = await openSqliteStore(link)
+  t.same(await row(linked), OWNED)
+  const replacement = await other(folder)
+  renameSync(replacement, file)
+  await isFaulty(linked, /was replaced while it was in use/)
+  await linked.close()
 })

@@ -30,8 +30,8 @@ stay with the owner.
   --right RIGHT  read or write
   --json         prints {"thread", "grant", "outcome"} on stdout
 
-Exit codes: 0 granted, or it was before, 1 the thread has no owner or too many grants, an invalid configuration or a failing
-store, 2 wrong usage.`,
+Exit codes: 0 granted, or it was before, 1 the thread is the user's own, has no owner or too many grants, an invalid
+configuration or a failing store, 2 wrong usage.`,
 
   async run(args) {
     const options = readOptions(args, OPTIONS)
@@ -44,7 +44,8 @@ store, 2 wrong usage.`,
     return onStore(options, async ({ store, prepared }) => {
       const grantee = newGranteeOf(user, group, Object.keys(prepared.config.authentication.issuers))
       const grant = { ...grantee, right, grantedBy: 'operator', grantedAt: Date.now() }
-      if (grantee.kind === 'user' && (await store.thread(key))?.row?.owner === grantee.id) {
+      const row = (await store.thread(key))?.row
+      if (grantee.kind === 'user' && row?.owner === grantee.id && row.deletedAt === null) {
         complain(`${thread} is ${grantee.id}'s own: there is nothing to grant`)
         return EXIT.failure
       }
