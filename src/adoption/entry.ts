@@ -1,7 +1,7 @@
 /** What a line of a source says: whose a thread is, and what is known of it besides. */
 import { isAgentId, isThreadId } from '../core/ids.ts'
 import { timeOf } from '../http/revocation-form.ts'
-import { NOBODY } from '../store/port.ts'
+import { NOBODY, type ThreadKey, type ThreadRow } from '../store/port.ts'
 import { personFault, type People } from './people.ts'
 
 /** The word for a row whose owner was taken away. A user id has a colon, or is `anonymous`. */
@@ -14,15 +14,7 @@ export const COLUMNS = ['thread', 'user', 'agent', 'name', 'archived', 'created'
 export type Column = (typeof COLUMNS)[number]
 
 /** What is known of a thread besides its owner. Times are milliseconds since the epoch. */
-export interface ThreadFacts {
-  readonly agentId: string
-  readonly name: string | null
-  readonly archived: boolean
-  readonly createdAt: number
-  readonly lastUsedAt: number
-  /** Null for a live one. */
-  readonly deletedAt: number | null
-}
+export type ThreadFacts = Omit<ThreadRow, keyof ThreadKey | 'owner' | 'provisional'>
 
 /** A line that says whose a thread is. */
 export interface Row {

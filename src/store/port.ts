@@ -206,14 +206,7 @@ export interface ThreadRow extends ThreadKey {
 }
 
 /** A row to be taken over from elsewhere. */
-export interface ImportedThread extends ThreadKey {
-  readonly owner: string
-  readonly agentId: string
-  readonly name: string | null
-  readonly archived: boolean
-  readonly createdAt: number
-  readonly lastUsedAt: number
-}
+export type ImportedThread = Omit<ThreadRow, 'deletedAt' | 'provisional'>
 
 /**
  * What became of a row that was to be imported: added; there already, with the same owner; or there with somebody else, or

@@ -5,7 +5,6 @@
 import { Readable } from 'node:stream'
 import type { RouteDescriptor } from '../../src/core/classify.ts'
 import type { OwnerRecord } from '../../src/core/decide.ts'
-import type { User } from '../../src/core/principal.ts'
 import { refuse, type Reason } from '../../src/core/reasons.ts'
 import { ROUTE_IDS } from '../../src/core/routes.ts'
 import { assumedFacts, type Transport } from '../../src/core/transport.ts'
@@ -25,6 +24,7 @@ import type { OwnershipStore } from '../../src/store/port.ts'
 import { rule, rulesOf } from '../core/rules-of.ts'
 import { bodyBytes, headerPairs, PLACES, type Case, type Place } from './case.ts'
 import { incoming, outgoing, type Written } from './message.ts'
+import { user } from '../policy/callers.ts'
 
 /** What the gateway made of a request. */
 export interface Outcome {
@@ -52,17 +52,7 @@ export const LIMITS = {
 
 export const LISTED_ORIGIN = 'https://app.example'
 
-const ALICE: User = {
-  kind: 'user',
-  id: 'corp:alice',
-  issuer: 'corp',
-  subject: 'alice',
-  name: undefined,
-  roles: [],
-  permissions: [],
-  groups: [],
-  claims: {},
-}
+const ALICE = user('alice')
 
 /** Everything is open to whoever is signed in: what is refused is refused for what it says. */
 const OPEN = rule({

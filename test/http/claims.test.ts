@@ -3,7 +3,6 @@ import { test } from 'tap'
 import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
 import { decide, type OwnerRecord, type Permit } from '../../src/core/decide.ts'
 import type { Json } from '../../src/core/json.ts'
-import type { Principal } from '../../src/core/principal.ts'
 import { refuse } from '../../src/core/reasons.ts'
 import { makeClaims, threadKey } from '../../src/http/claims.ts'
 import type { Payload } from '../../src/http/payload.ts'
@@ -11,19 +10,10 @@ import type { UpstreamAnswer, UpstreamFailure } from '../../src/http/upstream.ts
 import { makeLog } from '../../src/observe/log.ts'
 import type { Metrics } from '../../src/observe/metrics.ts'
 import type { OwnershipStore } from '../../src/store/port.ts'
+import { user } from '../policy/callers.ts'
 import { compiled, SHIPPED } from '../policy/policies.ts'
 
-const ALICE: Principal = {
-  kind: 'user',
-  id: 'corp:alice',
-  issuer: 'corp',
-  subject: 'alice',
-  name: undefined,
-  roles: [],
-  permissions: [],
-  groups: [],
-  claims: {},
-}
+const ALICE = user('alice')
 
 const OWN = { owner: 'corp:alice', deleted: false }
 const KEY = { scope: 'one', threadId: 't1' }

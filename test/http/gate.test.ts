@@ -1,7 +1,6 @@
 /** The gate by itself, where its parts fail or a thread changes hands under it: no answer of theirs may open it. */
 import { test } from 'tap'
 import type { Permit } from '../../src/core/decide.ts'
-import type { Principal } from '../../src/core/principal.ts'
 import { refuse } from '../../src/core/reasons.ts'
 import { makeGate, type GateParts } from '../../src/http/gate.ts'
 import type { Answer } from '../../src/http/answer.ts'
@@ -11,20 +10,11 @@ import { makeBudget } from '../../src/http/request-body.ts'
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
 import { StoreUnavailable, UNHEARD_OF, type OwnershipStore, type Standing } from '../../src/store/port.ts'
 import { incoming, outgoing } from '../fuzz/message.ts'
+import { user } from '../policy/callers.ts'
 import { compiled, SHIPPED } from '../policy/policies.ts'
 import { runInput } from '../support/client.ts'
 
-const ALICE: Principal = {
-  kind: 'user',
-  id: 'corp:alice',
-  issuer: 'corp',
-  subject: 'alice',
-  name: undefined,
-  roles: [],
-  permissions: [],
-  groups: [],
-  claims: {},
-}
+const ALICE = user('alice')
 
 /** What the gate told its parts, in order. */
 type Told = (readonly [string, ...unknown[]])[]

@@ -2,7 +2,6 @@
 import { test } from 'tap'
 import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
 import { decide, type OwnerRecord, type Permit, type StandingFacts } from '../../src/core/decide.ts'
-import type { Principal } from '../../src/core/principal.ts'
 import type { Rules } from '../../src/core/rules.ts'
 import type { Exchange } from '../../src/http/exchange.ts'
 import { makeGrants } from '../../src/http/grants.ts'
@@ -10,18 +9,9 @@ import type { Payload } from '../../src/http/payload.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import type { GrantOutcome, GrantStore, StoredGrant } from '../../src/store/port.ts'
 import { rulesOf } from '../core/rules-of.ts'
+import { user } from '../policy/callers.ts'
 
-const ALICE: Principal = {
-  kind: 'user',
-  id: 'corp:alice',
-  issuer: 'corp',
-  subject: 'alice',
-  name: undefined,
-  roles: [],
-  permissions: [],
-  groups: [],
-  claims: {},
-}
+const ALICE = user('alice')
 const FACTS: StandingFacts = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' }
 const OWN: OwnerRecord = { owner: 'corp:alice', deleted: false }
 const OWN_ONLY = rulesOf({ 'threads/grants': [{ threads: ['own'] }] })

@@ -2,25 +2,15 @@
 import { test } from 'tap'
 import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
 import { decide, type Permit } from '../../src/core/decide.ts'
-import type { Principal } from '../../src/core/principal.ts'
 import type { StreamOwner } from '../../src/http/open-streams.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import type { ThreadKey } from '../../src/store/port.ts'
 import { watchStreams, type StreamReview } from '../../src/stream-review.ts'
 import { rulesOf } from '../core/rules-of.ts'
 import { deferred, until } from '../support/until.ts'
+import { user } from '../policy/callers.ts'
 
-const BOB: Principal = {
-  kind: 'user',
-  id: 'corp:bob',
-  issuer: 'corp',
-  subject: 'bob',
-  name: undefined,
-  roles: [],
-  permissions: [],
-  groups: [],
-  claims: {},
-}
+const BOB = user('bob')
 const RULES = rulesOf({ 'agent/connect': [{ threads: ['own', 'shared'] }] })
 const FACTS = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' } as const
 

@@ -3,17 +3,10 @@
  * hold the same. They are in the order of their ids.
  */
 import type { Grant } from '../../../src/core/sharing.ts'
+import type { ThreadRow } from '../../../src/store/port.ts'
 
 /** A row to be. Times are milliseconds since the epoch. */
-export interface SeededThread {
-  readonly threadId: string
-  readonly owner: string
-  readonly agentId: string
-  readonly name: string | null
-  readonly archived: boolean
-  readonly createdAt: number
-  readonly lastUsedAt: number
-  readonly deletedAt: number | null
+export interface SeededThread extends Omit<ThreadRow, 'scope' | 'provisional'> {
   readonly grants: readonly Grant[]
 }
 
