@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startGateway, type Gateway, type Machine } from '../../src/gateway.ts'
 import { makeLog } from '../../src/observe/log.ts'
-import { prepare } from '../../src/prepare.ts'
+import type { Outcome } from '../../src/document/document.ts'
+import { prepare, type Prepared } from '../../src/prepare.ts'
 
 /** A gateway under test. */
 export interface TestGateway extends Gateway {
@@ -61,14 +62,20 @@ export async function startTestGateway(
     writeFileSync(`${file}.policy`, policy)
   }
   writeFileSync(file, JSON.stringify(whole))
-  const prepared = prepare(file, process.env)
+  return startPrepared(() => prepare(file, process.env), { folder, file, remove }, machine)
+}
+
+/** Starts a gateway from a configuration that is read with `read`, and hears its log. */
+export async function startPrepared(
+  read: () => Outcome<Prepared>,
+  { folder, file, remove }: { readonly folder: string; readonly file: string; readonly remove: () => void },
+  machine?: Machine,
+): Promise<TestGateway> {
+  const prepared = read()
   if (!prepared.ok) throw new Error(JSON.stringify(prepared.faults, null, 2))
   const lines: Record<string, unknown>[] = []
   const log = makeLog('debug', { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) })
-  const gateway = await startGateway(prepared.value, log, {
-    ...(machine === undefined ? {} : { machine }),
-    prepare: () => prepare(file, process.env),
-  })
+  const gateway = await startGateway(prepared.value, log, { ...(machine === undefined ? {} : { machine }), prepare: read })
   return {
     ...gateway,
     folder,
