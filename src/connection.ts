@@ -1,7 +1,9 @@
-/** The connection to the upstream, with what watches it: kept over a change of the configuration that leaves it as it is. */
+/** The connection to an upstream, with what watches it: kept over a change of the configuration that leaves it as it is. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { Config } from './config/schema.ts'
+import type { Mount } from './config/mounts.ts'
+import type { Enforcement } from './core/decide.ts'
+import { ENDPOINT, type RuntimeFacts } from './core/transport.ts'
 import { watchRollout, type Rollout } from './http/rollout.ts'
 import type { Readiness } from './http/readiness.ts'
 import { makeTransportProbe, type TransportProbe } from './http/transport-probe.ts'
@@ -15,7 +17,7 @@ export interface Connection {
   readonly upstream: Upstream
   readonly probe: TransportProbe
   readonly rollout: Rollout
-  /** `upstream.headers`, by name in lower case. */
+  /** The headers that the operator configured, by name in lower case. */
   readonly headers: Readonly<Record<string, string>>
   /** Notes that a request is under way that may come to need it; gives what says that it is over, to be called once. */
   readonly hold: () => () => void
@@ -36,20 +38,27 @@ export interface ConnectionSurroundings {
 const PROBE_INTERVALS = { pending: 500, known: 15_000 }
 
 /**
- * Connects to the upstream of a configuration.
+ * Connects to an upstream.
  * @param known a connection that there is: it is kept if it is configured alike
  */
-export function connect(config: Config, surroundings: ConnectionSurroundings, known: Connection | null): Connection {
-  const { ca: caFile, timeouts, url, basePath, transport, headers: written } = config.upstream
+export function connect(
+  mount: Mount,
+  enforcement: Enforcement,
+  surroundings: ConnectionSurroundings,
+  known: Connection | null,
+): Connection {
+  const { ca: caFile, timeouts, url, basePath, transport, headers: written } = mount
   const ca = caFile === undefined ? undefined : readFileSync(caFile, 'utf8')
   const headers = Object.fromEntries(Object.entries(written).map(([name, value]) => [name.toLowerCase(), value]))
   // Under `observe` nobody is refused for what the upstream can't tell, and nobody becomes an owner.
-  const unknownThread = config.enforcement === 'observe' ? 'deny' : config.ownership.unknownThread
+  const unknownThread = enforcement === 'observe' ? 'deny' : mount.unknownThread
   const fingerprint = createHash('sha256')
     .update(JSON.stringify([url, ca, timeouts, basePath, transport, headers, unknownThread]))
     .digest('hex')
   if (known?.fingerprint === fingerprint) return known
-  const { store, readiness, log, addresses } = surroundings
+  const { store, addresses } = surroundings
+  const readiness = namedFor(mount, surroundings.readiness)
+  const log = mount.scope === '' ? surroundings.log : surroundings.log.child({ upstream: mount.scope })
   const upstream = openUpstream({ url, timeouts, ...(ca === undefined ? {} : { ca }) })
   const rollout = watchRollout({
     upstream,
@@ -62,16 +71,20 @@ export function connect(config: Config, surroundings: ConnectionSurroundings, kn
     readiness,
     log,
   })
-  const probe = makeTransportProbe({
-    upstream,
-    basePath,
-    headers,
-    named: transport === 'auto' ? null : transport,
-    readiness,
-    onNews: (facts) => rollout.look(facts),
-    log,
-    intervals: PROBE_INTERVALS,
-  })
+  const onNews = (facts: RuntimeFacts): void => rollout.look(facts)
+  const probe =
+    transport === 'endpoint'
+      ? unasked(onNews)
+      : makeTransportProbe({
+          upstream,
+          basePath,
+          headers,
+          named: transport === 'auto' ? null : transport,
+          readiness,
+          onNews,
+          log,
+          intervals: PROBE_INTERVALS,
+        })
   // Of all the requests that came while it was in force, whichever generation they go by.
   let underWay = 0
   let retired = false
@@ -93,4 +106,21 @@ export function connect(config: Config, surroundings: ConnectionSurroundings, kn
     letGo()
   }
   return { fingerprint, upstream, probe, rollout, headers, hold, retire }
+}
+
+/** A self-hosted agent takes runs and answers no question: what it is, the configuration alone says. */
+function unasked(onNews: (facts: RuntimeFacts) => void): TransportProbe {
+  return { current: () => ENDPOINT, suspect: () => {}, start: async () => onNews(ENDPOINT), stop: () => {} }
+}
+
+/** The names of what is waited for of an upstream. */
+export const CONDITIONS = ['upstream', 'unknownThread'] as const
+
+/** The name of a condition, which says of which upstream it is where there are several. */
+export function conditionOf(name: string, scope: string): string {
+  return scope === '' ? name : `${name}:${scope}`
+}
+
+function namedFor({ scope }: Mount, readiness: Readiness): Pick<Readiness, 'set'> {
+  return { set: (name, pending) => readiness.set(conditionOf(name, scope), pending) }
 }

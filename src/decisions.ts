@@ -38,10 +38,11 @@ export function makeDecisions(parts: DecisionParts): Decisions {
             requestId,
             client: exchange.address,
             transport: exchange.client,
+            scope: exchange.scope,
             principal,
             claimPointers: policy.claimPointers,
             descriptor,
-            facts: exchange.facts ?? generation.facts,
+            facts: exchange.facts ?? generation.factsOf(exchange.scope),
             outcome,
             rule: exchange.rule,
             observed,
@@ -52,14 +53,20 @@ export function makeDecisions(parts: DecisionParts): Decisions {
           }),
         )
       }
-      const { facts } = exchange
+      const { facts, scope } = exchange
       // What never came to the policy can't differ by it.
       if (shadow === null || descriptor === null || principal === undefined || facts === null) return
       const decided = { requestId, route, descriptor, principal, facts, outcome }
       setImmediate(
         () =>
           void compareWithShadow(
-            { enforced: policy.rules, shadow, recordOf: (threadId) => generation.recordOf(threadId, principal), metrics, log },
+            {
+              enforced: policy.rules,
+              shadow,
+              recordOf: (threadId) => generation.recordOf({ scope, threadId }, principal),
+              metrics,
+              log,
+            },
             decided,
           ),
       )
@@ -67,17 +74,19 @@ export function makeDecisions(parts: DecisionParts): Decisions {
     takeUnreadable(requestId, address, refusal) {
       metrics.decided('none', refusal.reason)
       if (!audit.isOn) return
-      const { facts, number, prepared } = parts.current()
+      const current = parts.current()
+      const { number, prepared } = current
       audit.write(
         auditLine({
           time: clock(),
           requestId,
           client: address,
           transport: 'multi-route',
+          scope: '',
           principal: undefined,
           claimPointers: [],
           descriptor: null,
-          facts,
+          facts: current.factsOf(''),
           outcome: refusal,
           rule: undefined,
           observed: null,

@@ -1,6 +1,7 @@
 /** The composition root: puts the concrete parts of a gateway together, starts it, changes its configuration, stops it. */
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
+import { mountsOf } from './config/mounts.ts'
 import { storeOf } from './config/ownership-schema.ts'
 import { makeDecisions } from './decisions.ts'
 import { makeGenerations, type Basis } from './generations.ts'
@@ -132,11 +133,16 @@ async function startOn(opened: Opened, prepared: Prepared, surroundings: Surroun
     clock,
     log,
   })
+  const [first] = [...current().connections.values()]
+  if (first === undefined) throw new Error('a gateway without any upstream')
   const app = makeApp({
     gate: () => current().gate,
-    hold: () => current().connection.hold(),
-    upstream: current().connection.upstream,
-    upstreamUrl: config.upstream.url,
+    hold: () => {
+      const held = [...current().connections.values()].map(({ hold }) => hold())
+      return () => held.forEach((letGo) => letGo())
+    },
+    upstream: first.upstream,
+    upstreamUrl: mountsOf(config)[0].url,
     log,
     onUnreadable: decisions.takeUnreadable,
     maxHeaderSize: config.limits.headers,
@@ -170,7 +176,6 @@ async function startOn(opened: Opened, prepared: Prepared, surroundings: Surroun
           store,
           revocations,
           credentials: { credentials: () => current().adminCredentials?.credentials() ?? [] },
-          scope: () => current().scope,
           issuers: () => Object.keys(current().prepared.config.authentication.issuers),
           reload: () => reload('admin'),
           log,
@@ -184,7 +189,7 @@ async function startOn(opened: Opened, prepared: Prepared, surroundings: Surroun
     revocations.stop()
     endRetention()
     await Promise.all([app.close(), health.close(), admin?.close()])
-    await current().connection.upstream.close()
+    await Promise.all([...current().connections.values()].map(({ upstream }) => upstream.close()))
     await audit.stop()
     limiter.stop()
     await store.close()

@@ -7,33 +7,25 @@ import { makeAuthenticate } from './auth/authenticate.ts'
 import { userOf } from './auth/claim-rules.ts'
 import { makeIssuers, type Issuer } from './auth/issuer.ts'
 import type { Config } from './config/schema.ts'
-import { connect, type Connection } from './connection.ts'
+import { mountsOf, standingFacts, type Mount } from './config/mounts.ts'
+import { conditionOf, CONDITIONS, connect, type Connection } from './connection.ts'
 import { decide, type OwnerRecord, type Permit, type StandingFacts } from './core/decide.ts'
 import type { Principal } from './core/principal.ts'
-import { tableUse } from './core/table-lists.ts'
 import { isRefusal, refuse, type Refusal } from './core/reasons.ts'
 import { makeAdminCredentials, type AdminCredentials } from './http/admin-credentials.ts'
-import { makeClaims } from './http/claims.ts'
-import { makeCursorSeal } from './http/cursor.ts'
-import { makeForwarder } from './http/forward.ts'
 import { makeGate, type Gate, type GateParts } from './http/gate.ts'
-import { makeGrants } from './http/grants.ts'
-import { makeAskHistory } from './http/history.ts'
 import { makeIdentity, type Identity } from './http/identity.ts'
 import type { OpenStreams, StreamOwner } from './http/open-streams.ts'
 import { makeOwnerRecords, type OwnerRecords } from './http/owner-records.ts'
 import { heldBack, type Readiness } from './http/readiness.ts'
-import { makeRewriter } from './http/rewriter.ts'
-import { makeTableChange } from './http/table-changes.ts'
-import { makeTableList } from './http/table-list.ts'
-import { makeThreadList } from './http/thread-list.ts'
 import type { Limiter } from './limits/port.ts'
+import { mountUpstream } from './mounting.ts'
 import { sayBridged, sayClientToken, watchKeys } from './notices.ts'
 import { onceByName, type Logger } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
 import type { Policy } from './policy/policy.ts'
 import type { Prepared } from './prepare.ts'
-import type { Store } from './store/port.ts'
+import type { Store, ThreadKey } from './store/port.ts'
 
 /** What all generations of a process share. */
 export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' | 'budget'> {
@@ -50,48 +42,52 @@ export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' |
   /** Told every decision, with the policies that it was made by. */
   readonly onDecision: (generation: Generation, ...decision: Parameters<GateParts['onDecision']>) => void
   /** What the rules in force say against what a generation has permitted that may have been replaced. */
-  readonly overruled: (permit: Permit, origin: Generation) => Promise<Refusal | null>
+  readonly overruled: (permit: Permit, origin: Origin) => Promise<Refusal | null>
   /** Counts changes of threads' standings. */
   readonly epoch: () => number
   /** Told of each stream that opens, with the count at the head of its request. */
-  readonly onStream: (owner: StreamOwner, origin: Generation, epoch: number) => void
+  readonly onStream: (owner: StreamOwner, origin: Origin, epoch: number) => void
+}
+
+/** By which configuration a request was decided, and in which scope its thread is. */
+export interface Origin {
+  readonly generation: Generation
+  readonly scope: string
 }
 
 /** A configuration in force, or one that was. */
 export interface Generation {
   readonly number: number
   readonly prepared: Prepared
-  readonly facts: StandingFacts
-  readonly scope: string
   readonly gate: Gate
-  readonly connection: Connection
+  /** The connections to its upstreams, by their scopes. */
+  readonly connections: ReadonlyMap<string, Connection>
   readonly issuers: readonly Issuer[]
   readonly adminCredentials: AdminCredentials | null
+  /** What is known of requests to the upstream of a scope; of any upstream, where there is none of that scope. */
+  factsOf(scope: string): StandingFacts
   /** What decisions by it go by of a thread, as it stands to a caller. */
-  recordOf(threadId: string, principal: Principal): Promise<OwnerRecord>
+  recordOf(key: ThreadKey, principal: Principal): Promise<OwnerRecord>
   /** Looks after keys and upstream from now on. Resolves when the upstream was asked what it is, or is away. */
   begin(): Promise<void>
   /** What these rules say against what those of another generation have permitted. */
-  overrules(permit: Permit, origin: Generation): Promise<Refusal | null>
+  overrules(permit: Permit, origin: Origin): Promise<Refusal | null>
   /** False if what is known of its thread by now does not allow what was permitted. */
-  stillAllows(permit: Permit): Promise<boolean>
+  stillAllows(permit: Permit, scope: string): Promise<boolean>
   /** Is in force from now on: /readyz says what it waits for. */
   takeOver(): void
   /** Lets go of what the next one does not use; what is under way goes on. */
   retire(next: Generation | null): void
 }
 
-/** The upstream's scope in the ownership table, while a gateway has one upstream. */
-const SCOPE = ''
-
 /**
  * Makes a generation.
- * @param previous the one before it: issuers and the upstream are kept where they are configured alike
+ * @param previous the one before it: issuers and upstreams are kept where they are configured alike
  * @throws IssuerFaults, or Error for files that have changed since they were checked
  */
 export function makeGeneration(prepared: Prepared, shared: Shared, previous: Generation | null): Generation {
   const { config, policy } = prepared
-  const { store, metrics, streams, log, clock } = shared
+  const { store, metrics, log, clock } = shared
   // Until it is in force, what it waits for is nobody's business: the one before it serves.
   const readiness = heldBack(shared.readiness)
   const issuers = makeIssuers(config.authentication, {
@@ -107,41 +103,32 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
     config.admin === undefined
       ? null
       : makeAdminCredentials(config.admin, (message) => log.error({ detail: message }, 'the admin credential'))
-  const connection = connect(config, { ...shared, readiness }, previous?.connection ?? null)
-  const { upstream, probe, rollout } = connection
-  const isNew = connection !== previous?.connection
+  const mounts = mountsOf(config)
+  const mountOf = (scope: string): Mount | undefined => mounts.find((mount) => mount.scope === scope)
+  const connections = new Map(
+    mounts.map((mount) => {
+      const known = previous?.connections.get(mount.scope) ?? null
+      return [mount.scope, connect(mount, config.enforcement, { ...shared, readiness }, known)]
+    }),
+  )
   const number = (previous?.number ?? 0) + 1
-  const { basePath } = config.upstream
-  const headerRules = {
-    server: connection.headers,
-    forward: config.forwardHeaders.map((name) => name.toLowerCase()),
-    forwardAuthorization: config.upstream.forwardAuthorization,
-  }
-  const facts = {
-    userScoped: config.upstream.userScoped,
-    unknownThread: config.ownership.unknownThread,
-    enforcement: config.enforcement,
-  }
   const observing = config.enforcement === 'observe'
   let keys: NodeJS.Timeout | undefined
-  const ownership = makeOwnerRecords(store, observing)
-  const claims = makeClaims(store, SCOPE, clock, metrics, log, observing ? store : null)
-  const forwarder = makeForwarder({
-    upstream,
-    basePath,
-    headerRules,
-    identity,
-    transport: probe,
-    claims,
-    streams,
-    streamRules: config.streams,
-    onStream: (owner, epoch) => shared.onStream(owner, generation, epoch),
-    metrics,
-    log,
-  })
-  const seal = makeCursorSeal(shared.secret)
+  const records = makeOwnerRecords(store, observing)
+  const [first, ...more] = mounts.map((mount) =>
+    mountUpstream(mount, connectionOf(connections, mount.scope), {
+      ...shared,
+      config,
+      policy,
+      identity,
+      records,
+      overruled: (permit, scope) => shared.overruled(permit, { generation, scope }),
+      onStream: (owner, scope, epoch) => shared.onStream(owner, { generation, scope }, epoch),
+    }),
+  )
+  if (first === undefined) throw new Error('a configuration without any upstream')
   const gate = makeGate({
-    publicPath: config.upstream.publicPath ?? basePath,
+    mounts: [first, ...more],
     cors: config.cors,
     authenticate: makeAuthenticate({
       mode: config.authentication.mode,
@@ -151,48 +138,20 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
       onClientToken: sayClientToken(log),
     }),
     rules: policy.rules,
-    facts,
-    scope: SCOPE,
+    enforcement: config.enforcement,
     limits: config.limits,
     limiter: shared.limiter,
     budget: shared.budget,
-    records: ownership,
+    records,
     store,
-    transport: probe,
-    headerRules,
-    identity,
-    forwarder,
-    rewriter: makeRewriter({
-      rules: policy.rules,
-      facts,
-      forwarder,
-      list: makeThreadList({ records: ownership, scope: SCOPE, rules: policy.rules, facts, forwarder, seal }),
-      tableList: makeTableList({ store, records: ownership, scope: SCOPE, rules: policy.rules, facts, seal }),
-      tableChange: makeTableChange({ store, scope: SCOPE, forwarder, claims, clock }),
-      tableUse: (upstreamIs) => tableUse(config.ownership.lists, config.enforcement, upstreamIs),
-    }),
-    grants: makeGrants({
-      store,
-      records: ownership,
-      rules: policy.rules,
-      facts,
-      scope: SCOPE,
-      issuers: Object.keys(config.authentication.issuers),
-      log,
-      clock,
-    }),
-    askHistory: makeAskHistory(upstream, basePath, () => probe.suspect()),
+    keySet: identity.keySet,
     epoch: shared.epoch,
     onBridged: sayBridged(log),
     onFault: (error, requestId) => log.error({ err: error, requestId }, 'the gateway failed'),
     isRevoked: shared.isRevoked,
-    onHistoryUntold: () => {
-      if (!observing) rollout.historyUntold()
-    },
     onDropped: onceByName((name) =>
       log.info({ name }, 'this part of a body does not pass; the policy can name forwarded properties'),
     ),
-    overruled: (permit) => shared.overruled(permit, generation),
     onDecision: (...decision) => shared.onDecision(generation, ...decision),
     metrics,
     clock,
@@ -201,29 +160,32 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
   const generation: Generation = {
     number,
     prepared,
-    facts,
-    scope: SCOPE,
     gate,
-    connection,
+    connections,
     issuers,
     adminCredentials,
-    recordOf: (threadId, principal) => ownership.record({ scope: SCOPE, threadId }, principal),
+    factsOf: (scope) => standingFacts(mountOf(scope) ?? mounts[0], config),
+    recordOf: (key, principal) => records.record(key, principal),
     async begin() {
       keys = watchKeys(issuers, readiness, metrics, log)
-      if (isNew) await probe.start()
+      const unheard = [...connections].filter(([scope, one]) => one !== previous?.connections.get(scope))
+      await Promise.all(unheard.map(([, { probe }]) => probe.start()))
     },
     async overrules(permit, origin) {
       const { principal } = permit
-      if (principal.kind === 'user' && keysOf(origin, principal.issuer) !== keysOf(generation, principal.issuer)) {
-        return refuse('rules-changed')
-      }
-      return overrules(permit, config, policy, facts, ownership, clock())
+      const mount = mountOf(origin.scope)
+      const otherKeys =
+        principal.kind === 'user' && keysOf(origin.generation, principal.issuer) !== keysOf(generation, principal.issuer)
+      // Whoever talks to an upstream that the configuration no longer has, or has as something else, has no leave any more.
+      const gone = mount === undefined || mount.agentId !== agentIdIn(origin)
+      if (otherKeys || gone) return refuse('rules-changed')
+      return overrules(permit, config, policy, mount, records, clock())
     },
-    async stillAllows(permit) {
+    async stillAllows(permit, scope) {
       const { threadId } = permit.descriptor.ids
       if (threadId === undefined || observing) return true
-      const record = await ownership.record({ scope: SCOPE, threadId }, permit.principal)
-      const { outcome } = decide(permit.descriptor, permit.principal, policy.rules, { ...facts, record })
+      const record = await records.record({ scope, threadId }, permit.principal)
+      const { outcome } = decide(permit.descriptor, permit.principal, policy.rules, { ...generation.factsOf(scope), record })
       // A thread that is unknown by now: whoever began it goes on, and whoever was let in to another's has no leave any more.
       if (record === null || outcome === 'needs') return outcome !== 'refused' && permit.owner === permit.principal.id
       return outcome === 'permitted'
@@ -234,8 +196,12 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
       for (const { key } of issuers) {
         if (next?.issuers.some((issuer) => issuer.key === key) !== true) readiness.set(`keys:${key}`, null)
       }
-      if (next?.connection === connection) return
-      connection.retire()
+      for (const [scope, connection] of connections) {
+        const follower = next?.connections.get(scope)
+        if (follower === connection) continue
+        connection.retire()
+        if (follower === undefined) for (const name of CONDITIONS) readiness.set(conditionOf(name, scope), null)
+      }
     },
   }
   return generation
@@ -246,20 +212,32 @@ async function overrules(
   permit: Permit,
   config: Config,
   policy: Policy,
-  facts: StandingFacts,
-  ownership: OwnerRecords,
+  mount: Mount,
+  records: OwnerRecords,
   now: number,
 ): Promise<Refusal | null> {
   const principal = stillAuthenticated(permit.principal, config, now)
   if (principal === null) return refuse('rules-changed')
   const { threadId } = permit.descriptor.ids
+  const facts = standingFacts(mount, config)
   // Under `observe` nothing that rests on ownership ends anything.
   const unasked = threadId === undefined || facts.enforcement === 'observe'
-  const record = unasked ? null : await ownership.record({ scope: SCOPE, threadId }, principal)
+  const record = unasked ? null : await records.record({ scope: mount.scope, threadId }, principal)
   const decision = decide(permit.descriptor, principal, policy.rules, { ...facts, record })
   // What would have to be asked first was not asked for this one.
   if (decision.outcome === 'needs') return refuse('rules-changed')
   return decision.outcome === 'refused' ? decision : null
+}
+
+function connectionOf(connections: ReadonlyMap<string, Connection>, scope: string): Connection {
+  const connection = connections.get(scope)
+  if (connection === undefined) throw new Error('an upstream without a connection')
+  return connection
+}
+
+/** What the agent of a scope was called when it was decided; undefined for no such scope. */
+function agentIdIn({ generation, scope }: Origin): string | null | undefined {
+  return mountsOf(generation.prepared.config).find((mount) => mount.scope === scope)?.agentId
 }
 
 /** What the keys of an issuer come from: another source is another issuer. */

@@ -1,6 +1,7 @@
 /** The configurations that follow one another: one is in force, and what older ones have begun is held against it. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { makeGeneration, type Generation, type Shared } from './generation.ts'
+import { conditionOf } from './connection.ts'
+import { makeGeneration, type Generation, type Origin, type Shared } from './generation.ts'
 import type { StreamOwner } from './http/open-streams.ts'
 import type { Prepared } from './prepare.ts'
 import { watchStreams } from './stream-review.ts'
@@ -36,16 +37,16 @@ const RETRY_MS = 500
 /** Begins with a first one, which is in force from now on. */
 export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
   const { streams, readiness, log } = basis
-  const origins = new WeakMap<StreamOwner, Generation>()
+  const origins = new WeakMap<StreamOwner, Origin>()
   const shared: Shared = {
     ...basis,
-    overruled: (permit, origin) => (origin === current ? Promise.resolve(null) : current.overrules(permit, origin)),
+    overruled: (permit, origin) => (origin.generation === current ? Promise.resolve(null) : current.overrules(permit, origin)),
     epoch: () => watch.epoch(),
     onStream: (owner, origin, epoch) => {
       origins.set(owner, origin)
       watch.opened(owner, epoch)
       // It was allowed by rules that were replaced while it was on its way.
-      if (origin !== current) void review([owner])
+      if (origin.generation !== current) void review([owner])
     },
   }
 
@@ -81,10 +82,16 @@ export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
 
   const discard = async (next: Generation): Promise<void> => {
     next.retire(current)
-    if (next.connection !== current.connection) await next.connection.upstream.close()
+    const others = [...next.connections].filter(([scope, one]) => one !== current.connections.get(scope))
+    await Promise.all(others.map(([, { upstream }]) => upstream.close()))
   }
 
-  const watch = watchStreams({ news: basis.store, streams, allows: (permit) => current.stillAllows(permit), log })
+  const watch = watchStreams({
+    news: basis.store,
+    streams,
+    allows: (permit, owner) => current.stillAllows(permit, origins.get(owner)?.scope ?? ''),
+    log,
+  })
   let current = makeGeneration(prepared, shared, null)
   current.takeOver()
   return {
@@ -110,7 +117,9 @@ export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
       current = next
       before.retire(next)
       // What was known of the upstream before is nothing that the next one has to answer for.
-      if (next.connection !== before.connection) readiness.set('unknownThread', null)
+      for (const [scope, connection] of before.connections) {
+        if (next.connections.get(scope) !== connection) readiness.set(conditionOf('unknownThread', scope), null)
+      }
       next.takeOver()
       await review(streams.owners())
     },

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { checkCertificates } from './auth/certificates.ts'
 import { IssuerFaults, makeIssuers } from './auth/issuer.ts'
 import { loadConfig, namedBy, type LoadedConfig, type Named } from './config/load.ts'
+import { mountsOf } from './config/mounts.ts'
 import { storeOf } from './config/ownership-schema.ts'
 import type { Config } from './config/schema.ts'
 import { withoutSecrets } from './config/secrets.ts'
@@ -123,7 +124,7 @@ function fileFaults(file: string, config: Config): readonly Fault[] {
   if (audit !== null) faults.push({ file, path: 'audit.file', ...audit })
   const store = storeOf(config.ownership)
   for (const [path, ca] of [
-    ['upstream.ca', config.upstream.ca ?? null],
+    ...mountsOf(config).map(({ place, ca }) => [`${place.join('.')}.ca`, ca ?? null] as const),
     ['ownership.postgres.ca', store.kind === 'postgres' ? store.settings.ca : null],
   ] as const) {
     try {

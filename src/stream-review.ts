@@ -13,7 +13,7 @@ export interface StreamReviewParts {
   readonly news: StandingNews
   readonly streams: Pick<OpenStreams, 'owners' | 'endOf'>
   /** False if what is known now does not allow it any more; rejects if that can't be known. */
-  readonly allows: (permit: Permit) => Promise<boolean>
+  readonly allows: (permit: Permit, owner: StreamOwner) => Promise<boolean>
   readonly log: Logger
 }
 
@@ -39,7 +39,7 @@ export function watchStreams({ news, streams, allows, log }: StreamReviewParts):
 
   const ask = async (owner: StreamOwner): Promise<'ends' | 'goes-on' | 'unknown'> => {
     try {
-      return owner.permit === undefined || (await allows(owner.permit)) ? 'goes-on' : 'ends'
+      return owner.permit === undefined || (await allows(owner.permit, owner)) ? 'goes-on' : 'ends'
     } catch (error) {
       log.error({ err: error }, 'an open stream could not be held against the ownership table: it will be, as soon as it answers')
       return 'unknown'

@@ -1,4 +1,5 @@
 /** An explanation as text, in the order in which the gateway goes about a request. */
+import { mountsOf } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import { isOperator } from '../core/rules.ts'
 import type { Policy } from '../policy/policy.ts'
@@ -20,12 +21,16 @@ export function explanationEntries(
   config: Config,
   policy: Policy,
 ): readonly Entry[] {
-  const { target, principal, outcome, sent } = explanation
-  const base = config.upstream.publicPath ?? config.upstream.basePath
-  const path = target === null ? null : canonical(target, base)
+  const { target, mount, principal, outcome, sent } = explanation
+  const base = mountsOf(config)
+    .map(({ publicPath }) => publicPath || '/')
+    .join(', ')
   const permit = typeof outcome === 'object' && outcome.outcome === 'permitted' ? outcome : null
   return [
-    ['target', [path ?? (target === null ? 'has no canonical form' : `lies outside the public path ${base}`)]],
+    [
+      'target',
+      [target === null ? 'has no canonical form' : mount === null ? `lies outside the public path ${base}` : canonical(target)],
+    ],
     ['route', routeLines(explanation)],
     ['caller', principal === null ? [] : [principalText(principal, isOperator(principal, policy.rules.operators))]],
     ['facts', factLines(explanation)],
@@ -34,7 +39,7 @@ export function explanationEntries(
     ['outcome', [outcomeLine(explanation, policy)]],
     ['limits', permit === null ? [] : [limitsLine(limitsOf(permit, config))]],
     ['upstream', sent === null ? [] : sentLines(sent)],
-    ['notes', notesOn(explanation, question, config, policy)],
+    ['notes', notesOn(explanation, question, policy)],
   ]
 }
 

@@ -1,4 +1,5 @@
 /** `threadwarden routes`: every route, and who may use it. */
+import { mountsOf } from '../config/mounts.ts'
 import type { Prepared } from '../prepare.ts'
 import { placeText } from '../trial/place.ts'
 import { routesOf, type Access, type RouteAccess } from '../trial/routes.ts'
@@ -31,9 +32,23 @@ Exit codes: 0 listed, 1 an invalid configuration, 2 wrong usage.`,
       const { mode } = config.authentication
       const { enforcement } = config
       const { unknownThread } = config.ownership
-      const { userScoped } = config.upstream
+      const upstreams = mountsOf(config).map(({ scope, publicPath, unknownThread, userScoped }) => ({
+        scope,
+        publicPath: publicPath || '/',
+        unknownThread,
+        userScoped,
+      }))
+      const [{ userScoped }] = mountsOf(config)
       const { sharing } = policy.rules
-      const told = { mode, enforcement, unknownThread, userScoped, sharing, policy: { file: policy.file, hash: policy.hash } }
+      const told = {
+        mode,
+        enforcement,
+        unknownThread,
+        userScoped,
+        sharing,
+        upstreams,
+        policy: { file: policy.file, hash: policy.hash },
+      }
       print(JSON.stringify({ ...told, operators: policy.rules.operators, routes: listed }, null, 2))
     } else print(text(prepared, listed, paintFor(process.stdout, process.env)))
     return Promise.resolve(EXIT.fine)
@@ -48,11 +63,15 @@ function text({ config, policy }: Prepared, listed: readonly RouteAccess[], pain
       ...(permission === undefined ? [] : [`permission ${permission}`]),
     ].join(' '),
   )
+  const several = mountsOf(config).length > 1
   const width = Math.max(...listed.map(({ path }) => path.length))
   return [
     `policy     ${harmless(policy.file)}`,
     `mode       ${config.authentication.mode}, enforcement ${config.enforcement}`,
-    `threads    unknownThread ${config.ownership.unknownThread}, userScoped ${config.upstream.userScoped}, sharing ${policy.rules.sharing}`,
+    ...mountsOf(config).map(
+      ({ place, unknownThread, userScoped }, at) =>
+        `${at === 0 ? 'threads' : ''.padEnd(7)}    ${several ? `${place.join('.')}: ` : ''}unknownThread ${unknownThread}, userScoped ${userScoped}${at === 0 ? `, sharing ${policy.rules.sharing}` : ''}`,
+    ),
     `operators  ${operators.length === 0 || config.authentication.mode === 'off' ? 'nobody' : operators.map(harmless).join('; ')}`,
     '',
     ...listed.flatMap(({ route, method, path, right, closed, hidden, access }) => [

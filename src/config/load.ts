@@ -13,6 +13,7 @@ import {
 } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import { listenerFaults } from './listeners.ts'
+import { mountFaults } from './mounts.ts'
 import { storeOf } from './ownership-schema.ts'
 import { configSchema, type Config } from './schema.ts'
 import { fillReferences } from './secrets.ts'
@@ -38,7 +39,7 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv): Outcom
   const parsed = parseDocumentAs(document, configSchema, filled.value)
   const faults = [
     ...filled.faults,
-    ...(parsed.ok ? listenerFaults(document, parsed.value) : parsed.faults),
+    ...(parsed.ok ? [...listenerFaults(document, parsed.value), ...mountFaults(document, parsed.value)] : parsed.faults),
     ...headerFaults(document, filled.value),
   ]
   if (!parsed.ok || faults.length > 0) return { ok: false, faults }
@@ -50,15 +51,20 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv): Outcom
 
 /** Faults of header names; looked for in what was written, so that faults elsewhere don't hide them. */
 function headerFaults(document: SourceDocument, written: unknown): readonly Fault[] {
-  const server = keysOf(valueAt(written, '/upstream/headers'))
+  const set = placesIn(written).map((place) => ({ place, names: keysOf(valueAt(written, `/${place.join('/')}/headers`)) }))
+  const server = set.flatMap(({ names }) => names)
   const told = identityNames(written)
   const forward: unknown = valueAt(written, '/forwardHeaders')
-  const twice = server.filter((name, at) => server.findIndex((other) => other.toLowerCase() === name.toLowerCase()) < at)
   return [
-    ...twice.map((name) => faultAt(document, ['upstream', 'headers', name], 'is set twice', 'header names know no case')),
-    ...server.flatMap((name) => {
-      const fault = settingFault(name) ?? (told.includes(name.toLowerCase()) ? 'is written by identity' : null)
-      return fault === null ? [] : [faultAt(document, ['upstream', 'headers', name], fault, 'take it out')]
+    ...set.flatMap(({ place, names }) => {
+      const twice = names.filter((name, at) => names.findIndex((other) => other.toLowerCase() === name.toLowerCase()) < at)
+      return [
+        ...twice.map((name) => faultAt(document, [...place, 'headers', name], 'is set twice', 'header names know no case')),
+        ...names.flatMap((name) => {
+          const fault = settingFault(name) ?? (told.includes(name.toLowerCase()) ? 'is written by identity' : null)
+          return fault === null ? [] : [faultAt(document, [...place, 'headers', name], fault, 'take it out')]
+        }),
+      ]
     }),
     ...(Array.isArray(forward) ? forward : []).flatMap((name: unknown, at) => {
       if (typeof name !== 'string') return []
@@ -66,6 +72,12 @@ function headerFaults(document: SourceDocument, written: unknown): readonly Faul
       return fault === null ? [] : [faultAt(document, ['forwardHeaders', at], `${name} ${fault}`, 'take it out')]
     }),
   ]
+}
+
+/** Where upstreams stand in what was written. */
+function placesIn(written: unknown): readonly (readonly string[])[] {
+  const several = ['upstreams', 'agents'].flatMap((name) => keysOf(valueAt(written, `/${name}`)).map((key) => [name, key]))
+  return [['upstream'], ...several]
 }
 
 /** The headers that tell an identity, in lower case. */
@@ -141,7 +153,7 @@ export function namedBy(file: string, environment: NodeJS.ProcessEnv): Named | n
       ...[policy, shadowPolicy].filter((path) => path !== undefined),
       ...files,
       ...ofIssuers,
-      ...pathsAt('/upstream/ca'),
+      ...placesIn(value).flatMap((place) => pathsAt(`/${place.join('/')}/ca`)),
       ...pathsAt('/ownership/postgres/ca'),
       ...pathsAt('/identity/assertion/keyFiles'),
     ],
@@ -161,13 +173,18 @@ function resolvePaths(config: Config, folder: string): Config {
       ...(issuer.bearerTokenFile === undefined ? {} : { bearerTokenFile: path(issuer.bearerTokenFile) }),
     },
   ])
-  const { ca } = config.upstream
+  const at = <Reached extends { readonly ca?: string | undefined }>(one: Reached): Reached =>
+    one.ca === undefined ? one : { ...one, ca: path(one.ca) }
+  const each = <Reached extends { readonly ca?: string | undefined }>(several: Readonly<Record<string, Reached>>) =>
+    Object.fromEntries(Object.entries(several).map(([key, one]) => [key, at(one)]))
   const { admin } = config
   const { assertion } = config.identity
   const credentialFile = admin?.credentialFile
   return {
     ...config,
-    upstream: { ...config.upstream, ...(ca === undefined ? {} : { ca: path(ca) }) },
+    upstream: config.upstream === undefined ? undefined : at(config.upstream),
+    upstreams: each(config.upstreams),
+    agents: each(config.agents),
     authentication: { ...config.authentication, issuers: Object.fromEntries(issuers) as Config['authentication']['issuers'] },
     ownership: { ...config.ownership, ...storeAt(config.ownership, path) },
     ...(admin === undefined || credentialFile === undefined ? {} : { admin: { ...admin, credentialFile: path(credentialFile) } }),

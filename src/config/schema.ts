@@ -7,7 +7,7 @@ import { identitySchema } from './identity-schema.ts'
 import { issuerSchema } from './issuer-schema.ts'
 import { storeFault, storeKeys } from './ownership-schema.ts'
 import { ageOrOff, bodySize, countOrOff, duration, rateOrOff, size } from '../document/quantities.ts'
-import { AUTHORITY_URL, upstreamSchema } from './upstream-schema.ts'
+import { agentsSchema, AUTHORITY_URL, upstreamSchema, upstreamsSchema } from './upstream-schema.ts'
 
 const port = z
   .union([z.int(), z.string().regex(/^\d+$/).transform(Number)], 'is not a port number | 0 to 65535')
@@ -61,7 +61,9 @@ export const configSchema = z
       .enum(['enforce', 'observe'])
       .default('enforce')
       .describe('observe refuses nothing that rests on ownership alone, and says what enforcing would have refused.'),
-    upstream: upstreamSchema,
+    upstream: upstreamSchema.optional(),
+    upstreams: upstreamsSchema,
+    agents: agentsSchema,
     forwardHeaders: z.array(z.string()).default([]).describe('Caller headers let through besides the built-in few.'),
     cors: z
       .strictObject({
@@ -193,9 +195,20 @@ export const configSchema = z
       .prefault({})
       .describe('JSON lines on stdout.'),
   })
-  .refine(({ upstream, identity }) => upstream.transport !== 'auto' || identity.assertion?.replaceAuthorization !== true, {
-    path: ['upstream', 'transport'],
-    message: "is auto, and the gateway's own questions carry no assertion | name multi-route or single-route",
+  .superRefine(({ upstream, upstreams, agents, identity }, context) => {
+    if (upstream === undefined && Object.keys(upstreams).length + Object.keys(agents).length === 0) {
+      context.addIssue({ code: 'custom', path: ['upstream'], message: 'is required | say where the runtime is, or an agent' })
+    }
+    if (identity.assertion?.replaceAuthorization !== true) return
+    const runtimes = [
+      [['upstream'], upstream],
+      ...Object.entries(upstreams).map(([key, one]) => [['upstreams', key], one]),
+    ] as const
+    for (const [place, one] of runtimes as readonly (readonly [readonly string[], typeof upstream])[]) {
+      if (one?.transport !== 'auto') continue
+      const message = "is auto, and the gateway's own questions carry no assertion | name multi-route or single-route"
+      context.addIssue({ code: 'custom', path: [...place, 'transport'], message })
+    }
   })
   .meta({ title: 'Threadwarden configuration' })
 

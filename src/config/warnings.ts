@@ -3,6 +3,7 @@ import { passesAnyway } from '../core/headers.ts'
 import { faultAt, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import { isLoopbackHost } from '../core/addresses.ts'
+import { mountsOf } from './mounts.ts'
 import { hasPasswordInStore, isLocalServer, storeOf } from './ownership-schema.ts'
 import type { Config } from './schema.ts'
 
@@ -31,9 +32,13 @@ export function warningsOf(document: SourceDocument, config: Config, referenced:
   const warn = (path: readonly (string | number)[], message: string, hint?: string): void =>
     void warnings.push(faultAt(document, path, message, hint))
 
-  for (const name of Object.keys(config.upstream.headers)) {
-    if (SECRET_NAME.test(name) && !referenced.has(`upstream.headers.${name}`)) {
-      warn(['upstream', 'headers', name], 'looks like a secret in plain', 'write "${file:/run/secrets/…}" or "${env:…}"')
+  const mounts = mountsOf(config)
+  for (const { place, headers } of mounts) {
+    for (const name of Object.keys(headers)) {
+      const path = [...place, 'headers', name]
+      if (SECRET_NAME.test(name) && !referenced.has(path.join('.'))) {
+        warn(path, 'looks like a secret in plain', 'write "${file:/run/secrets/…}" or "${env:…}"')
+      }
     }
   }
   const { admin } = config
@@ -52,11 +57,12 @@ export function warningsOf(document: SourceDocument, config: Config, referenced:
       warn(['forwardHeaders', at], `agents may read ${name} as identity, and callers choose its value`)
     }
   }
-  if (!isLoopbackHost(new URL(config.upstream.url).hostname) && Object.keys(config.upstream.headers).length === 0) {
+  for (const { place, url, headers, agentId } of mounts) {
+    if (isLoopbackHost(new URL(url).hostname) || Object.keys(headers).length > 0) continue
     warn(
-      ['upstream', 'url'],
+      [...place, 'url'],
       'is on another machine: whoever reaches it there goes past the gateway',
-      'let the network admit the gateway alone, and send a secret in upstream.headers that the runtime asks for',
+      `let the network admit the gateway alone, and send a secret in ${place.join('.')}.headers that the ${agentId === null ? 'runtime' : 'agent'} asks for`,
     )
   }
   const { ownership } = config

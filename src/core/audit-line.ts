@@ -17,6 +17,8 @@ export interface AuditedDecision {
   /** The caller's address, as far as the trusted proxies tell. */
   readonly client: string | undefined
   readonly transport: Transport
+  /** That of the upstream in the ownership table: its key, or `''`. */
+  readonly scope: string
   /** Undefined before authentication, and where that failed. */
   readonly principal: Principal | undefined
   /** The claims that the policy compares, as JSON pointers. */
@@ -73,6 +75,8 @@ export interface AuditLine {
   readonly agent: string | null
   readonly thread: string | null
   readonly transport: Transport
+  /** In which upstream's scope the thread is: its key, or `''`. */
+  readonly scope: string
   readonly facts: {
     /** Null where nobody asked the store. */
     readonly record: RecordWord | null
@@ -111,6 +115,7 @@ export function auditLine(decision: AuditedDecision): AuditLine {
     agent: descriptor?.ids.agentId ?? null,
     thread: descriptor?.ids.threadId ?? null,
     transport: decision.transport,
+    scope: decision.scope,
     facts: {
       record: principal === undefined || facts.record === undefined ? null : recordWord(facts.record, principal, descriptor),
       userScoped: facts.userScoped,

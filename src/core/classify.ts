@@ -4,7 +4,7 @@
  */
 import { isAgentId, isMemoryId, isThreadId } from './ids.ts'
 import { refuse, type Reason, type Refusal } from './reasons.ts'
-import { ALL_ROUTES, type Route } from './routes.ts'
+import { ALL_ROUTES, OWN_ROUTES, ROUTES, type Route } from './routes.ts'
 
 /** What a request is about, with nothing left of how it was spelled. */
 export interface RouteDescriptor {
@@ -32,17 +32,18 @@ const ID_GRAMMARS: Readonly<
 /**
  * Finds the route of a request.
  * @param method the request's method, as sent
- * @param segments the decoded segments below the base path, or `null` outside it
+ * @param segments the decoded segments below the base path
  * @param query the known query names of the request
+ * @param known the routes that there are
  * @returns the descriptor, or a refusal: 404, 405 with `Allow`, or 400 for an id outside its grammar
  */
 export function classify(
   method: string,
-  segments: readonly string[] | null,
+  segments: readonly string[],
   query: ReadonlyMap<string, string>,
+  known: readonly Route[] = ALL_ROUTES,
 ): RouteDescriptor | Refusal {
-  if (segments === null) return refuse('route-unknown')
-  const rows = rowsAt(segments)
+  const rows = rowsAt(segments, known)
   if (rows.length === 0) return refuse('route-unknown')
   const route = rows.find((row) => row.method === method)
   if (route === undefined) return refuse('method-not-allowed', { allow: rows.map((row) => row.method) })
@@ -59,8 +60,21 @@ export function classify(
   return { outcome: 'classified', route, ids, query: [...query].filter(([name]) => route.query.includes(name)) }
 }
 
-function rowsAt(segments: readonly string[]): readonly Route[] {
-  const fitting = ALL_ROUTES.filter(
+/**
+ * Finds what a request to a self-hosted agent is about: a run, which is POSTed to its root path (spec "Self-hosted agent
+ * endpoint"), or what the gateway answers itself.
+ * @param agentId what the agent is called: its path does not say so
+ */
+export function classifyEndpoint(method: string, segments: readonly string[], agentId: string): RouteDescriptor | Refusal {
+  if (segments.length > 0) return classify(method, segments, new Map(), OWN_ROUTES)
+  if (method !== RUN.method) return refuse('method-not-allowed', { allow: [RUN.method] })
+  return { outcome: 'classified', route: RUN, ids: { agentId }, query: [] }
+}
+
+const RUN = ROUTES.find(({ id }) => id === 'agent/run') as Route
+
+function rowsAt(segments: readonly string[], known: readonly Route[]): readonly Route[] {
+  const fitting = known.filter(
     (row) => row.path.length === segments.length && row.path.every((word, at) => word.startsWith(':') || word === segments[at]),
   )
   const fixed = fitting.filter((row) => !row.path.some((word) => word.startsWith(':')))

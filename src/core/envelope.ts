@@ -101,7 +101,7 @@ function askedBy(method: Json | undefined, params: JsonObject): Asked | Refusal 
 
 /** The tunnel: a request line in two params. */
 function askedThrough(params: JsonObject): Asked | Refusal {
-  const target = readTarget(textOf(params['path']), '', QUERY_NAMES)
+  const target = readTarget(textOf(params['path']), QUERY_NAMES)
   if (target.outcome === 'refused') return target
   const descriptor = classify(textOf(params['httpMethod']), target.segments, target.query)
   if (descriptor.outcome === 'refused') return descriptor

@@ -53,6 +53,11 @@ export function isAgentId(value: unknown): value is string {
   return value === 'agent' || !ROUTE_WORDS.has(value.toLowerCase())
 }
 
+/** True if `value` is a scope of the ownership table: the key of an upstream, or `''` for the first one. */
+export function isScope(value: string): boolean {
+  return /^[a-z0-9-]{0,128}$/.test(value)
+}
+
 /** True if `value` is a memory id: the characters of a thread id and no route word. */
 export function isMemoryId(value: unknown): value is string {
   return typeof value === 'string' && OPAQUE_ID.test(value) && !ROUTE_WORDS.has(value.toLowerCase())

@@ -8,11 +8,10 @@ import { refuse, type Refusal } from './reasons.ts'
 /** Where the keys of assertions are published, outside every base path (design, invariant 1). */
 export const KEY_SET_TARGET = '/.well-known/jwks.json'
 
-/** A canonical target: the decoded segments below the public base path and the decoded query. */
+/** A canonical target: the decoded segments of its path and the decoded query. */
 export interface Target {
   readonly outcome: 'read'
-  /** Decoded segments below the base path, `[]` for the base path itself, `null` for a path outside it. */
-  readonly segments: readonly string[] | null
+  readonly segments: readonly string[]
   /** Known query names with their one value; unknown names are not here. */
   readonly query: ReadonlyMap<string, string>
   /** How many query names were dropped because no route knows them. */
@@ -28,11 +27,10 @@ const CONTROL = /[\u0000-\u001f\u007f]/
 /**
  * Reads the target of a request line.
  * @param raw the target as it stood in the request line
- * @param base the public base path: `''` or `/a/b`, no trailing slash
  * @param knownQueryNames the query names that any route knows; each may stand once
  * @returns the canonical target, or a refusal whose code is `target-malformed`
  */
-export function readTarget(raw: string, base: string, knownQueryNames: ReadonlySet<string>): Target | Refusal {
+export function readTarget(raw: string, knownQueryNames: ReadonlySet<string>): Target | Refusal {
   if (!raw.startsWith('/')) return refuse('target-not-origin-form')
   const mark = raw.indexOf('?')
   const path = mark === -1 ? raw : raw.slice(0, mark)
@@ -40,7 +38,7 @@ export function readTarget(raw: string, base: string, knownQueryNames: ReadonlyS
   if ('outcome' in query) return query
   const segments = readPath(path)
   if ('outcome' in segments) return segments
-  return { outcome: 'read', segments: below(segments, base), ...query }
+  return { outcome: 'read', segments, ...query }
 }
 
 function readPath(path: string): readonly string[] | Refusal {
@@ -90,6 +88,27 @@ function decode(text: string): string | null {
   }
 }
 
+/**
+ * Finds under whose public path a target lies, and what of it is below that.
+ * @param mounts with public paths of which none lies within another
+ * @returns null for a target outside all of them
+ */
+export function findMount<Mount extends { readonly publicPath: string }>(
+  mounts: readonly Mount[],
+  { segments }: Target,
+): { readonly mount: Mount; readonly segments: readonly string[] } | null {
+  for (const mount of mounts) {
+    const own = below(segments, mount.publicPath)
+    if (own !== null) return { mount, segments: own }
+  }
+  return null
+}
+
+/**
+ * What of a path is below a base.
+ * @param base `''` or `/a/b`, no trailing slash
+ * @returns `[]` for the base itself, `null` for a path outside it
+ */
 function below(segments: readonly string[], base: string): readonly string[] | null {
   const prefix = base === '' ? [] : base.slice(1).split('/')
   if (prefix.some((word, at) => segments[at] !== word)) return null

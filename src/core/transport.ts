@@ -14,9 +14,12 @@ export const TRANSPORTS = ['multi-route', 'single-route'] as const
 /** How requests are written. */
 export type Transport = (typeof TRANSPORTS)[number]
 
+/** How an upstream takes them: a runtime by its transport, a self-hosted agent as runs that are POSTed to its one path. */
+export type UpstreamKind = Transport | 'endpoint'
+
 /** What an upstream is known to be. */
 export interface RuntimeFacts {
-  readonly transport: Transport
+  readonly transport: UpstreamKind
   /** False for a single-route runtime without the tunnel to threads and memories (`resource/request`): older than 1.7x. */
   readonly resources: boolean
   /**
@@ -33,6 +36,15 @@ export interface RuntimeFacts {
 /** What is believed of a transport that the configuration names, before the upstream has answered. */
 export function assumedFacts(transport: Transport): RuntimeFacts {
   return { transport, resources: true, histories: null, lists: null, managed: false }
+}
+
+/** What a self-hosted agent is: it runs, and holds nothing that it could be asked about. */
+export const ENDPOINT: RuntimeFacts = {
+  transport: 'endpoint',
+  resources: false,
+  histories: false,
+  lists: false,
+  managed: false,
 }
 
 /** What a runtime says of itself, read. */
@@ -98,6 +110,11 @@ export function infoFor(client: Transport, info: JsonObject): JsonObject {
   return { ...rest, threadEndpoints: tunnelOf(singleRoute)?.['threadEndpoints'] ?? NO_ENDPOINTS }
 }
 
+/** True where a client writes as a runtime of the other transport would take it. */
+export function isBridged({ transport }: RuntimeFacts, client: Transport): boolean {
+  return transport !== 'endpoint' && transport !== client
+}
+
 /** A request as an upstream takes it, but for its headers. */
 export interface WireForm {
   readonly method: string
@@ -110,6 +127,7 @@ export interface WireForm {
 /** True if an upstream of this kind has the operation at all; what the gateway answers itself is always there. */
 export function hasOperation({ transport, resources }: RuntimeFacts, route: Route): boolean {
   if (transport === 'multi-route' || route.own === true) return true
+  if (transport === 'endpoint') return route.id === 'agent/run'
   const way = envelopeOf(route)
   return way === 'method' || (way === 'tunnel' && resources)
 }
@@ -117,7 +135,7 @@ export function hasOperation({ transport, resources }: RuntimeFacts, route: Rout
 /**
  * Writes a request for an upstream, from the descriptor alone.
  * @param upstream what it is
- * @param base its base path: `''` or `/a/b`
+ * @param base its base path, `''` or `/a/b`; of an agent the path that runs are POSTed to
  * @param descriptor what the request is about
  * @param query the query to send; by default the descriptor's
  * @throws Error for an operation that the upstream doesn't have, and for one that the gateway answers itself
@@ -132,6 +150,7 @@ export function wireForm(
   if (transport === 'multi-route') {
     return { method: descriptor.route.method, target: upstreamTarget(base, descriptor, query), envelope: null }
   }
+  if (transport === 'endpoint') return { method: descriptor.route.method, target: base, envelope: null }
   // Exactly the base path: Express serves a single-route runtime nowhere else (contract §1.3).
   return { method: 'POST', target: base === '' ? '/' : base, envelope: writeEnvelope(descriptor, query) }
 }

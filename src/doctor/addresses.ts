@@ -1,6 +1,6 @@
 /** Where the gateway of a configuration is found. */
 import type { Config } from '../config/schema.ts'
-import type { Wishes } from './subject.ts'
+import type { Subject } from './subject.ts'
 
 /** An address on which a gateway may listen, as one on this machine can be reached; null if nobody can know its port. */
 function origin({ host, port }: { readonly host: string; readonly port: number }): string | null {
@@ -15,10 +15,10 @@ export function healthOrigin(config: Config): string | null {
 }
 
 /** The base of the gateway's routes: what a frontend has as its `runtimeUrl`. */
-export function publicBase(config: Config, wishes: Wishes): string | null {
+export function publicBase({ config, mount, wishes }: Pick<Subject, 'config' | 'mount' | 'wishes'>): string | null {
   if (wishes.url !== null) return wishes.url
   const listening = origin(config.listen)
-  return listening === null ? null : `${listening}${config.upstream.publicPath ?? config.upstream.basePath}`
+  return listening === null ? null : `${listening}${mount.publicPath}`
 }
 
 /** Why a listener can't be asked. */

@@ -52,7 +52,7 @@ export function askInfo(
   headers: Readonly<Record<string, string>> = subject.headers,
 ): Promise<Heard> {
   const asked = { descriptor: routeOf('GET', 'info'), headers: { ...headers, accept: 'application/json' } }
-  return askUpstream(subject, upstreamRequest(facts, subject.config.upstream.basePath, asked), signal)
+  return askUpstream(subject, upstreamRequest(facts, subject.mount.basePath, asked), signal)
 }
 
 /** What a client asks. */

@@ -1,5 +1,6 @@
 /** Runs the checks in order, each within its time. One that fails or hangs says so, and the others go on. */
 import { readFileSync } from 'node:fs'
+import { mountsOf } from '../config/mounts.ts'
 import { storeOf } from '../config/ownership-schema.ts'
 import type { Config } from '../config/schema.ts'
 import { openUpstream } from '../http/upstream.ts'
@@ -44,7 +45,8 @@ export async function examine(
   onCheck: (name: string) => void = () => {},
   clock: () => number = Date.now,
 ): Promise<readonly Finding[]> {
-  const { url, timeouts, ca, headers } = config.upstream
+  const [mount] = mountsOf(config)
+  const { url, timeouts, ca, headers } = mount
   const connect = Math.min(timeouts.connect === 0 ? wishes.timeout : timeouts.connect, wishes.timeout)
   const upstream = openUpstream({
     url,
@@ -53,6 +55,7 @@ export async function examine(
   })
   const subject: Subject = {
     config,
+    mount,
     wishes,
     machine,
     upstream,

@@ -24,10 +24,10 @@ export function codeIn(heard: Heard): string {
 /** Asks, where the gateway is; where it isn't, or nobody knows where, the finding says so. */
 async function atBase(
   check: string,
-  { config, wishes }: Subject,
+  subject: Subject,
   look: (base: string) => Promise<readonly Finding[]>,
 ): Promise<readonly Finding[]> {
-  const base = publicBase(config, wishes)
+  const base = publicBase(subject)
   if (base === null) return [notChecked(check, PORT_ZERO, 'pass the address of the gateway with --url')]
   try {
     return await look(base)

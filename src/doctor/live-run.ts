@@ -37,7 +37,8 @@ interface Course {
   readonly brokeOff: boolean
 }
 
-async function runOnce({ config, wishes }: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+async function runOnce(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+  const { config, wishes } = subject
   if (wishes.run === null) {
     return [
       notChecked(
@@ -50,7 +51,7 @@ async function runOnce({ config, wishes }: Subject, signal: AbortSignal): Promis
   if (wishes.token === null && config.authentication.mode === 'required') {
     return [notChecked(CHECK, "it takes a caller's token to run an agent", 'pass one with --token-file')]
   }
-  const base = publicBase(config, wishes)
+  const base = publicBase(subject)
   if (base === null) return [notChecked(CHECK, PORT_ZERO, 'pass the address of the gateway with --url')]
   const { agentId, message } = wishes.run
   const sent = performance.now()

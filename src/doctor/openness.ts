@@ -16,7 +16,7 @@ export const OPENNESS_CHECKS: readonly Check[] = [
 const STRANGER = 'https://threadwarden-doctor.invalid'
 
 async function debugStream(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
-  const target = `${subject.config.upstream.basePath}/cpk-debug-events`
+  const target = `${subject.mount.basePath}/cpk-debug-events`
   const { status, headers } = await askUpstream(subject, { method: 'GET', target, headers: subject.headers }, signal)
   if (status === 200 && isStream(headers)) {
     return [
@@ -49,7 +49,7 @@ async function cors(subject: Subject, signal: AbortSignal): Promise<readonly Fin
 }
 
 async function exposure(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
-  const { url, headers } = subject.config.upstream
+  const { url, headers } = subject.mount
   if (isLoopbackHost(new URL(url).hostname)) {
     const open = await openPastLoopback(url, subject.machine.addresses)
     if (open.length === 0)

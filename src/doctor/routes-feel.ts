@@ -28,11 +28,7 @@ const NO_ROUTE_HAS = 'PUT'
  */
 export async function feelPaths(subject: Subject, signal: AbortSignal): Promise<readonly Felt[] | null> {
   const put = (path: string): Promise<Heard> =>
-    askUpstream(
-      subject,
-      { method: NO_ROUTE_HAS, target: `${subject.config.upstream.basePath}${path}`, headers: subject.headers },
-      signal,
-    )
+    askUpstream(subject, { method: NO_ROUTE_HAS, target: `${subject.mount.basePath}${path}`, headers: subject.headers }, signal)
   const [control, ...heard] = await Promise.all([put(`/${randomUUID()}`), ...byPath(ROUTES).map((routes) => put(pathOf(routes)))])
   const felt = byPath(ROUTES).map((routes, at) => read405(routes, heard[at]))
   return control.status === 404 && felt.some(({ outcome }) => outcome === 'there') ? felt : null
@@ -43,7 +39,7 @@ export async function readPaths(subject: Subject, signal: AbortSignal): Promise<
   const readable = ROUTES.filter(({ method, id }) => method === 'GET' && id !== 'info' && id !== 'cpk-debug-events')
   return Promise.all(
     readable.map(async (route): Promise<Felt> => {
-      const target = `${subject.config.upstream.basePath}${pathOf([route])}`
+      const target = `${subject.mount.basePath}${pathOf([route])}`
       const { status } = await askUpstream(subject, { method: 'GET', target, headers: subject.headers }, signal)
       const refused = status === 401 || status === 403 || status >= 500
       return { routes: [route], outcome: refused ? 'untold' : status === 404 ? 'absent' : 'there', methods: null }
@@ -56,7 +52,7 @@ export async function readPaths(subject: Subject, signal: AbortSignal): Promise<
  * @returns null if the upstream does not tell methods that it has from those that it doesn't
  */
 export async function feelEnvelopes(subject: Subject, facts: RuntimeFacts, signal: AbortSignal): Promise<readonly Felt[] | null> {
-  const { basePath } = subject.config.upstream
+  const { basePath } = subject.mount
   const post = (envelope: object): Promise<Heard> =>
     askUpstream(
       subject,

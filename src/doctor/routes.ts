@@ -92,7 +92,7 @@ function partly(read: readonly Felt[]): Finding {
 }
 
 async function caseOf(subject: Subject, facts: RuntimeFacts, signal: AbortSignal): Promise<readonly Finding[]> {
-  const { basePath } = subject.config.upstream
+  const { basePath } = subject.mount
   const { status } = await subject.upstream
     .send({ method: 'GET', target: `${basePath}/INFO`, headers: subject.headers }, signal)
     .then((answer) => {

@@ -23,7 +23,7 @@ async function look(subject: Subject, signal: AbortSignal): Promise<readonly Fin
   const body = Buffer.from(JSON.stringify(runInput([])))
   const headers = { ...subject.headers, accept: 'text/event-stream', 'content-type': 'application/json' }
   const descriptor = routeOf('POST', 'agent', agentId, 'connect')
-  const asked = upstreamRequest(facts, subject.config.upstream.basePath, { descriptor, headers, body })
+  const asked = upstreamRequest(facts, subject.mount.basePath, { descriptor, headers, body })
   const answer = await askUpstream(subject, asked, signal)
   if (answer.status !== 200 || !isStream(answer.headers)) {
     return [notChecked(CHECK, `the upstream gave no stream for a connect to a random thread, but ${answer.status}`)]

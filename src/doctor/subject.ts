@@ -1,4 +1,5 @@
 /** What is examined, with what earlier checks have found out about it. */
+import type { Mount } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import type { RuntimeFacts } from '../core/transport.ts'
 import type { Upstream } from '../http/upstream.ts'
@@ -39,6 +40,8 @@ export interface Known {
 /** The subject. */
 export interface Subject {
   readonly config: Config
+  /** The upstream that is looked at. */
+  readonly mount: Mount
   readonly wishes: Wishes
   readonly machine: Machine
   readonly upstream: Upstream

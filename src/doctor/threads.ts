@@ -17,15 +17,15 @@ export const THREAD_CHECKS: readonly Check[] = [
 const CLAIM_OR_DENY = 'set ownership.unknownThread to claim or deny: docs/configuration.md tells how to choose'
 
 /** The headers of a caller's question, as far as the doctor has them. */
-function asCaller({ config, wishes, headers }: Subject): Readonly<Record<string, string>> {
-  if (wishes.token === null || !config.upstream.forwardAuthorization) return headers
+function asCaller({ mount, wishes, headers }: Subject): Readonly<Record<string, string>> {
+  if (wishes.token === null || !mount.forwardAuthorization) return headers
   return { authorization: `Bearer ${wishes.token}`, ...headers }
 }
 
 async function histories(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
   const { config, known, upstream, wishes } = subject
   if (known.facts === null) return [notChecked('upstream.histories', UNSHOWN)]
-  const askHistory = makeAskHistory(upstream, config.upstream.basePath)
+  const askHistory = makeAskHistory(upstream, subject.mount.basePath)
   const history = await askHistory(known.facts, randomUUID(), asCaller(subject), signal)
   if (isRefusal(history)) return [notChecked('upstream.histories', 'the upstream gave no usable answer')]
   const told = told404(history, known.histories)
@@ -96,5 +96,5 @@ async function countThreads(
   signal: AbortSignal,
 ): Promise<number | null> {
   if (!hasOperation(facts, routeOf('GET', 'threads').route)) return null
-  return listedThreads({ upstream, basePath: subject.config.upstream.basePath }, facts, asCaller(subject), signal)
+  return listedThreads({ upstream, basePath: subject.mount.basePath }, facts, asCaller(subject), signal)
 }

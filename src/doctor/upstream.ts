@@ -14,10 +14,10 @@ const TESTED = ['1.75', '1.54']
 export const UPSTREAM_CHECKS: readonly Check[] = [
   {
     name: 'upstream.reachable',
-    late: ({ config, wishes }) =>
+    late: ({ mount, wishes }) =>
       problem(
         'upstream.reachable',
-        `${config.upstream.url} gives no answer within ${seconds(wishes.timeout)}`,
+        `${mount.url} gives no answer within ${seconds(wishes.timeout)}`,
         'is it the runtime that listens there, and is it overloaded? A longer --timeout waits longer',
       ),
     run: reach,
@@ -27,7 +27,7 @@ export const UPSTREAM_CHECKS: readonly Check[] = [
 ]
 
 async function reach(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
-  const { url, basePath } = subject.config.upstream
+  const { url, basePath } = subject.mount
   try {
     const target = `${basePath}/info`
     const { headers } = await askUpstream(subject, { method: 'GET', target, headers: subject.headers }, signal)
@@ -43,9 +43,9 @@ async function reach(subject: Subject, signal: AbortSignal): Promise<readonly Fi
 }
 
 async function recognise(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
-  const { upstream, config, known, headers } = subject
-  const { basePath, transport } = config.upstream
-  const named = transport === 'auto' ? null : transport
+  const { upstream, mount, known, headers } = subject
+  const { basePath, transport } = mount
+  const named = transport === 'auto' || transport === 'endpoint' ? null : transport
   const verdict = await askRuntime({ upstream, basePath, headers }, named, signal)
   if (verdict.kind === 'away') return [notChecked('upstream.runtime', verdict.why)]
   if (verdict.kind === 'unfit') return [unfit(verdict.why, named)]

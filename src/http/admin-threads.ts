@@ -1,6 +1,6 @@
 /** Threads in the operator API: what is known of one, and its grants. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { isThreadId } from '../core/ids.ts'
+import { isScope, isThreadId } from '../core/ids.ts'
 import { refuse } from '../core/reasons.ts'
 import { MAX_GRANTS } from '../core/sharing.ts'
 import type { GrantStore, StoredGrant, ThreadAdministration, ThreadKey } from '../store/port.ts'
@@ -11,8 +11,6 @@ import { shownThread } from './thread-form.ts'
 /** What they work with. */
 export interface AdminThreadParts {
   readonly store: GrantStore & Pick<ThreadAdministration, 'thread'>
-  /** The scope of the upstream in force. */
-  readonly scope: () => string
   /** The issuer keys of the configuration in force. */
   readonly issuers: () => readonly string[]
   /** Milliseconds since the epoch. */
@@ -22,7 +20,7 @@ export interface AdminThreadParts {
 /** Who has granted what an operator grants. */
 const OPERATOR = 'operator'
 
-type ThreadRequest = FastifyRequest<{ Params: { id: string } }>
+type ThreadRequest = FastifyRequest<{ Params: { id: string }; Querystring: { scope?: string | string[] } }>
 
 /** Adds their routes to the application. */
 export function addThreadRoutes(app: FastifyInstance, parts: AdminThreadParts, audit: AuditLine): void {
@@ -31,8 +29,11 @@ export function addThreadRoutes(app: FastifyInstance, parts: AdminThreadParts, a
   const keyOf = (request: ThreadRequest): ThreadKey => {
     const threadId = request.params.id
     if (!isThreadId(threadId)) throw new Refused(refuse('thread-id-invalid'))
-    note(request, { thread: threadId })
-    return { scope: parts.scope(), threadId }
+    const { scope = '' } = request.query
+    if (typeof scope !== 'string' || !isScope(scope))
+      throw new Refused(refuse('query-encoding'), 'scope is the key of an upstream.')
+    note(request, { thread: threadId, ...(scope === '' ? {} : { scope }) })
+    return { scope, threadId }
   }
 
   app.get('/threads/:id', async (request: ThreadRequest, reply) => {

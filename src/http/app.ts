@@ -243,6 +243,7 @@ function logRequest(parts: AppParts, request: FastifyRequest, reply: FastifyRepl
       requestId: exchange.id,
       client,
       method: request.method,
+      upstream: exchange.scope === '' ? undefined : exchange.scope,
       route: exchange.route,
       transport: exchange.client === 'single-route' ? exchange.client : undefined,
       thread: exchange.threadId,

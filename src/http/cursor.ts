@@ -1,5 +1,6 @@
 /**
- * The list cursor of the gateway: AES-256-GCM over a place in the upstream's pages, bound to the user and the query.
+ * The list cursor of the gateway: AES-256-GCM over a place in the upstream's pages, bound to the upstream, the
+ * user and the query.
  * A caller can neither read the upstream's cursor in it, nor forge one, nor use another's.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
@@ -17,13 +18,18 @@ export interface CursorSeal {
   open(cursor: string, bound: readonly unknown[]): Place | null
 }
 
-/** Makes a seal of a secret that all processes on one store share. */
-export function makeCursorSeal(secret: Uint8Array): CursorSeal {
+/**
+ * Makes a seal of a secret that all processes on one store share.
+ * @param scope the upstream's: a cursor is good in its lists alone
+ */
+export function makeCursorSeal(secret: Uint8Array, scope: string): CursorSeal {
+  // The cursors of the first upstream are older than the scopes of others.
+  const bindingOf = (bound: readonly unknown[]): Buffer => associated(scope === '' ? bound : [scope, bound])
   const key = createHash('sha256').update('threadwarden list cursor\0').update(secret).digest()
   return {
     seal(place, bound) {
       const iv = randomBytes(IV_BYTES)
-      const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(associated(bound))
+      const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(bindingOf(bound))
       const sealed = Buffer.concat([cipher.update(padded(JSON.stringify([place.page, place.offset]))), cipher.final()])
       return Buffer.concat([iv, sealed, cipher.getAuthTag()]).toString('base64url')
     },
@@ -31,7 +37,7 @@ export function makeCursorSeal(secret: Uint8Array): CursorSeal {
       const bytes = Buffer.from(cursor, 'base64url')
       if (bytes.length <= IV_BYTES + TAG_BYTES || bytes.toString('base64url') !== cursor) return null
       try {
-        const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES)).setAAD(associated(bound))
+        const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES)).setAAD(bindingOf(bound))
         decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
         const text = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()]).toString('utf8')
         const [page, offset] = JSON.parse(text) as [string | null, number]

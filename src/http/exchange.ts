@@ -25,6 +25,8 @@ export interface Exchange {
   readonly answerHeaders: Readonly<Record<string, string>>
   /** How the caller writes: in an envelope, or by a path. */
   client: Transport
+  /** The scope of the upstream that it is for. */
+  scope: string
   /** What the upstream was when the request was let in: it is written for that, whatever happens meanwhile. */
   upstream: RuntimeFacts | null
   principal: Principal | undefined

@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http'
 import { isPermit, type Permit } from '../core/decide.ts'
 import { answerKind, forwardedAnswerHeaders, narrowed, upstreamHeaders, type UpstreamHeaderRules } from '../core/headers.ts'
 import { refuse, type Refusal } from '../core/reasons.ts'
-import type { RuntimeFacts, Transport } from '../core/transport.ts'
+import type { RuntimeFacts, UpstreamKind } from '../core/transport.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
@@ -144,7 +144,11 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
 }
 
 /** How a runtime of the other transport answers what was written for this one (contract §1.3), besides what else is answered so. */
-const TELLING: Readonly<Record<Transport, readonly number[]>> = { 'multi-route': [400, 404, 405, 415], 'single-route': [404] }
+const TELLING: Readonly<Record<UpstreamKind, readonly number[]>> = {
+  'multi-route': [400, 404, 405, 415],
+  'single-route': [404],
+  endpoint: [],
+}
 
 /** True for what an upstream that has changed its transport, or is away, would come to. */
 function isTelling(result: UpstreamAnswer | UpstreamFailure, { transport }: RuntimeFacts): boolean {

@@ -5,17 +5,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticate } from '../auth/authenticate.ts'
 import { configuredBody } from '../core/bodies.ts'
-import { classify, type RouteDescriptor } from '../core/classify.ts'
+import { classify, classifyEndpoint, type RouteDescriptor } from '../core/classify.ts'
 import { corsHeaders, isPreflight, preflightHeaders, type CorsRules } from '../core/cors.ts'
 import type { Credential } from '../core/credential.ts'
 import { callerKey } from '../core/callers.ts'
-import { decide, mostBody, mostBodyOfAny } from '../core/decide.ts'
+import { decide, mostBody, mostBodyOfAny, type Enforcement } from '../core/decide.ts'
 import { headerFault, headerLines } from '../core/headers.ts'
 import type { Principal } from '../core/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
 import { QUERY_NAMES, type Route } from '../core/routes.ts'
-import { KEY_SET_TARGET, readTarget } from '../core/target.ts'
-import { hasOperation, type RuntimeFacts, type Transport } from '../core/transport.ts'
+import { findMount, KEY_SET_TARGET, readTarget } from '../core/target.ts'
+import { hasOperation, isBridged, type RuntimeFacts, type Transport } from '../core/transport.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { StoreUnavailable } from '../store/port.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
@@ -28,19 +28,36 @@ import { permitFor, type Granted, type PermitParts } from './permit.ts'
 import type { Rewriter } from './rewriter.ts'
 import type { TransportState } from './transport-probe.ts'
 
-/** What the gate works with. */
-export interface GateParts extends PayloadParts, Omit<PermitParts, 'outdated' | 'metrics'> {
+/** What of making a permit is an upstream's own. */
+type PermitPartsOfMount = Pick<
+  PermitParts,
+  'scope' | 'facts' | 'headerRules' | 'identity' | 'askHistory' | 'onHistoryUntold' | 'overruled'
+>
+
+/** An upstream that callers find under a public path. */
+export interface GateMount extends PermitPartsOfMount {
+  /** `''` or `/a/b`. */
   readonly publicPath: string
+  /** What a self-hosted agent is called; null for a runtime. */
+  readonly agentId: string | null
+  readonly transport: TransportState
+  readonly forwarder: Forwarder
+  readonly rewriter: Rewriter
+  readonly grants: Grants
+}
+
+/** What the gate works with. */
+export interface GateParts extends PayloadParts, Omit<PermitParts, keyof PermitPartsOfMount | 'outdated' | 'metrics'> {
+  /** None lies within another. What is outside all of them is answered as the first one is. */
+  readonly mounts: readonly [GateMount, ...GateMount[]]
   readonly cors: CorsRules
   readonly authenticate: Authenticate
   /** True for a credential that was revoked. */
   readonly isRevoked: (userId: string, credential: Credential) => boolean
   readonly limits: PayloadParts['limits'] & PermitParts['limits']
-  readonly transport: TransportState
-  readonly identity: Identity
-  readonly forwarder: Forwarder
-  readonly rewriter: Rewriter
-  readonly grants: Grants
+  /** The public keys of assertions; null where there are none. */
+  readonly keySet: Identity['keySet']
+  readonly enforcement: Enforcement
   readonly metrics: Metrics
   /** Told every decision, when it is made: the exchange has all that it went by. */
   readonly onDecision: (exchange: Exchange, outcome: Refusal | 'permitted') => void
@@ -54,6 +71,7 @@ export interface GateParts extends PayloadParts, Omit<PermitParts, 'outdated' | 
 /** A request that may go on to its body. */
 export interface Arrived {
   readonly outcome: 'arrived'
+  readonly mount: GateMount
   readonly principal: Principal
   /** What it is about; null for an envelope on the base path, of which only the body tells. */
   readonly descriptor: RouteDescriptor | null
@@ -78,7 +96,9 @@ export interface Gate {
 /** Makes the gate. */
 export function makeGate(parts: GateParts): Gate {
   const { metrics } = parts
-  const permitParts: PermitParts = { ...parts, outdated: (exchange) => outdated(parts, exchange) }
+  const permitParts = new Map<GateMount, PermitParts>(
+    parts.mounts.map((mount) => [mount, { ...parts, ...mount, outdated: (exchange) => outdated(parts, exchange) }]),
+  )
 
   const decided = new WeakSet<Exchange>()
   /** One request is one decision, whatever goes wrong after it. */
@@ -98,8 +118,10 @@ export function makeGate(parts: GateParts): Gate {
   const arrive: Gate['arrive'] = async (message, rawTarget, exchange) => {
     const { lines } = exchange
     const method = message.method ?? ''
-    const target = readTarget(rawTarget, parts.publicPath, QUERY_NAMES)
+    const target = readTarget(rawTarget, QUERY_NAMES)
     if (target.outcome === 'refused') return refused(target, exchange)
+    const { mount, segments } = findMount(parts.mounts, target) ?? { mount: parts.mounts[0], segments: null }
+    exchange.scope = mount.scope
     if (exchange.headerFault !== null) return refused(exchange.headerFault, exchange)
     if (isPreflight(method, lines)) {
       const headers = preflightHeaders(lines, parts.cors)
@@ -108,10 +130,10 @@ export function makeGate(parts: GateParts): Gate {
       return { status: 204, headers, body: '' }
     }
     // Public by its nature, and asked for by those who have no token of a user's.
-    if (rawTarget === KEY_SET_TARGET && method === 'GET' && parts.identity.keySet !== null) {
+    if (rawTarget === KEY_SET_TARGET && method === 'GET' && parts.keySet !== null) {
       exchange.reason = 'permitted'
       const headers = { 'content-type': 'application/jwk-set+json', 'cache-control': 'public, max-age=300' }
-      return { status: 200, headers, body: parts.identity.keySet }
+      return { status: 200, headers, body: parts.keySet }
     }
     const authenticated = await parts.authenticate(lines.get('authorization')?.[0]).catch((error: unknown): Refusal => {
       parts.onFault(error, exchange.id)
@@ -128,41 +150,44 @@ export function makeGate(parts: GateParts): Gate {
       if (limit !== null) return refused(refuse('requests-limited', { limit }), exchange)
     }
     if (parts.isShuttingDown()) return refused(refuse('shutting-down'), exchange)
-    const upstream = parts.transport.current()
+    const upstream = mount.transport.current()
     if (upstream === null) return refused(refuse('upstream-transport-pending'), exchange)
     exchange.upstream = upstream
     metrics.dropped('query-name', target.droppedQueryNames)
 
+    if (segments === null) return refused(refuse('route-unknown'), exchange)
     // The one place for envelopes: what they ask for stands in their body alone (contract §1.3).
-    if (target.segments?.length === 0) {
+    if (mount.agentId === null && segments.length === 0) {
       if (method !== 'POST') return refused(refuse('route-unknown'), exchange)
       // The runtime would take for a param what stands in the address and not in the params.
       if (target.query.size > 0) return refused(refuse('query-beside-envelope'), exchange)
       exchange.client = 'single-route'
-      return { outcome: 'arrived', principal, descriptor: null }
+      return { outcome: 'arrived', mount, principal, descriptor: null }
     }
-    const descriptor = classify(method, target.segments, target.query)
+    const descriptor =
+      mount.agentId === null ? classify(method, segments, target.query) : classifyEndpoint(method, segments, mount.agentId)
     if (descriptor.outcome === 'refused') return refused(descriptor, exchange)
-    const refusal = admit(descriptor, principal, exchange)
-    return refusal === null ? { outcome: 'arrived', principal, descriptor } : refused(refusal, exchange)
+    const refusal = admit(mount, descriptor, principal, exchange)
+    return refusal === null ? { outcome: 'arrived', mount, principal, descriptor } : refused(refusal, exchange)
   }
 
   /** What can be said without the body. */
-  const admit = (descriptor: RouteDescriptor, principal: Principal, exchange: Exchange): Refusal | null => {
+  const admit = (mount: GateMount, descriptor: RouteDescriptor, principal: Principal, exchange: Exchange): Refusal | null => {
     exchange.route = descriptor.route.id
     exchange.descriptor = descriptor
     exchange.threadId = descriptor.ids.threadId
     const upstream = upstreamOf(exchange)
     const { route } = descriptor
-    if (!hasOperation(upstream, route) && !parts.rewriter.hasOperation(upstream, route)) return refuse('upstream-lacks-route')
-    exchange.facts = parts.facts
-    const early = decide(descriptor, principal, parts.rules, parts.facts)
+    if (!hasOperation(upstream, route) && !mount.rewriter.hasOperation(upstream, route)) return refuse('upstream-lacks-route')
+    exchange.facts = mount.facts
+    const early = decide(descriptor, principal, parts.rules, mount.facts)
     return early.outcome === 'refused' ? early : null
   }
 
   const configured = (route: Route): number => configuredBody(parts.limits, route)
 
-  const proceed: Gate['proceed'] = async ({ principal, descriptor }, message, response, exchange) => {
+  const proceed: Gate['proceed'] = async ({ mount, principal, descriptor }, message, response, exchange) => {
+    const { facts } = mount
     const left = new AbortController()
     response.once('close', () => {
       if (!response.writableFinished) left.abort()
@@ -177,24 +202,28 @@ export function makeGate(parts: GateParts): Gate {
         if (exchange.lines.has('expect') && message.httpVersion !== '1.0') response.writeContinue()
       },
     }
-    const mostOf = (asked: RouteDescriptor): number =>
-      mostBody(asked, principal, parts.rules, parts.facts, configured(asked.route))
+    const mostOf = (asked: RouteDescriptor): number => mostBody(asked, principal, parts.rules, facts, configured(asked.route))
     // Nobody's envelope is read beyond what they may bring on some route, or beyond a small one.
-    const mostOfAny = (): number => Math.max(parts.limits.body, mostBodyOfAny(principal, parts.rules, parts.facts, configured))
+    const mostOfAny = (): number => Math.max(parts.limits.body, mostBodyOfAny(principal, parts.rules, facts, configured))
     const body =
       descriptor === null
-        ? await readEnveloped(parts, mostOfAny(), { admit: (asked) => admit(asked, principal, exchange), mostOf }, arriving)
+        ? await readEnveloped(
+            parts,
+            mostOfAny(),
+            { admit: (asked) => admit(mount, asked, principal, exchange), mostOf },
+            arriving,
+          )
         : await readPayload(parts, descriptor, upstreamOf(exchange), mostOf(descriptor), arriving)
     if (body.outcome === 'refused') return refused(body, exchange)
     try {
-      const granted = await permitFor(permitParts, body, upstreamOf(exchange), principal, exchange, left.signal)
+      const granted = await permitFor(permitPartsOf(mount), body, upstreamOf(exchange), principal, exchange, left.signal)
       if (granted.outcome === 'refused') return refused(granted, exchange)
       if (left.signal.aborted) granted.release()
       else response.once('close', granted.release)
       exchange.reason = 'permitted'
       exchange.rule = granted.permit.rule
       exchange.observed = granted.permit.observed
-      return await act(granted, response, exchange, left.signal)
+      return await act(mount, granted, response, exchange, left.signal)
     } catch (error) {
       if (error instanceof StoreUnavailable) return refused(refuse('store-unavailable'), exchange)
       throw error
@@ -203,27 +232,34 @@ export function makeGate(parts: GateParts): Gate {
     }
   }
 
+  const permitPartsOf = (mount: GateMount): PermitParts => {
+    const own = permitParts.get(mount)
+    if (own === undefined) throw new Error('a request to an upstream that this gate does not have')
+    return own
+  }
+
   const act = async (
+    mount: GateMount,
     { permit, payload }: Granted,
     response: ServerResponse,
     exchange: Exchange,
     signal: AbortSignal,
   ): Promise<Answer | 'passed'> => {
     if (permit.descriptor.route.own === true) {
-      const answer = await parts.grants(permit, payload, exchange)
+      const answer = await mount.grants(permit, payload, exchange)
       if (isRefusal(answer)) return refused(answer, exchange)
       note(exchange, 'permitted')
       return answer
     }
     const upstream = upstreamOf(exchange)
-    const rewritten = await parts.rewriter.rewrite({ permit, payload }, exchange, upstream, signal)
+    const rewritten = await mount.rewriter.rewrite({ permit, payload }, exchange, upstream, signal)
     // A cursor or limit that is none is a refusal like any other; what else becomes of a list was permitted.
     if (rewritten?.outcome === 'refused' && rewritten.code !== 'upstream-unusable') return refused(rewritten, exchange)
     note(exchange, 'permitted')
-    if (upstream.transport !== exchange.client) parts.onBridged(exchange.client)
+    if (isBridged(upstream, exchange.client)) parts.onBridged(exchange.client)
     if (rewritten === null) {
       if (permit.answerEmpty) return emptyThread(upstream.managed)
-      return parts.forwarder.pass(permit, exchange, payload, response, signal)
+      return mount.forwarder.pass(permit, exchange, payload, response, signal)
     }
     switch (rewritten.outcome) {
       case 'rewritten':
@@ -233,11 +269,11 @@ export function makeGate(parts: GateParts): Gate {
           body: rewritten.body,
         }
       case 'elsewise':
-        return parts.forwarder.deliver(rewritten.answer, permit, exchange, response)
+        return mount.forwarder.deliver(rewritten.answer, permit, exchange, response)
       case 'failed':
-        return parts.forwarder.failed(rewritten, exchange)
+        return mount.forwarder.failed(rewritten, exchange)
       case 'refused':
-        return parts.forwarder.unusable(rewritten, exchange)
+        return mount.forwarder.unusable(rewritten, exchange)
     }
   }
 
@@ -249,11 +285,12 @@ export function makeGate(parts: GateParts): Gate {
         id,
         startedAt: now,
         address,
-        enforcement: parts.facts.enforcement,
+        enforcement: parts.enforcement,
         lines,
         headerFault: headerFault(lines, message.httpVersion),
         answerHeaders,
         client: 'multi-route',
+        scope: '',
         upstream: null,
         principal: undefined,
         credential: null,

@@ -26,8 +26,11 @@ export interface AssertionRules {
 
 /** Tells who is asking. */
 export interface Identity {
-  /** The headers of one request upstream. */
-  headers(principal: Principal, descriptor: RouteDescriptor): Readonly<Record<string, string>>
+  /**
+   * The headers of one request upstream.
+   * @param audience for whom an assertion is, where that is not the audience of all
+   */
+  headers(principal: Principal, descriptor: RouteDescriptor, audience?: string): Readonly<Record<string, string>>
   /** The public keys of assertions (RFC 7517); null where there are none. */
   readonly keySet: string | null
 }
@@ -43,9 +46,9 @@ const TYPE = 'threadwarden+jwt'
 export function makeIdentity(names: IdentityHeaderNames, rules: AssertionRules | null, clock: () => number): Identity {
   const assert = rules === null ? null : makeAssert(rules, clock)
   return {
-    headers: (principal, descriptor) => ({
+    headers: (principal, descriptor, audience) => ({
       ...identityHeaders(names, principal),
-      ...assert?.headers(principal, descriptor),
+      ...assert?.headers(principal, descriptor, audience),
     }),
     keySet: assert?.keySet ?? null,
   }
@@ -87,12 +90,16 @@ function makeAssert(rules: AssertionRules, clock: () => number) {
     header: { alg: 'ES256', typ: TYPE, kid: signing.jwk.kid },
   })
   const name = rules.replaceAuthorization ? 'authorization' : rules.header
-  const headers = (principal: Principal, { route, ids }: RouteDescriptor): Readonly<Record<string, string>> => {
+  const headers = (
+    principal: Principal,
+    { route, ids }: RouteDescriptor,
+    audience = rules.audience,
+  ): Readonly<Record<string, string>> => {
     const now = Math.floor(clock() / 1000)
     const user = principal.kind === 'user' ? principal : undefined
     const token = sign({
       iss: rules.issuer,
-      aud: rules.audience,
+      aud: audience,
       sub: principal.id,
       ...(user === undefined ? {} : { idp: user.issuer }),
       ...(user?.name === undefined ? {} : { name: user.name }),

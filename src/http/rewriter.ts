@@ -3,7 +3,7 @@ import { mayUseAgent, type StandingFacts } from '../core/decide.ts'
 import type { Route } from '../core/routes.ts'
 import type { Rules } from '../core/rules.ts'
 import { isTableRoute, type TableUse } from '../core/table-lists.ts'
-import type { RuntimeFacts } from '../core/transport.ts'
+import { isBridged, type RuntimeFacts } from '../core/transport.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
 import type { Granted } from './permit.ts'
@@ -47,7 +47,7 @@ export function makeRewriter({ rules, facts, forwarder, list, tableList, tableCh
       const use = tableUse(upstream)
       if (route.id === 'threads/list') return listFrom(use, tableList, list, permit, exchange, signal)
       if (isTableRoute(route)) return use === 'never' ? null : tableChange(permit, payload, exchange, upstream, signal)
-      const bridged = upstream.transport !== exchange.client
+      const bridged = isBridged(upstream, exchange.client)
       if (route.id !== 'info' || !(bridged || rules.nameAgents || use !== 'never')) return null
       const mayUse = rules.nameAgents ? (agentId: string): boolean => mayUseAgent(agentId, permit.principal, rules, facts) : null
       return infoFor(forwarder, permit, exchange, { bridged, mayUse, use }, signal)

@@ -37,7 +37,7 @@ export interface RolloutParts {
   readonly headers: Readonly<Record<string, string>>
   readonly store: OwnershipStore
   readonly unknownThread: UnknownThread
-  readonly readiness: Readiness
+  readonly readiness: Pick<Readiness, 'set'>
   readonly log: Logger
 }
 
@@ -52,11 +52,13 @@ export function watchRollout(parts: RolloutParts): Rollout {
   const headers = { ...parts.headers, accept: 'application/json', 'accept-encoding': 'identity' }
 
   let stopped = false
+  let untold = false
   const historyUntold = (): void => {
     if (stopped) return
     const why =
       'the upstream does not serve thread histories (422, or too old for them), so verify refuses every new thread: set ownership.unknownThread to claim or deny'
-    if (!parts.readiness.pending().has('unknownThread')) parts.log.error(why)
+    if (!untold) parts.log.error(why)
+    untold = true
     parts.readiness.set('unknownThread', why)
   }
 
@@ -79,7 +81,10 @@ export function watchRollout(parts: RolloutParts): Rollout {
     )
     if (isRefusal(history)) return
     if (history === 'cannot-tell') historyUntold()
-    else if (!stopped) parts.readiness.set('unknownThread', null)
+    else if (!stopped) {
+      untold = false
+      parts.readiness.set('unknownThread', null)
+    }
   }
 
   const warnOfOpenUpstream = async (): Promise<void> => {

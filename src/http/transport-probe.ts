@@ -33,7 +33,7 @@ export interface ProbeParts {
   readonly headers: Readonly<Record<string, string>>
   /** The transport that the configuration names: then nothing waits for the answer. */
   readonly named: Transport | null
-  readonly readiness: Readiness
+  readonly readiness: Pick<Readiness, 'set'>
   /** Called when the upstream first answers as a runtime does, and when it has become another one. */
   readonly onNews: (upstream: RuntimeFacts) => void
   readonly log: Logger

@@ -3,20 +3,21 @@
  * step is the same function that the gate calls.
  */
 import type { Config } from '../config/schema.ts'
+import { mountsOf, standingFacts, type Mount } from '../config/mounts.ts'
 import { configuredBody } from '../core/bodies.ts'
-import { classify, type RouteDescriptor } from '../core/classify.ts'
+import { classify, classifyEndpoint, type RouteDescriptor } from '../core/classify.ts'
 import { mostBody, mostBodyOfAny, type Facts, type OwnerRecord, type Permit, type StandingFacts } from '../core/decide.ts'
 import { headerFault, headerLines } from '../core/headers.ts'
 import type { Principal } from '../core/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
 import { QUERY_NAMES, type Route } from '../core/routes.ts'
-import { KEY_SET_TARGET, readTarget, type Target } from '../core/target.ts'
+import { findMount, KEY_SET_TARGET, readTarget, type Target } from '../core/target.ts'
 import { traceOf, type Trace } from '../core/trace.ts'
-import { assumedFacts, hasOperation } from '../core/transport.ts'
+import { hasOperation } from '../core/transport.ts'
 import type { Policy } from '../policy/policy.ts'
 import { readBody, readEnvelope } from './body.ts'
 import { callerOf, type Presented } from './caller.ts'
-import { assumedTransport, sentFor, type IdentityHeaders, type Sent } from './sending.ts'
+import { assumed, sentFor, type IdentityHeaders, type Sent } from './sending.ts'
 
 /** A request that is only thought of. */
 export interface Question {
@@ -36,6 +37,8 @@ export interface Question {
 /** What the gateway would make of it; what it does not come to is null. */
 export interface Explanation {
   readonly target: Target | null
+  /** The upstream that it is for; null outside all of their public paths. */
+  readonly mount: Mount | null
   /** True for what is asked in an envelope on the base path. */
   readonly enveloped: boolean
   readonly principal: Principal | null
@@ -57,17 +60,13 @@ export interface Surroundings {
   readonly clock: () => number
 }
 
-/** What is known of a gateway, whatever the request. */
-export function standingFacts({ upstream, ownership, enforcement }: Config): StandingFacts {
-  return { userScoped: upstream.userScoped, unknownThread: ownership.unknownThread, enforcement }
-}
-
 /** Goes the way of a request. */
 export async function explain(question: Question, surroundings: Surroundings): Promise<Explanation> {
   const { config } = surroundings
   const { method } = question
   const far = {
     target: null,
+    mount: null,
     enveloped: false,
     principal: null,
     descriptor: null,
@@ -76,25 +75,30 @@ export async function explain(question: Question, surroundings: Surroundings): P
     sent: null,
     notes: [],
   }
-  const target = readTarget(question.target, config.upstream.publicPath ?? config.upstream.basePath, QUERY_NAMES)
+  const target = readTarget(question.target, QUERY_NAMES)
   if (target.outcome === 'refused') return { ...far, outcome: target }
+  const found = findMount(mountsOf(config), target)
+  const seen = { ...far, target, mount: found?.mount ?? null }
   const fault = headerFault(headerLines(['host', 'gateway', ...authorizationOf(question.presented)]))
-  if (fault !== null) return { ...far, target, outcome: fault }
+  if (fault !== null) return { ...seen, outcome: fault }
   if (question.target === KEY_SET_TARGET && method === 'GET' && config.identity.assertion !== undefined) {
-    return { ...far, target, outcome: 'key-set' }
+    return { ...seen, outcome: 'key-set' }
   }
   const caller = await callerOf(question.presented, config, surroundings.clock)
   const { principal } = caller
-  if (isRefusal(principal)) return { ...far, target, outcome: principal, notes: caller.notes }
-  const known = { ...far, target, principal, notes: caller.notes }
-  if (target.segments?.length === 0) {
+  if (isRefusal(principal)) return { ...seen, outcome: principal, notes: caller.notes }
+  const known = { ...seen, principal, notes: caller.notes }
+  if (found === null) return { ...known, outcome: refuse('route-unknown') }
+  const { mount, segments } = found
+  if (mount.agentId === null && segments.length === 0) {
     if (method !== 'POST') return { ...known, outcome: refuse('route-unknown') }
     if (target.query.size > 0) return { ...known, outcome: refuse('query-beside-envelope') }
-    return { ...known, enveloped: true, ...decided(null, principal, question, surroundings) }
+    return { ...known, enveloped: true, ...decided(mount, null, principal, question, surroundings) }
   }
-  const descriptor = classify(method, target.segments, target.query)
+  const descriptor =
+    mount.agentId === null ? classify(method, segments, target.query) : classifyEndpoint(method, segments, mount.agentId)
   if (descriptor.outcome === 'refused') return { ...known, outcome: descriptor }
-  return { ...known, ...decided(descriptor, principal, question, surroundings) }
+  return { ...known, ...decided(mount, descriptor, principal, question, surroundings) }
 }
 
 /** The Authorization header of the question, as raw header lines; claims stand for a token that has them. */
@@ -107,14 +111,20 @@ function authorizationOf(presented: Presented): readonly string[] {
 type Decided = Pick<Explanation, 'descriptor' | 'facts' | 'trace' | 'outcome' | 'sent'>
 
 /** From the route, or for an envelope from its body, to the outcome. */
-function decided(asked: RouteDescriptor | null, principal: Principal, question: Question, surroundings: Surroundings): Decided {
+function decided(
+  mount: Mount,
+  asked: RouteDescriptor | null,
+  principal: Principal,
+  question: Question,
+  surroundings: Surroundings,
+): Decided {
   const { config, policy } = surroundings
-  const standing = standingFacts(config)
+  const standing = standingFacts(mount, config)
   const bounds = bodyBounds(principal, policy, standing, config)
   let early: Decided = { descriptor: null, facts: null, trace: null, outcome: refuse('route-unknown'), sent: null }
   const admit = (descriptor: RouteDescriptor): Refusal | null => {
     early = { ...early, descriptor }
-    if (!hasOperation(assumedFacts(assumedTransport(config)), descriptor.route)) return refuse('upstream-lacks-route')
+    if (!hasOperation(assumed(mount), descriptor.route)) return refuse('upstream-lacks-route')
     const trace = traceOf(descriptor, principal, policy.rules, standing)
     early = { ...early, facts: standing, trace }
     return isRefusal(trace.decision) ? trace.decision : null
@@ -133,7 +143,7 @@ function decided(asked: RouteDescriptor | null, principal: Principal, question: 
   const { decision } = trace
   if (decision.outcome === 'needs') throw new Error('a decision without a fact that was given')
   if (decision.outcome === 'refused') return { descriptor, facts, trace, outcome: decision, sent: null }
-  const sent = sentFor(decision, body, question.presented.kind !== 'nothing', config, surroundings.identity)
+  const sent = sentFor(decision, body, question.presented.kind !== 'nothing', mount, surroundings)
   if (sent?.outcome === 'refused') return { descriptor, facts, trace, outcome: sent, sent: null }
   return { descriptor, facts, trace, outcome: decision, sent: decision.answerEmpty ? null : sent }
 }

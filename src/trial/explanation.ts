@@ -13,9 +13,8 @@ import { placeOf } from './place.ts'
 import { limitText } from './words.ts'
 
 /** The path that a target means, and the query that counts. */
-export function canonical({ segments, query }: Target, base: string): string | null {
-  if (segments === null) return null
-  const path = [base, ...segments.map(encodeURIComponent)].join('/')
+export function canonical({ segments, query }: Target): string {
+  const path = segments.map((segment) => `/${encodeURIComponent(segment)}`).join('')
   const search = [...query].map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&')
   return `${path === '' ? '/' : path}${search === '' ? '' : `?${search}`}`
 }
@@ -52,16 +51,17 @@ export function triedData({ tried }: Trace) {
 
 /** All of it. */
 export function explanationData(explanation: Explanation, question: Question, config: Config, policy: Policy) {
-  const { target, principal, descriptor, facts, trace, outcome, sent, enveloped } = explanation
+  const { target, mount, principal, descriptor, facts, trace, outcome, sent, enveloped } = explanation
   const permit = typeof outcome === 'object' && outcome.outcome === 'permitted' ? outcome : null
   return {
     ...outcomeData(outcome),
     request: {
       method: question.method,
       target: question.target,
-      canonical: target === null ? null : canonical(target, config.upstream.publicPath ?? config.upstream.basePath),
+      canonical: target === null || mount === null ? null : canonical(target),
       enveloped,
     },
+    scope: mount?.scope ?? null,
     route: descriptor === null ? null : { id: descriptor.route.id, method: descriptor.route.method, ...descriptor.ids },
     principal:
       principal === null
@@ -90,6 +90,6 @@ export function explanationData(explanation: Explanation, question: Question, co
             body: sent.body,
             dropped: sent.dropped,
           },
-    notes: notesOn(explanation, question, config, policy),
+    notes: notesOn(explanation, question, policy),
   }
 }

@@ -1,13 +1,12 @@
 /** What an explanation can't show, and what the gateway does besides. */
-import type { Config } from '../config/schema.ts'
 import { isRefusal } from '../core/reasons.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { Explanation, Question } from './explain.ts'
 import { idleGrant } from './words.ts'
 
 /** Lists it, in sentences. */
-export function notesOn(explanation: Explanation, question: Question, config: Config, policy: Policy): readonly string[] {
-  const { outcome, trace, facts, target, descriptor, principal, enveloped } = explanation
+export function notesOn(explanation: Explanation, question: Question, policy: Policy): readonly string[] {
+  const { outcome, trace, facts, target, mount, descriptor, principal, enveloped } = explanation
   const permit = typeof outcome === 'object' && outcome.outcome === 'permitted' ? outcome : null
   const notes = [...explanation.notes]
   const say = (when: boolean, note: string): void => {
@@ -31,7 +30,10 @@ export function notesOn(explanation: Explanation, question: Question, config: Co
   say(permit !== null && id === 'info' && policy.rules.nameAgents, 'the answer names only the agents that the caller may use')
   say(permit !== null && target?.query.has('cursor') === true, 'the cursor is not looked at')
   say(question.presented.kind === 'token' && explanation.principal?.kind === 'user', 'revocations are not looked at')
-  say(permit !== null && config.upstream.transport === 'auto', 'upstream.transport is auto: written as for a multi-route runtime')
+  say(
+    permit !== null && mount?.transport === 'auto',
+    `${mount?.place.join('.')}.transport is auto: written as for a multi-route runtime`,
+  )
   say((target?.droppedQueryNames ?? 0) > 0, `dropped from the query: ${target?.droppedQueryNames ?? 0}`)
   say(id === 'transcribe' && !enveloped, 'a body is read as JSON here; a recording as multipart is not')
   return notes

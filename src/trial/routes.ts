@@ -1,15 +1,16 @@
 /** Which routes there are, where callers find them, and whom the policy lets use them. */
+import { mountsOf, type Mount } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import type { CallerConditions, ClaimTest } from '../core/conditions.ts'
 import type { RulePlace } from '../core/reasons.ts'
-import { ALL_ROUTES, type Method, type Route, type RouteId } from '../core/routes.ts'
-import type { Relation, Rule, Who } from '../core/rules.ts'
+import { ALL_ROUTES, OWN_ROUTES, ROUTES, type Method, type Route, type RouteId } from '../core/routes.ts'
+import type { Relation, Rule, Rules, Who } from '../core/rules.ts'
 import type { NeededRight } from '../core/sharing.ts'
-import { assumedFacts, hasOperation } from '../core/transport.ts'
+import { hasOperation } from '../core/transport.ts'
 import type { Policy } from '../policy/policy.ts'
 import { makeReach, type Reach } from '../policy/reach.ts'
 import { placeOf } from './place.ts'
-import { assumedTransport } from './sending.ts'
+import { assumed } from './sending.ts'
 
 /** What one rule says of a route. */
 export interface Access {
@@ -26,6 +27,8 @@ export interface Access {
 
 /** A route as a caller finds it. */
 export interface RouteAccess {
+  /** The scope of its upstream: its key, or `''`. */
+  readonly scope: string
   readonly route: RouteId
   readonly method: Method
   /** With `:agentId` and the like for ids. */
@@ -41,10 +44,18 @@ export interface RouteAccess {
 
 /** Lists every route. A rule that can speak of nobody under this configuration is left out. */
 export function routesOf(config: Config, { rules }: Policy): readonly RouteAccess[] {
-  const { authentication, upstream } = config
+  const { authentication } = config
   const reach = makeReach(rules, { issuers: Object.keys(authentication.issuers), mode: authentication.mode })
-  const runtime = assumedFacts(assumedTransport(config))
-  return ALL_ROUTES.map((route) => {
+  return mountsOf(config).flatMap((mount) => routesOfMount(mount, rules, reach))
+}
+
+/** Of an agent, the run on its root path and what the gateway answers itself. */
+const ENDPOINT_ROUTES = [...ROUTES.filter(({ id }) => id === 'agent/run'), ...OWN_ROUTES]
+
+function routesOfMount(mount: Mount, rules: Rules, reach: Reach): readonly RouteAccess[] {
+  const { scope, agentId, publicPath, userScoped } = mount
+  const upstream = assumed(mount)
+  return (agentId === null ? ALL_ROUTES : ENDPOINT_ROUTES).map((route) => {
     const said = rules.routes[route.id]
     /** Those of which a rule speaks that there can be here. */
     const threadsOf = ({ threads }: Rule): readonly Relation[] | null =>
@@ -52,15 +63,17 @@ export function routesOf(config: Config, { rules }: Policy): readonly RouteAcces
     const speaking = said.rules.filter(
       (rule) =>
         rule.methods?.includes(route.method) !== false &&
-        (!rule.onlyUserScoped || upstream.userScoped) &&
+        (!rule.onlyUserScoped || userScoped) &&
+        (agentId === null || rule.agents === null || route.own === true || rule.agents.has(agentId)) &&
         reach.silenceOf(rule) === null &&
         threadsOf(rule)?.length !== 0,
     )
-    const closed = !hasOperation(runtime, route) || isClosed(route, speaking, reach)
+    const closed = !hasOperation(upstream, route) || isClosed(route, speaking, reach)
     return {
+      scope,
       route: route.id,
       method: route.method,
-      path: `${upstream.publicPath ?? upstream.basePath}/${route.path.join('/')}`,
+      path: agentId !== null && route.own !== true ? publicPath || '/' : `${publicPath}/${route.path.join('/')}`,
       right: route.right ?? null,
       closed,
       hidden: said.hide,

@@ -1,4 +1,5 @@
 /** Runs the tests of a file: each expectation against the decision of the gateway. */
+import { mountsOf, standingFacts } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import type { RouteDescriptor } from '../core/classify.ts'
 import { isListed, mayUseAgent, type Facts, type StandingFacts } from '../core/decide.ts'
@@ -6,7 +7,6 @@ import type { Principal } from '../core/principal.ts'
 import { CODES, refuse } from '../core/reasons.ts'
 import { ROUTES, type Route, type RouteId } from '../core/routes.ts'
 import { traceOf, type Trace } from '../core/trace.ts'
-import { standingFacts } from './explain.ts'
 import { placeText } from './place.ts'
 import { rowsOf, several, type LoadedTests } from './test-file.ts'
 import { triedText } from './words.ts'
@@ -28,7 +28,7 @@ interface Trials extends LoadedTests {
 
 /** Runs them. */
 export function runTests(loaded: LoadedTests, config: Config): readonly TestResult[] {
-  const configured = standingFacts(config)
+  const configured = standingFacts(mountsOf(config)[0], config)
   const { userScoped, unknownThread, upstreamHistory } = loaded.facts
   const standing = {
     userScoped: userScoped ?? configured.userScoped,

@@ -1,4 +1,5 @@
 /** What would be sent upstream for a permitted request. No value of a secret is in it. */
+import type { Mount } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import { configuredBody, passingBody } from '../core/bodies.ts'
 import type { Permit } from '../core/decide.ts'
@@ -6,7 +7,7 @@ import { BUILT_IN, headerLines, narrowed, upstreamHeaders } from '../core/header
 import type { JsonObject } from '../core/json.ts'
 import { refuse, type Refusal } from '../core/reasons.ts'
 import { limitIn } from '../core/thread-page.ts'
-import { assumedFacts, wireForm, type Transport } from '../core/transport.ts'
+import { assumedFacts, ENDPOINT, wireForm, type RuntimeFacts, type UpstreamKind } from '../core/transport.ts'
 import type { TriedBody } from './body.ts'
 
 /** A header that would be sent: its value only where it is no secret. */
@@ -18,7 +19,7 @@ export interface SentHeader {
 /** A request as the upstream would get it. */
 export interface Sent {
   readonly outcome: 'sent'
-  readonly transport: Transport
+  readonly transport: UpstreamKind
   readonly method: string
   readonly target: string
   readonly headers: readonly SentHeader[]
@@ -32,9 +33,16 @@ export interface Sent {
 /** Tells the upstream who asks: the headers of one request. */
 export type IdentityHeaders = (permit: Permit) => Readonly<Record<string, string>>
 
-/** The transport that a trial assumes of an upstream which nobody asked. */
-export function assumedTransport({ upstream }: Config): Transport {
-  return upstream.transport === 'auto' ? 'multi-route' : upstream.transport
+/** What a trial takes an upstream for which nobody asked. */
+export function assumed({ transport }: Mount): RuntimeFacts {
+  if (transport === 'endpoint') return ENDPOINT
+  return assumedFacts(transport === 'auto' ? 'multi-route' : transport)
+}
+
+/** What is asked of it. */
+export interface SendingParts {
+  readonly config: Config
+  readonly identity: IdentityHeaders
 }
 
 /**
@@ -47,8 +55,8 @@ export function sentFor(
   permit: Permit,
   body: TriedBody,
   hasCredential: boolean,
-  config: Config,
-  identity: IdentityHeaders,
+  mount: Mount,
+  { config, identity }: SendingParts,
 ): Sent | Refusal | null {
   const { route } = permit.descriptor
   const passes = body.value === null ? null : passingBody(route, body.value, permit.rule.passes)
@@ -60,8 +68,8 @@ export function sentFor(
   const walked = route.id === 'threads/list' && config.enforcement === 'enforce'
   if (walked && limitIn(permit.descriptor.query) === null) return refuse('query-limit-invalid')
   const query = permit.descriptor.query.filter(([name]) => !walked || (name !== 'limit' && name !== 'cursor'))
-  const transport = assumedTransport(config)
-  const wire = wireForm(assumedFacts(transport), config.upstream.basePath, permit.descriptor, query)
+  const facts = assumed(mount)
+  const wire = wireForm(facts, mount.basePath, permit.descriptor, query)
   const value = passes?.body ?? null
   const enveloped =
     wire.envelope === null
@@ -69,10 +77,10 @@ export function sentFor(
       : { method: wire.envelope.method, params: wire.envelope.params, ...(value === null ? {} : { body: value }) }
   return {
     outcome: 'sent',
-    transport,
+    transport: facts.transport,
     method: wire.method,
     target: wire.target,
-    ...headersFor(permit, enveloped !== null, hasCredential, config, identity),
+    ...headersFor(permit, enveloped !== null, hasCredential, mount, { config, identity }),
     body: enveloped,
     dropped: [...body.dropped, ...(passes?.dropped ?? [])],
   }
@@ -85,13 +93,13 @@ function headersFor(
   permit: Permit,
   hasBody: boolean,
   hasCredential: boolean,
-  config: Config,
-  identity: IdentityHeaders,
+  mount: Mount,
+  { config, identity }: SendingParts,
 ): Pick<Sent, 'headers' | 'passing'> {
-  const { upstream, forwardHeaders } = config
-  const server = Object.fromEntries(Object.entries(upstream.headers).map(([name, value]) => [name.toLowerCase(), value]))
+  const { forwardHeaders } = config
+  const server = Object.fromEntries(Object.entries(mount.headers).map(([name, value]) => [name.toLowerCase(), value]))
   const forward = forwardHeaders.map((name) => name.toLowerCase())
-  const rules = narrowed({ server, forward, forwardAuthorization: upstream.forwardAuthorization }, permit.rule)
+  const rules = narrowed({ server, forward, forwardAuthorization: mount.forwardAuthorization }, permit.rule)
   const own: Readonly<Record<string, string>> = {
     ...identity(permit),
     'x-request-id': 'made for each request',

@@ -1,10 +1,10 @@
 /** What a policy makes of a request, as far as anybody would notice: the answer, what passes, and the limits. */
+import { mountsOf, standingFacts } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import { decide, mayUseAgent, type Permit, type StandingFacts } from '../core/decide.ts'
 import type { Principal } from '../core/principal.ts'
 import type { Code, Reason, RulePlace } from '../core/reasons.ts'
 import type { Policy } from '../policy/policy.ts'
-import { standingFacts } from './explain.ts'
 import { limitsOf } from './limits.ts'
 import { recordOf, type Cell } from './matrix.ts'
 import { placeOf } from './place.ts'
@@ -22,7 +22,7 @@ export type Verdict =
 
 /** Policies are compared as they are enforced, and before an upstream that holds nothing of unknown threads. */
 export function comparedFacts(config: Config): StandingFacts & { readonly upstreamHistory: 'none' } {
-  return { ...standingFacts(config), enforcement: 'enforce', upstreamHistory: 'none' }
+  return { ...standingFacts(mountsOf(config)[0], config), enforcement: 'enforce', upstreamHistory: 'none' }
 }
 
 /**

@@ -93,6 +93,7 @@ void test('a line of the audit log about a shared thread is decided again as it 
       requestId: 'r-1',
       client: '127.0.0.1',
       transport: 'multi-route',
+      scope: '',
       principal: user('alice'),
       claimPointers: [],
       descriptor: descriptor('GET', 'threads/t-1/messages'),

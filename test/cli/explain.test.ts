@@ -348,6 +348,7 @@ const DECISION = {
   requestId: 'r-1',
   client: '127.0.0.1',
   transport: 'multi-route',
+  scope: '',
   principal: user('alice'),
   claimPointers: [],
   descriptor: descriptor('GET', 'threads/t-1/messages'),

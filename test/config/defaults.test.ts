@@ -21,6 +21,8 @@ void test('what is left out has the documented value', (t) => {
       headers: {},
       timeouts: { connect: 2000, headers: 120_000, body: 0 },
     },
+    upstreams: {},
+    agents: {},
     forwardHeaders: [],
     cors: { origins: [], credentials: false },
     authentication: {
@@ -80,7 +82,7 @@ void test('a section that is there in part keeps the other defaults', (t) => {
     'authentication.issuers.corp.claims': { id: '/oid' },
   })
   t.same(config.listen, { host: '0.0.0.0', port: 9000, trustedProxies: [] })
-  t.same(config.upstream.timeouts, { connect: 2000, headers: 120_000, body: 60_000 })
+  t.same(config.upstream?.timeouts, { connect: 2000, headers: 120_000, body: 60_000 })
   t.same(config.authentication.issuers['corp']?.claims, {
     id: '/oid',
     name: '/name',

@@ -4,7 +4,7 @@ import { accepted, faultsIn, type Changes, type Surroundings } from './configura
 
 const token = (value: string): Changes => ({ 'upstream.headers': { 'x-token': value } })
 const valueOf = (value: string, around: Surroundings): string | undefined =>
-  accepted(token(value), around).config.upstream.headers['x-token']
+  accepted(token(value), around).config.upstream?.headers['x-token']
 
 void test('a variable of the environment is filled in', (t) => {
   t.equal(valueOf('${env:TOKEN}', { environment: { TOKEN: 's3cret' } }), 's3cret')
@@ -38,8 +38,8 @@ void test('references may stand anywhere inside a string, and in any string', (t
     },
     { environment, files: { token: 'abc\n' } },
   )
-  t.equal(config.upstream.url, 'http://upstream.internal:4000')
-  t.equal(config.upstream.headers['authorization'], 'Bearer abc, upstream.internal')
+  t.equal(config.upstream?.url, 'http://upstream.internal:4000')
+  t.equal(config.upstream?.headers['authorization'], 'Bearer abc, upstream.internal')
   t.same(config.authentication.issuers['corp']?.audiences, ['chat-eu'])
   t.equal(config.log.level, 'debug')
   t.equal(config.listen.port, 4000)

@@ -29,8 +29,8 @@ void test('relative paths start at the folder of the file', (t) => {
     const outcome = loadConfig(name, {})
     if (!outcome.ok) return void t.fail(JSON.stringify(outcome.faults))
     const { config } = outcome.value
-    t.equal(config.upstream.ca, join(folder, 'config', 'ca.pem'))
-    t.equal(config.upstream.headers['x-token'], 's3cret')
+    t.equal(config.upstream?.ca, join(folder, 'config', 'ca.pem'))
+    t.equal(config.upstream?.headers['x-token'], 's3cret')
     t.equal(config.authentication.issuers['a']?.publicKeyFile, join(folder, 'config', 'keys', 'a.pem'))
     t.equal(config.authentication.issuers['b']?.secretFile, '/run/secrets/b', 'an absolute one stays')
     t.equal(config.ownership.store, `sqlite:${join(folder, 'data', 'ownership.db')}`)

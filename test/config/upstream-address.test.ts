@@ -4,7 +4,7 @@ import { accepted, faultPaths, faultsIn } from './configuration.ts'
 
 for (const url of ['http://127.0.0.1:4000', 'https://runtime.internal', 'http://runtime:80/', 'http://[::1]:4000']) {
   void test(`${url} is an address of an upstream`, (t) => {
-    t.equal(accepted({ 'upstream.url': url }).config.upstream.url, url)
+    t.equal(accepted({ 'upstream.url': url }).config.upstream?.url, url)
     t.end()
   })
 }
@@ -45,8 +45,8 @@ for (const [written, path] of [
 ] as const) {
   void test(`${written} is a base path`, (t) => {
     const { upstream } = accepted({ 'upstream.basePath': written, 'upstream.publicPath': written }).config
-    t.equal(upstream.basePath, path)
-    t.equal(upstream.publicPath, path)
+    t.equal(upstream?.basePath, path)
+    t.equal(upstream?.publicPath, path)
     t.end()
   })
 }

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'tap'
 import { classify } from '../../src/core/classify.ts'
 import { QUERY_NAMES } from '../../src/core/routes.ts'
-import { readTarget } from '../../src/core/target.ts'
+import { findMount, readTarget } from '../../src/core/target.ts'
 
 type Resolved = { method: string; agentId?: string; threadId?: string } | number
 interface Case {
@@ -22,9 +22,11 @@ const { cases } = JSON.parse(readFileSync(new URL('../fixtures/router-oracle.jso
 
 /** What the gateway makes of a request line: a route and its ids, or null if it refuses. */
 function read(method: string, raw: string) {
-  const target = readTarget(raw, '/api/copilotkit', QUERY_NAMES)
+  const target = readTarget(raw, QUERY_NAMES)
   if (target.outcome === 'refused') return null
-  const found = classify(method, target.segments, target.query)
+  const place = findMount([{ publicPath: '/api/copilotkit' }], target)
+  if (place === null) return null
+  const found = classify(method, place.segments, target.query)
   return found.outcome === 'refused' ? null : { method: found.route.id, ...found.ids }
 }
 

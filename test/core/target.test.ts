@@ -1,19 +1,19 @@
 /** The grammar of request targets: one spelling for each, and 400 before anybody is asked who they are. */
 import { test } from 'tap'
 import { QUERY_NAMES } from '../../src/core/routes.ts'
-import { readTarget } from '../../src/core/target.ts'
+import { findMount, readTarget } from '../../src/core/target.ts'
 
-const read = (raw: string, base = '/api') => readTarget(raw, base, QUERY_NAMES)
+const read = (raw: string) => readTarget(raw, QUERY_NAMES)
 
 const segmentsOf = (raw: string, base = '/api') => {
-  const target = read(raw, base)
-  return target.outcome === 'read' ? target.segments : target.reason
+  const target = read(raw)
+  return target.outcome === 'read' ? (findMount([{ publicPath: base }], target)?.segments ?? null) : target.reason
 }
 
-void test('a canonical target is read into segments below the base path and known query names', (t) => {
+void test('a canonical target is read into segments and known query names', (t) => {
   t.strictSame(read('/api/threads/a:b/messages?agentId=x%20y&foo=1&limit=5'), {
     outcome: 'read',
-    segments: ['threads', 'a:b', 'messages'],
+    segments: ['api', 'threads', 'a:b', 'messages'],
     query: new Map([
       ['agentId', 'x y'],
       ['limit', '5'],
@@ -55,7 +55,7 @@ const QUERIES: readonly (readonly [query: string, known: Readonly<Record<string,
 
 void test('a query is read as forms are written: empty pairs are none, a plus is a space, unknown names are counted', (t) => {
   for (const [query, known, droppedQueryNames] of QUERIES) {
-    const expected = { outcome: 'read', segments: ['threads'], query: new Map(Object.entries(known)), droppedQueryNames }
+    const expected = { outcome: 'read', segments: ['api', 'threads'], query: new Map(Object.entries(known)), droppedQueryNames }
     t.strictSame(read(`/api/threads${query}`), expected, query)
   }
   t.end()

@@ -1,5 +1,6 @@
 /** Where the doctor looks for a gateway. */
 import { test } from 'tap'
+import { mountsOf } from '../../src/config/mounts.ts'
 import { healthOrigin, publicBase } from '../../src/doctor/addresses.ts'
 import { accepted, type Changes } from '../config/configuration.ts'
 
@@ -25,7 +26,7 @@ for (const [title, changes, base, health] of [
 ] as const satisfies readonly (readonly [string, Changes, string | null, string | null])[]) {
   void test(`a gateway that listens ${title}`, (t) => {
     const { config } = accepted(changes)
-    t.equal(publicBase(config, NOTHING), base)
+    t.equal(publicBase({ config, mount: mountsOf(config)[0], wishes: NOTHING }), base)
     t.equal(healthOrigin(config), health)
     t.end()
   })
@@ -33,6 +34,7 @@ for (const [title, changes, base, health] of [
 
 void test('what --url says comes first', (t) => {
   const url = 'https://chat.example.com/api/copilotkit'
-  t.equal(publicBase(accepted({}).config, { ...NOTHING, url }), url)
+  const { config } = accepted({})
+  t.equal(publicBase({ config, mount: mountsOf(config)[0], wishes: { ...NOTHING, url } }), url)
   t.end()
 })

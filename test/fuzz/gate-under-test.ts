@@ -4,13 +4,13 @@
  */
 import { Readable } from 'node:stream'
 import type { RouteDescriptor } from '../../src/core/classify.ts'
-import type { OwnerRecord } from '../../src/core/decide.ts'
+import type { OwnerRecord, Permit } from '../../src/core/decide.ts'
 import { refuse, type Reason } from '../../src/core/reasons.ts'
 import { ROUTE_IDS } from '../../src/core/routes.ts'
 import { assumedFacts, type Transport } from '../../src/core/transport.ts'
 import { makeCursorSeal } from '../../src/http/cursor.ts'
 import { makeForwarder, type Forwarder } from '../../src/http/forward.ts'
-import { makeGate } from '../../src/http/gate.ts'
+import { makeGate, type GateMount } from '../../src/http/gate.ts'
 import type { OpenStreams } from '../../src/http/open-streams.ts'
 import type { OwnerRecords } from '../../src/http/owner-records.ts'
 import { makeBudget } from '../../src/http/request-body.ts'
@@ -133,45 +133,51 @@ export function makeGateUnderTest(
     },
   }
   const facts = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' } as const
-  const gate = makeGate({
-    publicPath,
-    cors: { origins: [LISTED_ORIGIN], credentials: false },
-    authenticate: async () => ({ outcome: 'authenticated', principal: ALICE, credential: null }),
-    isRevoked: () => false,
-    overruled: async () => null,
-    rules: RULES,
-    facts,
+  const mount = {
     scope: '',
-    limits: LIMITS,
-    limiter: makeMemoryLimiter(),
-    budget: makeBudget(16 * LIMITS.runBody),
-    records,
-    store: STORE,
+    publicPath,
+    agentId: null,
+    facts,
     transport,
     headerRules,
-    identity: { headers: () => ({}), keySet: null },
+    identity: { headers: () => ({}) },
     forwarder,
     rewriter: makeRewriter({
       rules: RULES,
       facts,
       forwarder,
-      list: makeThreadList({ records, scope: '', rules: RULES, facts, forwarder, seal: makeCursorSeal(new Uint8Array(32)) }),
+      list: makeThreadList({ records, scope: '', rules: RULES, facts, forwarder, seal: makeCursorSeal(new Uint8Array(32), '') }),
       tableUse: () => 'never',
       tableList: NO_TABLE,
       tableChange: () => Promise.reject(new Error('nothing comes from the table')),
     }),
     // What the gateway answers itself goes nowhere.
-    grants: async (permit) => {
+    grants: async (permit: Permit) => {
       descriptor = permit.descriptor
       return { status: 200, headers: {}, body: '' }
     },
-    askHistory: async () => 'none',
+    askHistory: async () => 'none' as const,
+    onHistoryUntold: () => {},
+    overruled: async () => null,
+  } satisfies GateMount
+  const gate = makeGate({
+    mounts: [mount],
+    cors: { origins: [LISTED_ORIGIN], credentials: false },
+    authenticate: async () => ({ outcome: 'authenticated', principal: ALICE, credential: null }),
+    isRevoked: () => false,
+    rules: RULES,
+    enforcement: facts.enforcement,
+    limits: LIMITS,
+    limiter: makeMemoryLimiter(),
+    budget: makeBudget(16 * LIMITS.runBody),
+    records,
+    store: STORE,
+    keySet: null,
     onFault: (error) => {
       throw error
     },
     onDecision: () => {},
     onBridged: () => {},
-    onHistoryUntold: () => {},
     onDropped: () => {},
     metrics: METRICS,
     clock: () => 0,

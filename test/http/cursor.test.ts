@@ -5,8 +5,8 @@ import { makeCursorSeal } from '../../src/http/cursor.ts'
 const SECRET = Buffer.alloc(32, 7)
 const BOUND = ['corp:alice', [['agentId', 'd']]]
 
-void test('a cursor gives its place back, for the same secret and the same bound', (t) => {
-  const seal = makeCursorSeal(SECRET)
+void test('a cursor gives its place back, for the same secret, the same upstream and the same bound', (t) => {
+  const seal = makeCursorSeal(SECRET, '')
   for (const place of [
     { page: null, offset: 0 },
     { page: '', offset: 1 },
@@ -17,7 +17,8 @@ void test('a cursor gives its place back, for the same secret and the same bound
     t.same(seal.open(cursor, BOUND), place)
     t.equal(seal.open(cursor, ['corp:bob', [['agentId', 'd']]]), null)
     t.equal(seal.open(cursor, ['corp:alice', []]), null)
-    t.equal(makeCursorSeal(Buffer.alloc(32, 8)).open(cursor, BOUND), null)
+    t.equal(makeCursorSeal(SECRET, 'other').open(cursor, BOUND), null, 'of another upstream')
+    t.equal(makeCursorSeal(Buffer.alloc(32, 8), '').open(cursor, BOUND), null)
   }
   t.end()
 })
@@ -28,12 +29,12 @@ void test('a cursor outlives the process that sealed it, also where the next one
     'iyFxJ3Ds4kwTqFWrF3BKtenirkeWgd-Y5RvaRaYsL-6iSE9Wcs9rN13cH8WBebNbFAVdUHvePdFLSQL1xHjaTvSjRAzuWqjN8Z9z' +
     'f40qKHpx6ZhqAdjuYwszfWomVRgIpqQ6cICs_kcT3bUFZ25Hn6oNAzWEshUVHQC7BGGxS9gQ60l6cKZXRmbnqUnOWfbRoZUd-7za' +
     'xE0Yjnf9'
-  t.same(makeCursorSeal(SECRET).open(cursor, BOUND), { page: 'p-ü', offset: 3 })
+  t.same(makeCursorSeal(SECRET, '').open(cursor, BOUND), { page: 'p-ü', offset: 3 })
   t.end()
 })
 
 void test('the length of a cursor tells its place to within a block of 128 bytes, and no more', (t) => {
-  const seal = makeCursorSeal(SECRET)
+  const seal = makeCursorSeal(SECRET, '')
   const sealed = (page: string, offset: number): number => Buffer.from(seal.seal({ page, offset }, BOUND), 'base64url').length
   // 12 bytes before and 16 behind what is sealed: ["…",0] is the page and six bytes more.
   for (const [page, blocks] of [

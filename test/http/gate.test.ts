@@ -2,7 +2,7 @@
 import { test } from 'tap'
 import type { Permit } from '../../src/core/decide.ts'
 import { refuse } from '../../src/core/reasons.ts'
-import { makeGate, type GateParts } from '../../src/http/gate.ts'
+import { makeGate, type GateMount, type GateParts } from '../../src/http/gate.ts'
 import type { Answer } from '../../src/http/answer.ts'
 import { assumedFacts } from '../../src/core/transport.ts'
 import { makeOwnerRecords } from '../../src/http/owner-records.ts'
@@ -20,7 +20,10 @@ const ALICE = user('alice')
 type Told = (readonly [string, ...unknown[]])[]
 
 /** Parts of a gate that lets everything through that the shipped policy allows; the store knows no thread. */
-function parts(told: Told, more: Partial<GateParts> & { readonly storing?: Partial<OwnershipStore> } = {}): GateParts {
+/** What differs, of the gate or of its one upstream. */
+type Changes = Partial<GateParts> & Partial<GateMount> & { readonly storing?: Partial<OwnershipStore> }
+
+function parts(told: Told, more: Changes = {}): GateParts {
   const { storing, ...rest } = more
   const { rules } = compiled(SHIPPED)
   const metrics = {
@@ -38,31 +41,38 @@ function parts(told: Told, more: Partial<GateParts> & { readonly storing?: Parti
       told.push(['passed'])
       return 'passed'
     },
-  } as unknown as GateParts['forwarder']
-  return {
-    publicPath: '/api',
-    cors: { origins: [], credentials: false },
-    authenticate: async () => ({ outcome: 'authenticated', principal: ALICE, credential: null }),
-    isRevoked: () => false,
-    overruled: async () => null,
-    rules,
-    facts: { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' },
+  } as unknown as GateMount['forwarder']
+  const mount: GateMount = {
     scope: '',
-    limits: { body: 10_000, runBody: 10_000, requests: 'off', runs: 'off', newThreads: 'off', streams: 'off' },
-    limiter: makeMemoryLimiter(),
-    budget: makeBudget(10_000),
-    records: makeOwnerRecords(store, false),
-    store,
+    publicPath: '/api',
+    agentId: null,
+    facts: { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' },
     transport: { current: () => assumedFacts('multi-route'), suspect: () => {} },
-    identity: { headers: () => ({}), keySet: null },
+    identity: { headers: () => ({}) },
     headerRules: { server: {}, forward: [], forwardAuthorization: true },
     forwarder,
     rewriter: { hasOperation: () => false, rewrite: async () => null },
     grants: async () => ({ status: 200, headers: {}, body: '' }),
     askHistory: async () => 'none',
+    onHistoryUntold: () => told.push(['historyUntold']),
+    overruled: async () => null,
+    ...rest,
+  }
+  return {
+    mounts: [mount],
+    cors: { origins: [], credentials: false },
+    authenticate: async () => ({ outcome: 'authenticated', principal: ALICE, credential: null }),
+    isRevoked: () => false,
+    rules,
+    enforcement: 'enforce',
+    limits: { body: 10_000, runBody: 10_000, requests: 'off', runs: 'off', newThreads: 'off', streams: 'off' },
+    limiter: makeMemoryLimiter(),
+    budget: makeBudget(10_000),
+    records: makeOwnerRecords(store, false),
+    store,
+    keySet: null,
     onDecision: ({ route }, outcome) => told.push(['decided', route, outcome === 'permitted' ? outcome : outcome.reason]),
     onBridged: () => told.push(['bridged']),
-    onHistoryUntold: () => told.push(['historyUntold']),
     onFault: (...what) => told.push(['fault', ...what]),
     onDropped: () => {},
     metrics,

@@ -64,7 +64,7 @@ async function page(
     scope: 'one',
     rules,
     facts: FACTS,
-    seal: makeCursorSeal(Buffer.alloc(32, 1)),
+    seal: makeCursorSeal(Buffer.alloc(32, 1), ''),
   })
   const answer = await list.page(permit)
   if (answer.outcome !== 'rewritten') throw new Error(JSON.stringify(answer))

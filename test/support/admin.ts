@@ -54,7 +54,6 @@ export async function startAdmin(t: Test, reload: () => ReloadResult = () => UNC
   const app = makeAdminApp({
     store,
     revocations: list,
-    scope: () => '',
     credentials: makeAdminCredentials({ credentialFile }, (message) => log.error({ detail: message }, 'credentials')),
     issuers: () => ['corp', 'partner'],
     reload: () => Promise.resolve(reload()),

@@ -14,6 +14,7 @@ const DECISION: AuditedDecision = {
   requestId: 'r-1',
   client: undefined,
   transport: 'multi-route',
+  scope: '',
   principal: user('alice', { roles: ['staff'] }),
   claimPointers: [],
   descriptor: descriptor('GET', 'threads/t-1/messages'),

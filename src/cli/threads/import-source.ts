@@ -8,6 +8,7 @@ import { entriesOf, mappingOf } from '../../adoption/source-file.ts'
 import { SourceFault } from '../../adoption/source-line.ts'
 import { byField, byMapping, upstreamEntries, type Whose } from '../../adoption/upstream-entries.ts'
 import { upstreamList } from '../../adoption/upstream-list.ts'
+import { mountsOf } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
 import { openUpstream } from '../../http/upstream.ts'
 import type { Progress } from '../progress.ts'
@@ -49,14 +50,14 @@ export async function upstreamSource(
       ? await readMapping(mappingOf(bytesOf(whose.file, parts), whose.format, reading), { signal, onProblem })
       : undefined
   if (read === null) return null
-  const { url, ca, timeouts, basePath, transport, headers } = parts.config.upstream
+  const { url, ca, timeouts, basePath, transport, headers } = mountsOf(parts.config)[0]
   const upstream = openUpstream({ url, timeouts, ...(ca === undefined ? {} : { ca: readFileSync(ca, 'utf8') }) })
   const configured = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   const items = upstreamList({
     upstream,
     basePath,
     headers: { ...(token === null ? {} : { authorization: `Bearer ${token}` }), ...configured },
-    named: transport === 'auto' ? null : transport,
+    named: transport === 'auto' || transport === 'endpoint' ? null : transport,
     agentIds,
     signal,
   })

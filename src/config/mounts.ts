@@ -1,0 +1,131 @@
+/**
+ * The upstreams of a configuration side by side: each is found under a public path, and its threads are a scope of their own
+ * in the ownership table, so that owning a thread at one opens nothing at another.
+ */
+import type { StandingFacts, UnknownThread } from '../core/decide.ts'
+import type { ListSource } from '../core/table-lists.ts'
+import type { UpstreamKind } from '../core/transport.ts'
+import { faultAt, type SourceDocument } from '../document/document.ts'
+import type { Fault } from '../document/fault.ts'
+import type { Config } from './schema.ts'
+
+/** One upstream, with all that holds for it. */
+export interface Mount {
+  /** Its scope in the ownership table: its key, or `''` for `upstream`. */
+  readonly scope: string
+  /** Where it stands in the configuration. */
+  readonly place: readonly string[]
+  /** What a self-hosted agent is called; null for a runtime. */
+  readonly agentId: string | null
+  readonly url: string
+  readonly ca: string | undefined
+  /** Where callers find it: `''` or `/a/b`. */
+  readonly publicPath: string
+  /** Where its own routes are, `''` or `/a/b`; of an agent the path that runs are POSTed to. */
+  readonly basePath: string
+  readonly transport: UpstreamKind | 'auto'
+  readonly userScoped: boolean
+  readonly forwardAuthorization: boolean
+  readonly headers: Readonly<Record<string, string>>
+  /** In milliseconds; 0 for none. */
+  readonly timeouts: { readonly connect: number; readonly headers: number; readonly body: number }
+  readonly unknownThread: UnknownThread
+  readonly lists: ListSource
+  /** The `aud` of assertions that go there, where it is not that of all. */
+  readonly assertionAudience: string | undefined
+}
+
+/** The upstreams of a configuration: `upstream`, the further ones, and the agents, in the order in which they are written. */
+export function mountsOf({ upstream, upstreams, agents, ownership }: Config): readonly [Mount, ...Mount[]] {
+  const { unknownThread, lists } = ownership
+  const runtimes = [
+    ...(upstream === undefined ? [] : [{ scope: '', place: ['upstream'], ...upstream }]),
+    ...Object.entries(upstreams).map(([key, one]) => ({ scope: key, place: ['upstreams', key], ...one })),
+  ].map((one): Mount => ({
+    agentId: null,
+    unknownThread,
+    lists,
+    assertionAudience: undefined,
+    ...defined(one),
+    ca: one.ca,
+    publicPath: one.publicPath ?? one.basePath,
+  }))
+  const endpoints = Object.entries(agents).map(([key, { path, ...one }]): Mount => ({
+    scope: key,
+    place: ['agents', key],
+    agentId: key,
+    transport: 'endpoint',
+    userScoped: false,
+    unknownThread,
+    lists: 'upstream',
+    assertionAudience: undefined,
+    ...defined(one),
+    ca: one.ca,
+    basePath: path,
+    publicPath: one.publicPath ?? `/agents/${key}`,
+  }))
+  const [first, ...more] = [...runtimes, ...endpoints]
+  if (first === undefined) throw new Error('a configuration without any upstream was taken for a valid one')
+  return [first, ...more]
+}
+
+/** What is known of requests to an upstream, whatever they ask. */
+export function standingFacts({ userScoped, unknownThread }: Mount, { enforcement }: Config): StandingFacts {
+  return { userScoped, unknownThread, enforcement }
+}
+
+/** Without the keys that hold nothing, which would otherwise hide what holds in their place. */
+function defined<Value extends object>(value: Value): { [Key in keyof Value]: Exclude<Value[Key], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as never
+}
+
+/** Faults of upstreams that would be in each other's way, and of agents that are to be asked what they can't know. */
+export function mountFaults(document: SourceDocument, config: Config): readonly Fault[] {
+  const mounts = mountsOf(config)
+  return mounts.flatMap((one, at) => {
+    const { place, publicPath, scope } = one
+    const before = mounts.slice(0, at)
+    const inTheWay = before.find((other) => contains(other.publicPath, publicPath) || contains(publicPath, other.publicPath))
+    const namesake = before.find((other) => other.scope === scope)
+    return [
+      ...(inTheWay === undefined
+        ? []
+        : [
+            faultAt(
+              document,
+              [...place, 'publicPath'],
+              `${shown(publicPath)} and ${shown(inTheWay.publicPath)} of ${inTheWay.place.join('.')} lie within each other`,
+              'give each upstream a publicPath of its own',
+            ),
+          ]),
+      ...(namesake === undefined
+        ? []
+        : [
+            faultAt(
+              document,
+              place,
+              `${namesake.place.join('.')} has the same key`,
+              'their threads would be the same: rename it',
+            ),
+          ]),
+      ...(one.agentId !== null && one.unknownThread === 'verify'
+        ? [
+            faultAt(
+              document,
+              [...place, 'unknownThread'],
+              'is verify, by ownership.unknownThread, and an agent has no history to look into',
+              'write claim or deny here',
+            ),
+          ]
+        : []),
+    ]
+  })
+}
+
+function contains(outer: string, inner: string): boolean {
+  return inner === outer || inner.startsWith(`${outer}/`)
+}
+
+function shown(path: string): string {
+  return path === '' ? '/' : path
+}

@@ -1,0 +1,110 @@
+/** Puts the parts together by which the gate serves one upstream. */
+import type { Config } from './config/schema.ts'
+import { standingFacts, type Mount } from './config/mounts.ts'
+import type { Connection } from './connection.ts'
+import type { Permit } from './core/decide.ts'
+import type { Refusal } from './core/reasons.ts'
+import { tableUse } from './core/table-lists.ts'
+import { makeClaims } from './http/claims.ts'
+import { makeCursorSeal } from './http/cursor.ts'
+import { makeForwarder } from './http/forward.ts'
+import type { GateMount } from './http/gate.ts'
+import { makeGrants } from './http/grants.ts'
+import { makeAskHistory } from './http/history.ts'
+import type { Identity } from './http/identity.ts'
+import type { OpenStreams, StreamOwner } from './http/open-streams.ts'
+import type { OwnerRecords } from './http/owner-records.ts'
+import { makeRewriter } from './http/rewriter.ts'
+import { makeTableChange } from './http/table-changes.ts'
+import { makeTableList } from './http/table-list.ts'
+import { makeThreadList } from './http/thread-list.ts'
+import type { Logger } from './observe/log.ts'
+import type { Metrics } from './observe/metrics.ts'
+import type { Policy } from './policy/policy.ts'
+import type { Store } from './store/port.ts'
+
+/** What all upstreams of a generation share. */
+export interface MountingParts {
+  readonly config: Config
+  readonly policy: Policy
+  readonly identity: Identity
+  readonly records: OwnerRecords
+  readonly store: Store
+  /** The secret that cursors are sealed with. */
+  readonly secret: Uint8Array
+  readonly streams: OpenStreams
+  readonly metrics: Metrics
+  readonly log: Logger
+  readonly clock: () => number
+  /** What the rules in force say against what these have permitted. */
+  readonly overruled: (permit: Permit, scope: string) => Promise<Refusal | null>
+  /** Told of each stream that opens, with the count at the head of its request. */
+  readonly onStream: (owner: StreamOwner, scope: string, epoch: number) => void
+}
+
+/** Puts them together. */
+export function mountUpstream(mount: Mount, connection: Connection, parts: MountingParts): GateMount {
+  const { scope, basePath } = mount
+  const { config, policy, records, store, streams, metrics, log, clock } = parts
+  const { upstream, probe, rollout } = connection
+  const { rules } = policy
+  const facts = standingFacts(mount, config)
+  const observing = config.enforcement === 'observe'
+  const headerRules = {
+    server: connection.headers,
+    forward: config.forwardHeaders.map((name) => name.toLowerCase()),
+    forwardAuthorization: mount.forwardAuthorization,
+  }
+  const identity: Pick<Identity, 'headers'> = {
+    headers: (principal, descriptor) => parts.identity.headers(principal, descriptor, mount.assertionAudience),
+  }
+  const claims = makeClaims(store, scope, clock, metrics, log, observing ? store : null)
+  const forwarder = makeForwarder({
+    upstream,
+    basePath,
+    headerRules,
+    identity,
+    transport: probe,
+    claims,
+    streams,
+    streamRules: config.streams,
+    onStream: (owner, epoch) => parts.onStream(owner, scope, epoch),
+    metrics,
+    log,
+  })
+  const seal = makeCursorSeal(parts.secret, scope)
+  return {
+    scope,
+    publicPath: mount.publicPath,
+    agentId: mount.agentId,
+    facts,
+    transport: probe,
+    headerRules,
+    identity,
+    forwarder,
+    rewriter: makeRewriter({
+      rules,
+      facts,
+      forwarder,
+      list: makeThreadList({ records, scope, rules, facts, forwarder, seal }),
+      tableList: makeTableList({ store, records, scope, rules, facts, seal }),
+      tableChange: makeTableChange({ store, scope, forwarder, claims, clock }),
+      tableUse: (upstreamIs) => tableUse(mount.lists, config.enforcement, upstreamIs),
+    }),
+    grants: makeGrants({
+      store,
+      records,
+      rules,
+      facts,
+      scope,
+      issuers: Object.keys(config.authentication.issuers),
+      log,
+      clock,
+    }),
+    askHistory: makeAskHistory(upstream, basePath, () => probe.suspect()),
+    onHistoryUntold: () => {
+      if (!observing) rollout.historyUntold()
+    },
+    overruled: (permit) => parts.overruled(permit, scope),
+  }
+}

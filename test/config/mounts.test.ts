@@ -1,0 +1,141 @@
+/** Several upstreams in one gateway: none in another's way, each with a scope and settings of its own. */
+import { test } from 'tap'
+import { mountsOf } from '../../src/config/mounts.ts'
+import { accepted, configuration, faultPaths, faultsIn, type Changes } from './configuration.ts'
+
+const LEGAL = { url: 'http://127.0.0.1:4100', basePath: '/api/copilotkit', publicPath: '/legal' }
+const RESEARCH = { url: 'http://127.0.0.1:5000' }
+
+const mounts = (changes: Changes) => mountsOf(accepted(changes).config)
+
+void test('each upstream is a scope under a public path of its own', (t) => {
+  const found = mounts({ 'upstreams.legal': LEGAL, 'agents.research': RESEARCH, 'agents.math': { ...RESEARCH, path: '/awp/' } })
+  t.match(found, [
+    { scope: '', agentId: null, publicPath: '/api/copilotkit', basePath: '/api/copilotkit', transport: 'auto' },
+    { scope: 'legal', agentId: null, publicPath: '/legal', basePath: '/api/copilotkit', url: LEGAL.url },
+    { scope: 'research', agentId: 'research', publicPath: '/agents/research', basePath: '/', transport: 'endpoint' },
+    { scope: 'math', agentId: 'math', publicPath: '/agents/math', basePath: '/awp/', userScoped: false },
+  ])
+  t.equal(found.length, 4)
+  t.end()
+})
+
+void test('an agent needs no runtime beside it, and neither does a further runtime; without any of them nothing is served', (t) => {
+  t.match(mounts({ upstream: undefined, 'agents.research': RESEARCH }), [{ scope: 'research' }])
+  t.match(mounts({ upstream: undefined, 'upstreams.legal': LEGAL }), [{ scope: 'legal' }])
+  t.match(faultsIn({ upstream: undefined, upstreams: {}, agents: {} }), [{ path: 'upstream', message: 'is required' }])
+  t.end()
+})
+
+void test('what is said of all holds where an upstream says nothing else', (t) => {
+  const own = { unknownThread: 'deny', lists: 'table', assertionAudience: 'legal' }
+  const all = { 'ownership.unknownThread': 'verify', 'ownership.lists': 'auto' }
+  t.match(
+    mounts({
+      ...all,
+      'upstreams.legal': { ...LEGAL, ...own },
+      'upstreams.other': { ...LEGAL, publicPath: '/other' },
+      'agents.a': { ...RESEARCH, unknownThread: 'claim' },
+    }),
+    [
+      { unknownThread: 'verify', lists: 'auto', assertionAudience: undefined },
+      own,
+      { unknownThread: 'verify', lists: 'auto' },
+      { unknownThread: 'claim', lists: 'upstream' },
+    ],
+  )
+  t.end()
+})
+
+void test('an agent is not asked for histories that it has not: verify has to be said otherwise', (t) => {
+  const fault = { path: 'agents.a.unknownThread', message: /an agent has no history/, hint: /claim or deny/ }
+  t.match(faultsIn({ 'ownership.unknownThread': 'verify', 'agents.a': RESEARCH }), [fault])
+  t.same(faultPaths({ 'agents.a': { ...RESEARCH, unknownThread: 'verify' } }), ['agents.a.unknownThread'])
+  t.end()
+})
+
+for (const [one, other] of [
+  ['/legal', '/legal'],
+  ['/legal', '/legal/agents'],
+  ['/legal/agents/a', '/legal'],
+  ['/', '/legal'],
+  ['/legal', '/'],
+] as const) {
+  void test(`${one} and ${other} lie within each other: no request may have two upstreams`, (t) => {
+    const faults = faultsIn({
+      'upstream.publicPath': '/chat',
+      'upstreams.legal': { ...LEGAL, publicPath: one },
+      'agents.a': { ...RESEARCH, publicPath: other },
+    })
+    t.ok(faults.some(({ path, message }) => path === 'agents.a.publicPath' && message.includes('lie within each other')))
+    t.end()
+  })
+}
+
+void test('paths that only begin alike are two', (t) => {
+  t.equal(mounts({ 'upstream.publicPath': '/chat', 'upstreams.a': { ...LEGAL, publicPath: '/chats' } }).length, 2)
+  t.end()
+})
+
+void test('a key is a scope and the id of an agent: one of each, and nothing that has a meaning of its own', (t) => {
+  t.match(faultsIn({ 'upstreams.a': LEGAL, 'agents.a': RESEARCH }), [{ path: 'agents.a', message: /has the same key/ }])
+  for (const key of ['Legal', 'a b', 'a/b', 'a.b', 'run', 'threads', 'constructor', '']) {
+    const tree = configuration()
+    t.equal(faultPaths(JSON.stringify({ ...tree, agents: { [key]: RESEARCH } })).length > 0, true, key)
+    t.equal(faultPaths(JSON.stringify({ ...tree, upstreams: { [key]: LEGAL } })).length > 0, true, key)
+  }
+  t.end()
+})
+
+void test('headers of each are looked at, and none of them may be forwarded from callers', (t) => {
+  t.same(
+    faultPaths({
+      'upstreams.legal': { ...LEGAL, headers: { host: 'x' } },
+      'agents.a': { ...RESEARCH, headers: { 'x-a': '1', 'X-A': '2' } },
+      forwardHeaders: ['x-a'],
+    }),
+    ['upstreams.legal.headers.host', 'agents.a.headers.X-A', 'forwardHeaders.0'],
+  )
+  const { warnings } = accepted({
+    'upstreams.legal': { ...LEGAL, headers: { 'x-token': 'plain' } },
+    'agents.a': { url: 'http://agent.internal' },
+  })
+  t.match(warnings, [
+    { path: 'upstreams.legal.headers.x-token', message: 'looks like a secret in plain' },
+    { path: 'agents.a.url', message: /past the gateway/, hint: /agents\.a\.headers/ },
+  ])
+  t.end()
+})
+
+void test("the gateway's own questions carry no assertion: a runtime that wants one has its transport named", (t) => {
+  const assertion = { keyFiles: ['a.pem'], issuer: 'https://chat.example.com', audience: 'agents', replaceAuthorization: true }
+  t.same(
+    faultPaths({
+      'identity.assertion': assertion,
+      'upstream.transport': 'multi-route',
+      'upstreams.legal': LEGAL,
+      'agents.a': RESEARCH,
+    }),
+    ['upstreams.legal.transport'],
+  )
+  t.end()
+})
+
+for (const [path, fits] of [
+  ['/', true],
+  ['/awp', true],
+  ['/awp/', true],
+  ['/a/b.c/', true],
+  ['', false],
+  ['awp', false],
+  ['//', false],
+  ['/a//b', false],
+  ['/../a', false],
+  ['/a?b', false],
+] as const) {
+  void test(`${JSON.stringify(path)} is ${fits ? 'a' : 'no'} path of an agent`, (t) => {
+    if (fits) t.match(mounts({ 'agents.a': { ...RESEARCH, path } })[1], { basePath: path })
+    else t.same(faultPaths({ 'agents.a': { ...RESEARCH, path } }), ['agents.a.path'])
+    t.end()
+  })
+}
