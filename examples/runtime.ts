@@ -1,6 +1,7 @@
 /**
  * The real CopilotKit runtime with up to three agents: `default`, in its own process, `remote`, a self-hosted one, and
- * `graph`, a LangGraph server's. It asks nobody who they are, which is the gateway's task.
+ * `graph`, a LangGraph server's. It asks nobody who they are, which is the gateway's task, unless it has the managed platform
+ * behind it.
  */
 /// <reference path="./libraries.d.ts" />
 import './no-telemetry.ts'
@@ -14,6 +15,7 @@ import { command, noWords, portOf, untilStopped, UsageError } from './command.ts
 import { EchoAgent } from './echo-agent.ts'
 import { listen, remember, stop } from './http.ts'
 import { GRAPH_ID } from './langgraph.ts'
+import { platformParts, type PlatformOptions, type PlatformParts } from './platform-runtime.ts'
 import { RunnerWithoutLists } from './runner-without-lists.ts'
 
 const ADAPTERS = ['node', 'express'] as const
@@ -48,6 +50,8 @@ export interface RuntimeOptions {
   readonly exposeMemoryRoutes?: boolean
   /** `without-lists`: a runner that has no lists of threads. By default the runtime's own, in memory. */
   readonly runner?: (typeof RUNNERS)[number]
+  /** The managed platform, which keeps the threads in place of a runner. */
+  readonly platform?: PlatformOptions
   /** Called for each request, before the runtime sees it. */
   readonly onRequest?: (request: RuntimeRequest) => void
 }
@@ -77,8 +81,9 @@ export interface Runtime {
 export async function startRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
   const { port = 0, host = '127.0.0.1', basePath = '/api/copilotkit', onRequest } = options
   const closing = new AbortController()
-  const runtime = await makeRuntime(options, closing.signal)
-  const listener = mount(runtime, basePath, options)
+  const platform = options.platform === undefined ? undefined : platformParts(options.platform)
+  const runtime = await makeRuntime(options, closing.signal, platform)
+  const listener = mount(runtime, basePath, options, platform)
   const requests: RuntimeRequest[] = []
   const server = createServer((request, response) => {
     const { method = '', url = '', headers, rawHeaders } = request
@@ -100,18 +105,23 @@ export function clearThreads(): void {
   new InMemoryAgentRunner().clearThreads()
 }
 
-async function makeRuntime(options: RuntimeOptions, closing: AbortSignal): Promise<CopilotRuntime> {
+async function makeRuntime(
+  options: RuntimeOptions,
+  closing: AbortSignal,
+  platform: PlatformParts | undefined,
+): Promise<CopilotRuntime> {
   const { agentUrl, agentHeaders = {}, langGraphUrl, debug, transcription, exposeMemoryRoutes, runner } = options
   const agents: Record<string, AbstractAgent> = { default: new EchoAgent(closing) }
   if (agentUrl !== undefined) agents['remote'] = new HttpAgent({ url: agentUrl, headers: { ...agentHeaders } })
   if (langGraphUrl !== undefined) agents['graph'] = await langGraphAgent(langGraphUrl)
-  return new CopilotRuntime({
+  const common = {
     agents,
     ...(debug !== undefined && { debug }),
     ...(transcription === true && { transcriptionService: new TranscriptionStub() }),
     ...(exposeMemoryRoutes !== undefined && { exposeMemoryRoutes }),
-    ...(runner === 'without-lists' && { runner: new RunnerWithoutLists() }),
-  })
+  }
+  if (platform !== undefined) return new CopilotRuntime({ ...common, ...platform.options })
+  return new CopilotRuntime({ ...common, ...(runner === 'without-lists' && { runner: new RunnerWithoutLists() }) })
 }
 
 /** Loaded when it is wanted: few want it, and it takes its time. */
@@ -124,8 +134,14 @@ function mount(
   runtime: CopilotRuntime,
   basePath: string,
   { adapter = 'node', mode = 'multi-route', cors }: RuntimeOptions,
+  platform: PlatformParts | undefined,
 ): RequestListener {
-  const settings = { runtime, mode, ...(cors !== undefined && { cors }) }
+  const settings = {
+    runtime,
+    mode,
+    ...(cors !== undefined && { cors }),
+    ...(platform !== undefined && { hooks: platform.hooks }),
+  }
   if (adapter === 'node') {
     const listener = createCopilotNodeListener({ ...settings, ...(basePath !== '' && { basePath }) })
     return (request, response) => void listener(request, response)

@@ -1,0 +1,64 @@
+/**
+ * What a runtime of the managed platform needs besides its agents: the platform, and who is asking. That is told by the
+ * gateway's signed assertion and by nothing else that a request holds.
+ */
+import './no-telemetry.ts'
+import { CopilotKitIntelligence, type CopilotIntelligenceRuntimeOptions, type CopilotRuntimeHooks } from '@copilotkit/runtime/v2'
+import {
+  expectThread,
+  makeAssertionVerifier,
+  NotAuthenticated,
+  type AgentUser,
+  type AssertionVerifierOptions,
+} from '../src/agent/index.ts'
+
+export interface PlatformOptions {
+  readonly apiUrl: string
+  /** The sockets are on a host of their own: whoever names one has to name both. */
+  readonly wsUrl: string
+  readonly apiKey: string
+  /** Whose assertions count. */
+  readonly assertion: AssertionVerifierOptions
+}
+
+/** The runtime's options and the handler's hooks. */
+export interface PlatformParts {
+  readonly options: Pick<CopilotIntelligenceRuntimeOptions, 'intelligence' | 'generateThreadNames'> & {
+    readonly identifyUser: (request: Request) => Promise<{ readonly id: string; readonly name: string }>
+  }
+  readonly hooks: CopilotRuntimeHooks
+}
+
+/** Makes them. */
+export function platformParts({ assertion, ...platform }: PlatformOptions): PlatformParts {
+  const verify = makeAssertionVerifier(assertion)
+  return {
+    options: {
+      intelligence: new CopilotKitIntelligence(platform),
+      identifyUser: async ({ headers }) => {
+        const user = await verify(headers)
+        return { id: user.user_id, name: nameOf(user) }
+      },
+      // Each new thread would cost its agent a second run, which invents a title.
+      generateThreadNames: false,
+    },
+    hooks: {
+      // The runtime asks identifyUser on most routes only, and turns what it throws into a 500. The gateway's question what
+      // the runtime is, is of no user.
+      onBeforeHandler: async ({ request, route }) => {
+        if (route.method === 'info') return
+        try {
+          const user = await verify(request.headers)
+          if ('threadId' in route) expectThread(user, route.threadId)
+        } catch (error) {
+          throw Response.json({ error: 'Not authenticated' }, { status: error instanceof NotAuthenticated ? 401 : 503 })
+        }
+      },
+    },
+  }
+}
+
+/** The runtime refuses users without a name. */
+function nameOf({ name = '', user_id }: AgentUser): string {
+  return name.trim() === '' ? user_id : name
+}

@@ -1,0 +1,135 @@
+/**
+ * The managed platform as it is deployed: the real runtime in its mode for it, the real OpenID provider, the gateway from its
+ * ready configuration, and a stand-in in the place of the platform's closed API.
+ */
+import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { parse } from 'yaml'
+import { startIssuer } from '../../examples/issuer.ts'
+import { startPlatformStandIn, type PlatformStandIn, type PlatformStandInOptions } from '../../examples/platform-stand-in.ts'
+import { startRuntime, type Runtime } from '../../examples/runtime.ts'
+import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
+import { makeIdentity } from '../../src/http/identity.ts'
+import { call, runInput, type Call, type Reply } from '../support/client.ts'
+import { deploymentFile, startDeployment } from '../support/deployment.ts'
+import { makeFolder, startTestGateway, type ConfigTree, type TestGateway } from '../support/gateway.ts'
+import { until } from '../support/until.ts'
+
+const NAME = 'managed-platform'
+const PUBLIC_URL = 'https://chat.example.com'
+const AUDIENCE = 'copilot-runtime'
+const BASE_PATH = '/api/copilotkit'
+
+/** Who asks, by the name at the issuer. */
+export type Person = 'alice' | 'bob'
+
+export interface ManagedScene {
+  readonly platform: PlatformStandIn
+  readonly runtime: Runtime
+  readonly gateway: TestGateway
+  /** The public base of the gateway's routes. */
+  readonly base: string
+  readonly tokens: Readonly<Record<Person, string>>
+  /** Asks the gateway as somebody. */
+  ask(who: Person, path: string, options?: Call): Promise<Reply>
+  /** Asks the runtime past the gateway. */
+  direct(path: string, options?: Call): Promise<Reply>
+  /** A run through the gateway, until its last event is at the platform. */
+  run(who: Person, threadId: string, more?: Record<string, unknown>): Promise<Reply>
+  /** The assertion that the gateway would make for somebody's request about a thread; or one with another's key. */
+  assertion(who: Person, threadId: string, key?: string): Record<string, string>
+  /** A gateway beside the first, on its store, whose configuration is otherwise than the ready one. */
+  beside(change: (ready: ConfigTree) => ConfigTree): Promise<{ readonly gateway: TestGateway; readonly base: string }>
+  /** Everything that gateways wrote: log, audit, metrics. The first gateway is stopped. */
+  written(): Promise<string>
+}
+
+/** Starts everything; it ends with the test, and then no gateway may have written down what opens a socket. */
+export async function startManaged(t: Test, options: PlatformStandInOptions = {}): Promise<ManagedScene> {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const key = newKey()
+  const keyFile = join(folder, 'assertion.pem')
+  writeFileSync(keyFile, key)
+  const platform = await startPlatformStandIn(options)
+  t.teardown(() => platform.close())
+  const keys = [createPublicKey(createPrivateKey(key)).export({ format: 'jwk' })]
+  const { apiUrl, wsUrl, apiKey } = platform
+  const runtime = await startRuntime({
+    exposeMemoryRoutes: true,
+    platform: { apiUrl, wsUrl, apiKey, assertion: { issuer: PUBLIC_URL, audience: AUDIENCE, keys } },
+  })
+  t.teardown(() => runtime.close())
+  const issuer = await startIssuer()
+  t.teardown(() => issuer.close())
+  const [alice, bob] = await Promise.all([issuer.signIn('alice'), issuer.signIn('bob')])
+  const tokens = { alice, bob }
+  const environment = {
+    RUNTIME_URL: runtime.url,
+    ISSUER_URL: issuer.issuer,
+    PUBLIC_URL,
+    ASSERTION_KEY_FILE: keyFile,
+    AUDIT_FILE: join(folder, 'audit.jsonl'),
+  }
+  const gateway = await startDeployment(NAME, environment)
+  t.teardown(() => gateway.close())
+  await gateway.ready()
+  const base = `${gateway.url}${BASE_PATH}`
+  const gateways = [gateway]
+
+  const ask: ManagedScene['ask'] = (who, path, request) => call(`${base}${path}`, { token: tokens[who], ...request })
+  const written = async (): Promise<string> => {
+    const metrics = await call(`${gateway.healthUrl}/metrics`)
+    await gateway.stop(0)
+    const audit = readdirSync(folder).filter((name) => name.startsWith('audit'))
+    const log = gateways.map(({ lines }) => JSON.stringify(lines)).join('\n')
+    return [log, metrics.text, ...audit.map((name) => readFileSync(join(folder, name), 'utf8'))].join('\n')
+  }
+  return {
+    platform,
+    runtime,
+    gateway,
+    base,
+    tokens,
+    ask,
+    written,
+    direct: (path, request) => call(`${runtime.url}${BASE_PATH}${path}`, request),
+    async run(who, threadId, more = {}) {
+      const reply = await ask(who, '/agent/default/run', { body: runInput(threadId, 'hello', more) })
+      await until(() => platform.threads.running(threadId) === null)
+      return reply
+    },
+    assertion(who, threadId, signing = key) {
+      const rules = {
+        keys: [signing],
+        issuer: PUBLIC_URL,
+        audience: AUDIENCE,
+        lifetime: 60_000,
+        header: 'x-threadwarden-assertion',
+        replaceAuthorization: false,
+      }
+      const descriptor = classify('GET', ['threads', threadId, 'events'], new Map()) as RouteDescriptor
+      const principal = { kind: 'user', id: `corp:${who}`, issuer: 'corp', name: who, roles: [], permissions: [], groups: [] }
+      return { ...makeIdentity({}, rules, Date.now).headers(principal as never, descriptor) }
+    },
+    async beside(change) {
+      const ready = readFileSync(deploymentFile(NAME), 'utf8')
+      const whole = ready.replaceAll(/\$\{env:(\w+)\}/g, (_whole, name: keyof typeof environment) => environment[name])
+      const { listen: _listen, health: _health, audit: _audit, ownership, policy, ...tree } = parse(whole) as ConfigTree
+      const { unknownThread } = ownership as { unknownThread: string }
+      const rules = readFileSync(join(deploymentFile(NAME), '..', String(policy)), 'utf8')
+      const other = await startTestGateway(change({ ...tree, ownership: { unknownThread } }), rules, gateway.folder)
+      t.teardown(() => other.close())
+      gateways.push(other)
+      await other.ready()
+      return { gateway: other, base: `${other.url}${BASE_PATH}` }
+    },
+  }
+}
+
+/** A key that signs assertions, in PEM. */
+export function newKey(): string {
+  return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+}
