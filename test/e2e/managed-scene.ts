@@ -8,7 +8,12 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { parse } from 'yaml'
 import { startIssuer } from '../../examples/issuer.ts'
-import { startPlatformStandIn, type PlatformStandIn, type PlatformStandInOptions } from '../../examples/platform-stand-in.ts'
+import {
+  startPlatformStandIn,
+  type PlatformRequest,
+  type PlatformStandIn,
+  type PlatformStandInOptions,
+} from '../../examples/platform-stand-in.ts'
 import { startRuntime, type Runtime } from '../../examples/runtime.ts'
 import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
 import { makeIdentity } from '../../src/http/identity.ts'
@@ -22,6 +27,15 @@ const PUBLIC_URL = 'https://chat.example.com'
 const AUDIENCE = 'copilot-runtime'
 const BASE_PATH = '/api/copilotkit'
 
+/** Where the list is; the runtime wants to know of which agent. */
+export const LIST = '/threads?agentId=default'
+
+/** The body of what changes a thread. */
+export const AGENT = { agentId: 'default' }
+
+/** What a socket opens with, as the stand-in writes it. */
+export const SECRET = /join-(?:token|code)/
+
 /** Who asks, by the name at the issuer. */
 export type Person = 'alice' | 'bob'
 
@@ -32,8 +46,8 @@ export interface ManagedScene {
   /** The public base of the gateway's routes. */
   readonly base: string
   readonly tokens: Readonly<Record<Person, string>>
-  /** Asks the gateway as somebody. */
-  ask(who: Person, path: string, options?: Call): Promise<Reply>
+  /** Asks a gateway as somebody; the one from the ready configuration unless another's base is named. */
+  ask(who: Person, path: string, options?: Call, base?: string): Promise<Reply>
   /** Asks the runtime past the gateway. */
   direct(path: string, options?: Call): Promise<Reply>
   /** A run through the gateway, until its last event is at the platform. */
@@ -41,7 +55,7 @@ export interface ManagedScene {
   /** The assertion that the gateway would make for somebody's request about a thread; or one with another's key. */
   assertion(who: Person, threadId: string, key?: string): Record<string, string>
   /** A gateway beside the first, on its store, whose configuration is otherwise than the ready one. */
-  beside(change: (ready: ConfigTree) => ConfigTree): Promise<{ readonly gateway: TestGateway; readonly base: string }>
+  beside(change: (ready: ConfigTree) => ConfigTree): Promise<{ readonly base: string }>
   /** Everything that gateways wrote: log, audit, metrics. The first gateway is stopped. */
   written(): Promise<string>
 }
@@ -79,7 +93,7 @@ export async function startManaged(t: Test, options: PlatformStandInOptions = {}
   const base = `${gateway.url}${BASE_PATH}`
   const gateways = [gateway]
 
-  const ask: ManagedScene['ask'] = (who, path, request) => call(`${base}${path}`, { token: tokens[who], ...request })
+  const ask: ManagedScene['ask'] = (who, path, request, at = base) => call(`${at}${path}`, { token: tokens[who], ...request })
   const written = async (): Promise<string> => {
     const metrics = await call(`${gateway.healthUrl}/metrics`)
     await gateway.stop(0)
@@ -117,14 +131,15 @@ export async function startManaged(t: Test, options: PlatformStandInOptions = {}
     async beside(change) {
       const ready = readFileSync(deploymentFile(NAME), 'utf8')
       const whole = ready.replaceAll(/\$\{env:(\w+)\}/g, (_whole, name: keyof typeof environment) => environment[name])
-      const { listen: _listen, health: _health, audit: _audit, ownership, policy, ...tree } = parse(whole) as ConfigTree
-      const { unknownThread } = ownership as { unknownThread: string }
-      const rules = readFileSync(join(deploymentFile(NAME), '..', String(policy)), 'utf8')
-      const other = await startTestGateway(change({ ...tree, ownership: { unknownThread } }), rules, gateway.folder)
+      const { upstream, authentication, identity, ownership, policy } = parse(whole) as Record<string, string & ConfigTree>
+      const rules = readFileSync(join(deploymentFile(NAME), '..', policy!), 'utf8')
+      const store = { unknownThread: ownership!['unknownThread'] }
+      const tree = change({ upstream, authentication, identity, ownership: store })
+      const other = await startTestGateway(tree, rules, gateway.folder)
       t.teardown(() => other.close())
       gateways.push(other)
       await other.ready()
-      return { gateway: other, base: `${other.url}${BASE_PATH}` }
+      return { base: `${other.url}${BASE_PATH}` }
     },
   }
 }
@@ -132,4 +147,21 @@ export async function startManaged(t: Test, options: PlatformStandInOptions = {}
 /** A key that signs assertions, in PEM. */
 export function newKey(): string {
   return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+}
+
+/** An id as browsers make them up. */
+export function newThread(): string {
+  return crypto.randomUUID()
+}
+
+/** The body of a connect. */
+export function page(threadId: string): Record<string, unknown> {
+  return runInput(threadId, '', { messages: [] })
+}
+
+/** What the platform is asked meanwhile. */
+export async function asked({ platform }: ManagedScene, act: () => Promise<unknown>): Promise<readonly PlatformRequest[]> {
+  const before = platform.requests.length
+  await act()
+  return platform.requests.slice(before)
 }
