@@ -37,7 +37,7 @@ export function platformParts({ assertion, ...platform }: PlatformOptions): Plat
       intelligence: new CopilotKitIntelligence(platform),
       identifyUser: async ({ headers }) => {
         const user = await verify(headers)
-        return { id: user.user_id, name: nameOf(user) }
+        return { id: platformId(user.user_id), name: nameOf(user) }
       },
       // Each new thread would cost its agent a second run, which invents a title.
       generateThreadNames: false,
@@ -57,6 +57,14 @@ export function platformParts({ assertion, ...platform }: PlatformOptions): Plat
       },
     },
   }
+}
+
+/**
+ * A user id in the characters that the runtime takes, with `=` and the bytes in place of others: `corp:auth0|1` would be a 400.
+ * What is written so is never two people's, and stays as it is.
+ */
+function platformId(id: string): string {
+  return id.replaceAll(/[^\w.@:-]/gu, (one) => Buffer.from(one).toString('hex').replaceAll(/../g, '=$&'))
 }
 
 /** The runtime refuses users without a name. */

@@ -117,6 +117,13 @@ void test('without userScoped nobody subscribes, and lists hold no codes', async
   t.same(requests, [])
 })
 
+void test('verify lets nobody begin: the runtime answers 500 for a thread that the platform does not know', async (t) => {
+  const scene = await startManaged(t)
+  const { base } = await scene.beside((ready) => ({ ...ready, ownership: { unknownThread: 'verify' } }))
+  const run = await scene.ask('alice', '/agent/default/run', { body: runInput(newThread()) }, base)
+  t.same([run.status, codeOf(run)], [502, 'upstream-unusable'])
+})
+
 void test('a deletion reaches the platform with its body, and the thread is gone for everybody', async (t) => {
   const scene = await startManaged(t)
   const thread = newThread()

@@ -53,7 +53,7 @@ export interface ManagedScene {
   /** A run through the gateway, until its last event is at the platform. */
   run(who: Person, threadId: string, more?: Record<string, unknown>): Promise<Reply>
   /** The assertion that the gateway would make for somebody's request about a thread; or one with another's key. */
-  assertion(who: Person, threadId: string, key?: string): Record<string, string>
+  assertion(who: string, threadId: string, key?: string): Record<string, string>
   /** A gateway beside the first, on its store, whose configuration is otherwise than the ready one. */
   beside(change: (ready: ConfigTree) => ConfigTree): Promise<{ readonly base: string }>
   /** Everything that gateways wrote: log, audit, metrics. The first gateway is stopped. */

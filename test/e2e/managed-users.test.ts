@@ -52,6 +52,18 @@ void test('the user at the platform is the one of the gateway’s assertion, wha
   t.match(await asked(scene, () => scene.direct(LIST, { headers: both })), [{ userId: 'corp:alice' }])
 })
 
+void test('user ids that the runtime would refuse are written otherwise, and never two alike', async (t) => {
+  const scene = await startManaged(t)
+  const ids = ['auth0|1', 'auth0=7c1', 'auth0:1', 'é~*', 'first.last@example.com']
+  const requests = await asked(scene, async () => {
+    for (const id of ids) t.equal((await scene.direct(LIST, { headers: scene.assertion(id, 't') })).status, 200, id)
+  })
+  t.same(
+    requests.map(({ userId }) => userId),
+    ['corp:auth0=7c1', 'corp:auth0=3d7c1', 'corp:auth0:1', 'corp:=c3=a9=7e=2a', 'corp:first.last@example.com'],
+  )
+})
+
 void test('events and state of another’s thread are not there, though the platform gives them to anybody', async (t) => {
   const scene = await startManaged(t)
   const thread = newThread()
