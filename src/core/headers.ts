@@ -152,6 +152,15 @@ export function answerKind(status: number, headers: UpstreamAnswerHeaders): Answ
   return /^(?:text\/event-stream|application\/vnd\.ag-ui\.event\+proto)\b/.test(type) ? 'stream' : 'plain'
 }
 
+/** How a stream is written: server-sent events, AG-UI's binary ones, or in a way that nobody here looks into. */
+export type StreamForm = 'events' | 'frames' | 'opaque'
+
+/** Tells it by the headers: under a coding nothing can be put in. */
+export function streamForm(headers: UpstreamAnswerHeaders): StreamForm {
+  if (String(headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') return 'opaque'
+  return String(headers['content-type']).trim().toLowerCase().startsWith('text/') ? 'events' : 'frames'
+}
+
 const DROPPED_FROM_ANSWERS = new Set(['location', 'refresh', 'x-request-id', 'x-sendfile', 'x-lighttpd-send-file'])
 // prettier-ignore
 const CACHE_FIELDS = new Set([

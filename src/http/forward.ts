@@ -4,7 +4,14 @@
  */
 import type { ServerResponse } from 'node:http'
 import { isPermit, type Permit } from '../core/decide.ts'
-import { answerKind, forwardedAnswerHeaders, narrowed, upstreamHeaders, type UpstreamHeaderRules } from '../core/headers.ts'
+import {
+  answerKind,
+  forwardedAnswerHeaders,
+  narrowed,
+  streamForm,
+  upstreamHeaders,
+  type UpstreamHeaderRules,
+} from '../core/headers.ts'
 import { refuse, type Refusal } from '../core/reasons.ts'
 import type { RuntimeFacts, UpstreamKind } from '../core/transport.ts'
 import type { Logger } from '../observe/log.ts'
@@ -116,10 +123,8 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     response.writeHead(answer.status, headers)
     if (kind === 'stream') {
       response.flushHeaders()
-      const encoding = String(answer.headers['content-encoding'] ?? 'identity').toLowerCase()
-      const textual = String(answer.headers['content-type']).toLowerCase().startsWith('text/') && encoding === 'identity'
       const owner = { userId: permit.principal.id, credential: exchange.credential, permit }
-      streams.pass(answer.body, response, textual, owner, parts.streamRules)
+      streams.pass(answer.body, response, streamForm(answer.headers), owner, parts.streamRules)
       parts.onStream(owner, exchange.epoch)
     } else {
       answer.body.on('error', () => response.destroy())

@@ -6,7 +6,9 @@ import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { Credential } from '../core/credential.ts'
 import type { Permit } from '../core/decide.ts'
+import { binaryRunError, frameBoundary } from '../core/binary-events.ts'
 import { eventBoundary } from '../core/event-boundary.ts'
+import type { StreamForm } from '../core/headers.ts'
 import type { Metrics } from '../observe/metrics.ts'
 
 /** Whose a stream is, and how long their credential is good. */
@@ -24,10 +26,9 @@ export interface OpenStreams {
    * Passes an event stream on. The head has been written.
    * @param body the upstream's answer
    * @param response the caller's
-   * @param textual false for binary streams, into which nothing is ever put
    * @param rules by which it goes, and goes on whatever is configured meanwhile
    */
-  pass(body: Readable, response: ServerResponse, textual: boolean, owner: StreamOwner, rules: StreamRules): void
+  pass(body: Readable, response: ServerResponse, form: StreamForm, owner: StreamOwner, rules: StreamRules): void
   count(): number
   /** Ends all of them, each with a RUN_ERROR event. */
   endAll(message: string, code: string): void
@@ -91,20 +92,23 @@ export function makeOpenStreams(
     return () => clearTimeout(timer)
   }
 
-  const pass: OpenStreams['pass'] = (body, response, textual, owner, rules) => {
-    const boundary = eventBoundary()
+  const pass: OpenStreams['pass'] = (body, response, form, owner, rules) => {
+    const boundary = form === 'frames' ? frameBoundary() : eventBoundary()
     metrics.streamOpened()
     const keep = (): void => {
       if (boundary.between() && !response.writableEnded) response.write(KEEP_ALIVE)
     }
-    const timer = textual && rules.keepAlive > 0 ? setInterval(keep, rules.keepAlive) : undefined
+    const timer = form === 'events' && rules.keepAlive > 0 ? setInterval(keep, rules.keepAlive) : undefined
     let cut: NodeJS.Timeout | undefined
     const end: End = (message, code) => {
       clearInterval(timer)
       if (response.writableEnded) return
-      if (textual)
+      if (form === 'events')
         response.write(`${boundary.between() ? '' : '\n\n'}data: ${JSON.stringify({ type: 'RUN_ERROR', message, code })}\n\n`)
-      response.end()
+      if (form === 'frames' && boundary.between()) response.write(binaryRunError(message, code))
+      // Nothing can be said in the middle of a frame: the caller must see a broken answer, not a short one.
+      if (form === 'frames' && !boundary.between()) response.destroy()
+      else response.end()
       body.destroy()
       // A caller who does not read would otherwise keep what is under way as long as they like.
       cut = setTimeout(() => response.destroy(), LAST_WORDS_MS)

@@ -29,7 +29,7 @@ void test('a stream whose end waits in the buffer of a caller who does not read 
   const streams = makeOpenStreams(Date.now, makeMetrics())
   const body = new PassThrough()
   const rules = { keepAlive: 1, tokenExpiry: 'ignore', grace: 0 } as const
-  streams.pass(body, stalled as unknown as ServerResponse, true, { userId: 'corp:alice', credential: null }, rules)
+  streams.pass(body, stalled as unknown as ServerResponse, 'events', { userId: 'corp:alice', credential: null }, rules)
   body.end('data: 1\n\n')
   await until(() => stalled.writableEnded)
   streams.endAll('late', 'late')

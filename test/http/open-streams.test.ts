@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { test } from 'tap'
+import type { StreamForm } from '../../src/core/headers.ts'
 import { makeOpenStreams, type StreamRules } from '../../src/http/open-streams.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
 import { until } from '../support/until.ts'
@@ -12,18 +13,12 @@ const FOREVER: StreamRules = { keepAlive: 0, tokenExpiry: 'ignore', grace: 0 }
 const ENDED = /"type":"RUN_ERROR".*"code":"credential-expired"/
 
 /** Passes a stream of a credential with so many milliseconds left, at a clock that stands still; tells what came of it. */
-function opened(rules: Partial<StreamRules>, left: number | undefined, textual = true) {
+function opened(rules: Partial<StreamRules>, left: number | undefined, form: StreamForm = 'events') {
   const streams = makeOpenStreams(() => NOW, makeMetrics())
   const response = new PassThrough()
   const body = new PassThrough()
   const credential = left === undefined ? null : { tokenId: 'j', issuedAt: 0, expiresAt: NOW + left }
-  streams.pass(
-    body,
-    response as unknown as ServerResponse,
-    textual,
-    { userId: 'corp:alice', credential },
-    { ...FOREVER, ...rules },
-  )
+  streams.pass(body, response as unknown as ServerResponse, form, { userId: 'corp:alice', credential }, { ...FOREVER, ...rules })
   const ended = response.writableEnded
   const text = String(response.read() ?? '')
   response.destroy()
@@ -49,8 +44,8 @@ void test('a stream ends when its credential has, by the rule and not before', (
   t.end()
 })
 
-void test('a binary stream ends without a word', (t) => {
-  const { ended, text } = opened({ tokenExpiry: 'close' }, 0, false)
+void test('a stream that nobody here can read ends without a word', (t) => {
+  const { ended, text } = opened({ tokenExpiry: 'close' }, 0, 'opaque')
   t.same([ended, text], [true, ''])
   t.end()
 })
@@ -66,7 +61,7 @@ void test('those that are revoked end, and no others; and one that is opens no m
   const open = (userId: string): PassThrough => {
     const response = new PassThrough()
     responses.push(response)
-    streams.pass(new PassThrough(), response as unknown as ServerResponse, true, { userId, credential: null }, FOREVER)
+    streams.pass(new PassThrough(), response as unknown as ServerResponse, 'events', { userId, credential: null }, FOREVER)
     return response
   }
   const [alices, bobs] = [open('corp:alice'), open('corp:bob')]
@@ -88,7 +83,7 @@ void test('a caller who does not read is cut a while after the end', async (t) =
   const streams = makeOpenStreams(() => NOW, makeMetrics())
   const response = new PassThrough({ highWaterMark: 1 })
   const owner = { userId: 'corp:alice', credential: { tokenId: 'j', issuedAt: 0, expiresAt: NOW } }
-  streams.pass(new PassThrough(), response as unknown as ServerResponse, true, owner, { ...FOREVER, tokenExpiry: 'close' })
+  streams.pass(new PassThrough(), response as unknown as ServerResponse, 'events', owner, { ...FOREVER, tokenExpiry: 'close' })
   t.equal(response.writableEnded, true)
   await until(() => response.destroyed)
   t.equal(streams.count(), 0)
