@@ -10,10 +10,10 @@ import tap, { after, before, end, test } from 'tap'
 import { listen, readBody, stop } from '../../examples/http.ts'
 import { GRAPH_ID, startLangGraph, type LangGraph } from '../../examples/langgraph.ts'
 import { startRuntime } from '../../examples/runtime.ts'
-import type { Transport } from '../../src/core/transport.ts'
 import { SHIPPED } from '../policy/policies.ts'
-import { call, codeOf, runInput, type Reply } from '../support/client.ts'
+import { call, runInput } from '../support/client.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { runGraph as run, type GraphMessage as Message, type GraphRun as Run } from '../support/graph-run.ts'
 import { PAIRS } from '../support/pairs.ts'
 import { startStack, type Stack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
@@ -56,70 +56,6 @@ async function gatewayWith(lines: Readonly<Record<string, string>>, url = stack.
   gateways.push(gateway)
   await gateway.ready()
   return `${gateway.url}/api/copilotkit/agent/graph`
-}
-
-interface Message {
-  readonly role: string
-  readonly content: string
-  readonly toolCalls?: readonly { readonly function: { readonly name: string } }[]
-}
-
-interface Event {
-  readonly type: string
-  readonly messages?: readonly Message[]
-  readonly snapshot?: { readonly ran?: readonly string[] }
-}
-
-/** What the graph says it was given. */
-interface Seen {
-  readonly identity: Readonly<Record<string, unknown>>
-  readonly context: unknown
-  readonly role: string
-  readonly tools: readonly string[]
-}
-
-/** A run as the frontend sees it when it is over. */
-interface Run extends Reply {
-  readonly threadId: string
-  readonly code: unknown
-  /** Whether it came to its end without an error. */
-  readonly finished: boolean
-  readonly messages: readonly Message[]
-  readonly seen: Seen | undefined
-  /** The nodes that ran in this thread. */
-  readonly nodes: readonly string[]
-  /** The frontend's tools that the graph calls. */
-  readonly calls: readonly string[]
-}
-
-/** Where and with which words to run. */
-interface Turn {
-  /** By default a new one. */
-  readonly threadId?: string
-  readonly text?: string
-  readonly route?: string
-  /** Multi-route. */
-  readonly transport?: Transport
-}
-
-/** Runs the graph, with more in the body than usual. */
-async function run(agent: string, token: string, more: Record<string, unknown> = {}, turn: Turn = {}): Promise<Run> {
-  const { threadId = crypto.randomUUID(), text = 'hello', route = 'run', transport = 'multi-route' } = turn
-  const reply = await call(`${agent}/${route}`, { token, transport, body: runInput(threadId, text, more) })
-  const events = [...reply.text.matchAll(/^data: (.*)$/gm)].map((line) => JSON.parse(line[1] ?? '') as Event)
-  const last = (type: string): Event | undefined => events.findLast((event) => event.type === type)
-  const messages = last('MESSAGES_SNAPSHOT')?.messages ?? []
-  const said = messages.findLast(({ role, content }) => role === 'assistant' && content.startsWith('{'))
-  return {
-    ...reply,
-    threadId,
-    code: codeOf(reply),
-    finished: events.at(-1)?.type === 'RUN_FINISHED' && last('RUN_ERROR') === undefined,
-    messages,
-    seen: said === undefined ? undefined : (JSON.parse(said.content) as Seen),
-    nodes: last('STATE_SNAPSHOT')?.snapshot?.ran ?? [],
-    calls: messages.flatMap(({ toolCalls = [] }) => toolCalls.map((one) => one.function.name)),
-  }
 }
 
 /** The same request, of bob, to the runtime and to the gateway; each on a new thread. */
