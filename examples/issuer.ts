@@ -33,6 +33,8 @@ export interface IssuerOptions {
   readonly host?: string
   /** The `aud` of the access tokens. */
   readonly audience?: string
+  /** What access tokens say about a person; by default all that `accounts.ts` does. */
+  readonly claimsOf?: (user: string) => object
 }
 
 export interface Issuer {
@@ -51,6 +53,7 @@ export async function startIssuer({
   port = 0,
   host = '127.0.0.1',
   audience = 'agent-chat',
+  claimsOf = (user) => ({ ...ACCOUNTS.get(user) }),
 }: IssuerOptions = {}): Promise<Issuer> {
   const server = createServer()
   const { origin } = await listen(server, port, host)
@@ -58,7 +61,7 @@ export async function startIssuer({
   let keys = [makeKey()]
   // Only now: the issuer's name holds the port, which the system may have chosen.
   const make = () => {
-    const provider = new Provider(origin, { ...configuration(audience), ...kept, jwks: { keys } })
+    const provider = new Provider(origin, { ...configuration(audience, claimsOf), ...kept, jwks: { keys } })
     return { provider, standard: provider.callback() }
   }
   let made = make()
@@ -84,7 +87,7 @@ function makeKey(): object {
   return { ...privateKey.export({ format: 'jwk' }), kid: randomUUID(), use: 'sig', alg: 'RS256' }
 }
 
-function configuration(audience: string): object {
+function configuration(audience: string, claimsOf: (user: string) => object): object {
   return {
     clients: [
       {
@@ -118,7 +121,7 @@ function configuration(audience: string): object {
     interactions: { url: (_context: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
     findAccount: (_context: unknown, subject: string) =>
       ACCOUNTS.has(subject) ? { accountId: subject, claims: () => ({ sub: subject }) } : undefined,
-    extraTokenClaims: (_context: unknown, { accountId }: { accountId: string }) => ({ ...ACCOUNTS.get(accountId) }),
+    extraTokenClaims: (_context: unknown, { accountId }: { accountId: string }) => claimsOf(accountId),
     renderError: (context: Context, out: { error: string; error_description?: string }) => {
       context.respond = false
       sendPage(context.res, context.status, `<p>${escape(out.error_description ?? out.error)}</p>`)

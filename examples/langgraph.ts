@@ -1,6 +1,6 @@
 /**
- * The LangGraph JS dev server with the graph of `langgraph/`, in a process of its own. It asks nobody who they are unless told
- * to. It runs in a temporary folder, because it keeps its state where it is started; `langgraph/` lends it its packages.
+ * The LangGraph JS dev server with the graph of `langgraph/`, in a process of its own. It asks nobody who they are unless it is
+ * given a handler for that. It runs in a temporary folder, because it keeps its state where it is started; `langgraph/` lends it its packages.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { command, noWords, untilStopped } from './command.ts'
+import { command, noWords, untilStopped, UsageError } from './command.ts'
 
 /** The id of its graph. */
 export const GRAPH_ID = 'notes'
@@ -20,6 +20,16 @@ const LEASH = new URL('langgraph-leash.ts', import.meta.url).href
 const COMMAND = 'dev --host 127.0.0.1 --port 0 --no-browser --no-reload --n-jobs-per-worker 20'
 const FILES = ['graph.ts', 'langgraph.json', 'package.json'] as const
 const START_MS = 60_000
+
+/** The handlers in `langgraph/`: for the users' own tokens, and for a service's token with the gateway's word. */
+const HANDLERS = ['auth.ts', 'service-auth.ts'] as const
+
+export interface LangGraphOptions {
+  /** The handler that asks who is there; there is none by default. */
+  readonly handler?: (typeof HANDLERS)[number]
+  /** What the handler finds in its environment, besides the caller's. */
+  readonly environment?: Readonly<Record<string, string>>
+}
 
 export interface LangGraph {
   /** Its origin. */
@@ -39,10 +49,9 @@ interface Started {
 
 /**
  * Starts the server and waits until it answers.
- * @param authentication the source of a module whose `auth` asks who is there; nothing does by default
  * @throws with the end of its log, if it doesn't get there
  */
-export async function startLangGraph(authentication?: string): Promise<LangGraph> {
+export async function startLangGraph({ handler, environment = {} }: LangGraphOptions = {}): Promise<LangGraph> {
   const packages = join(SOURCE, 'node_modules')
   const program = join(packages, '@langchain/langgraph-cli/dist/cli/cli.mjs')
   if (!existsSync(program)) throw new Error('the packages of examples/langgraph are not installed: run npm run setup')
@@ -54,9 +63,9 @@ export async function startLangGraph(authentication?: string): Promise<LangGraph
   }
   try {
     await Promise.all(FILES.map((name) => copyFile(join(SOURCE, name), join(folder, name))))
-    if (authentication !== undefined) await authenticate(folder, authentication)
+    if (handler !== undefined) await authenticate(folder, handler)
     await symlink(packages, join(folder, 'node_modules'))
-    started = await launch(program, folder)
+    started = await launch(program, folder, environment)
     return { url: await untilReady(started), log: started.log, close }
   } catch (error) {
     await close()
@@ -64,19 +73,18 @@ export async function startLangGraph(authentication?: string): Promise<LangGraph
   }
 }
 
-/** Puts an authentication handler into the server's folder and settings. */
-async function authenticate(folder: string, source: string): Promise<void> {
-  await writeFile(join(folder, 'auth.ts'), source)
+/** Names the handler in the server's settings. It stays where it is: beside the packages and the sources that it needs. */
+async function authenticate(folder: string, handler: string): Promise<void> {
   const settings = JSON.parse(await readFile(join(folder, 'langgraph.json'), 'utf8')) as object
-  const auth = { path: './auth.ts:auth', disable_studio_auth: true }
+  const auth = { path: `${join(SOURCE, handler)}:auth`, disable_studio_auth: true }
   await writeFile(join(folder, 'langgraph.json'), JSON.stringify({ ...settings, auth }))
 }
 
-async function launch(program: string, folder: string): Promise<Started> {
+async function launch(program: string, folder: string, more: Readonly<Record<string, string>>): Promise<Started> {
   const child = spawn(process.execPath, ['--import', LEASH, program, ...COMMAND.split(' ')], {
     cwd: folder,
     stdio: ['pipe', 'pipe', 'pipe'],
-    env: environment(),
+    env: { ...inherited(), ...more },
     // The server has processes of its own: as the leader of a group it can be ended with them.
     detached: true,
   })
@@ -91,7 +99,7 @@ async function launch(program: string, folder: string): Promise<Started> {
 }
 
 /** The caller's environment without what would make the server report to somebody, or load something more. */
-function environment(): NodeJS.ProcessEnv {
+function inherited(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !/^(?:LANG(?:SMITH|CHAIN|GRAPH)_|NODE_OPTIONS$)/.test(name))
   return {
     ...Object.fromEntries(kept),
@@ -136,13 +144,18 @@ function hasEnded(child: ChildProcess): boolean {
 
 const USAGE = `The LangGraph JS dev server with a graph that tells what it was given, with nothing in front of it.
 
-  node langgraph.ts   start it; prints its URL
+  node langgraph.ts [--handler FILE]   start it; prints its URL
+
+  --handler  who asks callers who they are (default: nobody): ${HANDLERS.join(' or ')} in langgraph/,
+             which say what they want in the environment
 `
 
 if (import.meta.main) {
-  await command(USAGE, [], async (words) => {
+  await command(USAGE, ['handler'], async (words, values) => {
     noWords(words)
-    const langGraph = await startLangGraph()
+    const handler = HANDLERS.find((known) => known === values['handler'])
+    if (handler === undefined && values['handler'] !== undefined) throw new UsageError(`--handler is ${HANDLERS.join(' or ')}`)
+    const langGraph = await startLangGraph(handler === undefined ? {} : { handler })
     process.stdout.write(`${langGraph.url}\n`)
     await untilStopped(langGraph)
   })

@@ -40,6 +40,8 @@ export interface RuntimeOptions {
   readonly agentHeaders?: Readonly<Record<string, string>>
   /** Where the LangGraph server behind the agent `graph` is; without it there's no such agent. */
   readonly langGraphUrl?: string
+  /** Headers that the runtime sends to it; those of the caller win over them, unlike with `remote`. */
+  readonly langGraphHeaders?: Readonly<Record<string, string>>
   /** The runtime's own `debug` setting: opens its stream of all threads' events, and logs. */
   readonly debug?: boolean
   /** The adapter's own `cors` setting; by default off with `node` and open to everybody with `express`. */
@@ -110,10 +112,19 @@ async function makeRuntime(
   closing: AbortSignal,
   platform: PlatformParts | undefined,
 ): Promise<CopilotRuntime> {
-  const { agentUrl, agentHeaders = {}, langGraphUrl, debug, transcription, exposeMemoryRoutes, runner } = options
+  const {
+    agentUrl,
+    agentHeaders = {},
+    langGraphUrl,
+    langGraphHeaders = {},
+    debug,
+    transcription,
+    exposeMemoryRoutes,
+    runner,
+  } = options
   const agents: Record<string, AbstractAgent> = { default: new EchoAgent(closing) }
   if (agentUrl !== undefined) agents['remote'] = new HttpAgent({ url: agentUrl, headers: { ...agentHeaders } })
-  if (langGraphUrl !== undefined) agents['graph'] = await langGraphAgent(langGraphUrl)
+  if (langGraphUrl !== undefined) agents['graph'] = await langGraphAgent(langGraphUrl, langGraphHeaders)
   const common = {
     agents,
     ...(debug !== undefined && { debug }),
@@ -125,9 +136,9 @@ async function makeRuntime(
 }
 
 /** Loaded when it is wanted: few want it, and it takes its time. */
-async function langGraphAgent(deploymentUrl: string): Promise<AbstractAgent> {
+async function langGraphAgent(deploymentUrl: string, headers: Readonly<Record<string, string>>): Promise<AbstractAgent> {
   const { LangGraphAgent } = await import('@copilotkit/runtime/langgraph')
-  return new LangGraphAgent({ deploymentUrl, graphId: GRAPH_ID })
+  return new LangGraphAgent({ deploymentUrl, graphId: GRAPH_ID, propertyHeaders: { ...headers } })
 }
 
 function mount(

@@ -33,7 +33,10 @@ const ORDER = /must call this tool/i
 /** Answers with what it was given, and calls the tool that it is told to call. */
 function answer({ role, tools }: typeof Notes.State, config: LangGraphRunnableConfig): typeof Notes.Update {
   const told = tools.filter((one) => ORDER.test(one.function.description))
+  // What the server's authentication handler returned: who is asking. Without a handler it is whatever a caller says.
+  const user: unknown = config.configurable?.['langgraph_auth_user']
   const seen = {
+    user,
     identity: config.configurable,
     context: config.context ?? {},
     role,

@@ -1,0 +1,26 @@
+/**
+ * Who is asking: the authentication handler of a LangGraph server that verifies the users' own tokens. Gateway and runtime
+ * hand them on in `Authorization` (docs/deployments.md). Nodes find what it returns at
+ * `config.configurable.langgraph_auth_user`.
+ */
+import { Auth, HTTPException } from '@langchain/langgraph-sdk/auth'
+// In a project of your own it is 'threadwarden/agent'.
+import { makeVerifier, NotAuthenticated } from '../../src/agent/index.ts'
+
+// The same as in the gateway's configuration. Without an issuer this throws, and the server does not start.
+const verify = makeVerifier({
+  issuer: process.env['ISSUER_URL'] ?? '',
+  audience: 'agent-chat',
+  algorithms: ['RS256'],
+  discovery: true,
+})
+
+export const auth = new Auth().authenticate(async (request: Request) => {
+  try {
+    const { user_id, role, permissions } = await verify(request.headers)
+    return { identity: user_id, ...(role !== undefined && { role }), permissions: [...permissions] }
+  } catch (error) {
+    // Without the issuer's keys nobody can be told apart, which is not the caller's fault.
+    throw new HTTPException(error instanceof NotAuthenticated ? 401 : 503, { cause: error })
+  }
+})
