@@ -140,9 +140,10 @@ for (const asked of ['events', 'binary'] as const) {
     const reader = answer.body!.getReader()
     const first = await reader.read()
     await call(`${gateway.adminUrl}/revocations`, { token: credential, body: { user: 'corp:alice' } })
-    const bytes = [...first.value!]
-    for (let next = await reader.read(); !next.done; next = await reader.read()) bytes.push(...next.value)
-    const read = await eventsIn(new Uint8Array(bytes), asked)
+    const pieces = [Buffer.from(first.value as Uint8Array)]
+    for (let next = await reader.read(); !next.done; next = await reader.read())
+      pieces.push(Buffer.from(next.value as Uint8Array))
+    const read = await eventsIn(Uint8Array.from(Buffer.concat(pieces)), asked)
     t.match(read.at(-1), { type: 'RUN_ERROR', code: 'credential-invalid' })
     await until(() => agent.requests[0]?.left() === true)
   })
