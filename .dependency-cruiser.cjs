@@ -33,7 +33,7 @@ module.exports = {
     only(
       'http',
       ['core', 'auth', 'store', 'observe', 'limits'],
-      'the way of a request; it gets everything concrete from src/gateway.ts',
+      'the way of a request; it gets everything concrete from src/assembly.ts',
     ),
     only('agent', [], 'it runs in agents, which have no gateway in them'),
     {
@@ -103,6 +103,13 @@ module.exports = {
       from: { path: '^src/', pathNot: '^src/(cli/|cli.ts$)' },
       to: { path: '^src/cli' },
     },
+    {
+      name: 'nobody-imports-the-hooks',
+      comment: 'they lead to the gateway, which knows nothing of them',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/hooks/' },
+      to: { path: '^src/hooks/' },
+    },
     { name: 'src-knows-no-tests', severity: 'error', from: { path: '^src/' }, to: { path: '^(test|examples|scripts)/' } },
     {
       name: 'declared-dependencies',
@@ -110,7 +117,12 @@ module.exports = {
       from: { path: '^src/' },
       to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'] },
     },
-    { name: 'no-orphans', severity: 'error', from: { orphan: true, path: '^src/', pathNot: '^src/cli.ts$|[.]d[.]ts$' }, to: {} },
+    {
+      name: 'no-orphans',
+      severity: 'error',
+      from: { orphan: true, path: '^src/', pathNot: '^src/(cli|hooks/index).ts$|[.]d[.]ts$' },
+      to: {},
+    },
   ],
   options: {
     doNotFollow: { path: 'node_modules' },

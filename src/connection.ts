@@ -28,6 +28,8 @@ export interface Connection {
 /** What a connection needs from outside. */
 export interface ConnectionSurroundings {
   readonly store: OwnershipStore
+  /** The upstream, where it is a runtime of the same process; null where it is as configured. */
+  readonly runtime: Upstream | null
   readonly readiness: Readiness
   readonly log: Logger
   /** The addresses of this machine by which others reach it. */
@@ -59,7 +61,7 @@ export function connect(
   const { store, addresses } = surroundings
   const readiness = namedFor(mount, surroundings.readiness)
   const log = mount.scope === '' ? surroundings.log : surroundings.log.child({ upstream: mount.scope })
-  const upstream = openUpstream({ url, timeouts, ...(ca === undefined ? {} : { ca }) })
+  const upstream = surroundings.runtime ?? openUpstream({ url, timeouts, ...(ca === undefined ? {} : { ca }) })
   const rollout = watchRollout({
     upstream,
     upstreamUrl: url,

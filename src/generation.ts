@@ -16,6 +16,7 @@ import { makeAdminCredentials, type AdminCredentials } from './http/admin-creden
 import { makeGate, type Gate, type GateParts } from './http/gate.ts'
 import { makeIdentity, type Identity } from './http/identity.ts'
 import type { OpenStreams, StreamOwner } from './http/open-streams.ts'
+import type { Upstream } from './http/upstream.ts'
 import { makeOwnerRecords, type OwnerRecords } from './http/owner-records.ts'
 import { heldBack, type Readiness } from './http/readiness.ts'
 import type { Limiter } from './limits/port.ts'
@@ -30,6 +31,8 @@ import type { Store, ThreadKey } from './store/port.ts'
 /** What all generations of a process share. */
 export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' | 'budget'> {
   readonly store: Store
+  /** The upstream, where it is a runtime of the same process; null where it is as configured. */
+  readonly runtime: Upstream | null
   /** The secret that cursors are sealed with. */
   readonly secret: Uint8Array
   readonly metrics: Metrics

@@ -23,6 +23,8 @@ declare module 'fastify' {
   }
 }
 
+export type { FastifyInstance }
+
 /** What the public listener is made of. */
 export interface AppParts {
   /** The gate in force. */

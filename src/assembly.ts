@@ -1,0 +1,255 @@
+/** The composition root: puts the concrete parts of a gateway together, changes its configuration, stops it. */
+import { randomUUID } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import { mountsOf } from './config/mounts.ts'
+import { storeOf } from './config/ownership-schema.ts'
+import { makeDecisions } from './decisions.ts'
+import { makeGenerations, type Basis } from './generations.ts'
+import { makeAdminApp, type ReloadResult } from './http/admin.ts'
+import { makeApp, type FastifyInstance } from './http/app.ts'
+import { ownAddresses } from './http/exposure.ts'
+import { makeHealthApp } from './http/health.ts'
+import { makeOpenStreams } from './http/open-streams.ts'
+import { makeReadiness, type Readiness } from './http/readiness.ts'
+import { makeBudget } from './http/request-body.ts'
+import type { Upstream } from './http/upstream.ts'
+import { openLimiter, type OpenLimiter } from './open-limiter.ts'
+import { openStoreWithPool } from './open-store.ts'
+import { sayEnforcement, sayLostStore, sayShadow, sayUnowned } from './notices.ts'
+import { openAudit, type Audit } from './observe/audit.ts'
+import type { Logger } from './observe/log.ts'
+import { makeMetrics } from './observe/metrics.ts'
+import type { Outcome } from './document/document.ts'
+import type { Prepared } from './prepare.ts'
+import { makeReload } from './reload.ts'
+import { keepRetention } from './retention.ts'
+import { readMounts } from './store/durability.ts'
+import { makeRevocationList } from './store/revocations.ts'
+
+/** A gateway that takes requests. */
+export interface RunningGateway {
+  readonly readiness: Readiness
+  /**
+   * Reads the configuration anew and puts it in force, or leaves everything as it is.
+   * @param cause for the log
+   */
+  reload(cause: string): Promise<ReloadResult>
+  /**
+   * Takes no more connections, lets what is running end, and closes everything.
+   * @param deadline milliseconds after which open streams are ended with a RUN_ERROR event
+   */
+  stop(deadline: number): Promise<void>
+}
+
+/** What start looks at of the machine, to warn of a deployment in which the gateway holds nothing. */
+export interface Machine {
+  /** Its mounts, as /proc/self/mountinfo has them. */
+  readonly mounts: string
+  /** The addresses by which others reach it. */
+  readonly addresses: readonly string[]
+}
+
+/** Where a gateway runs, and how its configuration is read again. */
+export interface Surroundings {
+  /** By default the machine that this runs on. */
+  readonly machine?: Machine
+  /** Reads the configuration anew; by default it stays as it is. */
+  readonly prepare?: () => Outcome<Prepared>
+}
+
+/** Time for the last event of a stream to leave, before its connection is cut. */
+const LAST_WORDS_MS = 1000
+
+/** What a gateway is made of when it begins to take requests. */
+export interface Assembled {
+  readonly app: FastifyInstance
+  readonly healthApp: FastifyInstance
+  readonly running: RunningGateway
+  /** Gives the bound address; null where the operator API is off. */
+  readonly listenForAdmin: () => Promise<string | null>
+}
+
+/**
+ * Puts a gateway together, and closes everything again if it can't begin.
+ * @param runtime one of the same process; null for what the configuration names
+ * @param begin lets it take requests
+ */
+export async function assemble<Begun>(
+  prepared: Prepared,
+  log: Logger,
+  surroundings: Surroundings,
+  runtime: Upstream | null,
+  begin: (assembled: Assembled) => Promise<Begun>,
+): Promise<Begun> {
+  const { store, pool } = await openStoreWithPool(prepared.config.ownership, { log })
+  const limiter = openLimiter(prepared.config.ownership, pool, log)
+  const metrics = makeMetrics()
+  const readiness = makeReadiness()
+  let audit: Audit | null = null
+  try {
+    audit = await openAudit(prepared.config.audit, { log, metrics, note: (text) => readiness.note('audit', text) })
+    return await beginOn({ store, limiter, audit, metrics, readiness, log, runtime }, prepared, surroundings, begin)
+  } catch (error) {
+    await audit?.stop()
+    limiter.stop()
+    await store.close()
+    throw error
+  }
+}
+
+/** What is open, or made, before anything else. */
+interface Opened extends Pick<Basis, 'store' | 'metrics' | 'readiness' | 'log' | 'runtime'> {
+  readonly audit: Audit
+  readonly limiter: OpenLimiter
+}
+
+async function beginOn<Begun>(
+  opened: Opened,
+  prepared: Prepared,
+  surroundings: Surroundings,
+  begin: (assembled: Assembled) => Promise<Begun>,
+): Promise<Begun> {
+  const { store, limiter, audit, metrics, readiness, log, runtime } = opened
+  const { config } = prepared
+  const { machine = { mounts: readMounts(), addresses: ownAddresses() } } = surroundings
+  const clock = Date.now
+  const now = (): number => performance.now()
+  sayLostStore(storeOf(config.ownership), machine.mounts, log)
+  const streams = makeOpenStreams(
+    clock,
+    metrics,
+    ({ userId, credential }) => credential !== null && revocations.isRevoked(userId, credential),
+  )
+  const revocations = await makeRevocationList(store, {
+    onChange: () => streams.endRevoked(),
+    onFailure: (error) => log.error({ err: error }, 'the revocations could not be read: those that are known stay in force'),
+  })
+  let stopping = false
+  const decisions = makeDecisions({ metrics, audit, log, clock, now, current: () => current() })
+  const generations = makeGenerations(prepared, {
+    store,
+    secret: await store.secret(),
+    metrics,
+    readiness,
+    runtime,
+    streams,
+    limiter,
+    budget: makeBudget(config.limits.bodiesInFlight),
+    log,
+    clock,
+    addresses: machine.addresses,
+    isRevoked: (userId, credential) => revocations.isRevoked(userId, credential),
+    isShuttingDown: () => stopping,
+    onDecision: decisions.take,
+  })
+  const { current } = generations
+
+  const endRetention = keepRetention({
+    store,
+    deleted: () => current().prepared.config.ownership.retention.deleted,
+    clock,
+    log,
+  })
+  const [first] = [...current().connections.values()]
+  if (first === undefined) throw new Error('a gateway without any upstream')
+  const app = makeApp({
+    gate: () => current().gate,
+    hold: () => {
+      const held = [...current().connections.values()].map(({ hold }) => hold())
+      return () => held.forEach((letGo) => letGo())
+    },
+    upstream: first.upstream,
+    upstreamUrl: mountsOf(config)[0].url,
+    log,
+    onUnreadable: decisions.takeUnreadable,
+    maxHeaderSize: config.limits.headers,
+    trustedProxies: config.listen.trustedProxies,
+    requestId: randomUUID,
+    now,
+  })
+  const { reload, settled } = makeReload({
+    isStopping: () => stopping,
+    prepare: surroundings.prepare ?? (() => ({ ok: true, value: prepared })),
+    current,
+    make: generations.make,
+    put: async (next) => {
+      await generations.put(next)
+      log.level = next.prepared.config.log.level
+      const { enforcement } = next.prepared.config
+      sayEnforcement(enforcement, readiness, metrics, log)
+      if (enforcement === 'enforce') await sayUnowned(store, log)
+      sayShadow(next.prepared.shadow, readiness, metrics, log)
+    },
+    readiness,
+    metrics,
+    log,
+  })
+  let started = false
+  const healthApp = makeHealthApp({ readiness, store, metrics, isStarted: () => started })
+  const admin =
+    config.admin === undefined
+      ? null
+      : makeAdminApp({
+          store,
+          revocations,
+          credentials: { credentials: () => current().adminCredentials?.credentials() ?? [] },
+          issuers: () => Object.keys(current().prepared.config.authentication.issuers),
+          reload: () => reload('admin'),
+          log,
+          clock,
+          requestId: randomUUID,
+        })
+  const close = async (): Promise<void> => {
+    await settled()
+    current().retire(null)
+    generations.stop()
+    revocations.stop()
+    endRetention()
+    await Promise.all([app.close(), healthApp.close(), admin?.close()])
+    await Promise.all([...current().connections.values()].map(({ upstream }) => upstream.close()))
+    await audit.stop()
+    limiter.stop()
+    await store.close()
+  }
+
+  const running: RunningGateway = {
+    readiness,
+    reload,
+    async stop(deadline) {
+      stopping = true
+      readiness.set('shutting-down', 'the gateway is shutting down')
+      const endStreams = setTimeout(() => streams.endAll('The gateway is shutting down.', 'shutting-down'), deadline)
+      const cut = setTimeout(() => app.server.closeAllConnections(), deadline + LAST_WORDS_MS)
+      // A connection whose last answer is over would otherwise be kept open for the next request.
+      const closeIdle = setInterval(() => app.server.closeIdleConnections(), 50)
+      await app.close()
+      clearInterval(closeIdle)
+      clearTimeout(endStreams)
+      clearTimeout(cut)
+      await close()
+    },
+  }
+  try {
+    sayEnforcement(config.enforcement, readiness, metrics, log)
+    if (config.enforcement === 'enforce') await sayUnowned(store, log)
+    sayShadow(prepared.shadow, readiness, metrics, log)
+    void current().begin()
+    const listenForAdmin = async (): Promise<string | null> => {
+      if (admin === null || config.admin === undefined) return null
+      await admin.listen({ host: config.admin.host, port: config.admin.port })
+      return urlOf(admin)
+    }
+    const begun = await begin({ app, healthApp, running, listenForAdmin })
+    started = true
+    return begun
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** The address that an application is bound to. */
+export function urlOf({ server }: FastifyInstance): string {
+  const { address, family, port } = server.address() as AddressInfo
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+}

@@ -1,0 +1,68 @@
+/** The runtime of the same process as an upstream: its handler is called, and nothing goes over a network. */
+import { Readable } from 'node:stream'
+import { refuse } from '../core/reasons.ts'
+import { openUpstream, type Upstream, type UpstreamAnswer, type UpstreamFailure, type UpstreamRequest } from '../http/upstream.ts'
+
+/** An address that nobody has (RFC 2606 §2): the runtime looks at the path behind it alone. */
+const NOWHERE = 'http://runtime.invalid'
+
+/**
+ * Makes it.
+ * @param handle the runtime's handler
+ * @param headersTimeout milliseconds that it may take until its answer begins, as they are configured now; 0 for as long as it likes
+ */
+export function innerUpstream(handle: (request: Request) => Promise<Response>, headersTimeout: () => number): Upstream {
+  return {
+    // What a library wants that is never asked to send anything.
+    pool: openUpstream({ url: NOWHERE, timeouts: { connect: 1, headers: 0, body: 0 } }).pool,
+    send: (request, signal) =>
+      new Promise((resolve) => {
+        const away = new AbortController()
+        const give = (outcome: UpstreamAnswer | UpstreamFailure): void => {
+          clearTimeout(late)
+          resolve(outcome)
+        }
+        // Whoever waits no more wants nothing of what is still to come, either.
+        const stop = (reason: 'caller-left' | 'upstream-timeout'): void => {
+          away.abort()
+          give(failed(reason, reason))
+        }
+        const timeout = headersTimeout()
+        const late = timeout === 0 ? undefined : setTimeout(() => stop('upstream-timeout'), timeout)
+        if (signal.aborted) {
+          give({ ...failed('caller-left', 'caller-left'), maybeSent: false })
+          return
+        }
+        signal.addEventListener('abort', () => stop('caller-left'), { once: true })
+        void answered(handle, request, away.signal).then(give)
+      }),
+    retire: () => Promise.resolve(),
+    close: () => Promise.resolve(),
+  }
+}
+
+function failed(reason: 'caller-left' | 'upstream-timeout' | 'upstream-broke-off', detail: string): UpstreamFailure {
+  return { outcome: 'failed', refusal: refuse(reason), maybeSent: true, detail }
+}
+
+async function answered(
+  handle: (request: Request) => Promise<Response>,
+  { method, target, headers, body }: UpstreamRequest,
+  signal: AbortSignal,
+): Promise<UpstreamAnswer | UpstreamFailure> {
+  try {
+    const response = await handle(
+      new Request(`${NOWHERE}${target}`, { method, headers, signal, ...(body === undefined ? {} : bodyOf(body)) }),
+    )
+    const answer = response.body === null ? Readable.from([]) : Readable.fromWeb(response.body)
+    // Destroying it may make the runtime report an error to a body that nobody listens to any more.
+    answer.on('error', () => {})
+    return { outcome: 'answered', status: response.status, headers: Object.fromEntries(response.headers), body: answer }
+  } catch (error) {
+    return failed('upstream-broke-off', error instanceof Error ? error.name : 'unknown')
+  }
+}
+
+function bodyOf(body: NonNullable<UpstreamRequest['body']>): object {
+  return body instanceof Readable ? { body: Readable.toWeb(body), duplex: 'half' } : { body: Buffer.concat(body) }
+}
