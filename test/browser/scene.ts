@@ -63,7 +63,7 @@ export async function startScene(t: Test): Promise<Scene> {
   const page = await startPage(() => ({ runtimeUrl: stack?.base ?? '', issuer: stack?.issuer ?? '' }))
   t.teardown(() => page.close())
   const started = (stack = await startStack({
-    config: { cors: { origins: [page.url] }, admin: { port: 0, credential: OPERATOR } },
+    deployment: { name: 'frontend', environment: { PAGE_ORIGIN: page.url, ADMIN_CREDENTIAL: OPERATOR } },
   }))
   t.teardown(() => started.close())
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS })

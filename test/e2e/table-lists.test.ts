@@ -19,7 +19,11 @@ const ROWS: readonly Row[] = [
   { client: 'single', upstream: 'single-route' },
 ]
 
-const listing = (lists: string): StackOptions => ({ runtime: { runner: 'without-lists' }, config: { ownership: { lists } } })
+/** `table` is what the ready configuration says. */
+const listing = (lists: string): StackOptions => ({
+  runtime: { runner: 'without-lists' },
+  ...(lists === 'table' ? { deployment: { name: 'runner-without-read-routes' } } : { config: { ownership: { lists } } }),
+})
 
 /** Begins threads, the last one last. */
 async function begin(page: ChatCore, count: number): Promise<string[]> {

@@ -2,6 +2,7 @@
 import { startAgent, type Agent } from '../../examples/agent.ts'
 import { startIssuer } from '../../examples/issuer.ts'
 import { clearThreads, startRuntime, type Runtime, type RuntimeOptions } from '../../examples/runtime.ts'
+import { startDeployment } from './deployment.ts'
 import { startTestGateway, type ConfigTree, type TestGateway } from './gateway.ts'
 import { currentPair } from './pairs.ts'
 
@@ -31,6 +32,8 @@ export interface StackOptions {
   readonly config?: ConfigTree
   readonly policy?: string
   readonly runtime?: RuntimeOptions
+  /** A ready configuration in place of the usual one, with what its references name besides issuer and runtime. */
+  readonly deployment?: { readonly name: string; readonly environment?: Readonly<Record<string, string>> }
 }
 
 /** Starts runtime, issuer and gateway, and signs everybody in. */
@@ -40,14 +43,17 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const agent = await startAgent({ issuer: issuer.issuer, audience: issuer.audience })
   const runtime = await startRuntime({ agentUrl: agent.url, mode: currentPair().upstream, ...options.runtime })
   const { upstream, ...config } = (options.config ?? {}) as { upstream?: object }
-  const gateway = await startTestGateway(
-    {
-      authentication: { issuers: { corp: { issuer: issuer.issuer, audiences: [issuer.audience], algorithms: ['RS256'] } } },
-      ...config,
-      upstream: { url: runtime.url, ...upstream },
-    },
-    options.policy,
-  )
+  const { deployment } = options
+  const gateway = await (deployment === undefined
+    ? startTestGateway(
+        {
+          authentication: { issuers: { corp: { issuer: issuer.issuer, audiences: [issuer.audience], algorithms: ['RS256'] } } },
+          ...config,
+          upstream: { url: runtime.url, ...upstream },
+        },
+        options.policy,
+      )
+    : startDeployment(deployment.name, { ISSUER_URL: issuer.issuer, RUNTIME_URL: runtime.url, ...deployment.environment }))
   const [alice, bob, olga] = await Promise.all([issuer.signIn('alice'), issuer.signIn('bob'), issuer.signIn('olga')])
   await gateway.ready()
   return {

@@ -1,0 +1,96 @@
+/**
+ * A self-hosted agent behind the gateway and nothing else, from the ready configuration: the real client of AG-UI, by events and
+ * by the binary stream, and an agent that verifies the forwarded token itself.
+ */
+import tap, { test, type Test } from 'tap'
+import { startAgent, type Agent } from '../../examples/agent.ts'
+import { agentClient, MEDIA_TYPES, type Asked } from '../../examples/agent-client.ts'
+import { startIssuer } from '../../examples/issuer.ts'
+import { startRuntime } from '../../examples/runtime.ts'
+import { call, codeOf, runInput } from '../support/client.ts'
+import { startDeployment } from '../support/deployment.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { owners } from '../support/rows.ts'
+
+// The client tells of every run that fails.
+tap.capture(console, 'error')
+
+interface Scene {
+  readonly gateway: TestGateway
+  readonly agent: Agent
+  readonly url: string
+  readonly alice: string
+  readonly bob: string
+  readonly issuer: Awaited<ReturnType<typeof startIssuer>>
+}
+
+async function scene(t: Test): Promise<Scene> {
+  const issuer = await startIssuer()
+  const agent = await startAgent({ issuer: issuer.issuer, audience: issuer.audience })
+  const gateway = await startDeployment('self-hosted-agent', { AGENT_URL: new URL(agent.url).origin, ISSUER_URL: issuer.issuer })
+  t.teardown(async () => {
+    await gateway.close()
+    await agent.close()
+    await issuer.close()
+  })
+  const [alice, bob] = await Promise.all([issuer.signIn('alice'), issuer.signIn('bob')])
+  await gateway.ready()
+  return { gateway, agent, url: `${gateway.url}/agents/research`, alice, bob, issuer }
+}
+
+/** What the agent said to a message, as the client has it when the run is over. */
+async function answerTo(url: string, thread: string, token: string, text: string, asked: Asked): Promise<string> {
+  const client = agentClient(url, thread, token, asked)
+  client.messages = [{ id: crypto.randomUUID(), role: 'user', content: text }]
+  const { newMessages } = await client.runAgent()
+  return newMessages.map(({ content }) => String(content)).join('')
+}
+
+for (const asked of ['events', 'binary'] as const) {
+  void test(`${asked}: the agent knows who is asking, and a thread is its owner's`, async (t) => {
+    const { url, agent, alice, bob, gateway } = await scene(t)
+    const thread = crypto.randomUUID()
+    t.match(await answerTo(url, thread, alice, 'hello', asked), /^Hello alice.* You said: hello/)
+    t.match(await answerTo(url, thread, alice, 'again', asked), /You said: again/)
+    t.match(agent.requests, [{ user: { user_id: 'alice' }, headers: { accept: MEDIA_TYPES[asked] } }, {}])
+    await t.rejects(answerTo(url, thread, bob, 'hello', asked), /403/)
+    t.equal(agent.requests.length, 2, "bob's run never reached the agent")
+    t.match(await answerTo(url, crypto.randomUUID(), bob, 'hello', asked), /^Hello bob/)
+    t.match(
+      owners(gateway.folder).find((row) => row.startsWith(thread)),
+      /=corp:alice$/,
+    )
+  })
+}
+
+void test('whoever shows no good token is refused by the gateway, and past it by the agent', async (t) => {
+  const { url, agent, alice } = await scene(t)
+  for (const token of [undefined, 'nonsense', `${alice}x`]) {
+    const answer = await call(url, { ...(token === undefined ? {} : { token }), body: runInput('t1') })
+    t.equal(answer.status, 401)
+  }
+  t.same(agent.requests, [])
+  t.equal((await call(agent.url, { body: runInput('t1') })).status, 401)
+})
+
+void test('beside a runtime that uses the same agent, the threads of each are its own', async (t) => {
+  const { agent, alice, bob, issuer } = await scene(t)
+  const runtime = await startRuntime({ agentUrl: agent.url })
+  const both = await startTestGateway({
+    upstream: { url: runtime.url },
+    agents: { research: { url: new URL(agent.url).origin } },
+    authentication: { issuers: { corp: { issuer: issuer.issuer, audiences: [issuer.audience], algorithms: ['RS256'] } } },
+  })
+  t.teardown(async () => {
+    await both.close()
+    await runtime.close()
+  })
+  await both.ready()
+  const base = `${both.url}/api/copilotkit`
+  const thread = crypto.randomUUID()
+  t.equal((await call(`${base}/agent/remote/run`, { token: alice, body: runInput(thread) })).status, 200)
+  t.match(await answerTo(`${both.url}/agents/research`, thread, bob, 'hello', 'events'), /^Hello bob/)
+  const foreign = await call(`${base}/threads/${thread}/messages`, { token: bob })
+  t.same([foreign.status, codeOf(foreign)], [403, 'not-owner'])
+  t.equal((await call(`${both.url}/agents/research`, { token: alice, body: runInput(thread) })).status, 403)
+})
