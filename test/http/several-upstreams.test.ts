@@ -1,7 +1,11 @@
 /** Several upstreams behind one gateway: chosen by path, and what is whose at one says nothing of another. */
+import { generateKeyPairSync } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { call, codeOf, runInput, type Reply } from '../support/client.ts'
 import { gated, type GatedOptions, type GatedUpstream } from '../support/gated.ts'
+import { makeFolder } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
 import { events, json, startUpstream, type Answering, type Recorded, type Upstream } from '../support/upstream.ts'
 
@@ -115,7 +119,7 @@ void test('a list has the threads of its own upstream, and its cursor is good th
   t.equal(elsewhere.status, 400)
 })
 
-void test('each gets its own headers and, where it is meant to, the credential; assertions are for whom they are sent to', async (t) => {
+void test('each gets its own headers and, where it is meant to, the credential', async (t) => {
   const { base, legalBase, researchUrl, alice, upstream, legal, research } = await scene(t, undefined, {
     config: {
       upstream: { headers: { 'x-secret': 'first' } },
@@ -131,6 +135,29 @@ void test('each gets its own headers and, where it is meant to, the credential; 
   t.same([header(first, 'x-secret'), header(first, 'authorization')], ['first', `Bearer ${alice}`])
   t.same([header(second, 'x-secret'), header(second, 'authorization')], ['legal', 'Bearer service'])
   t.same([header(third, 'x-secret'), header(third, 'authorization')], [undefined, undefined])
+})
+
+void test('an assertion is for whom it is sent to', async (t) => {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const file = join(folder, 'key.pem')
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  writeFileSync(file, privateKey.export({ type: 'pkcs8', format: 'pem' }))
+  const { base, legalBase, researchUrl, alice, upstream, legal, research } = await scene(t, undefined, {
+    config: {
+      identity: { assertion: { keyFiles: [file], issuer: 'https://chat.example.com', audience: 'all' } },
+      upstreams: { assertionAudience: 'legal' },
+      agents: { assertionAudience: 'research' },
+    },
+  })
+  await run(`${base}/agent/default/run`, alice, 't1')
+  await run(`${legalBase}/agent/default/run`, alice, 't1')
+  await run(researchUrl, alice, 't1')
+  const audiences = [upstream, legal, research].map(({ requests }) => {
+    const [, claims = ''] = header(requests[0], 'x-threadwarden-assertion')?.split('.') ?? []
+    return (JSON.parse(Buffer.from(claims, 'base64url').toString()) as { aud: string }).aud
+  })
+  t.same(audiences, ['all', 'legal', 'research'])
 })
 
 void test('what is outside all public paths is 401 without a token and 404 with one; no other path leads to an upstream', async (t) => {
