@@ -7,13 +7,13 @@ const ROW = { client: 'rest', upstream: 'multi-route' } as const
 const DEPLOYMENT = { deployment: { name: 'in-memory' } }
 
 void test('two people have their own threads, lists and replays, and what is older than the gateway is nobody’s', async (t) => {
-  const { stack, open } = await startScene(t, ROW, DEPLOYMENT)
-  const { base, tokens, runtime } = stack
+  const scene = await startScene(t, ROW, DEPLOYMENT)
+  const { base, tokens, runtime } = scene.stack
   const old = crypto.randomUUID()
   const direct = `${runtime.url}${runtime.basePath}`
   await call(`${direct}/agent/default/run`, { body: runInput(old, 'before there was a gateway') })
 
-  const [alice, bob] = await Promise.all([open('alice'), open('bob')])
+  const [alice, bob] = await Promise.all([scene.open('alice'), scene.open('bob')])
   const thread = crypto.randomUUID()
   await alice.say(thread, 'hello')
   await bob.say(crypto.randomUUID(), 'hello')

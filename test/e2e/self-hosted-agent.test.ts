@@ -43,7 +43,7 @@ async function answerTo(url: string, thread: string, token: string, text: string
   const client = agentClient(url, thread, token, asked)
   client.messages = [{ id: crypto.randomUUID(), role: 'user', content: text }]
   const { newMessages } = await client.runAgent()
-  return newMessages.map(({ content }) => String(content)).join('')
+  return newMessages.map(({ content }) => (typeof content === 'string' ? content : '')).join('')
 }
 
 for (const asked of ['events', 'binary'] as const) {
