@@ -49,7 +49,7 @@ export function connect(
   surroundings: ConnectionSurroundings,
   known: Connection | null,
 ): Connection {
-  const { ca: caFile, timeouts, url, basePath, transport, headers: written } = mount
+  const { scope, ca: caFile, timeouts, url, basePath, transport, headers: written } = mount
   const ca = caFile === undefined ? undefined : readFileSync(caFile, 'utf8')
   const headers = Object.fromEntries(Object.entries(written).map(([name, value]) => [name.toLowerCase(), value]))
   // Under `observe` nobody is refused for what the upstream can't tell, and nobody becomes an owner.
@@ -60,7 +60,7 @@ export function connect(
   if (known?.fingerprint === fingerprint) return known
   const { store, addresses } = surroundings
   const readiness = namedFor(mount, surroundings.readiness)
-  const log = mount.scope === '' ? surroundings.log : surroundings.log.child({ upstream: mount.scope })
+  const log = scope === '' ? surroundings.log : surroundings.log.child({ upstream: scope })
   const upstream = surroundings.runtime ?? openUpstream({ url, timeouts, ...(ca === undefined ? {} : { ca }) })
   const rollout = watchRollout({
     upstream,
@@ -69,6 +69,7 @@ export function connect(
     basePath,
     headers,
     store,
+    scope,
     unknownThread,
     readiness,
     log,

@@ -36,6 +36,8 @@ export interface RolloutParts {
   readonly basePath: string
   readonly headers: Readonly<Record<string, string>>
   readonly store: OwnershipStore
+  /** The scope of its threads in the table. */
+  readonly scope: string
   readonly unknownThread: UnknownThread
   readonly readiness: Pick<Readiness, 'set'>
   readonly log: Logger
@@ -63,12 +65,13 @@ export function watchRollout(parts: RolloutParts): Rollout {
   }
 
   const warnOfOldThreads = async (upstream: RuntimeFacts): Promise<void> => {
-    if (!hasOperation(upstream, LIST.route) || !(await parts.store.isEmpty())) return
+    if (!hasOperation(upstream, LIST.route) || !(await parts.store.isEmpty(parts.scope))) return
     const threads = (await listedThreads(parts, upstream, headers, AbortSignal.timeout(LOOK_TIMEOUT_MS))) ?? 0
     if (threads === 0) return
+    const none = parts.scope === '' ? 'the ownership table is empty' : 'the ownership table has no thread of this upstream'
     parts.log.warn(
       { threads, unknownThread: 'claim' },
-      'the ownership table is empty and the upstream has threads: WHOEVER RUNS FIRST ON ONE OF THEM OWNS IT. Use unknownThread: verify or deny',
+      `${none} and the upstream has threads: WHOEVER RUNS FIRST ON ONE OF THEM OWNS IT. Use unknownThread: verify or deny`,
     )
   }
 

@@ -8,7 +8,7 @@ import type { Grant, Grantee, Reader, Right } from '../core/sharing.ts'
 
 /** Which thread. */
 export interface ThreadKey {
-  /** The upstream that the thread lives in; `''` while a gateway has one upstream. */
+  /** The upstream that the thread lives in: its key, or `''` for `upstream`. */
   readonly scope: string
   readonly threadId: string
 }
@@ -119,8 +119,8 @@ export interface OwnershipStore {
    * One query.
    */
   listed(scope: string, reader: Reader | 'everybody', window: ListWindow): Promise<readonly ListedThread[]>
-  /** True if no row exists. */
-  isEmpty(): Promise<boolean>
+  /** True if the scope has no row. */
+  isEmpty(scope: string): Promise<boolean>
   /** A secret that all processes on this store share, made at first use: 32 bytes. */
   secret(): Promise<Uint8Array>
   /**
@@ -218,6 +218,7 @@ export type ImportOutcome =
 
 /** Which rows an operator wants to see; what is left out is not asked for. */
 export interface RowFilter {
+  readonly scope?: string
   readonly owner?: string
   readonly agentId?: string
   /** Live rows, tombstones, or all of them. */
@@ -226,6 +227,8 @@ export interface RowFilter {
 
 /** Which rows are thrown away: those for which all of it is so. Times are milliseconds since the epoch. */
 export interface PruneRule {
+  /** Only rows of this scope. */
+  readonly scope?: string
   /** Tombstones of before this, of threads that the upstream has confirmed to be gone. */
   readonly deletedBefore?: number
   /** Live rows that nobody used since. */
@@ -297,16 +300,18 @@ export interface ThreadAdministration {
   assign(key: ThreadKey, to: string, now: number, expected?: string | null): Promise<AssignOutcome>
   /**
    * Gives a user's rows, tombstones included, to another, with what was granted to the user and what was seen of them.
+   * @param scope only what is in this scope; undefined for all of it
    * @returns how many rows this step moved, and of which; none when nothing is left
    */
-  transfer(from: string, to: string, limit: number): Promise<number>
+  transfer(from: string, to: string, limit: number, scope?: string): Promise<number>
   /** Takes a thread's owner away, with its grants: it is foreign to everybody until it is assigned. False without a row. */
   withhold(key: ThreadKey, now: number): Promise<boolean>
   /** Throws rows away; the thread is unknown then, and may be claimed. @returns how many this step threw away, or would */
   prune(rule: PruneRule, limit: number): Promise<number>
   /** How many rows `prune` would throw away. */
   prunable(rule: PruneRule): Promise<number>
-  stats(): Promise<StoreStats>
+  /** @param scope only what is in this scope; undefined for all of it. Revocations are in none, and always counted. */
+  stats(scope?: string): Promise<StoreStats>
   /** All that is held of a user. */
   userData(userId: string): Promise<UserData>
   /**

@@ -10,10 +10,11 @@ export function runnersText(observations: string): string {
     ORDER BY first_used_at, user_id`
 }
 
-/** How many threads were seen to be run and have no row, and how many of them were run by several users. */
+/** How many threads were seen to be run and have no row, and how many of them were run by several users ($1 scope; null: all). */
 export function observedCountText({ threads, observations }: Tables): string {
   return `SELECT count(*) AS threads, count(*) FILTER (WHERE users > 1) AS conflicts
-    FROM (SELECT count(*) AS users ${unowned(threads, observations)} GROUP BY scope, thread_id) AS each`
+    FROM (SELECT count(*) AS users ${unowned(threads, observations)}
+      AND ($1::text IS NULL OR scope = $1) GROUP BY scope, thread_id) AS each`
 }
 
 /** Makes the part of the store that holds observations. */
@@ -49,7 +50,10 @@ export function observationsOn(database: Database, tables: Tables): ObservationS
       await database.query(NOTE, [...one, agentId, now, ran])
     },
     unowned: () =>
-      database.transaction(async (queries) => (await queries.query<{ threads: number }>(COUNT))[0]?.threads ?? 0, 'survey'),
+      database.transaction(
+        async (queries) => (await queries.query<{ threads: number }>(COUNT, [null]))[0]?.threads ?? 0,
+        'survey',
+      ),
     observed: (after, limit) =>
       database.transaction(
         (queries) => queries.query<ObservedThread>(PAGE, [after?.scope ?? null, after?.threadId ?? null, limit]),

@@ -7,6 +7,12 @@ import type { PostgresNews } from './postgres-news.ts'
 const ASKED = 'unnest($1::text[], $2::text[]) AS asked (scope, thread_id)'
 const KEY = 'scope, thread_id AS "threadId"'
 
+/** All that is a user's: in one scope, or with null in all. */
+interface Whose {
+  readonly userId: string
+  readonly scope: string | null
+}
+
 /** Makes the part of the store that works on all that is a user's. */
 export function peopleOn(
   { threads, grants, observations }: Tables,
@@ -14,25 +20,30 @@ export function peopleOn(
 ): Pick<ThreadAdministration, 'transfer' | 'erase'> {
   const of = (table: string): string => `FROM ${table} AS there USING ${ASKED}
     WHERE there.scope = asked.scope AND there.thread_id = asked.thread_id`
-  const picked = `WITH picked AS MATERIALIZED (SELECT scope, thread_id FROM ${threads} WHERE user_id = $1 LIMIT $2)`
+  const picked = `WITH picked AS MATERIALIZED
+    (SELECT scope, thread_id FROM ${threads} WHERE user_id = $1 AND ($3::text IS NULL OR scope = $3) LIMIT $2)`
   // Said twice: a row that has become another's between the two stays as it is.
   const ofPicked = 'FROM picked WHERE there.scope = picked.scope AND there.thread_id = picked.thread_id AND user_id = $1'
   const returning = 'RETURNING there.scope, there.thread_id AS "threadId"'
 
   // Another life: what registered before settles nothing after it. The run of a revival may have begun anew what was gone.
   const MOVE = {
-    text: `${picked} UPDATE ${threads} AS there SET user_id = $3, gone = gone AND NOT provisional, provisional = false, pending = 0, life = life + 1
+    text: `${picked} UPDATE ${threads} AS there SET user_id = $4, gone = gone AND NOT provisional, provisional = false, pending = 0, life = life + 1
       ${ofPicked} ${returning}`,
   }
   // What the upstream holds of the thread is not for others to claim; the name that the user gave it goes.
   const BURY = {
-    text: `${picked} UPDATE ${threads} AS there SET user_id = '', name = NULL, deleted_at = coalesce(deleted_at, $3),
+    text: `${picked} UPDATE ${threads} AS there SET user_id = '', name = NULL, deleted_at = coalesce(deleted_at, $4),
         gone = gone AND NOT provisional, provisional = false, pending = 0, life = life + 1 ${ofPicked} ${returning}`,
   }
   const RECEIVED = {
-    text: `SELECT ${KEY} FROM ${grants} WHERE kind = 'user' AND grantee = $1 ORDER BY scope, thread_id LIMIT $2`,
+    text: `SELECT ${KEY} FROM ${grants} WHERE kind = 'user' AND grantee = $1 AND ($3::text IS NULL OR scope = $3)
+      ORDER BY scope, thread_id LIMIT $2`,
   }
-  const SEEN = { text: `SELECT ${KEY} FROM ${observations} WHERE user_id = $1 ORDER BY scope, thread_id LIMIT $2` }
+  const SEEN = {
+    text: `SELECT ${KEY} FROM ${observations} WHERE user_id = $1 AND ($3::text IS NULL OR scope = $3)
+      ORDER BY scope, thread_id LIMIT $2`,
+  }
   // Grants go one after the other with what takes them away.
   const LOCK = {
     text: `SELECT 1 AS locked FROM ${ASKED} JOIN ${threads} AS there USING (scope, thread_id)
@@ -78,36 +89,38 @@ export function peopleOn(
       return count
     })
   /** What a grant or a sight of the user is on, at most so many, with the rows of those threads locked. */
-  const find = async (queries: Queries, statement: { text: string }, userId: string, limit: number) => {
-    const keys = listsOf(await queries.query<ThreadKey>(statement, [userId, limit]))
+  const find = async (queries: Queries, statement: { text: string }, { userId, scope }: Whose, limit: number) => {
+    const keys = listsOf(await queries.query<ThreadKey>(statement, [userId, limit, scope]))
     await queries.query(LOCK, keys)
     return keys
   }
 
   return {
-    transfer: (from, to, limit) => {
+    transfer: (from, to, limit, scope) => {
       // What is nobody's was nobody's to give.
       if (from === to || from === NOBODY || to === NOBODY) return Promise.resolve(0)
+      const whose = { userId: from, scope: scope ?? null }
       return step(async (queries) => {
-        const moved = await queries.query<ThreadKey>(MOVE, [from, limit, to])
+        const moved = await queries.query<ThreadKey>(MOVE, [from, limit, whose.scope, to])
         await queries.query(REMOVE_GRANT, [...listsOf(moved), to])
-        const received = await find(queries, RECEIVED, from, limit - moved.length)
+        const received = await find(queries, RECEIVED, whose, limit - moved.length)
         await queries.query(MOVE_GRANT, [...received, from, to])
         const grantsMoved = (await queries.query(REMOVE_GRANT, [...received, from])).length
-        const seen = await find(queries, SEEN, from, limit - moved.length - grantsMoved)
+        const seen = await find(queries, SEEN, whose, limit - moved.length - grantsMoved)
         await queries.query(MOVE_SEEN, [...seen, from, to])
         return moved.length + grantsMoved + (await queries.query(REMOVE_SEEN, [...seen, from])).length
       })
     },
     erase: (userId, now, limit) => {
       if (userId === NOBODY) return Promise.resolve(0)
+      const whose = { userId, scope: null }
       return step(async (queries) => {
-        const buried = await queries.query<ThreadKey>(BURY, [userId, limit, now])
+        const buried = await queries.query<ThreadKey>(BURY, [userId, limit, null, now])
         await queries.query(REMOVE_GRANTS, listsOf(buried))
         let left = limit - buried.length
-        left -= (await queries.query(REMOVE_GRANT, [...(await find(queries, RECEIVED, userId, left)), userId])).length
+        left -= (await queries.query(REMOVE_GRANT, [...(await find(queries, RECEIVED, whose, left)), userId])).length
         left -= (await queries.query(REMOVE_GIVEN, [userId, left])).length
-        const seen = await find(queries, SEEN, userId, left)
+        const seen = await find(queries, SEEN, whose, left)
         await queries.query(BURY_SEEN, [...seen, userId, now])
         left -= (await queries.query(REMOVE_SEEN, [...seen, userId])).length
         return limit - left

@@ -20,14 +20,17 @@ export function rowsOn(
   const GRANTS = {
     text: `SELECT ${GRANT_COLUMNS} FROM ${grants} WHERE scope = $1 AND thread_id = $2 ORDER BY granted_at, kind, grantee`,
   }
-  const COUNTS = {
+  /** Counts all rows, or with a condition those of one scope. */
+  const counts = (where: string) => ({
     text: `SELECT count(*) FILTER (WHERE deleted_at IS NULL) AS threads, count(*) FILTER (WHERE deleted_at IS NOT NULL) AS deleted,
         count(*) FILTER (WHERE provisional) AS provisional,
         count(*) FILTER (WHERE user_id = '' AND deleted_at IS NULL) AS withheld,
         count(DISTINCT user_id) FILTER (WHERE user_id <> '' AND deleted_at IS NULL) AS owners,
-        (SELECT count(*) FROM ${grants}) AS grants, (SELECT count(*) FROM ${revocations}) AS revocations
-      FROM ${threads}`,
-  }
+        (SELECT count(*) FROM ${grants} ${where}) AS grants, (SELECT count(*) FROM ${revocations}) AS revocations
+      FROM ${threads} ${where}`,
+  })
+  const COUNTS = counts('')
+  const COUNTS_OF_SCOPE = counts('WHERE scope = $1')
   const OBSERVED = { text: observedCountText(tables) }
   const KEYED = `SELECT scope, thread_id AS "threadId", ${GRANT_COLUMNS} FROM ${grants} AS given`
   const OF_OWNER = { text: `${ROWS} WHERE user_id = $1 AND user_id <> '' ${BY_KEY}` }
@@ -58,12 +61,15 @@ export function rowsOn(
         const text = `${ROWS}${where} ${BY_KEY} LIMIT $${values.length + 1}`
         return queries.query<ThreadRow>({ text }, [...values, limit])
       }, 'survey'),
-    stats: () =>
+    stats: (scope) =>
       database.transaction(async (queries) => {
-        const [counts] = await queries.query<Omit<StoreStats, 'observed' | 'conflicts'>>(COUNTS)
-        const [seen] = await queries.query<{ threads: number; conflicts: number }>(OBSERVED)
-        if (counts === undefined || seen === undefined) throw new Error('a count had no answer')
-        return { ...counts, observed: seen.threads, conflicts: seen.conflicts }
+        const [counted] = await queries.query<Omit<StoreStats, 'observed' | 'conflicts'>>(
+          scope === undefined ? COUNTS : COUNTS_OF_SCOPE,
+          scope === undefined ? [] : [scope],
+        )
+        const [seen] = await queries.query<{ threads: number; conflicts: number }>(OBSERVED, [scope ?? null])
+        if (counted === undefined || seen === undefined) throw new Error('a count had no answer')
+        return { ...counted, observed: seen.threads, conflicts: seen.conflicts }
       }, 'survey'),
     userData: (userId) =>
       database.transaction(
@@ -80,12 +86,13 @@ export function rowsOn(
 }
 
 function conditions(
-  { owner, agentId, deleted = 'too' }: RowFilter,
+  { scope, owner, agentId, deleted = 'too' }: RowFilter,
   after: ThreadKey | null,
 ): { readonly where: string; readonly values: readonly unknown[] } {
   const values: unknown[] = []
   const parameter = (value: unknown): string => `$${values.push(value)}`
   const all = [
+    ...(scope === undefined ? [] : [`scope = ${parameter(scope)}`]),
     ...(owner === undefined ? [] : [`user_id = ${parameter(owner)}`]),
     ...(agentId === undefined ? [] : [`agent_id = ${parameter(agentId)}`]),
     ...(deleted === 'too' ? [] : [deleted === 'only' ? 'deleted_at IS NOT NULL' : 'deleted_at IS NULL']),

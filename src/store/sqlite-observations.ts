@@ -34,7 +34,7 @@ const UNOWNED = `FROM observations AS seen WHERE ran = 1
   AND NOT EXISTS (SELECT 1 FROM threads WHERE scope = seen.scope AND thread_id = seen.thread_id)`
 const COUNT = sql<{ threads: number; conflicts: number }>(
   `SELECT count(*) AS threads, coalesce(sum(users > 1), 0) AS conflicts
-   FROM (SELECT count(*) AS users ${UNOWNED} GROUP BY scope, thread_id)`,
+   FROM (SELECT count(*) AS users ${UNOWNED} AND (:scope IS NULL OR scope = :scope) GROUP BY scope, thread_id)`,
 )
 const PAGE = sql<ThreadKey>(
   `SELECT DISTINCT scope, thread_id AS threadId ${UNOWNED} AND (scope, thread_id) > (:scope, :threadId)
@@ -89,9 +89,12 @@ export function runnersOfSeveral(database: Connection, scope: string, threadIds:
   return runners
 }
 
-/** How many threads were seen to be run and have no row, and how many of them were run by several users. */
-export function countObserved(database: Connection): { readonly threads: number; readonly conflicts: number } {
-  return database.get(COUNT) ?? { threads: 0, conflicts: 0 }
+/**
+ * How many threads were seen to be run and have no row, and how many of them were run by several users.
+ * @param scope undefined for all of them
+ */
+export function countObserved(database: Connection, scope?: string): { readonly threads: number; readonly conflicts: number } {
+  return database.get(COUNT, { scope: scope ?? null }) ?? { threads: 0, conflicts: 0 }
 }
 
 /** Forgets who was seen on a thread. @returns how many were */

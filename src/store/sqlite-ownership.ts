@@ -64,7 +64,7 @@ const BACK_TO_GRAVE = sql(`UPDATE threads SET provisional = 0 ${MINE}`)
 const RENAME = sql(`UPDATE threads SET name = :name ${MINE} AND deleted_at IS NULL`)
 const ARCHIVE = sql(`UPDATE threads SET archived = :archived ${MINE} AND deleted_at IS NULL`)
 const BURY = sql(`UPDATE threads SET deleted_at = :now, gone = :gone, provisional = 0, pending = 0 ${MINE}`)
-const ANY = sql<{ there: 1 }>('SELECT 1 AS there FROM threads LIMIT 1')
+const ANY = sql<{ there: 1 }>('SELECT 1 AS there FROM threads WHERE scope = :scope LIMIT 1')
 const KEEP_SECRET = sql("INSERT INTO secrets (name, value) VALUES ('cursor', :value) ON CONFLICT DO NOTHING")
 const SECRET = sql<{ value: Buffer }>("SELECT value FROM secrets WHERE name = 'cursor'")
 
@@ -96,7 +96,7 @@ export function ownershipIn(file: SqliteFile, news: SqliteNews): Ownership {
         if (buried) removeGrants(database, key)
         return { result: undefined, changed: buried ? key : 'nothing' }
       }),
-    isEmpty: () => file.read((database) => database.get(ANY) === undefined),
+    isEmpty: (scope) => file.read((database) => database.get(ANY, { scope }) === undefined),
     async secret() {
       const there = await file.read((database) => database.get(SECRET))
       if (there !== undefined) return there.value

@@ -1,15 +1,16 @@
 /** All that is a user's in the SQLite file, given to another or forgotten, in steps. */
 import { NOBODY, type ThreadAdministration, type ThreadKey } from './port.ts'
-import { sql, type Connection } from './sqlite-connection.ts'
+import { sql, type Connection, type Sql } from './sqlite-connection.ts'
 import { removeGrants } from './sqlite-grants.ts'
 import type { SqliteNews } from './sqlite-news.ts'
 
 const WHERE = 'WHERE scope = :scope AND thread_id = :threadId'
-const THREADS = sql<ThreadKey>('SELECT scope, thread_id AS threadId FROM threads WHERE user_id = :userId LIMIT :limit')
-const RECEIVED = sql<ThreadKey>(
-  "SELECT scope, thread_id AS threadId FROM grants WHERE kind = 'user' AND grantee = :userId LIMIT :limit",
-)
-const SEEN = sql<ThreadKey>('SELECT scope, thread_id AS threadId FROM observations WHERE user_id = :userId LIMIT :limit')
+/** What is a user's in a table: in one scope, or with null in all. */
+const keysOf = (rows: string): Sql<ThreadKey> =>
+  sql(`SELECT scope, thread_id AS threadId FROM ${rows} AND (:scope IS NULL OR scope = :scope) LIMIT :limit`)
+const THREADS = keysOf('threads WHERE user_id = :userId')
+const RECEIVED = keysOf("grants WHERE kind = 'user' AND grantee = :userId")
+const SEEN = keysOf('observations WHERE user_id = :userId')
 
 // Another life: what registered before settles nothing after it. The run of a revival may have begun anew what was gone.
 const MOVE = sql(
@@ -59,26 +60,34 @@ export function peopleIn(news: SqliteNews): Pick<ThreadAdministration, 'transfer
       return { result: count, changed: count > 0 ? 'many' : 'nothing' }
     })
   return {
-    transfer: (from, to, limit) => step((database) => (from === to ? 0 : transfer(database, from, to, limit))),
+    transfer: (from, to, limit, scope) =>
+      step((database) => (from === to ? 0 : transfer(database, { from, to, scope: scope ?? null }, limit))),
     erase: (userId, now, limit) => step((database) => erase(database, userId, now, limit)),
   }
 }
 
-function transfer(database: Connection, from: string, to: string, limit: number): number {
+/** Whose things become whose, and in which scope: null for all of them. */
+interface Move {
+  readonly from: string
+  readonly to: string
+  readonly scope: string | null
+}
+
+function transfer(database: Connection, { from, to, scope }: Move, limit: number): number {
   // What is nobody's was nobody's to give.
   if (from === NOBODY || to === NOBODY) return 0
   let count = 0
-  for (const key of database.all(THREADS, { userId: from, limit })) {
+  for (const key of database.all(THREADS, { userId: from, scope, limit })) {
     database.run(MOVE, { ...key, to })
     database.run(REMOVE_GRANT, { ...key, userId: to })
     count += 1
   }
-  for (const key of database.all(RECEIVED, { userId: from, limit: limit - count })) {
+  for (const key of database.all(RECEIVED, { userId: from, scope, limit: limit - count })) {
     database.run(MOVE_GRANT, { ...key, from, to })
     database.run(REMOVE_GRANT, { ...key, userId: from })
     count += 1
   }
-  for (const key of database.all(SEEN, { userId: from, limit: limit - count })) {
+  for (const key of database.all(SEEN, { userId: from, scope, limit: limit - count })) {
     database.run(MOVE_SEEN, { ...key, from, to })
     database.run(REMOVE_SEEN, { ...key, userId: from })
     count += 1
@@ -89,17 +98,17 @@ function transfer(database: Connection, from: string, to: string, limit: number)
 function erase(database: Connection, userId: string, now: number, limit: number): number {
   if (userId === NOBODY) return 0
   let count = 0
-  for (const key of database.all(THREADS, { userId, limit })) {
+  for (const key of database.all(THREADS, { userId, scope: null, limit })) {
     database.run(BURY, { ...key, now })
     removeGrants(database, key)
     count += 1
   }
-  for (const key of database.all(RECEIVED, { userId, limit: limit - count })) {
+  for (const key of database.all(RECEIVED, { userId, scope: null, limit: limit - count })) {
     database.run(REMOVE_GRANT, { ...key, userId })
     count += 1
   }
   if (count < limit) count += database.run(REMOVE_GIVEN, { userId, limit: limit - count })
-  for (const key of database.all(SEEN, { userId, limit: limit - count })) {
+  for (const key of database.all(SEEN, { userId, scope: null, limit: limit - count })) {
     database.run(BURY_SEEN, { ...key, userId, now })
     database.run(REMOVE_SEEN, { ...key, userId })
     count += 1

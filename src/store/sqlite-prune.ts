@@ -15,13 +15,17 @@ interface Found {
 const LISTED = 'threads.scope AS scope, threads.thread_id AS threadId'
 
 // What the upstream still holds, or a run may be bringing back, is not for others to claim, however long ago it was deleted.
-const DELETED = found('', 'threads WHERE gone = 1 AND provisional = 0 AND deleted_at < :deletedBefore')
+const DELETED = found(
+  '',
+  'threads WHERE gone = 1 AND provisional = 0 AND deleted_at < :deletedBefore AND (:scope IS NULL OR scope = :scope)',
+)
 // The index begins with the scope: each scope is asked for its own, instead of reading all rows for a few.
 const UNUSED = found(
   `WITH RECURSIVE scopes (scope) AS (
      SELECT min(scope) FROM threads
      UNION ALL SELECT (SELECT min(scope) FROM threads WHERE scope > scopes.scope) FROM scopes WHERE scopes.scope IS NOT NULL)`,
-  'scopes CROSS JOIN threads ON threads.scope = scopes.scope WHERE deleted_at IS NULL AND last_used_at < :unusedSince',
+  `scopes CROSS JOIN threads ON threads.scope = scopes.scope
+   WHERE (:scope IS NULL OR scopes.scope = :scope) AND deleted_at IS NULL AND last_used_at < :unusedSince`,
 )
 const REMOVE = sql('DELETE FROM threads WHERE scope = :scope AND thread_id = :threadId')
 
@@ -32,7 +36,7 @@ export function pruningIn(file: SqliteFile, news: SqliteNews): Pick<ThreadAdmini
     prunable: (rule) =>
       file.read((database) => {
         const rows = rowsOf(rule)
-        return rows === null ? 0 : (database.get(rows.count, { ...rule })?.rows ?? 0)
+        return rows === null ? 0 : (database.get(rows.count, { scope: null, ...rule })?.rows ?? 0)
       }),
   }
 }
@@ -53,7 +57,7 @@ function rowsOf({ deletedBefore, unusedSince }: PruneRule): Found | null {
 function prune(database: Connection, rule: PruneRule, limit: number): { readonly result: number; readonly changed: Changed } {
   const rows = rowsOf(rule)
   if (rows === null) return { result: 0, changed: 'nothing' }
-  const keys = database.all(rows.page, { ...rule, limit })
+  const keys = database.all(rows.page, { scope: null, ...rule, limit })
   for (const key of keys) {
     database.run(REMOVE, { ...key })
     removeGrants(database, key)

@@ -1,6 +1,6 @@
 /** What the SQLite file holds, for operators: whole rows, how much there is, and all that is held of a user. */
 import type { RowFilter, StoredGrant, StoreStats, ThreadAdministration, ThreadKey, ThreadRow, UserData } from './port.ts'
-import { sql, type Connection, type Values } from './sqlite-connection.ts'
+import { sql, type Connection, type Sql, type Values } from './sqlite-connection.ts'
 import type { SqliteFile } from './sqlite-file.ts'
 import { GRANT_COLUMNS, grantsOf } from './sqlite-grants.ts'
 import { countObserved, runnersOf } from './sqlite-observations.ts'
@@ -17,14 +17,18 @@ const BY_KEY = 'ORDER BY scope, thread_id'
 const ONE = sql<Row>(`${ROWS} WHERE scope = :scope AND thread_id = :threadId`)
 const OF_OWNER = sql<Row>(`${ROWS} WHERE user_id = :userId AND user_id <> '' ${BY_KEY}`)
 
-const COUNTS = sql<Omit<StoreStats, 'observed' | 'conflicts'>>(
-  `SELECT count(*) FILTER (WHERE deleted_at IS NULL) AS threads, count(*) FILTER (WHERE deleted_at IS NOT NULL) AS deleted,
+/** Counts all rows, or with a condition those of one scope. */
+const counts = (where: string): Sql<Omit<StoreStats, 'observed' | 'conflicts'>> =>
+  sql(
+    `SELECT count(*) FILTER (WHERE deleted_at IS NULL) AS threads, count(*) FILTER (WHERE deleted_at IS NOT NULL) AS deleted,
      count(*) FILTER (WHERE provisional = 1) AS provisional,
      count(*) FILTER (WHERE user_id = '' AND deleted_at IS NULL) AS withheld,
      count(DISTINCT user_id) FILTER (WHERE user_id <> '' AND deleted_at IS NULL) AS owners,
-     (SELECT count(*) FROM grants) AS grants, (SELECT count(*) FROM revocations) AS revocations
-   FROM threads`,
-)
+     (SELECT count(*) FROM grants ${where}) AS grants, (SELECT count(*) FROM revocations) AS revocations
+   FROM threads ${where}`,
+  )
+const COUNTS = counts('')
+const COUNTS_OF_SCOPE = counts('WHERE scope = :scope')
 
 const GRANTS = `SELECT scope, thread_id AS threadId, ${GRANT_COLUMNS} FROM grants`
 const RECEIVED = sql<ThreadKey & StoredGrant>(`${GRANTS} WHERE kind = 'user' AND grantee = :userId ${BY_KEY}`)
@@ -49,7 +53,7 @@ export function rowsIn(file: SqliteFile): Pick<ThreadAdministration, 'thread' | 
       }),
     threads: (filter, after, limit) =>
       file.read((database) => database.all(sql<Row>(pageText(filter, after)), pageValues(filter, after, limit)).map(rowOf)),
-    stats: () => file.read(statsOf),
+    stats: (scope) => file.read((database) => statsOf(database, scope)),
     userData: (userId) =>
       file.read((database) => ({
         threads: database.all(OF_OWNER, { userId }).map(rowOf),
@@ -61,8 +65,9 @@ export function rowsIn(file: SqliteFile): Pick<ThreadAdministration, 'thread' | 
   }
 }
 
-function pageText({ owner, agentId, deleted = 'too' }: RowFilter, after: ThreadKey | null): string {
+function pageText({ scope, owner, agentId, deleted = 'too' }: RowFilter, after: ThreadKey | null): string {
   const conditions = [
+    ...(scope === undefined ? [] : ['scope = :within']),
     ...(owner === undefined ? [] : ['user_id = :owner']),
     ...(agentId === undefined ? [] : ['agent_id = :agentId']),
     ...(deleted === 'too' ? [] : [deleted === 'only' ? 'deleted_at IS NOT NULL' : 'deleted_at IS NULL']),
@@ -71,17 +76,17 @@ function pageText({ owner, agentId, deleted = 'too' }: RowFilter, after: ThreadK
   return `${ROWS} ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`} ${BY_KEY} LIMIT :limit`
 }
 
-function pageValues({ owner = '', agentId = '' }: RowFilter, after: ThreadKey | null, limit: number): Values {
-  return { owner, agentId, limit, ...after }
+function pageValues({ scope: within = '', owner = '', agentId = '' }: RowFilter, after: ThreadKey | null, limit: number): Values {
+  return { within, owner, agentId, limit, ...after }
 }
 
 function rowOf({ archived, provisional, ...row }: Row): ThreadRow {
   return { ...row, archived: archived === 1, provisional: provisional === 1 }
 }
 
-function statsOf(database: Connection): StoreStats {
-  const counts = database.get(COUNTS)
+function statsOf(database: Connection, scope: string | undefined): StoreStats {
+  const counts = scope === undefined ? database.get(COUNTS) : database.get(COUNTS_OF_SCOPE, { scope })
   if (counts === undefined) throw new Error('a count had no answer')
-  const { threads: observed, conflicts } = countObserved(database)
+  const { threads: observed, conflicts } = countObserved(database, scope)
   return { ...counts, observed, conflicts }
 }

@@ -117,7 +117,7 @@ for (const [line, message] of [
     const { code, stdout, stderr } = await command(...line.split(' '))
     t.same({ code, stdout }, { code: 2, stdout: '' })
     t.match(stderr, message)
-    t.equal(await store.isEmpty(), true)
+    t.equal(await store.isEmpty(''), true)
   })
 }
 

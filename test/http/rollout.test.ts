@@ -55,6 +55,21 @@ void test('no warning where the upstream has none, or the table is not empty', a
   )
 })
 
+void test('a further upstream is warned of as long as the table has no thread of it, whatever it has of others', async (t) => {
+  const first = await upstreamWith(t, [], 404)
+  const legal = await upstreamWith(t, [{ id: 'old1' }], 404)
+  const { base, alice, gateway, signer } = await gateBefore(t, first.url)
+  first.answer(events())
+  await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1') })
+  const further = { url: legal.url, basePath: '/api/copilotkit', publicPath: '/legal', transport: 'multi-route' }
+  const both = { shared: gateway.folder, signer, config: { upstreams: { legal: further } } }
+  const { gateway: second } = await gateBefore(t, first.url, both)
+  await until(() => second.lines.some((line) => line['threads'] === 1))
+  const warned = second.lines.filter((line) => /WHOEVER RUNS FIRST/.test(String(line['msg'])))
+  t.match(warned, [{ level: 'warn', upstream: 'legal', threads: 1, msg: /has no thread of this upstream/ }])
+  t.equal(warned.length, 1)
+})
+
 void test('verify before an upstream that serves no histories is not ready, and says why by name', async (t) => {
   const upstream = await upstreamWith(t, [], 422)
   const { gateway } = await gateBefore(t, upstream.url, { config: { ownership: { unknownThread: 'verify' } } })

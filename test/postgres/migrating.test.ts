@@ -119,7 +119,7 @@ void test('a schema that was prepared is enough', async (t) => {
   await database.admin('CREATE SCHEMA threadwarden AUTHORIZATION owner_may')
   const store = await openStoreOn(t, settingsOf(url))
   t.equal(await store.fault(), null)
-  t.equal(await store.isEmpty(), true)
+  t.equal(await store.isEmpty(''), true)
   await store.close()
 })
 
@@ -130,8 +130,8 @@ void test('a schema may be a word of SQL, and several of one database know nothi
   )
   const [first, second] = stores
   await first?.assign({ scope: '', threadId: 't' }, 'corp:alice', 1)
-  t.equal(await first?.isEmpty(), false)
-  t.equal(await second?.isEmpty(), true)
+  t.equal(await first?.isEmpty(''), false)
+  t.equal(await second?.isEmpty(''), true)
 })
 
 void test('every text of the schema compares byte for byte, whatever collation the database has', async (t) => {

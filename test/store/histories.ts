@@ -55,6 +55,7 @@ export function historyOf({ users, groups, keys }: World, length: number): fc.Ar
     archived: fc.boolean(),
     age: fc.nat(100_000),
   })
+  const scope = fc.constantFrom(undefined, ...keys.map((one) => one.scope))
   const expected = fc.constantFrom(undefined, null, '', ...users)
 
   const takes: fc.Arbitrary<Omit<Step, 'after'>>[] = [
@@ -79,8 +80,8 @@ export function historyOf({ users, groups, keys }: World, length: number): fc.Ar
     ),
     named('assign', fc.tuple(key, user, expected), (store, now, [k, to, was]) => store.assign(k, to, now, was)),
     named('withhold', key, (store, now, k) => store.withhold(k, now)),
-    named('transfer', fc.tuple(user, user), async (store, _now, [from, to]) => {
-      await steps(() => store.transfer(from, to, 2))
+    named('transfer', fc.tuple(user, user, scope), async (store, _now, [from, to, within]) => {
+      await steps(() => store.transfer(from, to, 2, within))
     }),
     named('erase', user, async (store, now, userId) => {
       await steps(() => store.erase(userId, now, 2))
@@ -96,9 +97,9 @@ export function historyOf({ users, groups, keys }: World, length: number): fc.Ar
     ),
     named(
       'prune',
-      fc.tuple(fc.constantFrom('deletedBefore', 'unusedSince'), fc.nat(200_000)),
-      async (store, now, [which, age]) => {
-        const rule = { [which]: now - age }
+      fc.tuple(fc.constantFrom('deletedBefore', 'unusedSince'), fc.nat(200_000), scope),
+      async (store, now, [which, age, within]) => {
+        const rule = { [which]: now - age, ...(within === undefined ? {} : { scope: within }) }
         const count = await store.prunable(rule)
         const done = await steps(() => store.prune(rule, 2))
         return [count, done.reduce((sum, one) => sum + one, 0)]

@@ -46,12 +46,13 @@ export class Model extends RequestModel implements Modelled {
   }
 
   async threads(
-    { owner, agentId, deleted = 'too' }: RowFilter,
+    { scope, owner, agentId, deleted = 'too' }: RowFilter,
     after: ThreadKey | null,
     limit: number,
   ): Promise<readonly ThreadRow[]> {
     const rows = this.all().filter(
       (row) =>
+        (scope === undefined || row.key.scope === scope) &&
         (owner === undefined || row.owner === owner) &&
         (agentId === undefined || row.agentId === agentId) &&
         (deleted === 'too' || (deleted === 'only') === (row.deletedAt !== null)),
@@ -105,15 +106,16 @@ export class Model extends RequestModel implements Modelled {
     return row !== undefined
   }
 
-  async transfer(from: string, to: string): Promise<number> {
+  async transfer(from: string, to: string, _limit?: number, scope?: string): Promise<number> {
     if (from === to) return 0
-    const moved = this.all().filter(({ owner }) => owner === from)
+    const isIn = (key: ThreadKey): boolean => scope === undefined || key.scope === scope
+    const moved = this.all().filter(({ key, owner }) => owner === from && isIn(key))
     for (const row of moved) {
       Object.assign(row, { ...settled(row), owner: to, grants: row.grants.filter((grant) => !isTo(user(to))(grant)) })
     }
-    const granted = this.all().filter(({ grants }) => grants.some(isTo(user(from))))
+    const granted = this.all().filter(({ key, grants }) => isIn(key) && grants.some(isTo(user(from))))
     for (const row of granted) row.grants = grantsAfter(row, from, to)
-    const seen = this.sights.filter(({ userId }) => userId === from)
+    const seen = this.sights.filter(({ key, userId }) => userId === from && isIn(key))
     for (const sight of seen) this.#rename(sight, to)
     return moved.length + granted.length + seen.length
   }
@@ -137,9 +139,10 @@ export class Model extends RequestModel implements Modelled {
     return this.#prunable(rule).length
   }
 
-  #prunable({ deletedBefore, unusedSince }: PruneRule): readonly Row[] {
+  #prunable({ scope, deletedBefore, unusedSince }: PruneRule): readonly Row[] {
     if ((deletedBefore === undefined) === (unusedSince === undefined)) return []
     return this.all().filter((row) => {
+      if (scope !== undefined && row.key.scope !== scope) return false
       if (unusedSince !== undefined) return row.deletedAt === null && row.lastUsedAt < unusedSince
       return row.gone && !row.provisional && row.deletedAt !== null && row.deletedAt < (deletedBefore ?? 0)
     })

@@ -64,9 +64,13 @@ function seldom(store: Store): readonly (readonly [name: string, most: number, w
     ['assign', FEW, () => store.assign(keyOf(13), other.owner, NOW)],
     ['withhold', FEW, () => store.withhold(keyOf(14), NOW)],
     ['transfer', SOME, () => store.transfer(HEAVY.userId, other.owner, step.limit)],
+    ['transfer within a scope', SOME, () => store.transfer(HEAVY.userId, other.owner, step.limit, '')],
     ['erase', SOME, () => store.erase(HEAVY.userId, NOW, step.limit)],
     ['prune of tombstones', SOME, () => store.prune({ deletedBefore: NOW }, step.limit)],
     ['prune of what is not used', SOME, () => store.prune({ unusedSince: NOW - 700 * DAY }, step.limit)],
+    ['prune in a scope', SOME, () => store.prune({ scope: '', unusedSince: NOW - 700 * DAY }, step.limit)],
+    ['threads of a scope', SOME, () => store.threads({ scope: '' }, keyOf(20_000), step.limit)],
+    ['is empty', FEW, () => store.isEmpty('')],
   ]
 }
 

@@ -93,6 +93,6 @@ void test('an empty file is a store without rows', async (t) => {
   const file = join(folder, 'ownership.db')
   writeFileSync(file, '')
   const store = await openSqliteStore(file)
-  t.equal(await store.isEmpty(), true)
+  t.equal(await store.isEmpty(''), true)
   await store.close()
 })

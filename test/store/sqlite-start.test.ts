@@ -17,7 +17,7 @@ void test('a file that another process is making is waited for', async (t) => {
   t.equal(opened, false)
   await release()
   const store = await opening
-  t.equal(await store.isEmpty(), true)
+  t.equal(await store.isEmpty(''), true)
   await store.close()
 })
 

@@ -61,6 +61,9 @@ export function administrationContract(holds: Holds): void {
     for (const size of [1, 100]) t.same(await idsOf(store, { owner: ALICE }, size), ['/B', '/a ', 'S/z', 's/a'])
     t.same(await idsOf(store, { owner: ALICE, deleted: 'no', agentId: 'one' }, 1), ['/B', '/a '])
     t.same(await idsOf(store, { agentId: 'ONE' }), [])
+    for (const size of [1, 100]) t.same(await idsOf(store, { scope: 's' }, size), ['s/A', 's/a'])
+    t.same(await idsOf(store, { scope: '', owner: ALICE }, 1), ['/B', '/a '])
+    t.same(await idsOf(store, { scope: 'other' }), [])
     await store.withhold({ scope: 'S', threadId: 'z' }, NOW)
     t.same(await idsOf(store, { owner: NOBODY }), ['S/z'])
   })
@@ -98,6 +101,27 @@ export function administrationContract(holds: Holds): void {
       { threads: 5, deleted: 2, provisional: 1, withheld: 1, owners: 2, grants: 2, observed: 2, conflicts: 1, revocations: 1 },
       'live threads, those of nobody’s included, and who owns them',
     )
+  })
+
+  holds('it is told how much of it is in one scope; revocations are in none', async (t, { store }) => {
+    const there = (threadId: string) => ({ scope: 's', threadId })
+    await own(store, ALICE, at('elsewhere'))
+    await grant(store, user(BOB), 'read', at('elsewhere'))
+    await store.observe(at('seen'), CAROL, 'agent', true, NOW)
+    for (const id of ['a', 'b', 'gone', 'withheld']) await own(store, ALICE, there(id))
+    await claim(store, BOB, there('starting'))
+    await store.bury(there('gone'), ALICE, NOW, true)
+    await store.withhold(there('withheld'), NOW)
+    await grant(store, user(BOB), 'read', there('a'))
+    await grant(store, group(BOB), 'read', there('a'))
+    for (const id of ['seen', 'both']) await store.observe(there(id), ALICE, 'agent', true, NOW)
+    await store.observe(there('both'), BOB, 'agent', true, NOW)
+    await store.revoke({ kind: 'token', tokenId: 'j', revokedAt: NOW })
+    const counts = { threads: 4, deleted: 1, provisional: 1, withheld: 1, owners: 2, grants: 2, observed: 2, conflicts: 1 }
+    t.same(await store.stats('s'), { ...counts, revocations: 1 })
+    t.match(await store.stats(''), { threads: 1, deleted: 0, owners: 1, grants: 1, observed: 1, conflicts: 0, revocations: 1 })
+    t.match(await store.stats(), { threads: 5, owners: 2, grants: 3, observed: 3, conflicts: 1, revocations: 1 })
+    t.match(await store.stats('other'), { threads: 0, grants: 0, observed: 0, revocations: 1 })
   })
 
   holds('all that is held of a user is told, and nothing of others', async (t, { store }) => {

@@ -56,7 +56,7 @@ export function assignmentContract(holds: Holds): void {
 
   holds('an owner that is not the expected one is told, and stays', async (t, { store }) => {
     t.same(await store.assign(KEY, BOB, NOW, ALICE), { outcome: 'changed', owner: null })
-    t.equal(await store.isEmpty(), true)
+    t.equal(await store.isEmpty(''), true)
     t.same(await store.assign(KEY, ALICE, NOW, null), { outcome: 'assigned', before: null })
     t.same(await store.assign(KEY, BOB, NOW, null), { outcome: 'changed', owner: ALICE })
     t.same(await store.assign(KEY, BOB, NOW, CAROL), { outcome: 'changed', owner: ALICE })

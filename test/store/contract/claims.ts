@@ -34,7 +34,7 @@ export function claimContract(holds: Holds): void {
     await claim(store, ALICE)
     t.same(await row(other), OWNED)
     t.equal(await claim(other, BOB), 'foreign')
-    t.equal(await other.isEmpty(), false)
+    t.equal(await other.isEmpty(''), false)
     await other.settle(KEY, ALICE, 0, 'not-started')
     t.equal(await row(store), null)
   })
@@ -63,7 +63,7 @@ export function claimContract(holds: Holds): void {
 
   holds('nobody is no user, and claims nothing', async (t, { store }) => {
     t.equal(await claim(store, NOBODY), 'foreign')
-    t.equal(await store.isEmpty(), true)
+    t.equal(await store.isEmpty(''), true)
     await claim(store, ALICE)
     await store.withhold(KEY, NOW)
     t.equal(await claim(store, NOBODY), 'foreign')

@@ -14,7 +14,7 @@ const CALLS: Record<Exclude<keyof Store, 'close' | 'fault' | 'onStanding'>, (sto
   archive: (store) => store.archive(KEY, ALICE, true),
   bury: (store) => store.bury(KEY, ALICE, NOW, true),
   listed: (store) => store.listed('', readerOf(ALICE), WINDOW),
-  isEmpty: (store) => store.isEmpty(),
+  isEmpty: (store) => store.isEmpty(''),
   secret: (store) => store.secret(),
   observe: (store) => store.observe(KEY, ALICE, '', true, NOW),
   unowned: (store) => store.unowned(),

@@ -8,7 +8,7 @@ const FOREIGN = { outcome: 'foreign' }
 export function guestContract(holds: Holds): void {
   holds('a guest begins no thread', async (t, { store }) => {
     t.same(await claimAsGuest(store, ALICE), FOREIGN)
-    t.equal(await store.isEmpty(), true)
+    t.equal(await store.isEmpty(''), true)
   })
 
   holds('a guest’s run on a settled thread is one of its owner’s, and registers nowhere', async (t, { store }) => {

@@ -52,15 +52,23 @@ export function noteContract(holds: Holds): void {
   })
 
   holds('a store is empty until a row is there', async (t, { store }) => {
-    t.equal(await store.isEmpty(), true)
+    t.equal(await store.isEmpty(''), true)
     await store.secret()
     await store.standings('', ['a'], readerOf(ALICE))
     await store.observe(KEY, ALICE, 'agent', true, NOW)
-    t.equal(await store.isEmpty(), true)
+    t.equal(await store.isEmpty(''), true)
     await claim(store, ALICE)
-    t.equal(await store.isEmpty(), false)
+    t.equal(await store.isEmpty(''), false)
     await store.settle(KEY, ALICE, 0, 'not-started')
-    t.equal(await store.isEmpty(), true)
+    t.equal(await store.isEmpty(''), true)
+  })
+
+  holds('of each scope it is told by itself whether it is empty', async (t, { store }) => {
+    await own(store, ALICE, { scope: 's', threadId: 'a' })
+    const empty = () => Promise.all(['', 's', 'S', 's2'].map((scope) => store.isEmpty(scope)))
+    t.same(await empty(), [true, false, true, true])
+    await own(store, ALICE)
+    t.same(await empty(), [false, false, true, true])
   })
 
   holds('the secret is 32 bytes, the same for all connections', async (t, { store, connect }) => {

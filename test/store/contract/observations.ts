@@ -7,7 +7,7 @@ export function observationContract(holds: Holds): void {
     await store.observe(KEY, ALICE, 'agent', true, NOW)
     t.same(await standing(store, readerOf(ALICE)), { row: null, runners: [ALICE] })
     t.same(await store.thread(KEY), { row: null, grants: [], runners: [ALICE] })
-    t.equal(await store.isEmpty(), true)
+    t.equal(await store.isEmpty(''), true)
   })
 
   holds('of a thread that nobody ran and nobody owns nothing is noted', async (t, { store }) => {

@@ -45,6 +45,25 @@ export function peopleContract(holds: Holds): void {
     },
   )
 
+  holds('a transfer within one scope leaves what is the user’s elsewhere', async (t, { store }) => {
+    for (const scope of ['', 's', 't']) {
+      const place = (threadId: string) => ({ scope, threadId })
+      for (const id of ['one', 'two']) await own(store, ALICE, place(id))
+      await own(store, CAROL, place('carols'))
+      await grant(store, user(ALICE), 'read', place('carols'))
+      await store.observe(place('seen'), ALICE, 'agent', true, NOW)
+    }
+    const held = async (userId: string) => {
+      const { threads, received, observed } = await store.userData(userId)
+      return [threads, received, observed].map((keys) => keys.map(({ scope, threadId }) => `${scope}/${threadId}`))
+    }
+    await steps(() => store.transfer(ALICE, BOB, 2, 's'))
+    t.same(await held(BOB), [['s/one', 's/two'], ['s/carols'], ['s/seen']])
+    await steps(() => store.transfer(ALICE, BOB, 2, ''))
+    t.same(await held(ALICE), [['t/one', 't/two'], ['t/carols'], ['t/seen']])
+    t.equal(await store.transfer(ALICE, BOB, 2, 'other'), 0)
+  })
+
   holds('a transfer settles what was pending: runs from before it change nothing', async (t, { store }) => {
     await claim(store, ALICE, at('starting'))
     await own(store, ALICE, at('reviving'))

@@ -41,6 +41,29 @@ export function pruneContract(holds: Holds): void {
     t.equal((await row(store, at('b'), readerOf(BOB)))?.granted, null)
   })
 
+  holds('a rule for one scope throws nothing away in another', async (t, { store }) => {
+    const places = ['', 'a', 'b', 'c'].map((scope) => ({ scope, threadId: 'gone' }))
+    for (const place of places) {
+      await own(store, ALICE, { ...place, threadId: 'live' })
+      await own(store, ALICE, place)
+      await store.bury(place, ALICE, NOW, true)
+    }
+    const left = async () => (await store.threads({}, null, 10)).map(({ scope, threadId }) => `${scope}/${threadId}`)
+    for (const rule of [
+      { scope: 'b', deletedBefore: NOW + 1 },
+      { scope: '', unusedSince: NOW + 1 },
+      { scope: 'b', unusedSince: NOW + 1 },
+    ]) {
+      t.equal(await store.prunable(rule), 1)
+      t.same(await steps(() => store.prune(rule, 10)), [1])
+      t.equal(await store.prunable(rule), 0)
+    }
+    t.same(await left(), ['/gone', 'a/gone', 'a/live', 'c/gone', 'c/live'])
+    t.same(await steps(() => store.prune({ scope: '', deletedBefore: NOW + 1 }, 10)), [1])
+    t.equal(await store.prunable({ scope: 'd', unusedSince: NOW + 1 }), 0)
+    t.same(await left(), ['a/gone', 'a/live', 'c/gone', 'c/live'])
+  })
+
   holds('a tombstone stays as long as the upstream may hold something of its thread', async (t, { store }) => {
     const rule = { deletedBefore: NOW + 99 }
     const prunable = async () => [await store.prunable(rule), ...(await steps(() => store.prune(rule, 10)))]

@@ -19,7 +19,7 @@ export function tombstoneContract(holds: Holds): void {
     await bury(store)
     t.same(await row(store), DEAD)
     t.equal(await claim(store, BOB), 'foreign')
-    t.equal(await store.isEmpty(), false)
+    t.equal(await store.isEmpty(''), false)
   })
 
   holds('the run of its owner revives it', async (t, { store }) => {
@@ -64,7 +64,7 @@ export function tombstoneContract(holds: Holds): void {
 
   holds('only the owner can delete, and only what is there', async (t, { store }) => {
     await store.bury(KEY, ALICE, NOW, true)
-    t.equal(await store.isEmpty(), true)
+    t.equal(await store.isEmpty(''), true)
     await claim(store, ALICE)
     await store.bury(KEY, BOB, NOW, true)
     t.same(await row(store), LIVE)
