@@ -3,12 +3,13 @@ import { isAgentId, isThreadId } from '../core/ids.ts'
 import { timeOf } from '../http/revocation-form.ts'
 import { NOBODY, type ThreadKey, type ThreadRow } from '../store/port.ts'
 import { personFault, type People } from './people.ts'
+import { scopeFault } from './scopes.ts'
 
 /** The word for a row whose owner was taken away. A user id has a colon, or is `anonymous`. */
 export const NOBODY_WORD = 'nobody'
 
 /** What a file may say of a thread. */
-export const COLUMNS = ['thread', 'user', 'agent', 'name', 'archived', 'created', 'used', 'deleted'] as const
+export const COLUMNS = ['thread', 'user', 'agent', 'name', 'archived', 'created', 'used', 'deleted', 'scope'] as const
 
 /** One of them. */
 export type Column = (typeof COLUMNS)[number]
@@ -17,11 +18,10 @@ export type Column = (typeof COLUMNS)[number]
 export type ThreadFacts = Omit<ThreadRow, keyof ThreadKey | 'owner' | 'provisional'>
 
 /** A line that says whose a thread is. */
-export interface Row {
+export interface Row extends ThreadKey {
   readonly kind: 'row'
   /** 1-based. */
   readonly line: number
-  readonly threadId: string
   /** A user id, or NOBODY. */
   readonly owner: string
   readonly facts: ThreadFacts
@@ -32,6 +32,8 @@ export interface Fault {
   readonly kind: 'fault'
   readonly line: number
   readonly reason: string
+  /** Of the thread, where there is one. */
+  readonly scope: string
   readonly threadId: string | null
   readonly owner: string | null
 }
@@ -42,6 +44,10 @@ export type Entry = Row | Fault
 /** By what lines are read. */
 export interface Reading {
   readonly people: People
+  /** The scopes that there are. */
+  readonly scopes: readonly string[]
+  /** That of what says none; null where it has to be said. */
+  readonly scope: string | null
   /** Milliseconds since the epoch: the time of what says none. */
   readonly now: number
 }
@@ -53,24 +59,40 @@ const MOST_NAME = 1000
  * Reads what stands in a line.
  * @param fields by column; undefined, null and `''` say nothing
  */
-export function readEntry(line: number, fields: Readonly<Partial<Record<Column, unknown>>>, { people, now }: Reading): Entry {
+export function readEntry(
+  line: number,
+  fields: Readonly<Partial<Record<Column, unknown>>>,
+  { people, scopes, scope: usual, now }: Reading,
+): Entry {
   const said = (column: Column): unknown => (fields[column] === '' ? undefined : (fields[column] ?? undefined))
   const threadId = said('thread')
   const user = said('user')
+  const scope = said('scope') ?? usual
+  const wrongScope = scopeWrong(scope, scopes)
   const fault = (reason: string): Fault => ({
     kind: 'fault',
     line,
     reason,
-    threadId: isThreadId(threadId) ? threadId : null,
+    scope: typeof scope === 'string' ? scope : '',
+    threadId: wrongScope === null && isThreadId(threadId) ? threadId : null,
     owner: typeof user === 'string' ? user : null,
   })
   if (!isThreadId(threadId)) return fault(threadId === undefined ? 'it names no thread' : `${quoted(threadId)} is no thread id`)
   if (typeof user !== 'string') return fault(user === undefined ? 'it names no user' : `${quoted(user)} is no user id`)
+  if (typeof scope !== 'string' || wrongScope !== null) return fault(wrongScope ?? '')
   const wrong = user === NOBODY_WORD ? null : personFault(user, people)
   if (wrong !== null) return fault(`the user ${quoted(user)} cannot be: ${wrong}`)
   const facts = readFacts(said, now)
   if (typeof facts === 'string') return fault(facts)
-  return { kind: 'row', line, threadId, owner: user === NOBODY_WORD ? NOBODY : user, facts }
+  return { kind: 'row', line, scope, threadId, owner: user === NOBODY_WORD ? NOBODY : user, facts }
+}
+
+/** What is wrong with what a line says of the scope; null if nothing is. */
+function scopeWrong(scope: unknown, scopes: readonly string[]): string | null {
+  if (scope === null) return `it names no upstream: write its key into scope, or name --scope KEY (${scopes.join(', ')})`
+  if (typeof scope !== 'string') return `${quoted(scope)} is no key of an upstream`
+  const wrong = scopeFault(scope, scopes)
+  return wrong === null ? null : `the scope ${quoted(scope)} cannot be: ${wrong}`
 }
 
 function readFacts(said: (column: Column) => unknown, now: number): ThreadFacts | string {

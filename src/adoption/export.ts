@@ -7,8 +7,8 @@ import type { Format } from './source-file.ts'
 /** Rows that are asked for at once. */
 const PAGE = 1000
 
-/** A row as files and lists show it; what it does not have is null. */
-export type ShownRow = Readonly<Record<Column, string | boolean | null>>
+/** A row as files and lists show it; what it does not have is null. Of `upstream` it has no scope. */
+export type ShownRow = Readonly<Record<Exclude<Column, 'scope'>, string | boolean | null>> & { readonly scope?: string }
 
 /** A row for operators. Times as RFC 3339 writes them; the user is `nobody` where the owner was taken away. */
 export function shownRow(row: ThreadRow): ShownRow {
@@ -21,6 +21,7 @@ export function shownRow(row: ThreadRow): ShownRow {
     created: timeText(row.createdAt),
     used: timeText(row.lastUsedAt),
     deleted: row.deletedAt === null ? null : timeText(row.deletedAt),
+    ...(row.scope === '' ? {} : { scope: row.scope }),
   }
 }
 
@@ -49,13 +50,33 @@ export async function* rowsOf(
   }
 }
 
-/** The lines of a file; with tombstones there is a column for their time. */
-export async function* exportLines(rows: AsyncIterable<ThreadRow>, format: Format, tombstones: boolean): AsyncGenerator<string> {
-  const columns = COLUMNS.filter((column) => tombstones || column !== 'deleted')
+/** True if there are rows of other scopes than `''` among those that a filter names. */
+export async function hasScopes(
+  store: Pick<ThreadAdministration, 'threads'>,
+  filter: RowFilter,
+  patience: Patience,
+): Promise<boolean> {
+  // Rows come in the order of their scopes, and every key comes behind a space.
+  return (await patience(() => store.threads(filter, { scope: ' ', threadId: '' }, 1))).length > 0
+}
+
+/** What rows may have that most don't: the time of a tombstone, and a scope. */
+export interface ExportedColumns {
+  readonly deleted: boolean
+  readonly scope: boolean
+}
+
+/** The lines of a file, with these columns. */
+export async function* exportLines(
+  rows: AsyncIterable<ThreadRow>,
+  format: Format,
+  { deleted, scope }: ExportedColumns,
+): AsyncGenerator<string> {
+  const columns = COLUMNS.filter((column) => (deleted || column !== 'deleted') && (scope || column !== 'scope'))
   if (format === 'csv') yield `${columns.join(',')}\n`
   for await (const row of rows) {
     const shown = shownRow(row)
-    if (format === 'csv') yield `${columns.map((column) => csvField(shown[column])).join(',')}\n`
+    if (format === 'csv') yield `${columns.map((column) => csvField(shown[column] ?? null)).join(',')}\n`
     else yield `${JSON.stringify(Object.fromEntries(columns.map((column) => [column, shown[column]])))}\n`
   }
 }

@@ -1,4 +1,5 @@
 /** Reads a source to its end before anything of it is written. */
+import type { ThreadKey } from '../store/port.ts'
 import type { Entry } from './entry.ts'
 import type { Problem } from './problem.ts'
 import type { Spool } from './spool.ts'
@@ -34,7 +35,7 @@ export async function fill(
   source: AsyncIterable<Entry | Problem>,
   spool: Spool,
   options: FillOptions,
-  isThere: (threadId: string) => Promise<boolean> = async () => false,
+  isThere: (key: ThreadKey) => Promise<boolean> = async () => false,
 ): Promise<Filled> {
   const count = { read: 0, invalid: 0, unmapped: 0, there: 0 }
   const disputed = new Set<string>()
@@ -49,7 +50,7 @@ export async function fill(
         options.onProblem({ ...entry, kind: 'invalid', users: [], line: entry.line === 0 ? null : entry.line })
         break
       case 'unmapped':
-        if (entry.threadId !== null && (await isThere(entry.threadId))) {
+        if (entry.threadId !== null && (await isThere({ scope: entry.scope, threadId: entry.threadId }))) {
           count.there += 1
           break
         }

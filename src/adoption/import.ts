@@ -1,10 +1,10 @@
 /** An import from beginning to end: the source is read, then taken over. Done again, it goes on where it was interrupted. */
-import { NOBODY } from '../store/port.ts'
+import { NOBODY, type ThreadKey } from '../store/port.ts'
 import type { Entry } from './entry.ts'
 import { fill, type FillOptions } from './fill.ts'
 import type { Problem } from './problem.ts'
 import { makeSpool, type Spool } from './spool.ts'
-import { BATCH, SCOPE, takeOver, type Tally, type TakeoverOptions, type Target } from './takeover.ts'
+import { BATCH, takeOver, type Tally, type TakeoverOptions, type Target } from './takeover.ts'
 
 /** What an import came to. */
 export interface ImportReport extends Readonly<Tally> {
@@ -45,8 +45,8 @@ export interface Source {
 export async function importFrom(source: Source, target: Target, tally: Tally, options: ImportOptions): Promise<ImportReport> {
   const spool = makeSpool()
   try {
-    const isThere = async (threadId: string): Promise<boolean> => {
-      const owner = (await options.patience(() => target.thread({ scope: SCOPE, threadId })))?.row?.owner
+    const isThere = async (key: ThreadKey): Promise<boolean> => {
+      const owner = (await options.patience(() => target.thread(key)))?.row?.owner
       return owner !== undefined && owner !== NOBODY
     }
     const filled = await fill(source.entries, spool, options, isThere)
@@ -85,10 +85,10 @@ export async function readMapping(
 
 function countUnlisted(mapping: Spool, listed: Spool): number {
   let count = 0
-  for (let after: string | null = ''; after !== null;) {
+  for (let after: ThreadKey | null = null; ;) {
     const page = mapping.page(after, BATCH)
-    count += page.rows.filter(({ threadId }) => listed.ownerOf(threadId) === null).length
+    count += page.rows.filter((row) => listed.ownerOf(row) === null).length
+    if (page.next === null) return count
     after = page.next
   }
-  return count
 }

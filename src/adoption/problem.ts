@@ -7,6 +7,8 @@ export interface Problem {
   readonly kind: 'invalid' | 'conflict' | 'unmapped'
   /** The line of the file that it came from. */
   readonly line: number | null
+  /** Of the thread, where there is one. */
+  readonly scope: string
   readonly threadId: string | null
   /** Whose the source says that it is. */
   readonly owner: string | null
@@ -17,11 +19,11 @@ export interface Problem {
 }
 
 /** A problem as data: what does not apply is left out. */
-export function problemData({ kind, line, threadId, owner, users, reason }: Problem): object {
+export function problemData({ kind, line, scope, threadId, owner, users, reason }: Problem): object {
   return {
     kind,
     ...(line === null ? {} : { line }),
-    ...(threadId === null ? {} : { thread: threadId }),
+    ...(threadId === null ? {} : { thread: threadId, ...(scope === '' ? {} : { scope }) }),
     ...(owner === null ? {} : { user: ownerWord(owner) }),
     ...(users.length === 0 ? {} : { with: users.map(ownerWord) }),
     reason,

@@ -5,24 +5,24 @@
 import Database from 'better-sqlite3'
 import { SourceFault } from './source-line.ts'
 import type { Entry, Row } from './entry.ts'
+import type { ThreadKey } from '../store/port.ts'
 
 /** A line of those that give one thread to different users. */
-export interface Rival {
+export interface Rival extends ThreadKey {
   readonly line: number
-  readonly threadId: string
   readonly owner: string
 }
 
-/** What is there of some threads, in the order of their ids. */
+/** What is there of some threads, in the order of their keys. */
 export interface SpoolPage {
   /** Of each thread on whose owner all lines agree, the first line that can be taken. */
   readonly rows: readonly Row[]
   /** Threads that the source gives to different users. */
-  readonly disputed: readonly string[]
+  readonly disputed: readonly ThreadKey[]
   /** Lines that say again what another one said. */
   readonly repeated: number
   /** What to ask the next page after; null at the end. */
-  readonly next: string | null
+  readonly next: ThreadKey | null
 }
 
 /** What was put aside. */
@@ -31,12 +31,12 @@ export interface Spool {
   add(entry: Entry): void
   /** Ends the adding. @returns how many threads there are */
   seal(): number
-  /** A page of the threads behind one; of so many threads. */
-  page(after: string, limit: number): SpoolPage
+  /** A page of the threads behind one, or the first page; of so many threads. */
+  page(after: ThreadKey | null, limit: number): SpoolPage
   /** Whose a thread is: null if no line says so, `disputed` if the lines disagree. */
-  ownerOf(threadId: string): Row | 'disputed' | null
+  ownerOf(key: ThreadKey): Row | 'disputed' | null
   /** The lines that give a thread to different users, in their order. */
-  rivals(threadId: string): IterableIterator<Rival>
+  rivals(key: ThreadKey): IterableIterator<Rival>
   close(): void
 }
 
@@ -44,6 +44,7 @@ const LINES = `
   CREATE TABLE lines (
     id INTEGER PRIMARY KEY,
     line INTEGER NOT NULL,
+    scope TEXT NOT NULL COLLATE BINARY,
     thread_id TEXT NOT NULL COLLATE BINARY,
     owner TEXT NOT NULL COLLATE BINARY,
     takeable INTEGER NOT NULL,
@@ -58,6 +59,7 @@ const LINES = `
 
 interface Line {
   readonly line: number
+  readonly scope: string
   readonly thread_id: string
   readonly owner: string
   readonly agent_id: string
@@ -68,8 +70,7 @@ interface Line {
   readonly deleted_at: number | null
 }
 
-interface Group {
-  readonly thread_id: string
+interface Group extends ThreadKey {
   readonly agreed: number
   /** The first line that can be taken; null if there is none. */
   readonly first: number | null
@@ -94,21 +95,22 @@ export function makeSpool(): Spool {
   for (const setting of ['journal_mode = OFF', 'synchronous = OFF', 'cache_size = -65536']) database.pragma(setting)
   database.exec(LINES)
   const insert = database.prepare<object>(
-    `INSERT INTO lines (line, thread_id, owner, takeable, agent_id, name, archived, created_at, last_used_at, deleted_at)
-     VALUES (:line, :threadId, :owner, :takeable, :agentId, :name, :archived, :createdAt, :lastUsedAt, :deletedAt)`,
+    `INSERT INTO lines (line, scope, thread_id, owner, takeable, agent_id, name, archived, created_at, last_used_at, deleted_at)
+     VALUES (:line, :scope, :threadId, :owner, :takeable, :agentId, :name, :archived, :createdAt, :lastUsedAt, :deletedAt)`,
   )
   database.exec('BEGIN')
 
   const groups = (where: string): string =>
-    `SELECT thread_id, MIN(owner) = MAX(owner) AS agreed, MIN(CASE takeable WHEN 1 THEN id END) AS first, SUM(takeable) AS takeable
-     FROM lines WHERE thread_id ${where} GROUP BY thread_id ORDER BY thread_id`
+    `SELECT scope, thread_id AS threadId, MIN(owner) = MAX(owner) AS agreed, MIN(CASE takeable WHEN 1 THEN id END) AS first, SUM(takeable) AS takeable
+     FROM lines WHERE ${where} GROUP BY scope, thread_id ORDER BY scope, thread_id`
   let sealed: ReturnType<typeof statements> | undefined
   const statements = () => ({
-    page: database.prepare<[string, number], Group>(`${groups('> ?')} LIMIT ?`),
-    one: database.prepare<[string], Group>(groups('= ?')),
+    first: database.prepare<[number], Group>(`${groups('TRUE')} LIMIT ?`),
+    page: database.prepare<[string, string, number], Group>(`${groups('(scope, thread_id) > (?, ?)')} LIMIT ?`),
+    one: database.prepare<[string, string], Group>(groups('scope = ? AND thread_id = ?')),
     line: database.prepare<[number], Line>('SELECT * FROM lines WHERE id = ?'),
-    rivals: database.prepare<[string], Rival>(
-      'SELECT line, thread_id AS threadId, owner FROM lines WHERE thread_id = ? ORDER BY id',
+    rivals: database.prepare<[string, string], Rival>(
+      'SELECT line, scope, thread_id AS threadId, owner FROM lines WHERE scope = ? AND thread_id = ? ORDER BY id',
     ),
   })
   const ready = (): NonNullable<typeof sealed> => {
@@ -123,40 +125,45 @@ export function makeSpool(): Spool {
 
   return {
     add(entry) {
-      const { line, threadId, owner } = entry
+      const { line, scope, threadId, owner } = entry
       // What names no thread, or nobody for it, disputes nothing.
       if (threadId === null || owner === null) return
-      guard(() => insert.run({ line, threadId, owner, ...(entry.kind === 'row' ? valuesOf(entry) : NOT_TAKEABLE) }))
+      guard(() => insert.run({ line, scope, threadId, owner, ...(entry.kind === 'row' ? valuesOf(entry) : NOT_TAKEABLE) }))
     },
     seal: () =>
       guard(() => {
-        database.exec('CREATE INDEX lines_by_thread ON lines (thread_id, owner, takeable); COMMIT')
+        database.exec('CREATE INDEX lines_by_thread ON lines (scope, thread_id, owner, takeable); COMMIT')
         sealed = statements()
         const { threads } = database
-          .prepare<[], { threads: number }>('SELECT COUNT(DISTINCT thread_id) AS threads FROM lines')
+          .prepare<[], { threads: number }>('SELECT COUNT(*) AS threads FROM (SELECT DISTINCT scope, thread_id FROM lines)')
           .get() ?? { threads: 0 }
         return threads
       }),
     page: (after, limit) =>
       guard(() => {
-        const found = ready().page.all(after, limit)
+        const found = after === null ? ready().first.all(limit) : ready().page.all(after.scope, after.threadId, limit)
+        const last = found.at(-1)
         const takeable = found.filter((group) => group.agreed === 1 && group.first !== null)
         return {
           rows: takeable.map((group) => rowAt(group.first as number)),
-          disputed: found.filter(isDisputed).map((group) => group.thread_id),
+          disputed: found.filter(isDisputed).map(keyOf),
           repeated: takeable.reduce((sum, group) => sum + group.takeable - 1, 0),
-          next: found.length < limit ? null : (found.at(-1)?.thread_id ?? null),
+          next: last === undefined || found.length < limit ? null : keyOf(last),
         }
       }),
-    ownerOf: (threadId) =>
+    ownerOf: ({ scope, threadId }) =>
       guard(() => {
-        const group = ready().one.get(threadId)
+        const group = ready().one.get(scope, threadId)
         if (group === undefined || group.first === null) return null
         return isDisputed(group) ? 'disputed' : rowAt(group.first)
       }),
-    rivals: (threadId) => ready().rivals.iterate(threadId),
+    rivals: ({ scope, threadId }) => ready().rivals.iterate(scope, threadId),
     close: () => void database.close(),
   }
+}
+
+function keyOf({ scope, threadId }: ThreadKey): ThreadKey {
+  return { scope, threadId }
 }
 
 /** Lines none of which can be taken were told already, each by itself. */
@@ -182,6 +189,7 @@ function rowOf(line: Line): Row {
   return {
     kind: 'row',
     line: line.line,
+    scope: line.scope,
     threadId: line.thread_id,
     owner: line.owner,
     facts: {

@@ -43,9 +43,6 @@ export interface TakeoverOptions {
 /** Rows in one step of the store. */
 export const BATCH = 500
 
-/** The upstream of rows from files: a gateway has one. */
-export const SCOPE = ''
-
 /** What it came to. */
 export interface Takeover extends Tally {
   /** Lines that say again what another one said. */
@@ -62,27 +59,26 @@ export interface Takeover extends Tally {
  */
 export async function takeOver(spool: Spool, target: Target, tally: Tally, options: TakeoverOptions): Promise<Takeover> {
   let repeated = 0
-  let after: string | null = ''
-  while (after !== null) {
+  for (let after: ThreadKey | null = null; ;) {
     if (options.signal.aborted) return { ...tally, repeated, interrupted: true }
     const page = spool.page(after, BATCH)
-    for (const threadId of page.disputed) {
+    for (const key of page.disputed) {
       tally.conflicts += 1
-      for (const problem of disputes(spool, threadId)) options.onProblem(problem)
+      for (const problem of disputes(spool, key)) options.onProblem(problem)
     }
     await takeRows(page.rows, target, tally, options)
     repeated += page.repeated
     options.onProgress(tally.added + tally.same + tally.conflicts)
+    if (page.next === null) return { ...tally, repeated, interrupted: false }
     after = page.next
   }
-  return { ...tally, repeated, interrupted: false }
 }
 
 /** The lines that give a thread to different users. */
-export function* disputes(spool: Spool, threadId: string): Generator<Problem> {
-  for (const { line, owner } of spool.rivals(threadId)) {
+export function* disputes(spool: Spool, { scope, threadId }: ThreadKey): Generator<Problem> {
+  for (const { line, owner } of spool.rivals({ scope, threadId })) {
     const reason = 'the file gives this thread to different users'
-    yield { kind: 'conflict', line, threadId, owner, users: [], reason }
+    yield { kind: 'conflict', line, scope, threadId, owner, users: [], reason }
   }
 }
 
@@ -174,8 +170,8 @@ async function withhold(row: Row, target: Target, { dryRun, now, patience }: Tak
   return { outcome: assigned.outcome === 'assigned' ? 'added' : 'same' }
 }
 
-function keyOf({ threadId }: Row): ThreadKey {
-  return { scope: SCOPE, threadId }
+function keyOf({ scope, threadId }: Row): ThreadKey {
+  return { scope, threadId }
 }
 
 function importedOf(row: Row): ImportedThread {
@@ -183,8 +179,16 @@ function importedOf(row: Row): ImportedThread {
   return { ...keyOf(row), owner: row.owner, agentId, name, archived, createdAt, lastUsedAt }
 }
 
-function conflict({ line, threadId, owner }: Row, outcome: Extract<Outcome, { outcome: 'conflict' }>): Problem {
-  return { kind: 'conflict', line: line === 0 ? null : line, threadId, owner, users: outcome.users, reason: reasonOf(outcome) }
+function conflict({ line, scope, threadId, owner }: Row, outcome: Extract<Outcome, { outcome: 'conflict' }>): Problem {
+  return {
+    kind: 'conflict',
+    line: line === 0 ? null : line,
+    scope,
+    threadId,
+    owner,
+    users: outcome.users,
+    reason: reasonOf(outcome),
+  }
 }
 
 function reasonOf({ with: kind, users }: Extract<Outcome, { outcome: 'conflict' }>): string {

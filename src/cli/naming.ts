@@ -4,23 +4,22 @@ import type { Config } from '../config/schema.ts'
 import { isThreadId } from '../core/ids.ts'
 import { isGranteeId } from '../core/sharing.ts'
 import { timeOf } from '../http/revocation-form.ts'
-import type { ThreadKey } from '../store/port.ts'
 import { UsageError } from './command.ts'
 
 /**
  * The one thread that a command takes.
  * @throws UsageError for none, several, or no thread id
  */
-export function threadNamed(positionals: readonly string[]): ThreadKey {
+export function threadNamed(positionals: readonly string[]): string {
   const [threadId, ...more] = positionals
   if (threadId === undefined || more.length > 0) throw new UsageError('name one thread, by its id')
-  return threadKey(threadId)
+  return threadIdOf(threadId)
 }
 
 /** @throws UsageError for no thread id */
-export function threadKey(threadId: string): ThreadKey {
-  if (!isThreadId(threadId)) throw new UsageError(`${JSON.stringify(threadId)} is no thread id`)
-  return { scope: '', threadId }
+export function threadIdOf(text: string): string {
+  if (!isThreadId(text)) throw new UsageError(`${JSON.stringify(text)} is no thread id`)
+  return text
 }
 
 /**

@@ -8,6 +8,7 @@ void test('a line with a thread and a user is enough: it is live, and of now', a
   t.same(await one(THREAD), {
     kind: 'row',
     line: 1,
+    scope: '',
     threadId: 't-1',
     owner: 'corp:alice',
     facts: { agentId: '', name: null, archived: false, createdAt: NOW, lastUsedAt: NOW, deletedAt: null },
@@ -40,6 +41,25 @@ void test('null and an empty text say nothing', async (t) => {
 
 void test('nobody is the owner that was taken away', async (t) => {
   t.match(await one({ ...THREAD, user: 'nobody' }), { kind: 'row', owner: '' })
+})
+
+void test('the scope is that of an upstream that there is; of a line without one it is the usual one, if there is one', async (t) => {
+  t.match(await one({ ...THREAD, scope: 'legal' }), { kind: 'row', scope: 'legal', threadId: 't-1' })
+  t.match(await one({ ...THREAD, scope: '' }, { ...READING, scope: 'legal' }), { kind: 'row', scope: 'legal' })
+  const alone = { ...READING, scopes: ['research'], scope: null }
+  t.match(await one({ ...THREAD, scope: 'research' }, alone), { kind: 'row', scope: 'research' })
+  t.match(await one(THREAD, alone), {
+    kind: 'fault',
+    threadId: null,
+    reason: /^it names no upstream: .*--scope KEY \(research\)$/,
+  })
+  for (const [scope, reason] of [
+    ['lega', /^the scope "lega" cannot be: the configuration has no upstream of this key: did you mean "legal"\?$/],
+    ['elsewhere', /no upstream of this key: it has: legal, research$/],
+    ['LEGAL', /a key of upstreams or agents has/],
+    [5, /^5 is no key of an upstream$/],
+  ] as const)
+    t.match(await one({ ...THREAD, scope }), { kind: 'fault', threadId: null, reason })
 })
 
 void test('anonymous is a user where callers may come in without a credential, and there alone', async (t) => {

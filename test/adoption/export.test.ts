@@ -1,7 +1,7 @@
 /** What is exported can be imported: the store that comes of it decides as the first one did. */
 import { test } from 'tap'
 import fc from 'fast-check'
-import { exportLines, rowsOf } from '../../src/adoption/export.ts'
+import { exportLines, hasScopes, rowsOf } from '../../src/adoption/export.ts'
 import { importFrom } from '../../src/adoption/import.ts'
 import { entriesOf, FORMATS, type Format } from '../../src/adoption/source-file.ts'
 import type { Store, ThreadRow } from '../../src/store/port.ts'
@@ -9,9 +9,11 @@ import { inPieces, READING } from './sources.ts'
 import { key, optionsFor, own, startStore } from './store.ts'
 
 async function exported(store: Store, format: Format, all: boolean): Promise<string> {
-  const rows = rowsOf(store, { deleted: all ? 'too' : 'no' }, (step) => step())
+  const filter = { deleted: all ? 'too' : 'no' } as const
+  const rows = rowsOf(store, filter, (step) => step())
+  const scope = await hasScopes(store, filter, (step) => step())
   let text = ''
-  for await (const line of exportLines(rows, format, all)) text += line
+  for await (const line of exportLines(rows, format, { deleted: all, scope })) text += line
   return text
 }
 
@@ -76,7 +78,7 @@ for (const format of FORMATS) {
             yield* list
           })(),
           format,
-          false,
+          { deleted: false, scope: false },
         ))
           text += line
         const read: unknown[] = []
@@ -91,6 +93,34 @@ for (const format of FORMATS) {
     )
   })
 }
+
+for (const format of FORMATS) {
+  void test(`${format}: threads of one id at several upstreams come back where they were`, async (t) => {
+    const [one, other] = [await startStore(t), await startStore(t)]
+    const row = { threadId: 'a', agentId: '', name: null, archived: false, createdAt: 1, lastUsedAt: 1 }
+    for (const [scope, owner] of [
+      ['', 'corp:alice'],
+      ['legal', 'corp:bob'],
+      ['research', 'corp:alice'],
+    ] as const)
+      await one.import([{ ...row, scope, owner }], { dryRun: false, settleConflicts: false })
+    await one.bury({ scope: 'research', threadId: 'a' }, 'corp:alice', 5, false)
+    await imported(other, await exported(one, format, true), format)
+    t.same(await rows(other), await rows(one))
+  })
+}
+
+void test('there is a column for scopes where a row has one', async (t) => {
+  const store = await startStore(t)
+  await own(store, 'a', 'corp:alice')
+  await store.claim({ scope: 'legal', threadId: 'b' }, { userId: 'corp:alice', agentId: '', guest: false, now: 1 })
+  const [header, ...lines] = (await exported(store, 'csv', false)).trimEnd().split('\n')
+  t.equal(header, 'thread,user,agent,name,archived,created,used,scope')
+  t.match(lines, [/^a,corp:alice,.*Z,$/, /^b,corp:alice,.*Z,legal$/])
+  await store.bury({ scope: 'legal', threadId: 'b' }, 'corp:alice', 1, false)
+  t.match(await exported(store, 'csv', false), /^thread,user,agent,name,archived,created,used\na,/)
+  t.match(await exported(store, 'csv', true), /^thread,user,agent,name,archived,created,used,deleted,scope\n/)
+})
 
 void test('without tombstones there is no column for them', async (t) => {
   const store = await startStore(t)

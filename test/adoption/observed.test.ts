@@ -4,10 +4,10 @@ import { confirmObserved } from '../../src/adoption/observed.ts'
 import type { Store } from '../../src/store/port.ts'
 import { key, optionsFor, own, ownersIn, startStore } from './store.ts'
 
-async function confirm(store: Store, dryRun = false) {
+async function confirm(store: Store, dryRun = false, scope?: string) {
   const { options, problems } = optionsFor({ dryRun })
   const tally = { added: 0, same: 0, conflicts: 0 }
-  return { taken: await confirmObserved(store, tally, options), problems }
+  return { taken: await confirmObserved(store, scope, tally, options), problems }
 }
 
 void test('a thread that one user alone ran becomes theirs, with its times and agent', async (t) => {
@@ -43,6 +43,21 @@ void test('a dry run changes nothing', async (t) => {
   await store.observe(key('a'), 'corp:alice', '', true, 1)
   t.match((await confirm(store, true)).taken, { added: 1 })
   t.same(await ownersIn(store), [])
+})
+
+void test('a thread becomes theirs where it was seen, of one upstream or of all', async (t) => {
+  const store = await startStore(t)
+  const at = (scope: string, threadId: string) => ({ scope, threadId })
+  for (const scope of ['', 'legal', 'research']) {
+    await store.observe(at(scope, 'a'), 'corp:alice', '', true, 1)
+    for (const user of ['corp:alice', 'corp:bob']) await store.observe(at(scope, 'b'), user, '', true, 1)
+  }
+  const owned = async () => (await store.threads({}, null, 10)).map(({ scope, threadId }) => `${scope}/${threadId}`)
+  const legal = await confirm(store, false, 'legal')
+  t.match(legal, { taken: { added: 1, conflicts: 1 }, problems: [{ thread: 'b', scope: 'legal' }] })
+  t.same(await owned(), ['legal/a'])
+  t.match((await confirm(store)).taken, { added: 2, conflicts: 3 })
+  t.same(await owned(), ['/a', 'legal/a', 'research/a'])
 })
 
 void test('it goes over more than a page, with conflicts in between', async (t) => {

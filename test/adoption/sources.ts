@@ -6,7 +6,12 @@ import type { Entry, Reading } from '../../src/adoption/entry.ts'
 export const NOW = Date.parse('2026-06-01T00:00:00Z')
 
 /** Two issuers, and nobody anonymous. */
-export const READING: Reading = { people: { issuers: ['corp', 'staff'], anonymous: false }, now: NOW }
+export const READING: Reading = {
+  people: { issuers: ['corp', 'staff'], anonymous: false },
+  scopes: ['', 'legal', 'research'],
+  scope: '',
+  now: NOW,
+}
 
 /** Bytes in pieces of a few, so that no piece ends where a line does. */
 export async function* inPieces(text: string | Uint8Array, size = 7): AsyncGenerator<Uint8Array> {

@@ -5,7 +5,7 @@ import { makeSpool } from '../../src/adoption/spool.ts'
 const spool = makeSpool()
 const facts = { agentId: '', name: 'x'.repeat(1000), archived: false, createdAt: 0, lastUsedAt: 0, deletedAt: null }
 for (let line = 1; line <= 100_000; line += 1) {
-  spool.add({ kind: 'row', line, threadId: `t-${line}`, owner: 'corp:a', facts })
+  spool.add({ kind: 'row', line, scope: '', threadId: `t-${line}`, owner: 'corp:a', facts })
 }
 process.stdout.write(JSON.stringify(filesIn(process.env['SQLITE_TMPDIR'] ?? '')))
 setInterval(() => {}, 60_000)

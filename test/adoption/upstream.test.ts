@@ -44,7 +44,7 @@ function listOf(
   const { agentIds = [], token } = more
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
   const { signal } = new AbortController()
-  return upstreamEntries(upstreamList({ upstream, basePath: BASE, headers, named: null, agentIds, signal }), whose, READING)
+  return upstreamEntries(upstreamList({ upstream, basePath: BASE, headers, named: null, agentIds, signal }), whose, '', READING)
 }
 
 const BY_FIELD = byField('createdById', 'corp')

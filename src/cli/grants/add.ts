@@ -2,11 +2,13 @@
 import { MAX_GRANTS, type Right } from '../../core/sharing.ts'
 import { complain, EXIT, print, readOptions, UsageError, type Command } from '../command.ts'
 import { shownGrant, warnOfNoSharing } from '../grant-words.ts'
-import { granteeOf, newGranteeOf, threadKey } from '../naming.ts'
+import { granteeOf, newGranteeOf, threadIdOf } from '../naming.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'
+import { keyNamed, SCOPE_OPTION, threadData, threadText } from '../scope-option.ts'
 
 const OPTIONS = {
   ...STORE_OPTIONS,
+  ...SCOPE_OPTION,
   thread: { type: 'string' },
   user: { type: 'string' },
   group: { type: 'string' },
@@ -18,7 +20,8 @@ const RIGHTS: readonly Right[] = ['read', 'write']
 /** The command. */
 export const add: Command = {
   summary: 'grants a thread to a user or a group',
-  help: `threadwarden grants add --config FILE --thread ID (--user USER | --group GROUP) --right read|write [--json]
+  help: `threadwarden grants add --config FILE --thread ID (--user USER | --group GROUP) --right read|write
+                       [--scope KEY] [--json]
 
 Grants a thread, in place of what the user or group had on it. Who may write may read, too; deleting, archiving and granting
 stay with the owner.
@@ -28,7 +31,8 @@ stay with the owner.
   --user USER    to whom: issuer:subject
   --group GROUP  or to which group: issuer:group
   --right RIGHT  read or write
-  --json         prints {"thread", "grant", "outcome"} on stdout
+  --scope KEY    its upstream's key under upstreams or agents; by default it is one of upstream
+  --json         prints {"thread", "grant", "outcome"} on stdout, with "scope" where the thread is not one of upstream
 
 Exit codes: 0 granted, or it was before, 1 the thread is the user's own, has no owner or too many grants, an invalid
 configuration or a failing store, 2 wrong usage.`,
@@ -37,32 +41,35 @@ configuration or a failing store, 2 wrong usage.`,
     const options = readOptions(args, OPTIONS)
     const { thread, user, group, json } = options
     if (thread === undefined) throw new UsageError('--thread ID is missing')
-    const key = threadKey(thread)
+    threadIdOf(thread)
     const right = RIGHTS.find((one) => one === options.right)
     if (right === undefined) throw new UsageError('--right is read or write')
     granteeOf(user, group)
-    return onStore(options, async ({ store, prepared }) => {
+    return onStore(options, async (opened) => {
+      const { store, prepared } = opened
+      const key = await keyNamed(thread, options.scope, opened)
+      const named = threadText(key)
       const grantee = newGranteeOf(user, group, Object.keys(prepared.config.authentication.issuers))
       const grant = { ...grantee, right, grantedBy: 'operator', grantedAt: Date.now() }
       const row = (await store.thread(key))?.row
       if (grantee.kind === 'user' && row?.owner === grantee.id && row.deletedAt === null) {
-        complain(`${thread} is ${grantee.id}'s own: there is nothing to grant`)
+        complain(`${named} is ${grantee.id}'s own: there is nothing to grant`)
         return EXIT.failure
       }
       const outcome = await store.grant(key, null, grant)
       warnOfNoSharing(prepared.policy)
-      if (json === true) print(JSON.stringify({ thread, grant: shownGrant(grant), outcome }, null, 2))
+      if (json === true) print(JSON.stringify({ ...threadData(key), grant: shownGrant(grant), outcome }, null, 2))
       switch (outcome) {
         case 'done':
         case 'unchanged':
           if (json !== true)
-            print(`${grantee.kind} ${grantee.id} may ${right} ${thread}${outcome === 'unchanged' ? ', as before' : ''}`)
+            print(`${grantee.kind} ${grantee.id} may ${right} ${named}${outcome === 'unchanged' ? ', as before' : ''}`)
           return EXIT.fine
         case 'not-owner':
-          complain(`nobody owns ${thread}, or it was deleted: threads owner shows what is known of it`)
+          complain(`nobody owns ${named}, or it was deleted: threads owner shows what is known of it`)
           return EXIT.failure
         case 'too-many':
-          complain(`${thread} has ${MAX_GRANTS} grants, which is all that a thread may have: grant it to a group`)
+          complain(`${named} has ${MAX_GRANTS} grants, which is all that a thread may have: grant it to a group`)
           return EXIT.failure
       }
     })

@@ -3,11 +3,18 @@ import type { Grantee } from '../../core/sharing.ts'
 import type { Store, StoredGrant, ThreadKey } from '../../store/port.ts'
 import { complain, EXIT, print, readOptions, UsageError, type Command } from '../command.ts'
 import { grantLine, shownGrant, warnOfNoSharing } from '../grant-words.ts'
-import { granteeOf, threadKey } from '../naming.ts'
+import { granteeOf, threadIdOf } from '../naming.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'
+import { keyNamed, SCOPE_OPTION, scopeNamed, threadData, threadText } from '../scope-option.ts'
 import { harmless } from '../terminal.ts'
 
-const OPTIONS = { ...STORE_OPTIONS, thread: { type: 'string' }, user: { type: 'string' }, group: { type: 'string' } } as const
+const OPTIONS = {
+  ...STORE_OPTIONS,
+  ...SCOPE_OPTION,
+  thread: { type: 'string' },
+  user: { type: 'string' },
+  group: { type: 'string' },
+} as const
 
 /** Grants that are asked for at once. */
 const PAGE = 1000
@@ -15,7 +22,7 @@ const PAGE = 1000
 /** The command. */
 export const list: Command = {
   summary: 'shows the grants on a thread, or those of a user or a group',
-  help: `threadwarden grants list --config FILE (--thread ID | --user USER | --group GROUP) [--json]
+  help: `threadwarden grants list --config FILE (--thread ID | --user USER | --group GROUP) [--scope KEY] [--json]
 
 Shows what was granted on a thread, or to a user or a group by name: what a user gets through their groups is shown with
 the groups.
@@ -24,6 +31,8 @@ the groups.
   --thread ID    what was granted on this thread, the oldest first
   --user USER    what was granted to this user, by the ids of the threads
   --group GROUP  what was granted to this group
+  --scope KEY    only on threads of the upstream with this key under upstreams or agents, '' for upstream; by default on all,
+                 and with --thread on that of upstream
   --json         prints {"grants"} on stdout
 
 Exit codes: 0 done, 1 the thread is not there or was deleted, an invalid configuration or a failing store, 2 wrong usage.`,
@@ -35,19 +44,24 @@ Exit codes: 0 done, 1 the thread is not there or was deleted, an invalid configu
       throw new UsageError('name one of --thread ID, --user USER and --group GROUP')
     if (thread === undefined && user === undefined && group === undefined)
       throw new UsageError('name --thread ID, --user USER or --group GROUP')
-    const key = thread === undefined ? null : threadKey(thread)
-    const grantee = key === null ? granteeOf(user, group) : null
-    return onStore(options, async ({ store, prepared }) => {
-      const found = grantee === null ? await onThread(store, key as ThreadKey) : await allTo(store, grantee)
+    if (thread !== undefined) threadIdOf(thread)
+    const grantee = thread === undefined ? granteeOf(user, group) : null
+    return onStore(options, async (opened) => {
+      const { store, prepared } = opened
+      const key = thread === undefined ? null : await keyNamed(thread, options.scope, opened)
+      const found =
+        key === null
+          ? await allTo(store, grantee as Grantee, await scopeNamed(options.scope, opened))
+          : await onThread(store, key)
       if (found === null) {
-        complain(`there is no live thread ${thread ?? ''}: grants are on threads that somebody owns`)
+        complain(`there is no live thread ${key === null ? '' : threadText(key)}: grants are on threads that somebody owns`)
         return EXIT.failure
       }
       warnOfNoSharing(prepared.policy)
       if (json === true)
-        print(JSON.stringify({ grants: found.map((one) => ({ thread: one.threadId, ...shownGrant(one) })) }, null, 2))
+        print(JSON.stringify({ grants: found.map((one) => ({ ...threadData(one), ...shownGrant(one) })) }, null, 2))
       else if (found.length === 0) complain('nothing was granted')
-      else print(found.map((one) => harmless(key === null ? `${one.threadId}: ${grantLine(one)}` : grantLine(one))).join('\n'))
+      else print(found.map((one) => harmless(key === null ? `${threadText(one)}: ${grantLine(one)}` : grantLine(one))).join('\n'))
       return EXIT.fine
     })
   },
@@ -60,10 +74,10 @@ async function onThread(store: Store, key: ThreadKey): Promise<Found | null> {
   return found === null ? null : found.map((grant) => ({ ...grant, ...key }))
 }
 
-async function allTo(store: Store, grantee: Grantee): Promise<Found> {
+async function allTo(store: Store, grantee: Grantee, scope: string | undefined): Promise<Found> {
   const all: (ThreadKey & StoredGrant)[] = []
   for (let page: Found = await store.grantedTo(grantee, null, PAGE); page.length > 0;) {
-    all.push(...page)
+    all.push(...page.filter((one) => scope === undefined || one.scope === scope))
     const last = page.at(-1)
     page = last === undefined || page.length < PAGE ? [] : await store.grantedTo(grantee, last, PAGE)
   }

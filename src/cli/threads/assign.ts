@@ -1,17 +1,18 @@
 /** `threadwarden threads assign`: gives a thread an owner. */
 import { NOBODY_WORD } from '../../adoption/entry.ts'
 import { ownerWord } from '../../adoption/problem.ts'
-import { NOBODY, type AssignOutcome } from '../../store/port.ts'
+import { NOBODY, type AssignOutcome, type ThreadKey } from '../../store/port.ts'
 import { complain, EXIT, print, readArguments, UsageError, type Command } from '../command.ts'
 import { newUserOf, threadNamed, userOf } from '../naming.ts'
 import { onStore, peopleIn, STORE_OPTIONS } from '../on-store.ts'
+import { keyNamed, SCOPE_OPTION, threadData, threadText } from '../scope-option.ts'
 
-const OPTIONS = { ...STORE_OPTIONS, to: { type: 'string' }, expect: { type: 'string' } } as const
+const OPTIONS = { ...STORE_OPTIONS, ...SCOPE_OPTION, to: { type: 'string' }, expect: { type: 'string' } } as const
 
 /** The command. */
 export const assign: Command = {
   summary: 'gives a thread an owner',
-  help: `threadwarden threads assign --config FILE ID --to USER [--expect USER|none|nobody] [--json]
+  help: `threadwarden threads assign --config FILE ID --to USER [--scope KEY] [--expect USER|none|nobody] [--json]
 
 Gives a thread to a user, whoever had it: the grants on it go, a deleted thread is a live one again, and what was seen of it
 under enforcement: observe is settled. A thread that the table doesn't have gets a row.
@@ -19,9 +20,11 @@ under enforcement: observe is settled. A thread that the table doesn't have gets
   --config FILE  the configuration (YAML or JSON)
   ID             the thread
   --to USER      the owner to be: issuer:subject
+  --scope KEY    its upstream's key under upstreams or agents; by default it is one of upstream
   --expect WHO   changes nothing unless it is theirs now: a user, none for a thread without a row, nobody for one whose
                  owner was taken away
-  --json         prints {"thread", "outcome", "before"} or {"thread", "outcome", "user"} on stdout
+  --json         prints {"thread", "outcome", "before"} or {"thread", "outcome", "user"} on stdout, with "scope" behind
+                 "thread" where the thread is not one of upstream
 
 Exit codes: 0 it is theirs, 1 somebody else has it than was expected, an invalid configuration or a failing store,
 2 wrong usage.`,
@@ -29,24 +32,26 @@ Exit codes: 0 it is theirs, 1 somebody else has it than was expected, an invalid
   async run(args) {
     const { values, positionals } = readArguments(args, OPTIONS)
     const { to } = values
-    const key = threadNamed(positionals)
+    const threadId = threadNamed(positionals)
     if (to === undefined) throw new UsageError('--to USER is missing')
     userOf('--to', to)
     const expected = expectedIn(values.expect)
-    return onStore(values, async ({ store, prepared }) => {
+    return onStore(values, async (opened) => {
+      const { store, prepared } = opened
+      const key = await keyNamed(threadId, values.scope, opened)
       newUserOf('--to', to, peopleIn(prepared.config))
       const result = await store.assign(key, to, Date.now(), expected)
-      const { threadId } = key
-      if (values.json === true) print(JSON.stringify(asData(threadId, result), null, 2))
+      const thread = threadText(key)
+      if (values.json === true) print(JSON.stringify(asData(key, result), null, 2))
       switch (result.outcome) {
         case 'assigned':
-          if (values.json !== true) print(`${threadId} belongs to ${to}; before: ${whose(result.before)}`)
+          if (values.json !== true) print(`${thread} belongs to ${to}; before: ${whose(result.before)}`)
           return EXIT.fine
         case 'same':
-          if (values.json !== true) print(`${threadId} belongs to ${to} already`)
+          if (values.json !== true) print(`${thread} belongs to ${to} already`)
           return EXIT.fine
         case 'changed':
-          complain(`nothing was changed: the owner of ${threadId} is ${whose(result.owner)}`)
+          complain(`nothing was changed: the owner of ${thread} is ${whose(result.owner)}`)
           return EXIT.failure
       }
     })
@@ -61,14 +66,15 @@ function expectedIn(text: string | undefined): string | null | undefined {
   return userOf('--expect', text)
 }
 
-function asData(thread: string, result: AssignOutcome): object {
+function asData(key: ThreadKey, result: AssignOutcome): object {
+  const thread = threadData(key)
   switch (result.outcome) {
     case 'assigned':
-      return { thread, outcome: result.outcome, before: word(result.before) }
+      return { ...thread, outcome: result.outcome, before: word(result.before) }
     case 'changed':
-      return { thread, outcome: result.outcome, user: word(result.owner) }
+      return { ...thread, outcome: result.outcome, user: word(result.owner) }
     case 'same':
-      return { thread, outcome: result.outcome }
+      return { ...thread, outcome: result.outcome }
   }
 }
 

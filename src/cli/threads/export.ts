@@ -3,17 +3,19 @@ import { createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { exportLines, rowsOf } from '../../adoption/export.ts'
+import { exportLines, hasScopes, rowsOf } from '../../adoption/export.ts'
 import { formatOf } from '../../adoption/source-file.ts'
-import type { ThreadRow } from '../../store/port.ts'
+import type { RowFilter, ThreadRow } from '../../store/port.ts'
 import { complain, EXIT, readOptions, type Command } from '../command.ts'
 import { counted } from '../naming.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'
+import { SCOPE_OPTION, scopeNamed } from '../scope-option.ts'
 import { steadily } from '../steady.ts'
 import { formatNamed } from './import-task.ts'
 
 const OPTIONS = {
   config: STORE_OPTIONS.config,
+  ...SCOPE_OPTION,
   format: { type: 'string' },
   output: { type: 'string' },
   all: { type: 'boolean' },
@@ -23,15 +25,17 @@ const OPTIONS = {
 /** The command. */
 export const exportThreads: Command = {
   summary: 'writes threads with their owners to a file',
-  help: `threadwarden threads export --config FILE [--format csv|jsonl] [--output FILE] [--all] [--quiet]
+  help: `threadwarden threads export --config FILE [--format csv|jsonl] [--output FILE] [--scope KEY] [--all] [--quiet]
 
-Writes threads with their owners, in the order of their ids, as threads import takes them: thread, user, agent, name,
-archived, created, used. The user of a thread whose owner was taken away is nobody. Grants are not in it.
+Writes threads with their owners, in the order of their scopes and ids, as threads import takes them: thread, user, agent,
+name, archived, created, used, and, if some are of another upstream than upstream, the key of that (scope). The user of a
+thread whose owner was taken away is nobody. Grants are not in it.
 
   --config FILE  the configuration (YAML or JSON)
   --format F     csv (with a header) or jsonl (a JSON object in each line); by default what the name of the output ends
                  with, or csv
   --output FILE  where to; by default stdout. A file that is there is not written over
+  --scope KEY    only those of the upstream with this key under upstreams or agents, '' for upstream; by default all
   --all          deleted threads, too, with the time of it (deleted): with unknownThread: claim they have to come along
                  to another store, where whoever comes first would own them
   --quiet        says nothing of the progress
@@ -45,20 +49,26 @@ Exit codes: 0 done, 1 interrupted, an invalid configuration, a failing store or 
     const { output } = options
     const format = formatNamed(options.format) ?? (output === undefined ? null : formatOf(output)) ?? 'csv'
     const all = options.all === true
-    return onStore(options, async ({ store }) => {
+    return onStore(options, async (opened) => {
+      const { store } = opened
+      const named = await scopeNamed(options.scope, opened)
       const quiet = options.quiet === true || (output === undefined && process.stdout.isTTY)
       return steadily(quiet, async ({ patience, signal, progress }) => {
-        const { threads, deleted } = await store.stats()
+        const { threads, deleted } = await store.stats(named)
         progress.begin('written', all ? threads + deleted : threads)
+        const deletedToo: RowFilter = { deleted: all ? 'too' : 'no' }
+        const scoped = named === undefined ? await hasScopes(store, deletedToo, patience) : named !== ''
+        // A file without the column is of one scope: what begins elsewhere while it is written would be another thread in it.
+        const filter = named === undefined && scoped ? deletedToo : { ...deletedToo, scope: named ?? '' }
         let count = 0
         async function* counting(): AsyncGenerator<ThreadRow> {
-          for await (const row of rowsOf(store, { deleted: all ? 'too' : 'no' }, patience)) {
+          for await (const row of rowsOf(store, filter, patience)) {
             yield row
             count += 1
             progress.at(count)
           }
         }
-        const written = await write(exportLines(counting(), format, all), output, signal)
+        const written = await write(exportLines(counting(), format, { deleted: all, scope: scoped }), output, signal)
         progress.end()
         if (written === 'done' && output !== undefined) complain(`${counted(count, 'thread')} written to ${output}`)
         if (written !== 'done') complain(`error: ${written}`)

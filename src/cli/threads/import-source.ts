@@ -8,15 +8,13 @@ import { entriesOf, mappingOf } from '../../adoption/source-file.ts'
 import { SourceFault } from '../../adoption/source-line.ts'
 import { byField, byMapping, upstreamEntries, type Whose } from '../../adoption/upstream-entries.ts'
 import { upstreamList } from '../../adoption/upstream-list.ts'
-import { mountsOf } from '../../config/mounts.ts'
-import type { Config } from '../../config/schema.ts'
+import type { Mount } from '../../config/mounts.ts'
 import { openUpstream } from '../../http/upstream.ts'
 import type { Progress } from '../progress.ts'
 import type { ImportTask, NamedFile } from './import-task.ts'
 
 /** What reading needs. */
 export interface SourceParts {
-  readonly config: Config
   readonly reading: Reading
   readonly progress: Progress
   readonly signal: AbortSignal
@@ -37,11 +35,12 @@ export function fileSource({ file, format }: NamedFile, parts: SourceParts): Ope
 }
 
 /**
- * Opens the upstream's list, and reads the mapping if there is one.
+ * Opens the list of a runtime, and reads the mapping if there is one.
  * @returns null if the signal came before the mapping was read
  */
 export async function upstreamSource(
   { whose, token, agentIds }: Extract<ImportTask, { kind: 'upstream' }>,
+  { scope, url, ca, timeouts, basePath, transport, headers }: Mount,
   parts: SourceParts,
 ): Promise<OpenSource | null> {
   const { signal, progress, reading, onProblem } = parts
@@ -50,7 +49,6 @@ export async function upstreamSource(
       ? await readMapping(mappingOf(bytesOf(whose.file, parts), whose.format, reading), { signal, onProblem })
       : undefined
   if (read === null) return null
-  const { url, ca, timeouts, basePath, transport, headers } = mountsOf(parts.config)[0]
   const upstream = openUpstream({ url, timeouts, ...(ca === undefined ? {} : { ca: readFileSync(ca, 'utf8') }) })
   const configured = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   const items = upstreamList({
@@ -64,7 +62,7 @@ export async function upstreamSource(
   const mapping = read?.mapping ?? null
   const owner: Whose = mapping !== null ? byMapping(mapping) : 'field' in whose ? byField(whose.field, whose.issuer) : neverBoth()
   return {
-    entries: counted(upstreamEntries(items, owner, reading), progress),
+    entries: counted(upstreamEntries(items, owner, scope, reading), progress),
     mapping,
     invalid: read?.invalid ?? 0,
     close: async () => {

@@ -5,6 +5,7 @@ import { isAgentId } from '../../core/ids.ts'
 import { readArguments, UsageError } from '../command.ts'
 import { tokenFrom } from '../loading.ts'
 import { STORE_OPTIONS } from '../on-store.ts'
+import { SCOPE_OPTION } from '../scope-option.ts'
 
 /** A file, or `-` for stdin. */
 export interface NamedFile {
@@ -27,6 +28,7 @@ export type ImportTask =
 
 const OPTIONS = {
   ...STORE_OPTIONS,
+  ...SCOPE_OPTION,
   format: { type: 'string' },
   'dry-run': { type: 'boolean' },
   report: { type: 'string' },
@@ -44,6 +46,8 @@ const OPTIONS = {
 export interface ImportWishes {
   readonly task: ImportTask
   readonly config: string | undefined
+  /** That of `--scope`. */
+  readonly scope: string | undefined
   readonly json: boolean
   readonly dryRun: boolean
   readonly quiet: boolean
@@ -67,6 +71,7 @@ export function importWishes(args: readonly string[]): ImportWishes {
   return {
     task,
     config: values.config,
+    scope: values.scope,
     json: values.json === true,
     dryRun: values['dry-run'] === true,
     quiet: values.quiet === true,

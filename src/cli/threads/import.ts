@@ -1,5 +1,6 @@
 /** `threadwarden threads import`: takes over whose threads are, from a file, the upstream's list, or what was observed. */
 import { importFrom, type ImportReport } from '../../adoption/import.ts'
+import type { Reading } from '../../adoption/entry.ts'
 import { confirmObserved } from '../../adoption/observed.ts'
 import { SourceFault } from '../../adoption/source-line.ts'
 import { EMPTY_TARGET, type Tally, type Target } from '../../adoption/takeover.ts'
@@ -9,11 +10,12 @@ import { complain, EXIT, print, type Command } from '../command.ts'
 import { loaded } from '../loading.ts'
 import { requireIssuer } from '../naming.ts'
 import { onStore, peopleIn, withStore } from '../on-store.ts'
+import { importScope, runtimeNamed, scopeNamed, scopesIn } from '../scope-option.ts'
 import { missingStore } from '../store-look.ts'
 import { steadily, type Steady } from '../steady.ts'
 import { columns } from '../terminal.ts'
 import { IMPORT_HELP } from './import-help.ts'
-import { fileSource, upstreamSource } from './import-source.ts'
+import { fileSource, upstreamSource, type OpenSource, type SourceParts } from './import-source.ts'
 import { importWishes, type ImportTask, type ImportWishes } from './import-task.ts'
 import { makeProblemReport, type ProblemReport } from './problem-report.ts'
 
@@ -26,13 +28,17 @@ export const importThreads: Command = {
     const wishes = importWishes(args)
     const { task, dryRun } = wishes
     if (task.kind === 'observed') {
-      return onStore(wishes, ({ store }) => reporting(wishes, (work) => importObserved(store, work)))
+      return onStore(wishes, async (opened) => {
+        const scope = await scopeNamed(wishes.scope, opened)
+        return reporting(wishes, (work) => importObserved(opened.store, scope, work))
+      })
     }
     const prepared = loaded(wishes.config, wishes.json)
     if (prepared === null) return EXIT.failure
     if (task.kind === 'upstream' && 'issuer' in task.whose) requireIssuer(task.whose.issuer, prepared.config)
+    const wanted = sourceOf(task, wishes.scope, prepared)
     const missing = await missingStore(prepared.config)
-    const from = (target: Target): Promise<number> => reporting(wishes, (work) => importSource(task, prepared, target, work))
+    const from = (target: Target): Promise<number> => reporting(wishes, (work) => importSource(wanted, target, work))
     if (missing !== null && dryRun) {
       complain(`the store ${missing} is not there: the import would make it`)
       return from(EMPTY_TARGET)
@@ -78,23 +84,44 @@ function goOn({ added, same, conflicts }: Tally): string {
   return `${added + same + conflicts} threads were settled (${added} added); the same command goes on`
 }
 
-async function importObserved(store: Store, { progress, problems, tally, ...work }: Work): Promise<ImportReport> {
-  progress.begin('settled', await work.patience(() => store.unowned()))
+async function importObserved(
+  store: Store,
+  scope: string | undefined,
+  { progress, problems, tally, ...work }: Work,
+): Promise<ImportReport> {
+  progress.begin('settled', scope === undefined ? await work.patience(() => store.unowned()) : null)
   const options = { ...work, onProblem: problems.add, onProgress: (done: number) => progress.at(done) }
-  const { interrupted } = await confirmObserved(store, tally, options)
+  const { interrupted } = await confirmObserved(store, scope, tally, options)
   const read = tally.added + tally.same + tally.conflicts
   return { ...tally, read, repeated: 0, invalid: 0, unmapped: 0, unlisted: null, complete: !interrupted }
 }
 
-async function importSource(
+/** What an import reads, and how what it says is understood. */
+interface WantedSource {
+  readonly reading: Omit<Reading, 'now'>
+  readonly open: (parts: SourceParts) => OpenSource | Promise<OpenSource | null>
+}
+
+/** @throws UsageError for an upstream that there isn't, or that has no list */
+function sourceOf(
   task: Exclude<ImportTask, { kind: 'observed' }>,
+  scope: string | undefined,
   { config }: Prepared,
+): WantedSource {
+  const reading = { people: peopleIn(config), scopes: scopesIn(config) }
+  if (task.kind === 'file')
+    return { reading: { ...reading, scope: importScope(scope, config) }, open: (parts) => fileSource(task, parts) }
+  const runtime = runtimeNamed(scope, config)
+  return { reading: { ...reading, scope: runtime.scope }, open: (parts) => upstreamSource(task, runtime, parts) }
+}
+
+async function importSource(
+  { reading, open }: WantedSource,
   target: Target,
   { progress, problems, tally, ...work }: Work,
 ): Promise<ImportReport> {
   const { signal, now } = work
-  const parts = { config, reading: { people: peopleIn(config), now }, progress, signal, onProblem: problems.add }
-  const source = task.kind === 'file' ? fileSource(task, parts) : await upstreamSource(task, parts)
+  const source = await open({ reading: { ...reading, now }, progress, signal, onProblem: problems.add })
   if (source === null) return { ...tally, read: 0, repeated: 0, invalid: 0, unmapped: 0, unlisted: null, complete: false }
   try {
     const report = await importFrom(source, target, tally, {

@@ -5,12 +5,14 @@ import type { RowFilter, ThreadRow } from '../../store/port.ts'
 import { complain, EXIT, print, readOptions, UsageError, type Command } from '../command.ts'
 import { countOf, userOf } from '../naming.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'
+import { SCOPE_OPTION, scopeNamed } from '../scope-option.ts'
 import { table } from '../terminal.ts'
 
 const DEFAULT_LIMIT = 100
 
 const OPTIONS = {
   ...STORE_OPTIONS,
+  ...SCOPE_OPTION,
   user: { type: 'string' },
   agent: { type: 'string' },
   deleted: { type: 'boolean' },
@@ -21,13 +23,16 @@ const OPTIONS = {
 /** The command. */
 export const list: Command = {
   summary: 'shows threads with their owners',
-  help: `threadwarden threads list --config FILE [--user USER] [--agent AGENT] [--deleted | --all] [--limit N] [--json]
+  help: `threadwarden threads list --config FILE [--user USER] [--agent AGENT] [--scope KEY] [--deleted | --all]
+                        [--limit N] [--json]
 
-Shows threads with their owners, in the order of their ids.
+Shows threads with their owners, in the order of their scopes and ids. Those of another upstream than upstream show its key as
+their scope, also where the configuration doesn't have it any more.
 
   --config FILE  the configuration (YAML or JSON)
   --user USER    only this user's: issuer:subject, or anonymous
   --agent AGENT  only those of this agent
+  --scope KEY    only those of the upstream with this key under upstreams or agents, '' for upstream; by default all
   --deleted      only deleted ones, instead of those that are not
   --all          both
   --limit N      so many at most, by default ${DEFAULT_LIMIT}; threads export gives all of them
@@ -44,10 +49,11 @@ Exit codes: 0 done, 1 an invalid configuration or a failing store, 2 wrong usage
       ...(options.agent === undefined ? {} : { agentId: options.agent }),
       deleted: options.deleted === true ? 'only' : options.all === true ? 'too' : 'no',
     }
-    return onStore(options, async ({ store }) => {
+    return onStore(options, async (opened) => {
+      const scope = await scopeNamed(options.scope, opened)
       const rows: ThreadRow[] = []
       let more = false
-      for await (const row of rowsOf(store, filter, (step) => step())) {
+      for await (const row of rowsOf(opened.store, scope === undefined ? filter : { ...filter, scope }, (step) => step())) {
         more = rows.length === limit
         if (more) break
         rows.push(row)
@@ -57,15 +63,21 @@ Exit codes: 0 done, 1 an invalid configuration or a failing store, 2 wrong usage
         return EXIT.fine
       }
       if (rows.length === 0) complain('there are no such threads')
-      else print(table(['THREAD', 'OWNER', 'AGENT', 'LAST USED', 'STATE', 'NAME'], rows.map(cells)))
+      else print(shownTable(rows))
       if (more) complain(`there are more than ${limit}: --limit shows more of them, threads export all`)
       return EXIT.fine
     })
   },
 }
 
-function cells(row: ThreadRow): readonly string[] {
-  return [row.threadId, ownerWord(row.owner), row.agentId, timeText(row.lastUsedAt), stateOf(row), row.name ?? '']
+function shownTable(rows: readonly ThreadRow[]): string {
+  const scoped = rows.some(({ scope }) => scope !== '')
+  const cells = (row: ThreadRow): readonly string[] => [
+    row.threadId,
+    ...(scoped ? [row.scope] : []),
+    ...[ownerWord(row.owner), row.agentId, timeText(row.lastUsedAt), stateOf(row), row.name ?? ''],
+  ]
+  return table(['THREAD', ...(scoped ? ['SCOPE'] : []), 'OWNER', 'AGENT', 'LAST USED', 'STATE', 'NAME'], rows.map(cells))
 }
 
 /** The state of a row in a few words; empty for a live one. */

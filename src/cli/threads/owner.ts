@@ -1,11 +1,12 @@
 /** `threadwarden threads owner`: all that is known of whose a thread is. */
 import { shownRow, timeText } from '../../adoption/export.ts'
 import { ownerWord } from '../../adoption/problem.ts'
-import { NOBODY, type StoredGrant, type ThreadAdministration } from '../../store/port.ts'
+import { NOBODY, type StoredGrant, type ThreadAdministration, type ThreadKey } from '../../store/port.ts'
 import { complain, EXIT, print, readArguments, type Command } from '../command.ts'
 import { grantLine, shownGrant } from '../grant-words.ts'
 import { threadNamed } from '../naming.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'
+import { keyNamed, SCOPE_OPTION, threadData, threadText } from '../scope-option.ts'
 import { listed, paintFor } from '../terminal.ts'
 import { stateOf } from './list.ts'
 
@@ -15,41 +16,43 @@ type Known = NonNullable<Awaited<ReturnType<ThreadAdministration['thread']>>>
 /** The command. */
 export const owner: Command = {
   summary: 'shows whose a thread is, its grants, and who was seen on it',
-  help: `threadwarden threads owner --config FILE ID [--json]
+  help: `threadwarden threads owner --config FILE ID [--scope KEY] [--json]
 
 Shows whose a thread is, what was granted to whom, and who ran it under enforcement: observe.
 
   --config FILE  the configuration (YAML or JSON)
   ID             the thread
-  --json         prints {"thread", "row", "grants", "observed"} on stdout
+  --scope KEY    its upstream's key under upstreams or agents; by default it is one of upstream
+  --json         prints {"thread", "row", "grants", "observed"} on stdout, with "scope" where the thread is not one of upstream
 
 Exit codes: 0 it has an owner, 1 nobody owns it, an invalid configuration or a failing store, 2 wrong usage.`,
 
   async run(args) {
-    const { values, positionals } = readArguments(args, STORE_OPTIONS)
-    const key = threadNamed(positionals)
-    return onStore(values, async ({ store }) => {
-      const known = (await store.thread(key)) ?? { row: null, grants: [], runners: [] }
-      if (values.json === true) print(JSON.stringify(asData(key.threadId, known), null, 2))
-      else say(key.threadId, known)
+    const { values, positionals } = readArguments(args, { ...STORE_OPTIONS, ...SCOPE_OPTION })
+    const threadId = threadNamed(positionals)
+    return onStore(values, async (opened) => {
+      const key = await keyNamed(threadId, values.scope, opened)
+      const known = (await opened.store.thread(key)) ?? { row: null, grants: [], runners: [] }
+      if (values.json === true) print(JSON.stringify(asData(key, known), null, 2))
+      else say(key, known)
       return known.row === null || known.row.owner === NOBODY ? EXIT.failure : EXIT.fine
     })
   },
 }
 
-function asData(thread: string, { row, grants, runners }: Known): object {
+function asData(key: ThreadKey, { row, grants, runners }: Known): object {
   return {
-    thread,
+    ...threadData(key),
     row: row === null ? null : { ...shownRow(row), confirmed: !row.provisional },
     grants: grants.map(shownGrant),
     observed: runners,
   }
 }
 
-function say(threadId: string, { row, grants, runners }: Known): void {
+function say(key: ThreadKey, { row, grants, runners }: Known): void {
   const seen = runners.map((user) => `${user} ran it under enforcement: observe`)
   if (row === null) {
-    complain(`${threadId} has no owner: ${seen.length === 0 ? 'nobody ever heard of it' : seen.join(', ')}`)
+    complain(`${threadText(key)} has no owner: ${seen.length === 0 ? 'nobody ever heard of it' : seen.join(', ')}`)
     return
   }
   const { agentId, name, createdAt, lastUsedAt } = row
@@ -57,7 +60,8 @@ function say(threadId: string, { row, grants, runners }: Known): void {
   print(
     listed(
       [
-        ['thread', [threadId]],
+        ['thread', [key.threadId]],
+        ['scope', key.scope === '' ? [] : [key.scope]],
         ['owner', [row.owner === NOBODY ? 'nobody: it was taken away' : ownerWord(row.owner)]],
         ['agent', agentId === '' ? [] : [agentId]],
         ['name', name === null ? [] : [name]],

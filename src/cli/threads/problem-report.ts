@@ -1,6 +1,7 @@
 /** What could not be imported: the first few of it for the terminal, all of it for a file. */
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { ownerWord, problemData, type Problem } from '../../adoption/problem.ts'
+import { atScope } from '../../adoption/scopes.ts'
 import { UsageError } from '../command.ts'
 import { harmless } from '../terminal.ts'
 
@@ -48,8 +49,11 @@ function openedFor(file: string): number {
   }
 }
 
-function words({ kind, line, threadId, owner, reason }: Problem): string {
+function words({ kind, line, scope, threadId, owner, reason }: Problem): string {
   const place = line === null ? '' : `line ${line}: `
-  const thread = threadId === null || kind === 'invalid' ? '' : `${threadId}${owner === null ? '' : ` (${ownerWord(owner)})`}: `
+  const thread =
+    threadId === null || kind === 'invalid'
+      ? ''
+      : `${threadId}${atScope(scope)}${owner === null ? '' : ` (${ownerWord(owner)})`}: `
   return harmless(`${place}${thread}${reason}`)
 }

@@ -1,14 +1,18 @@
 /** `threadwarden threads prune`: throws rows away that are of no use any more. */
 import { inSteps } from '../../adoption/patience.ts'
+import { mountsOf } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
+import type { UnknownThread } from '../../core/decide.ts'
 import type { PruneRule, Store } from '../../store/port.ts'
 import { complain, EXIT, print, readOptions, UsageError, type Command } from '../command.ts'
 import { counted, pastTimeOf } from '../naming.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'
+import { SCOPE_OPTION, scopeNamed } from '../scope-option.ts'
 import { steadily } from '../steady.ts'
 
 const OPTIONS = {
   ...STORE_OPTIONS,
+  ...SCOPE_OPTION,
   'deleted-before': { type: 'string' },
   'unused-since': { type: 'string' },
   'dry-run': { type: 'boolean' },
@@ -21,7 +25,8 @@ const STEP = 500
 /** The command. */
 export const prune: Command = {
   summary: 'throws away rows of deleted or unused threads',
-  help: `threadwarden threads prune --config FILE [--deleted-before WHEN] [--unused-since WHEN] [--dry-run] [--quiet] [--json]
+  help: `threadwarden threads prune --config FILE [--deleted-before WHEN] [--unused-since WHEN] [--scope KEY]
+                         [--dry-run] [--quiet] [--json]
 
 Throws rows away. The gateway knows nothing of these threads any more: with unknownThread: claim an id may then be claimed
 by whoever comes first, and with what the upstream still holds of the thread. Before you throw away what is not deleted, be
@@ -30,6 +35,8 @@ sure that the upstream has forgotten it, too.
   --config FILE          the configuration (YAML or JSON)
   --deleted-before WHEN  deleted threads, deleted before then, of which the upstream confirmed that they are gone
   --unused-since WHEN    threads that are not deleted and that nobody used since
+  --scope KEY            only those of the upstream with this key under upstreams or agents, '' for upstream; by default all.
+                         It may be one that the configuration doesn't have any more
   --dry-run              says how many, and throws none away
   --quiet                says nothing of the progress
   --json                 prints {"dryRun", "pruned", "complete"} on stdout
@@ -40,10 +47,13 @@ Exit codes: 0 done, 1 interrupted, an invalid configuration or a failing store, 
 
   async run(args) {
     const options = readOptions(args, OPTIONS)
-    const rules = rulesIn(options['deleted-before'], options['unused-since'], Date.now())
+    const asked = rulesIn(options['deleted-before'], options['unused-since'], Date.now())
     const dryRun = options['dry-run'] === true
-    return onStore(options, async ({ store, prepared }) => {
-      for (const warning of warnings(prepared.config, rules)) complain(`warning: ${warning}`)
+    return onStore(options, async (opened) => {
+      const { store, prepared } = opened
+      const scope = await scopeNamed(options.scope, opened)
+      const rules = scope === undefined ? asked : asked.map((rule) => ({ ...rule, scope }))
+      for (const warning of warnings(prepared.config, rules, scope)) complain(`warning: ${warning}`)
       const total = await prunable(store, rules)
       const { done, interrupted } = dryRun
         ? { done: total, interrupted: false }
@@ -65,19 +75,21 @@ function rulesIn(deletedBefore: string | undefined, unusedSince: string | undefi
   ]
 }
 
-function warnings({ ownership }: Config, rules: readonly PruneRule[]): readonly string[] {
-  const live = rules.some(({ unusedSince }) => unusedSince !== undefined)
-  if (!live) return []
-  switch (ownership.unknownThread) {
-    case 'claim':
-      return [
-        'unknownThread is claim: an id that is thrown away belongs to whoever comes first, with what the upstream still holds of it',
-      ]
-    case 'verify':
-      return ['unknownThread is verify: nobody can use these threads any more as long as the upstream has a history of them']
-    case 'deny':
-      return ['unknownThread is deny: nobody can use these threads any more']
-  }
+/** What throwing live rows away means, which each upstream may say in another way. */
+function warnings(config: Config, rules: readonly PruneRule[], scope: string | undefined): readonly string[] {
+  if (!rules.some(({ unusedSince }) => unusedSince !== undefined)) return []
+  const mounts = mountsOf(config).filter((mount) => scope === undefined || mount.scope === scope)
+  const said = Map.groupBy(mounts, ({ unknownThread }) => unknownThread)
+  return [...said].map(([unknownThread, those]) => {
+    const whose = said.size === 1 ? '' : ` for ${those.map(({ place }) => place.join('.')).join(', ')}`
+    return `unknownThread is ${unknownThread}${whose}: ${MEANING[unknownThread]}`
+  })
+}
+
+const MEANING: Readonly<Record<UnknownThread, string>> = {
+  claim: 'an id that is thrown away belongs to whoever comes first, with what the upstream still holds of it',
+  verify: 'nobody can use these threads any more as long as the upstream has a history of them',
+  deny: 'nobody can use these threads any more',
 }
 
 async function prunable(store: Store, rules: readonly PruneRule[]): Promise<number> {

@@ -1,6 +1,7 @@
 /** `threadwarden threads stats`: how much there is in the store. */
 import { EXIT, print, readOptions, type Command } from '../command.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'
+import { SCOPE_OPTION, scopeNamed } from '../scope-option.ts'
 import type { StoreStats } from '../../store/port.ts'
 import { columns } from '../terminal.ts'
 
@@ -19,21 +20,25 @@ const WORDS: Readonly<Record<keyof StoreStats, string>> = {
 /** The command. */
 export const stats: Command = {
   summary: 'counts threads, owners, grants and conflicts',
-  help: `threadwarden threads stats --config FILE [--json]
+  help: `threadwarden threads stats --config FILE [--scope KEY] [--json]
 
 Counts what is in the store.
 
   --config FILE  the configuration (YAML or JSON)
+  --scope KEY    only what is of the upstream with this key under upstreams or agents, '' for upstream; by default all.
+                 Revocations are of none, and not counted then
   --json         prints the counts as an object on stdout
 
 Exit codes: 0 done, 1 an invalid configuration or a failing store, 2 wrong usage.`,
 
   async run(args) {
-    const options = readOptions(args, STORE_OPTIONS)
-    return onStore(options, async ({ store }) => {
-      const counts = await store.stats()
+    const options = readOptions(args, { ...STORE_OPTIONS, ...SCOPE_OPTION })
+    return onStore(options, async (opened) => {
+      const scope = await scopeNamed(options.scope, opened)
+      const { revocations, ...inScope } = await opened.store.stats(scope)
+      const counts: Partial<StoreStats> = scope === undefined ? { ...inScope, revocations } : inScope
       if (options.json === true) print(JSON.stringify(counts, null, 2))
-      else print(columns((Object.keys(WORDS) as (keyof StoreStats)[]).map((name) => [String(counts[name]), WORDS[name]])))
+      else print(columns((Object.keys(counts) as (keyof StoreStats)[]).map((name) => [String(counts[name]), WORDS[name]])))
       return EXIT.fine
     })
   },

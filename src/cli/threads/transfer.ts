@@ -2,12 +2,14 @@
 import { inSteps } from '../../adoption/patience.ts'
 import type { Store, ThreadKey } from '../../store/port.ts'
 import { complain, EXIT, print, readOptions, UsageError, type Command } from '../command.ts'
-import { counted, newUserOf, threadKey, userOf } from '../naming.ts'
+import { counted, newUserOf, threadIdOf, userOf } from '../naming.ts'
 import { onStore, peopleIn, STORE_OPTIONS } from '../on-store.ts'
+import { keyNamed, SCOPE_OPTION, scopeNamed, threadText } from '../scope-option.ts'
 import { steadily } from '../steady.ts'
 
 const OPTIONS = {
   ...STORE_OPTIONS,
+  ...SCOPE_OPTION,
   from: { type: 'string' },
   to: { type: 'string' },
   thread: { type: 'string' },
@@ -20,7 +22,7 @@ const STEP = 500
 /** The command. */
 export const transfer: Command = {
   summary: 'gives the threads of one user to another',
-  help: `threadwarden threads transfer --config FILE --from USER --to USER [--thread ID] [--quiet] [--json]
+  help: `threadwarden threads transfer --config FILE --from USER --to USER [--thread ID] [--scope KEY] [--quiet] [--json]
 
 Gives all threads of a user to another: deleted ones too, and what was granted to the user and seen of them under
 enforcement: observe. Grants on the threads stay. It goes in steps; if it is interrupted, the same command goes on.
@@ -29,6 +31,8 @@ enforcement: observe. Grants on the threads stay. It goes in steps; if it is int
   --from USER    whose they are: issuer:subject, of an issuer that may be gone, or anonymous
   --to USER      whose they are to be
   --thread ID    this one alone, which may not be a deleted one; the grants on it go
+  --scope KEY    only what is of the upstream with this key under upstreams or agents, '' for upstream; by default all,
+                 and with --thread that of upstream
   --quiet        says nothing of the progress
   --json         prints {"moved", "complete"} on stdout
 
@@ -43,14 +47,19 @@ Exit codes: 0 done, 1 the thread is not theirs, interrupted, an invalid configur
     userOf('--from', from)
     userOf('--to', to)
     if (from === to) throw new UsageError('--from and --to name one user')
-    const key = thread === undefined ? null : threadKey(thread)
-    return onStore(options, async ({ store, prepared }) => {
+    if (thread !== undefined) threadIdOf(thread)
+    return onStore(options, async (opened) => {
+      const { store, prepared } = opened
       newUserOf('--to', to, peopleIn(prepared.config))
-      if (key !== null) return moveOne(store, key, from, to, options.json === true)
+      if (thread !== undefined) {
+        const key = await keyNamed(thread, options.scope, opened)
+        return moveOne(store, key, from, to, options.json === true)
+      }
+      const scope = await scopeNamed(options.scope, opened)
       const { done, interrupted } = await steadily(options.quiet === true, ({ patience, signal, progress }) => {
         progress.begin('moved', null)
         return inSteps(
-          () => store.transfer(from, to, STEP),
+          () => store.transfer(from, to, STEP, scope),
           patience,
           signal,
           (moved) => progress.at(moved),
@@ -65,19 +74,19 @@ Exit codes: 0 done, 1 the thread is not theirs, interrupted, an invalid configur
 }
 
 async function moveOne(store: Store, key: ThreadKey, from: string, to: string, json: boolean): Promise<number> {
-  const { threadId } = key
+  const named = threadText(key)
   const row = (await store.thread(key))?.row ?? null
   const refusal =
     row?.owner !== from
-      ? `${threadId} is not a thread of ${from}: threads owner says whose it is`
+      ? `${named} is not a thread of ${from}: threads owner says whose it is`
       : row.deletedAt !== null
-        ? `${threadId} was deleted by ${from}: threads assign makes it a live thread of another user's`
+        ? `${named} was deleted by ${from}: threads assign makes it a live thread of another user's`
         : null
   // Whoever has it by now is asked once more, in the step that changes it.
   const outcome = refusal === null ? (await store.assign(key, to, Date.now(), from)).outcome : 'changed'
   const moved = outcome === 'assigned' ? 1 : 0
   if (json) print(JSON.stringify({ moved, complete: moved === 1 }))
-  else if (moved === 1) print(`${threadId} of ${from} moved to ${to}`)
-  if (moved === 0) complain(refusal ?? `nothing was changed: ${threadId} has changed hands meanwhile`)
+  else if (moved === 1) print(`${named} of ${from} moved to ${to}`)
+  if (moved === 0) complain(refusal ?? `nothing was changed: ${named} has changed hands meanwhile`)
   return moved === 1 ? EXIT.fine : EXIT.failure
 }

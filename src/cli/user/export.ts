@@ -7,6 +7,7 @@ import { complain, EXIT, print, readArguments, UsageError, type Command } from '
 import { shownGrant } from '../grant-words.ts'
 import { userOf } from '../naming.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'
+import { threadData } from '../scope-option.ts'
 
 const OPTIONS = { config: STORE_OPTIONS.config, output: { type: 'string' } } as const
 
@@ -16,7 +17,8 @@ export const exportUser: Command = {
   help: `threadwarden user export --config FILE USER [--output FILE]
 
 Writes all that the store holds of a user as a JSON object: {"user", "threads", "granted", "received", "observed",
-"revocations"}. What was granted to the user's groups is not theirs, and not in it.
+"revocations"}. What was granted to the user's groups is not theirs, and not in it. It is of all upstreams: what
+is not of upstream has the key of its own as "scope".
 
   --config FILE  the configuration (YAML or JSON)
   USER           issuer:subject, of an issuer that may be gone
@@ -58,14 +60,14 @@ export function userNamed(positionals: readonly string[]): string {
 }
 
 function asData(user: string, { threads, granted, received, observed, revocations }: UserData): object {
-  const grantOn = (grant: ThreadKey & StoredGrant): object => ({ thread: grant.threadId, ...shownGrant(grant) })
+  const grantOn = (grant: ThreadKey & StoredGrant): object => ({ ...threadData(grant), ...shownGrant(grant) })
   return {
     user,
     threads: threads.map(shownRow),
     granted: granted.map(grantOn),
     received: received.map(grantOn),
-    observed: observed.map(({ threadId, agentId, firstUsedAt, lastUsedAt }) => ({
-      thread: threadId,
+    observed: observed.map(({ agentId, firstUsedAt, lastUsedAt, ...key }) => ({
+      ...threadData(key),
       agent: agentId === '' ? null : agentId,
       firstUsed: timeText(firstUsedAt),
       lastUsed: timeText(lastUsedAt),
