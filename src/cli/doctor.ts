@@ -26,7 +26,7 @@ const OPTIONS = {
 
 const HELP = `threadwarden doctor --config FILE [--timeout 5s] [--token-file FILE] [--url URL] [--run AGENT [--message TEXT]] [--json]
 
-Looks at the store, the issuers, the upstream and the gateway itself, as the gateway and its clients do, and says of each
+Looks at the store, the issuers, the upstreams and the gateway itself, as the gateway and its clients do, and says of each
 finding what to do about it. Nothing is changed and nothing is run, unless --run is given. What could not be checked is
 said, too.
 
@@ -34,8 +34,10 @@ said, too.
   --timeout 5s       how long one check may take; fetching keys may take 11s, a run 60s
   --token-file FILE  a file with a caller's token, to ask as that caller
   --url URL          the gateway as clients reach it, with its path: the runtimeUrl of a frontend. By default where
-                     the configuration says that it listens
-  --run AGENT        runs this agent once through the gateway, on a new thread, to see whether events come one by one
+                     the configuration says that it listens. It is that of the first upstream: others are looked for at the
+                     same origin, under their public paths
+  --run AGENT        runs this agent once through the gateway, on a new thread, to see whether events come one by one: the
+                     one under agents that has this key, or one of the first runtime
   --message TEXT     what to say to it
   --json             prints {"healthy", "counts", "findings"} on stdout
 

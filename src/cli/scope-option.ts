@@ -1,6 +1,6 @@
 /** The option `--scope`: in which upstream's scope threads are that a command works on. */
 import { atScope, scopeFault } from '../adoption/scopes.ts'
-import { mountsOf, type Mount } from '../config/mounts.ts'
+import { mountsOf, scopesIn, type Mount } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import type { OwnershipStore, ThreadKey } from '../store/port.ts'
 import { UsageError } from './command.ts'
@@ -8,11 +8,6 @@ import type { Opened } from './on-store.ts'
 
 /** The option. */
 export const SCOPE_OPTION = { scope: { type: 'string' } } as const
-
-/** The scopes of the upstreams of a configuration. */
-export function scopesIn(config: Config): readonly string[] {
-  return mountsOf(config).map(({ scope }) => scope)
-}
 
 /**
  * Where a command looks that works on many threads: a scope that the configuration has, or that the table has rows of,

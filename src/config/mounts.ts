@@ -69,6 +69,11 @@ export function mountsOf({ upstream, upstreams, agents, ownership }: Config): re
   return [first, ...more]
 }
 
+/** The scopes of the upstreams of a configuration. */
+export function scopesIn(config: Config): readonly string[] {
+  return mountsOf(config).map(({ scope }) => scope)
+}
+
 /** What is known of requests to an upstream, whatever they ask. */
 export function standingFacts({ userScoped, unknownThread }: Mount, { enforcement }: Config): StandingFacts {
   return { userScoped, unknownThread, enforcement }

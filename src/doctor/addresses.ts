@@ -1,4 +1,5 @@
 /** Where the gateway of a configuration is found. */
+import { mountsOf } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import type { Subject } from './subject.ts'
 
@@ -14,10 +15,14 @@ export function healthOrigin(config: Config): string | null {
   return origin(config.health)
 }
 
-/** The base of the gateway's routes: what a frontend has as its `runtimeUrl`. */
+/**
+ * The base of the gateway's routes to an upstream: what a frontend has as its `runtimeUrl`. The address that was wished is that of
+ * the first upstream; the others are found beside it.
+ */
 export function publicBase({ config, mount, wishes }: Pick<Subject, 'config' | 'mount' | 'wishes'>): string | null {
-  if (wishes.url !== null) return wishes.url
-  const listening = origin(config.listen)
+  const isFirst = mount.scope === mountsOf(config)[0].scope
+  if (wishes.url !== null && isFirst) return wishes.url
+  const listening = wishes.url === null ? origin(config.listen) : new URL(wishes.url).origin
   return listening === null ? null : `${listening}${mount.publicPath}`
 }
 

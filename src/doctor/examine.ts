@@ -1,13 +1,14 @@
 /** Runs the checks in order, each within its time. One that fails or hangs says so, and the others go on. */
 import { readFileSync } from 'node:fs'
-import { mountsOf } from '../config/mounts.ts'
+import { mountsOf, type Mount } from '../config/mounts.ts'
 import { storeOf } from '../config/ownership-schema.ts'
 import type { Config } from '../config/schema.ts'
-import { openUpstream } from '../http/upstream.ts'
+import { openUpstream, type Upstream } from '../http/upstream.ts'
+import { AGENT_CHECK } from './agent.ts'
 import { codeOf, NoAnswer } from './asking.ts'
 import { makeDiscreet } from './discreet.ts'
 import { notChecked, seconds, type Finding } from './finding.ts'
-import { GATEWAY_CHECKS } from './gateway.ts'
+import { CALLER_CHECK, PREFLIGHT_CHECK, READY_CHECK, STRANGER_CHECK } from './gateway.ts'
 import { ISSUER_CHECKS } from './issuers.ts'
 import { RUN_CHECK } from './live-run.ts'
 import { STORE_CHECKS } from './store.ts'
@@ -18,18 +19,18 @@ import { ROUTES_CHECK } from './routes.ts'
 import { STREAMS_CHECK } from './streams.ts'
 import { UPSTREAM_CHECKS } from './upstream.ts'
 
-/** In this order: what one finds out, those behind it use. */
-const CHECKS: readonly Check[] = [
-  ...STORE_CHECKS,
-  ...ISSUER_CHECKS,
-  ...UPSTREAM_CHECKS,
-  ROUTES_CHECK,
-  ...OPENNESS_CHECKS,
-  ...THREAD_CHECKS,
-  STREAMS_CHECK,
-  ...GATEWAY_CHECKS,
-  RUN_CHECK,
-]
+/** Of what is there once. */
+const FIRST: readonly Check[] = [...STORE_CHECKS, ...ISSUER_CHECKS]
+
+/** Of a runtime, in this order: what one finds out, those behind it use. */
+const RUNTIME_CHECKS: readonly Check[] = [...UPSTREAM_CHECKS, ROUTES_CHECK, ...OPENNESS_CHECKS, ...THREAD_CHECKS, STREAMS_CHECK]
+
+/** A check of something, and what its name ends with: the key of the upstream, where it is of one that has a key. */
+interface Step {
+  readonly check: Check
+  readonly subject: Subject
+  readonly key: string
+}
 
 /**
  * Examines everything around a configuration.
@@ -45,40 +46,69 @@ export async function examine(
   onCheck: (name: string) => void = () => {},
   clock: () => number = Date.now,
 ): Promise<readonly Finding[]> {
-  const [mount] = mountsOf(config)
-  const { url, timeouts, ca, headers } = mount
-  const connect = Math.min(timeouts.connect === 0 ? wishes.timeout : timeouts.connect, wishes.timeout)
-  const upstream = openUpstream({
-    url,
-    timeouts: { connect, headers: 0, body: 0 },
-    ...(ca === undefined ? {} : { ca: readFileSync(ca, 'utf8') }),
-  })
-  const subject: Subject = {
+  const table = { scopes: null }
+  const subjects: readonly Subject[] = mountsOf(config).map((mount) => ({
     config,
     mount,
     wishes,
     machine,
-    upstream,
+    upstream: upstreamOf(mount, wishes),
     headers: {
       'accept-encoding': 'identity',
-      ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+      ...Object.fromEntries(Object.entries(mount.headers).map(([name, value]) => [name.toLowerCase(), value])),
     },
     clock,
-    known: { facts: null, version: null, agents: [], histories: null, storeEmpty: null },
-  }
+    known: { facts: null, version: null, agents: [], histories: null },
+    table,
+  }))
   const store = storeOf(config.ownership)
   const password = store.kind === 'postgres' ? store.settings.password : null
-  const discreet = makeDiscreet([...Object.values(headers), ...[wishes.token, password].filter((secret) => secret !== null)])
+  const headers = subjects.flatMap(({ mount }) => Object.values(mount.headers))
+  const discreet = makeDiscreet([...headers, ...[wishes.token, password].filter((secret) => secret !== null)])
   const findings: Finding[] = []
   try {
-    for (const check of CHECKS) {
-      onCheck(check.name)
-      findings.push(...(await within(check, subject)))
+    for (const step of stepsOf(subjects)) {
+      onCheck(named(step.check.name, step))
+      const found = await within(step.check, step.subject)
+      findings.push(...found.map((one) => ({ ...one, check: named(one.check, step) })))
     }
   } finally {
-    await upstream.close()
+    await Promise.all(subjects.map(({ upstream }) => upstream.close()))
   }
   return findings.map(discreet)
+}
+
+function stepsOf(subjects: readonly Subject[]): readonly Step[] {
+  const [first] = subjects
+  if (first === undefined) throw new Error('a configuration without any upstream was taken for a valid one')
+  const runtimes = subjects.filter(({ mount }) => mount.agentId === null)
+  const runner = subjects.find(({ mount, wishes }) => mount.agentId !== null && mount.agentId === wishes.run?.agentId)
+  const of = (subject: Subject, checks: readonly Check[]): readonly Step[] =>
+    checks.map((check) => ({ check, subject, key: subject.mount.scope }))
+  const once = (checks: readonly Check[], subject = first): readonly Step[] =>
+    of(subject, checks).map((step) => ({ ...step, key: '' }))
+  return [
+    ...once(FIRST),
+    ...subjects.flatMap((one) => of(one, one.mount.agentId === null ? RUNTIME_CHECKS : [AGENT_CHECK])),
+    ...once([READY_CHECK]),
+    ...subjects.flatMap((one) => of(one, [STRANGER_CHECK])),
+    ...once([PREFLIGHT_CHECK]),
+    ...runtimes.flatMap((one) => of(one, [CALLER_CHECK])),
+    ...once([RUN_CHECK], runner ?? runtimes[0]),
+  ]
+}
+
+function named(check: string, { key }: Step): string {
+  return key === '' ? check : `${check}:${key}`
+}
+
+function upstreamOf({ url, timeouts, ca }: Mount, wishes: Wishes): Upstream {
+  const connect = Math.min(timeouts.connect === 0 ? wishes.timeout : timeouts.connect, wishes.timeout)
+  return openUpstream({
+    url,
+    timeouts: { connect, headers: 0, body: 0 },
+    ...(ca === undefined ? {} : { ca: readFileSync(ca, 'utf8') }),
+  })
 }
 
 async function within(check: Check, subject: Subject): Promise<readonly Finding[]> {

@@ -10,16 +10,18 @@ export interface Explained {
  * Explains why an upstream gave no answer.
  * @param code the error code
  * @param url where it was looked for
+ * @param at where the upstream stands in the configuration
+ * @param what what is looked for: a runtime, or an agent
  */
-export function explainUpstream(code: string, url: string): Explained {
+export function explainUpstream(code: string, url: string, at: string, what: 'runtime' | 'agent'): Explained {
   switch (code) {
     case 'ECONNREFUSED':
-      return { message: `nothing listens on ${url}`, remedy: 'start the runtime, or correct upstream.url' }
+      return { message: `nothing listens on ${url}`, remedy: `start the ${what}, or correct ${at}.url` }
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return {
         message: `the host name in ${url} cannot be resolved here (${code})`,
-        remedy: 'correct upstream.url, or the DNS of this machine',
+        remedy: `correct ${at}.url, or the DNS of this machine`,
       }
     case 'UND_ERR_CONNECT_TIMEOUT':
     case 'ETIMEDOUT':
@@ -27,21 +29,21 @@ export function explainUpstream(code: string, url: string): Explained {
     case 'ENETUNREACH':
       return {
         message: `${url} takes no connection (${code})`,
-        remedy: 'look at the address, the network policy and the firewall between; upstream.timeouts.connect bounds the wait',
+        remedy: `look at the address, the network policy and the firewall between; ${at}.timeouts.connect bounds the wait`,
       }
     case 'EPROTO':
-      return { message: `${url} speaks no TLS`, remedy: 'write http:// in upstream.url, or the port that speaks https' }
+      return { message: `${url} speaks no TLS`, remedy: `write http:// in ${at}.url, or the port that speaks https` }
     default:
-      if (code.startsWith('ERR_SSL')) return explainUpstream('EPROTO', url)
+      if (code.startsWith('ERR_SSL')) return explainUpstream('EPROTO', url, at, what)
       if (/CERT|SELF_SIGNED|UNABLE_TO|ERR_TLS/.test(code)) {
         return {
           message: `the certificate of ${url} is not trusted (${code})`,
-          remedy: 'name its authority in upstream.ca, and in upstream.url the host name that the certificate is for',
+          remedy: `name its authority in ${at}.ca, and in ${at}.url the host name that the certificate is for`,
         }
       }
       return {
         message: `${url} closes the connection without an answer in HTTP (${code})`,
-        remedy: 'is it the port of the runtime, and http:// or https:// as that port speaks?',
+        remedy: `is it the port of the ${what}, and http:// or https:// as that port speaks?`,
       }
   }
 }

@@ -2,16 +2,17 @@
 import { ask, codeOf, objectIn, type Heard } from './asking.ts'
 import { healthOrigin, PORT_ZERO, publicBase } from './addresses.ts'
 import { notChecked, ok, problem, type Finding } from './finding.ts'
-import type { Check, Subject } from './subject.ts'
+import { settingOf, type Check, type Subject } from './subject.ts'
 import { isObject } from '../core/json.ts'
 
-/** The checks of the gateway. */
-export const GATEWAY_CHECKS: readonly Check[] = [
-  { name: 'gateway.ready', run: ready },
-  { name: 'gateway.authentication', run: refusesStrangers },
-  { name: 'gateway.preflight', run: preflights },
-  { name: 'gateway.caller', run: answersCallers },
-]
+/** The check of the process. */
+export const READY_CHECK: Check = { name: 'gateway.ready', run: ready }
+/** The check that nobody comes in without a token; of each upstream. */
+export const STRANGER_CHECK: Check = { name: 'gateway.authentication', run: refusesStrangers }
+/** The check of CORS, which is the same for all upstreams. */
+export const PREFLIGHT_CHECK: Check = { name: 'gateway.preflight', run: preflights }
+/** The check of what a caller is answered; of each runtime. */
+export const CALLER_CHECK: Check = { name: 'gateway.caller', run: answersCallers }
 
 const START = 'start it with threadwarden serve'
 
@@ -78,21 +79,26 @@ async function ready({ config }: Subject, signal: AbortSignal): Promise<readonly
 function refusesStrangers(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
   const check = 'gateway.authentication'
   return atBase(check, subject, async (base) => {
-    const route = await ask(`${base}/info`, {}, signal)
-    const envelope = await ask(base, { method: 'POST', body: { method: 'info' } }, signal)
-    if (subject.config.authentication.mode !== 'required') {
-      const mode = `authentication.mode is ${subject.config.authentication.mode}`
-      return [ok(check, `${mode}: without a token GET /info answers ${route.status}, an envelope ${envelope.status}`)]
+    const { config, mount } = subject
+    // An agent has no /info; without an input nothing runs, whoever answers.
+    const asked: readonly (readonly [what: string, heard: Heard])[] =
+      mount.agentId === null
+        ? [
+            ['GET /info', await ask(`${base}/info`, {}, signal)],
+            ['POST {"method":"info"}', await ask(base, { method: 'POST', body: { method: 'info' } }, signal)],
+          ]
+        : [['a POST', await ask(base, { method: 'POST', body: {} }, signal)]]
+    if (config.authentication.mode !== 'required') {
+      const answers = asked.map(([what, { status }], at) => (at === 0 ? `${what} answers ${status}` : `an envelope ${status}`))
+      return [ok(check, `authentication.mode is ${config.authentication.mode}: without a token ${answers.join(', ')}`)]
     }
-    const wrong = [wrongWithout('GET /info', route), wrongWithout('POST {"method":"info"}', envelope)].filter(
-      (one) => one !== null,
-    )
+    const wrong = asked.map(([what, heard]) => wrongWithout(what, heard)).filter((one) => one !== null)
     if (wrong.length === 0) return [ok(check, 'requests without a token get 401')]
     return [
       problem(
         check,
         wrong.join('; '),
-        'is it this gateway that answers at that address, with this configuration, and is its path right (upstream.publicPath, --url)?',
+        `is it this gateway that answers at that address, with this configuration, and is its path right (${settingOf(subject, 'publicPath')}, --url)?`,
       ),
     ]
   })
@@ -117,7 +123,11 @@ function preflights(subject: Subject, signal: AbortSignal): Promise<readonly Fin
           'access-control-request-method': 'POST',
           'access-control-request-headers': 'authorization,content-type',
         }
-        const { status, headers: answer } = await ask(`${base}/info`, { method: 'OPTIONS', headers }, signal)
+        const { status, headers: answer } = await ask(
+          subject.mount.agentId === null ? `${base}/info` : base,
+          { method: 'OPTIONS', headers },
+          signal,
+        )
         const allowed = answer['access-control-allow-origin']
         const named = String(answer['access-control-allow-headers'] ?? '').toLowerCase()
         if (status !== 204) return `a preflight of ${configured} answers ${status}`

@@ -54,8 +54,14 @@ async function runOnce(subject: Subject, signal: AbortSignal): Promise<readonly 
   const base = publicBase(subject)
   if (base === null) return [notChecked(CHECK, PORT_ZERO, 'pass the address of the gateway with --url')]
   const { agentId, message } = wishes.run
+  const { mount } = subject
+  if (mount.agentId !== null && mount.agentId !== agentId) {
+    const there = Object.keys(config.agents).join(', ')
+    return [notChecked(CHECK, 'the configuration has no runtime, and no agent of this name', `pass --run with one of: ${there}`)]
+  }
   const sent = performance.now()
-  const answer = await send(`${base}/agent/${encodeURIComponent(agentId)}/run`, message, wishes.token, signal)
+  const to = mount.agentId === null ? `${base}/agent/${encodeURIComponent(agentId)}/run` : base
+  const answer = await send(to, message, wishes.token, signal)
   if (answer instanceof Error) return [absent(CHECK, base, codeOf(answer))]
   const { statusCode: status, headers } = answer
   if (status !== 200 || !isStream(headers)) return [refused({ status, headers, text: await answer.body.text() })]

@@ -3,7 +3,7 @@ import { isLoopbackHost } from '../core/addresses.ts'
 import { openPastLoopback } from '../http/exposure.ts'
 import { askInfo, askUpstream, isStream } from './asking.ts'
 import { notChecked, ok, problem, unknown, warning, type Finding } from './finding.ts'
-import { UNSHOWN, type Check, type Subject } from './subject.ts'
+import { settingOf, UNSHOWN, type Check, type Subject } from './subject.ts'
 
 /** The checks of it. */
 export const OPENNESS_CHECKS: readonly Check[] = [
@@ -69,12 +69,14 @@ async function exposure(subject: Subject, signal: AbortSignal): Promise<readonly
     return [ok('upstream.exposure', 'the upstream is on another machine, and asks for the secret that the gateway sends')]
   }
   const sends =
-    Object.keys(headers).length > 0 ? ', and does not ask for what is in upstream.headers' : ', and asks for no secret'
+    Object.keys(headers).length > 0
+      ? `, and does not ask for what is in ${settingOf(subject, 'headers')}`
+      : ', and asks for no secret'
   return [
     warning(
       'upstream.exposure',
       `the upstream is on another machine${sends}: whoever reaches it there goes past the gateway`,
-      'let the network admit the gateway alone, and let the runtime ask for a secret that upstream.headers carries',
+      `let the network admit the gateway alone, and let the runtime ask for a secret that ${settingOf(subject, 'headers')} carries`,
     ),
   ]
 }

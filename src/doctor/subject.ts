@@ -25,7 +25,7 @@ export interface Wishes {
   readonly run: { readonly agentId: string; readonly message: string } | null
 }
 
-/** What earlier checks know. Null is: nobody could tell. */
+/** What earlier checks know of an upstream. Null is: nobody could tell. */
 export interface Known {
   facts: RuntimeFacts | null
   version: string | null
@@ -33,8 +33,11 @@ export interface Known {
   agents: readonly string[]
   /** Whether the upstream has the routes of thread histories. */
   histories: boolean | null
-  /** Whether the ownership table has no row. */
-  storeEmpty: boolean | null
+}
+
+/** What is known of the ownership table: the scopes of which it has rows; null where nobody could tell. */
+export interface KnownTable {
+  scopes: readonly string[] | null
 }
 
 /** The subject. */
@@ -49,6 +52,12 @@ export interface Subject {
   readonly headers: Readonly<Record<string, string>>
   readonly clock: () => number
   readonly known: Known
+  readonly table: KnownTable
+}
+
+/** Where a key of the upstream stands in the configuration: `upstreams.legal.url`. */
+export function settingOf({ mount }: Pick<Subject, 'mount'>, key: string): string {
+  return [...mount.place, key].join('.')
 }
 
 /** One check. */

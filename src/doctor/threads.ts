@@ -23,15 +23,15 @@ function asCaller({ mount, wishes, headers }: Subject): Readonly<Record<string, 
 }
 
 async function histories(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
-  const { config, known, upstream, wishes } = subject
+  const { mount, known, upstream, wishes } = subject
   if (known.facts === null) return [notChecked('upstream.histories', UNSHOWN)]
-  const askHistory = makeAskHistory(upstream, subject.mount.basePath)
+  const askHistory = makeAskHistory(upstream, mount.basePath)
   const history = await askHistory(known.facts, randomUUID(), asCaller(subject), signal)
   if (isRefusal(history)) return [notChecked('upstream.histories', 'the upstream gave no usable answer')]
   const told = told404(history, known.histories)
-  if (config.ownership.unknownThread === 'verify') return [judgeVerify(told, wishes.token !== null)]
+  if (mount.unknownThread === 'verify') return [judgeVerify(told, wishes.token !== null)]
   const could = told === 'none' ? 'could be used' : 'would be of no use'
-  return [ok('upstream.histories', `unknownThread is ${config.ownership.unknownThread}; verify ${could} with this upstream`)]
+  return [ok('upstream.histories', `unknownThread is ${mount.unknownThread}; verify ${could} with this upstream`)]
 }
 
 /** A runtime without the routes answers 404 of every thread, which looks like one without a history. */
@@ -68,22 +68,21 @@ function judgeVerify(told: ReturnType<typeof told404>, withToken: boolean): Find
 
 async function oldThreads(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
   const check = 'upstream.threads'
-  const { config, known, upstream } = subject
-  if (config.ownership.unknownThread !== 'claim') {
-    return [
-      ok(check, `unknownThread is ${config.ownership.unknownThread}: threads from before the gateway are nobody's to claim`),
-    ]
+  const { mount, known, table, upstream } = subject
+  if (mount.unknownThread !== 'claim') {
+    return [ok(check, `unknownThread is ${mount.unknownThread}: threads from before the gateway are nobody's to claim`)]
   }
-  if (known.storeEmpty === null) return [notChecked(check, 'whether anybody owns a thread is not known')]
-  if (!known.storeEmpty) return [ok(check, 'the ownership table has owners')]
+  if (table.scopes === null) return [notChecked(check, 'whether anybody owns a thread is not known')]
+  if (table.scopes.includes(mount.scope)) return [ok(check, 'the ownership table has owners')]
   if (known.facts === null) return [notChecked(check, UNSHOWN)]
   const count = await countThreads(subject, known.facts, upstream, signal)
   if (count === null) return [notChecked(check, 'the upstream shows the doctor no list of its threads')]
   if (count === 0) return [ok(check, 'the ownership table is empty, and so is the upstream')]
+  const none = mount.scope === '' ? 'the ownership table is empty' : 'the ownership table has no thread of this upstream'
   return [
     warning(
       check,
-      `the ownership table is empty and the upstream has threads (${count}): whoever runs first on one of them owns it`,
+      `${none} and the upstream has threads (${count}): whoever runs first on one of them owns it`,
       'use unknownThread: verify or deny; if there were owners, look for the store that held them',
     ),
   ]

@@ -4,7 +4,7 @@ import { askInfo, askUpstream, codeOf, objectIn } from './asking.ts'
 import { judgeClock } from './clock.ts'
 import { explainUpstream } from './failures.ts'
 import { notChecked, ok, problem, seconds, unknown, type Finding } from './finding.ts'
-import { UNSHOWN, type Check, type Subject } from './subject.ts'
+import { settingOf, UNSHOWN, type Check, type Subject } from './subject.ts'
 import { isObject } from '../core/json.ts'
 
 /** The versions that are run in the tests of this program. */
@@ -37,7 +37,7 @@ async function reach(subject: Subject, signal: AbortSignal): Promise<readonly Fi
       judgeClock('upstream.clock', 'the upstream', headers, subject.clock(), clockTolerance),
     ]
   } catch (error) {
-    const { message, remedy } = explainUpstream(codeOf(error), url)
+    const { message, remedy } = explainUpstream(codeOf(error), url, subject.mount.place.join('.'), 'runtime')
     return [problem('upstream.reachable', message, remedy), notChecked('upstream.clock', 'the upstream gives no answer')]
   }
 }
@@ -48,7 +48,7 @@ async function recognise(subject: Subject, signal: AbortSignal): Promise<readonl
   const named = transport === 'auto' || transport === 'endpoint' ? null : transport
   const verdict = await askRuntime({ upstream, basePath, headers }, named, signal)
   if (verdict.kind === 'away') return [notChecked('upstream.runtime', verdict.why)]
-  if (verdict.kind === 'unfit') return [unfit(verdict.why, named)]
+  if (verdict.kind === 'unfit') return [unfit(verdict.why, named, subject)]
   known.facts = verdict.facts
   known.version = verdict.version
   const info = objectIn(await askInfo(subject, verdict.facts, signal))
@@ -58,8 +58,8 @@ async function recognise(subject: Subject, signal: AbortSignal): Promise<readonl
     return [
       problem(
         'upstream.runtime',
-        `upstream.transport says ${named}, and the upstream is ${verdict.facts.transport}: the gateway answers 503 and forwards nothing`,
-        `write upstream.transport: ${verdict.facts.transport}, or auto`,
+        `${settingOf(subject, 'transport')} says ${named}, and the upstream is ${verdict.facts.transport}: the gateway answers 503 and forwards nothing`,
+        `write ${settingOf(subject, 'transport')}: ${verdict.facts.transport}, or auto`,
       ),
     ]
   }
@@ -68,21 +68,22 @@ async function recognise(subject: Subject, signal: AbortSignal): Promise<readonl
   return [ok('upstream.runtime', `a ${verdict.facts.transport} runtime ${kind} and ${count}`)]
 }
 
-function unfit(why: string, named: string | null): Finding {
+function unfit(why: string, named: string | null, subject: Subject): Finding {
+  const [headers, transport, basePath] = ['headers', 'transport', 'basePath'].map((key) => settingOf(subject, key))
   const refused = / answered 40[13]:/.test(why)
   if (named !== null) {
     return unknown(
       'upstream.runtime',
-      `${why}; the gateway believes upstream.transport: ${named}`,
-      refused ? 'give upstream.headers a credential that the runtime takes, and the doctor can look further' : undefined,
+      `${why}; the gateway believes ${transport}: ${named}`,
+      refused ? `give ${headers} a credential that the runtime takes, and the doctor can look further` : undefined,
     )
   }
   return problem(
     'upstream.runtime',
     `${why}. The gateway answers 503 and forwards nothing`,
     refused
-      ? 'give upstream.headers a credential that the runtime takes for /info, or name upstream.transport'
-      : 'correct upstream.basePath: the path under which the runtime was mounted',
+      ? `give ${headers} a credential that the runtime takes for /info, or name ${transport}`
+      : `correct ${basePath}: the path under which the runtime was mounted`,
   )
 }
 

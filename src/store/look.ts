@@ -7,8 +7,8 @@ import { SCHEMA_VERSION, schemaOf } from './sqlite-schema.ts'
 
 /** What was seen. */
 export type StoreLook =
-  /** It can be opened and written. Its schema is brought up to date when that is done; 0 for none yet. */
-  | { readonly outcome: 'usable'; readonly isEmpty: boolean; readonly schema: number }
+  /** It can be opened and written; the scopes of which it has rows. Its schema is brought up to date when that is done; 0 for none yet. */
+  | { readonly outcome: 'usable'; readonly scopes: readonly string[]; readonly schema: number }
   /** It is not there, and can be made. */
   | { readonly outcome: 'missing' }
   /** A gateway would not start. */
@@ -52,9 +52,13 @@ function opened(file: string, database: Database.Database): StoreLook {
     }
   }
   const schema = schemaOf(database)
-  const isEmpty = schema === 0 || database.prepare('SELECT 1 FROM threads LIMIT 1').get() === undefined
-  return { outcome: 'usable', isEmpty, schema }
+  return { outcome: 'usable', scopes: schema === 0 ? [] : database.prepare<[], string>(SCOPES).pluck().all(), schema }
 }
+
+// From one scope to the next by the primary key: of millions of rows it reads as many as there are scopes.
+const SCOPES = `WITH RECURSIVE scopes (scope) AS (SELECT min(scope) FROM threads
+  UNION ALL SELECT (SELECT min(scope) FROM threads WHERE scope > scopes.scope) FROM scopes WHERE scope IS NOT NULL)
+  SELECT scope FROM scopes WHERE scope IS NOT NULL`
 
 function missing(file: string): StoreLook {
   let folder = dirname(file)

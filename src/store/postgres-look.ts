@@ -10,7 +10,8 @@ export type PostgresLook = { readonly place: string } & (
   | {
       /** It can be read and written. */
       readonly outcome: 'usable'
-      readonly isEmpty: boolean
+      /** Those of which it has rows. */
+      readonly scopes: readonly string[]
       /** How many steps its schema is behind this program's; a start makes them. */
       readonly behind: number
     }
@@ -72,6 +73,12 @@ async function seen(pool: PostgresPool, settings: PostgresSettings, place: strin
   if (rights?.all !== true) {
     return unusable(`the user ${user} may not read and write all tables of ${place}`, `grant ${TABLE_RIGHTS.join(', ')} on them`)
   }
-  const [rows] = await pool.query<{ any: boolean }>({ text: `SELECT EXISTS (SELECT FROM ${tablesIn(schema).threads}) AS any` })
-  return { outcome: 'usable', isEmpty: rows?.any !== true, behind: state.missing.length }
+  const { threads } = tablesIn(schema)
+  // From one scope to the next by the primary key: of millions of rows it reads as many as there are scopes.
+  const scopes = await pool.query<{ scope: string }>({
+    text: `WITH RECURSIVE scopes (scope) AS (SELECT min(scope) FROM ${threads}
+      UNION ALL SELECT (SELECT min(scope) FROM ${threads} WHERE scope > scopes.scope) FROM scopes WHERE scope IS NOT NULL)
+      SELECT scope FROM scopes WHERE scope IS NOT NULL`,
+  })
+  return { outcome: 'usable', scopes: scopes.map(({ scope }) => scope), behind: state.missing.length }
 }

@@ -1,0 +1,34 @@
+/** A self-hosted agent: is there something that answers? What it is the configuration alone says, and it answers no questions. */
+import { askUpstream, codeOf } from './asking.ts'
+import { judgeClock } from './clock.ts'
+import { explainUpstream } from './failures.ts'
+import { notChecked, ok, problem, seconds, type Finding } from './finding.ts'
+import type { Check, Subject } from './subject.ts'
+
+/** The check of it. */
+export const AGENT_CHECK: Check = {
+  name: 'agent.reachable',
+  late: ({ mount, wishes }) =>
+    problem(
+      'agent.reachable',
+      `${mount.url} gives no answer within ${seconds(wishes.timeout)}`,
+      'is it the agent that listens there, and is it overloaded? A longer --timeout waits longer',
+    ),
+  run: reach,
+}
+
+async function reach(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+  const { url, basePath, place } = subject.mount
+  try {
+    // Runs are POSTed: whatever it says to a GET, it is there.
+    const { headers } = await askUpstream(subject, { method: 'GET', target: basePath, headers: subject.headers }, signal)
+    const { clockTolerance } = subject.config.authentication
+    return [
+      ok('agent.reachable', `${url} answers`),
+      judgeClock('agent.clock', 'the agent', headers, subject.clock(), clockTolerance),
+    ]
+  } catch (error) {
+    const { message, remedy } = explainUpstream(codeOf(error), url, place.join('.'), 'agent')
+    return [problem('agent.reachable', message, remedy), notChecked('agent.clock', 'the agent gives no answer')]
+  }
+}
