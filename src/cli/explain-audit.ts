@@ -1,5 +1,6 @@
 /** `threadwarden explain --audit`: a line of the audit log, decided again by the policy of now. */
 import { readFileSync } from 'node:fs'
+import { atScope } from '../adoption/scopes.ts'
 import { readAuditLine } from '../core/audit-replay.ts'
 import { makeJsonReader } from '../core/json.ts'
 import { isOperator } from '../core/rules.ts'
@@ -54,13 +55,14 @@ function read(named: string): Recorded {
 }
 
 function replayedData({ then, trace, same, samePolicy }: Replayed, recorded: Recorded, policy: Policy) {
-  const { principal, descriptor, facts } = recorded
+  const { principal, descriptor, scope, facts } = recorded
   return {
     same,
     samePolicy,
     then: { outcome: then.outcome, reason: then.reason, rule: then.rule ?? null },
     now: trace === null ? null : outcomeData(trace.decision),
     route: descriptor === null ? null : { id: descriptor.route.id, method: descriptor.route.method, ...descriptor.ids },
+    scope,
     principal: principal === null ? null : principalData(principal, policy),
     facts: { ...facts, relation: trace?.relation ?? null },
     policy: { file: policy.file, hash: policy.hash },
@@ -70,7 +72,7 @@ function replayedData({ then, trace, same, samePolicy }: Replayed, recorded: Rec
 }
 
 function replayedEntries(replayed: Replayed, recorded: Recorded, policy: Policy): readonly Entry[] {
-  const { principal, descriptor, facts } = recorded
+  const { principal, descriptor, scope, facts } = recorded
   const { then, trace, same, samePolicy } = replayed
   const { enforcement, unknownThread, userScoped } = facts
   const relation = trace?.relation ?? null
@@ -81,7 +83,7 @@ function replayedEntries(replayed: Replayed, recorded: Recorded, policy: Policy)
     [
       'facts',
       [
-        ...(relation === null ? [] : [`the thread ${descriptor?.ids.threadId ?? ''} was ${relation}`]),
+        ...(relation === null ? [] : [`the thread ${descriptor?.ids.threadId ?? ''}${atScope(scope)} was ${relation}`]),
         `enforcement ${enforcement}, unknownThread ${unknownThread}, userScoped ${userScoped}`,
       ],
     ],

@@ -22,14 +22,17 @@ export function explanationEntries(
   policy: Policy,
 ): readonly Entry[] {
   const { target, mount, principal, outcome, sent } = explanation
-  const base = mountsOf(config)
-    .map(({ publicPath }) => publicPath || '/')
-    .join(', ')
+  const mounts = mountsOf(config)
+  const several = mounts.length > 1
   const permit = typeof outcome === 'object' && outcome.outcome === 'permitted' ? outcome : null
   return [
     [
       'target',
-      [target === null ? 'has no canonical form' : mount === null ? `lies outside the public path ${base}` : canonical(target)],
+      target === null
+        ? ['has no canonical form']
+        : mount === null
+          ? [`lies outside the public path${several ? 's' : ''} ${mounts.map(({ publicPath }) => publicPath || '/').join(', ')}`]
+          : [canonical(target), ...(several ? [`goes to ${mount.place.join('.')}`] : [])],
     ],
     ['route', routeLines(explanation)],
     ['caller', principal === null ? [] : [principalText(principal, isOperator(principal, policy.rules.operators))]],

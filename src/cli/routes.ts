@@ -63,18 +63,21 @@ function text({ config, policy }: Prepared, listed: readonly RouteAccess[], pain
       ...(permission === undefined ? [] : [`permission ${permission}`]),
     ].join(' '),
   )
-  const several = mountsOf(config).length > 1
+  const mounts = mountsOf(config)
+  const several = mounts.length > 1
+  const placeOf = (scope: string): string => mounts.find((one) => one.scope === scope)?.place.join('.') ?? ''
   const width = Math.max(...listed.map(({ path }) => path.length))
   return [
     `policy     ${harmless(policy.file)}`,
     `mode       ${config.authentication.mode}, enforcement ${config.enforcement}`,
-    ...mountsOf(config).map(
+    ...mounts.map(
       ({ place, unknownThread, userScoped }, at) =>
         `${at === 0 ? 'threads' : ''.padEnd(7)}    ${several ? `${place.join('.')}: ` : ''}unknownThread ${unknownThread}, userScoped ${userScoped}${at === 0 ? `, sharing ${policy.rules.sharing}` : ''}`,
     ),
     `operators  ${operators.length === 0 || config.authentication.mode === 'off' ? 'nobody' : operators.map(harmless).join('; ')}`,
     '',
-    ...listed.flatMap(({ route, method, path, right, closed, hidden, access }) => [
+    ...listed.flatMap(({ scope, route, method, path, right, closed, hidden, access }, at) => [
+      ...(several && scope !== listed[at - 1]?.scope ? [...(at === 0 ? [] : ['']), paint('dim', `# ${placeOf(scope)}`)] : []),
       `${method.padEnd(6)} ${path.padEnd(width)}  ${paint(closed ? 'dim' : 'bold', route)}${closed ? paint('red', '  closed') : ''}${hidden ? '  (refused with 404)' : ''}`,
       ...access.map(
         (one) => `       ${paint(one.effect === 'allow' ? 'green' : 'red', one.effect)} ${harmless(accessText(one, right))}`,

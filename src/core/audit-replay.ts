@@ -3,7 +3,7 @@ import type { RecordWord } from './audit-line.ts'
 import type { RouteDescriptor } from './classify.ts'
 import { claimsFrom } from './claim-values.ts'
 import type { Facts, OwnerRecord } from './decide.ts'
-import { isAgentId, isThreadId } from './ids.ts'
+import { isAgentId, isScope, isThreadId } from './ids.ts'
 import { isObject, type Json, type JsonObject } from './json.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from './principal.ts'
 import { ALL_ROUTES } from './routes.ts'
@@ -12,6 +12,8 @@ import { ALL_ROUTES } from './routes.ts'
 export interface Replay {
   /** Null where no route was found: then the policy was not asked. */
   readonly descriptor: RouteDescriptor | null
+  /** In which upstream's scope the thread is: its key, or `''`, also of lines from before there were several. */
+  readonly scope: string
   /** Null before authentication, and where that failed. */
   readonly principal: Principal | null
   readonly facts: Facts
@@ -41,13 +43,15 @@ export function readAuditLine(value: Json): Replay | Unreadable {
   if (principal !== null && 'fault' in principal) return principal
   const facts = factsOf(value['facts'], principal)
   if ('fault' in facts) return facts
-  const { decision, reason, rule, policy } = value
+  const { decision, reason, rule, policy, scope = '' } = value
+  if (typeof scope !== 'string' || !isScope(scope)) return { fault: 'names no upstream: its "scope" is no key of one' }
   if ((decision !== 'permitted' && decision !== 'refused') || typeof reason !== 'string' || typeof policy !== 'string') {
     return { fault: 'does not say what was decided: decision, reason and policy' }
   }
   const name = isObject(rule) ? rule['name'] : undefined
   return {
     descriptor,
+    scope,
     principal,
     facts,
     decided: { outcome: decision, reason, ...(typeof name === 'string' ? { rule: name } : {}) },

@@ -92,7 +92,7 @@ export function makeAdminApp(parts: AdminParts): FastifyInstance {
     const refused = fault(request, parts)
     if (refused !== null) throw refused
     // Whatever stands behind an id that was not percent-encoded would be cut off, and another one would be meant.
-    if (/[?#]/.test(request.originalUrl)) throw notFound()
+    if (/[?#]/.test(request.originalUrl) && !SCOPED.test(request.originalUrl)) throw notFound()
   })
   app.setErrorHandler(fail)
   app.setNotFoundHandler((request, reply) => fail(notFound(), request, reply))
@@ -107,6 +107,9 @@ export function makeAdminApp(parts: AdminParts): FastifyInstance {
   })
   return app
 }
+
+/** The upstream of a thread is all that may stand there: no thread id has a `?`, so that nothing of one is cut off. */
+const SCOPED = /^\/threads\/[^?#]+\?scope=[^?#&]*$/
 
 /** What is wrong with a request before it is looked at; null for a caller with a credential. */
 function fault(request: FastifyRequest, { credentials }: AdminParts): Refused | null {

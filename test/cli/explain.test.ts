@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { createSigner } from 'fast-jwt'
 import { test } from 'tap'
 import { auditLine } from '../../src/core/audit-line.ts'
+import type { Changes } from '../config/configuration.ts'
 import { user } from '../policy/callers.ts'
 import { compiled, descriptor, edited, SHIPPED } from '../policy/policies.ts'
 import { scene } from './explain-scene.ts'
@@ -398,6 +399,73 @@ void test('a line of the audit log is decided again', async (t) => {
   const three = await run(['explain', '--config', file, '--audit', `${line}\n${line}\n\n${line}\n`])
   t.match(three, { code: 2, stderr: /--audit takes one line, and here are 3: tail -1 FILE/ })
   t.match(await run(['explain', '--config', file, '--audit', line.slice(1)]), { code: 2, stderr: /a JSON object/ })
+})
+
+void test('a line of the audit log says at which upstream the thread is; one from before there were several is of upstream', async (t) => {
+  const { explain } = scene(t)
+  const legal = auditLine({ ...DECISION, scope: 'legal' })
+  t.match((await explain('--audit', JSON.stringify(legal))).stdout, /^facts +the thread t-1 at legal was own$/m)
+  t.match(JSON.parse((await explain('--audit', JSON.stringify(legal), '--json')).stdout), { same: true, scope: 'legal' })
+  const { scope: _left, ...old } = legal
+  const replayed = await explain('--audit', JSON.stringify(old))
+  t.match(replayed, { code: 0, stdout: /^facts +the thread t-1 was own$/m })
+  t.match(await explain('--audit', JSON.stringify({ ...legal, scope: 'Legal!' })), {
+    code: 2,
+    stderr: /--audit names no upstream/,
+  })
+})
+
+void test('a request goes to the upstream under whose public path it comes, with that one’s settings', async (t) => {
+  const changes: Changes = {
+    'upstream.headers': { 'x-first': SECRET },
+    'upstreams.legal': {
+      url: 'http://127.0.0.1:1',
+      basePath: '/runtime',
+      publicPath: '/legal',
+      transport: 'single-route',
+      unknownThread: 'deny',
+      forwardAuthorization: false,
+    },
+    'agents.research': { url: 'http://127.0.0.1:1', path: '/awp/', headers: { 'x-agent': SECRET } },
+  }
+  const body = JSON.stringify({
+    threadId: 't-1',
+    runId: 'r-1',
+    messages: [],
+    tools: [],
+    context: [],
+    state: {},
+    forwardedProps: {},
+  })
+  const { explain } = scene(t, changes, { claims: '{"iss":"corp","sub":"alice"}', body })
+  const asked = (method: string, target: string, ...more: readonly string[]) =>
+    explain('--method', method, '--target', target, '--claims', 'claims', ...more)
+  const run = await asked('POST', '/agents/research', '--body', 'body')
+  t.equal(run.code, 0)
+  for (const line of [
+    /^target +\/agents\/research\n +goes to agents\.research$/m,
+    /^route +agent\/run \(POST\), agent research, thread t-1$/m,
+    /^upstream +POST \/awp\/$/m,
+    /^ +authorization: \*\*\*$/m,
+    /^ +x-agent: \*\*\*$/m,
+    /"threadId":"t-1"/,
+  ])
+    t.match(run.stdout, line)
+  t.notMatch(run.stdout, /x-first/)
+  const data = JSON.parse((await asked('POST', '/agents/research', '--body', 'body', '--json')).stdout) as object
+  t.match(data, { outcome: 'permitted', scope: 'research', upstream: { method: 'POST', target: '/awp/' } })
+  const legal = await asked('GET', '/legal/threads/t-1/messages', '--owner', 'corp:alice')
+  t.match(legal.stdout, /^ +goes to upstreams\.legal$/m)
+  t.match(legal.stdout, /^upstream +POST \/runtime$/m)
+  t.match(legal.stdout, /unknownThread deny/)
+  t.notMatch(legal.stdout, /authorization|x-first|x-agent/)
+  const refused = await asked('POST', '/legal/agent/default/run', '--body', 'body')
+  t.match(refused, { code: 1, stdout: /^outcome +refused: 403 .*\(thread-unknown\)/m })
+  t.match(
+    (await asked('POST', '/agents/other')).stdout,
+    /outside the public paths \/api\/copilotkit, \/legal, \/agents\/research$/m,
+  )
+  t.match((await asked('GET', '/agents/research/info')).stdout, /^outcome +refused: 404/m)
 })
 
 void test('wrong usage is told, and nothing of a file is repeated', async (t) => {

@@ -103,6 +103,31 @@ void test('a rule that can speak of nobody opens nothing', async (t) => {
   t.same(await about({ 'upstream.transport': 'single-route' }, feed), [], 'such an upstream does not have it')
 })
 
+void test('with several upstreams the routes of each stand under its name; an agent takes runs on its root path', async (t) => {
+  const { file } = configFile(t, {
+    'upstreams.legal': { url: 'http://127.0.0.1:1', basePath: '/api/copilotkit', publicPath: '/legal', userScoped: true },
+    'agents.research': { url: 'http://127.0.0.1:1', path: '/awp/', unknownThread: 'deny' },
+  })
+  const plain = (await run(['routes', '--config', file])).stdout
+  t.match(plain, /^threads +upstream: unknownThread claim, userScoped false, sharing true$/m)
+  t.match(plain, /^ +upstreams\.legal: unknownThread claim, userScoped true$/m)
+  t.match(plain, /^ +agents\.research: unknownThread deny, userScoped false$/m)
+  t.match(plain, /\n\n# upstream\nGET +\/api\/copilotkit\/info /)
+  t.match(plain, /\n\n# upstreams\.legal\nGET +\/legal\/info /)
+  t.match(plain, /\n\n# agents\.research\nPOST +\/agents\/research +agent\/run\n +allow signed-in/)
+  t.equal(plain.match(/^# /gm)?.length, 3)
+  t.match(plain, /^POST +\/legal\/threads\/subscribe +threads\/subscribe\n/m, 'open where that upstream is user-scoped')
+  t.match(plain, /^POST +\/api\/copilotkit\/threads\/subscribe +threads\/subscribe {2}closed\n/m)
+  const data = JSON.parse((await run(['routes', '--config', file, '--json'])).stdout) as { routes: object[]; upstreams: object[] }
+  t.match(data.upstreams, [{ scope: '' }, { scope: 'legal', publicPath: '/legal' }, { scope: 'research', unknownThread: 'deny' }])
+  t.match(
+    data.routes.find((one) => (one as { scope?: string }).scope === 'research'),
+    { route: 'agent/run', path: '/agents/research' },
+  )
+  const alone = await run(['routes', '--config', configFile(t).file])
+  t.notMatch(alone.stdout, /^#/m, 'nothing of it where there is one')
+})
+
 void test('a fault of the configuration ends it', async (t) => {
   const { file } = configFile(t, { 'listen.prot': 1 })
   t.match(await run(['routes', '--config', file]), { code: 1, stdout: '', stderr: /listen\.prot/ })

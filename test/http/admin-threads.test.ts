@@ -55,6 +55,53 @@ void test('a grant is given, listed, changed and taken back, and each change is 
   ])
 })
 
+void test('scope names the upstream of a thread, and the line has it', async (t) => {
+  const admin = await startAdmin(t)
+  const { ask, store } = admin
+  await begin(store)
+  await store.assign({ scope: 'legal', threadId: 't-1' }, 'corp:carol', NOW)
+  const at = (scope: string, path = '') => `/threads/t-1${path}?scope=${scope}`
+  t.match((await ask(at('legal'))).json, { thread: 't-1', owner: 'corp:carol' })
+  t.match((await ask(at(''))).json, { owner: 'corp:alice' })
+  t.match((await ask('/threads/t-1')).json, { owner: 'corp:alice' })
+  t.equal((await ask(at('research'))).status, 404)
+  const body = { user: 'corp:bob', right: 'read' }
+  t.equal((await ask(at('legal', '/grants'), { body })).status, 201)
+  t.match((await ask(at('legal', '/grants'))).json, { grants: [{ user: 'corp:bob' }] })
+  t.same((await grants(ask)).json, { grants: [] }, 'the thread of this id at upstream is another one')
+  t.equal((await ask(at('legal', '/grants'), { method: 'DELETE', body: { user: 'corp:bob' } })).status, 204)
+  t.same((await store.grants({ scope: 'legal', threadId: 't-1' }, null)) ?? null, [])
+  t.equal((await grants(ask, body)).status, 201)
+  const told = admin.lines.filter(({ action }) => /grant/.test(String(action))).map(({ action, scope }) => [action, scope])
+  t.same(told, [
+    ['grant', 'legal'],
+    ['ungrant', 'legal'],
+    ['grant', undefined],
+  ])
+})
+
+for (const query of ['scope=Legal', 'scope=a%2Fb', `scope=${'a'.repeat(129)}`])
+  void test(`?${query.slice(0, 30)} is no key of an upstream`, async (t) => {
+    const { ask, store } = await startAdmin(t)
+    await begin(store)
+    for (const path of ['/threads/t-1', '/threads/t-1/grants']) {
+      const answer = await ask(`${path}?${query}`)
+      t.same([answer.status, (answer.json as { message: string }).message], [400, 'scope is the key of an upstream.'])
+    }
+    t.equal((await ask(`/threads/t-1/grants?${query}`, { body: { user: 'corp:bob', right: 'read' } })).status, 400)
+    t.same((await store.thread(T1))?.grants, [])
+  })
+
+void test('nothing else may stand behind an id, and no scope behind what is no thread', async (t) => {
+  const { ask, store } = await startAdmin(t)
+  await begin(store)
+  await store.revoke({ kind: 'user', userId: 'corp:x', before: null, revokedAt: NOW })
+  for (const query of ['', 'scope', 'scop=legal', 'scope=&scope=legal', 'scope=&more=1', 'more=1&scope=', 'scope=?'])
+    t.equal((await ask(`/threads/t-1?${query}`)).status, 404, query)
+  t.equal((await ask('/revocations/user/corp:x?scope=', { method: 'DELETE' })).status, 404, 'it may be a part of the id')
+  t.equal((await store.revocations()).length, 1)
+})
+
 void test('a user and a group of one name are two', async (t) => {
   const { ask, store } = await startAdmin(t)
   await begin(store)
