@@ -406,7 +406,7 @@ void test('a line of the audit log says at which upstream the thread is; one fro
   const legal = auditLine({ ...DECISION, scope: 'legal' })
   t.match((await explain('--audit', JSON.stringify(legal))).stdout, /^facts +the thread t-1 at legal was own$/m)
   t.match(JSON.parse((await explain('--audit', JSON.stringify(legal), '--json')).stdout), { same: true, scope: 'legal' })
-  const { scope: _left, ...old } = legal
+  const old = { ...legal, scope: undefined }
   const replayed = await explain('--audit', JSON.stringify(old))
   t.match(replayed, { code: 0, stdout: /^facts +the thread t-1 was own$/m })
   t.match(await explain('--audit', JSON.stringify({ ...legal, scope: 'Legal!' })), {
