@@ -49,6 +49,8 @@ export interface PlatformStandInOptions {
   readonly apiKey?: string
   /** Where a page of a list ends that nobody limits. */
   readonly pageSize?: number
+  /** Told of each request that has the key; its answer waits for this. */
+  readonly onRequest?: (request: PlatformRequest) => void | Promise<void>
 }
 
 const ENTITLED = { active: true, source: 'managedOrgSubscription', features: {}, limits: {} }
@@ -79,6 +81,7 @@ const HANDLERS: readonly (readonly [route: string, handler: Handler])[] = [
 export async function startPlatformStandIn({
   apiKey = 'cpk_stand-in',
   pageSize = 50,
+  onRequest = () => {},
 }: PlatformStandInOptions = {}): Promise<PlatformStandIn> {
   const threads = new PlatformThreads()
   const requests: PlatformRequest[] = []
@@ -97,7 +100,9 @@ export async function startPlatformStandIn({
     const body = (text === '' ? {} : JSON.parse(text)) as Body
     const named: unknown = body['userId'] ?? query.get('userId') ?? request.headers['x-cpki-user-id']
     const userId = typeof named === 'string' ? named : undefined
-    remember(requests, { method, path: pathname, userId, body })
+    const asked = { method, path: pathname, userId, body }
+    remember(requests, asked)
+    await onRequest(asked)
     const found = find(`${method} ${pathname}`)
     if (found === undefined) throw new PlatformRefusal(404, 'no such route')
     const value = found.handler(threads, { id: found.id, userId: userId ?? '', body, query, pageSize })

@@ -4,7 +4,7 @@
  */
 import type { RouteDescriptor } from './classify.ts'
 import { takeClaims, type ClaimValues } from './claim-values.ts'
-import { neededRight, type Enforcement, type Facts, type OwnerRecord, type UnknownThread } from './decide.ts'
+import { awaitsRun, neededRight, type Enforcement, type Facts, type OwnerRecord, type UnknownThread } from './decide.ts'
 import type { Principal } from './principal.ts'
 import { CODES, type Reason, type Refusal, type RulePlace } from './reasons.ts'
 import type { Transport } from './transport.ts'
@@ -41,11 +41,11 @@ export interface AuditedDecision {
   readonly latency: number | null
 }
 
-/** What the store knew of a thread, without its owner; of a grant only where one could have counted. */
+/** What the store knew of a thread, without its owner; that no run is confirmed, and a grant, only where they could have counted. */
 // prettier-ignore
 export type RecordWord =
   | 'own' | 'own-deleted' | 'own-seen' | 'none' | 'foreign' | 'foreign-deleted' | 'foreign-seen' | 'foreign-withheld'
-  | 'shared-read' | 'shared-write'
+  | 'own-provisional' | 'foreign-provisional' | 'shared-read' | 'shared-write'
 
 /** Who asked. */
 export type AuditedPrincipal =
@@ -153,6 +153,7 @@ function recordWord(record: OwnerRecord, { id }: Principal, descriptor: RouteDes
   if (record.seen === true) return `${whose}-seen`
   if (record.deleted) return `${whose}-deleted`
   if (record.owner === '') return 'foreign-withheld'
+  if (descriptor !== null && awaitsRun(record, descriptor.route)) return `${whose}-provisional`
   const mayCount = whose === 'foreign' && descriptor !== null && neededRight(descriptor) !== 'owner'
   return mayCount && record.granted !== undefined ? `shared-${record.granted}` : whose
 }

@@ -124,6 +124,8 @@ const RECORDS: Readonly<Record<RecordWord, (id: string) => OwnerRecord>> = {
   'foreign-deleted': () => ({ owner: SOMEBODY_ELSE, deleted: true }),
   'foreign-seen': () => ({ owner: SOMEBODY_ELSE, deleted: false, seen: true }),
   'foreign-withheld': () => ({ owner: '', deleted: false }),
+  'own-provisional': (owner) => ({ owner, deleted: false, provisional: true }),
+  'foreign-provisional': () => ({ owner: SOMEBODY_ELSE, deleted: false, provisional: true }),
   'shared-read': () => ({ owner: SOMEBODY_ELSE, deleted: false, granted: 'read' }),
   'shared-write': () => ({ owner: SOMEBODY_ELSE, deleted: false, granted: 'write' }),
 }

@@ -24,6 +24,8 @@ export type OwnerRecord = {
   readonly owner: string
   readonly deleted: boolean
   readonly seen?: true
+  /** No run of the thread is confirmed: the owner asked for it, and the upstream has not said that it is theirs. */
+  readonly provisional?: true
   /** What the owner, or an operator, granted to this caller. */
   readonly granted?: Right
 } | null
@@ -79,14 +81,25 @@ export function neededRight({ route, ownerOnly }: RouteDescriptor): NeededRight 
   return ownerOnly === true ? 'owner' : (route.right ?? 'owner')
 }
 
-/** True for a thread that is no live one of somebody's: it was deleted, was only seen, or has an owner no more (`''`). */
-export function isUnsettled(record: OwnerRecord): boolean {
-  return record !== null && (record.deleted || record.seen === true || record.owner === '')
+/**
+ * True for a thread that is no live one of somebody's: it was deleted, was only seen, or has an owner no more (`''`). On routes
+ * that want a confirmed run one that has none, too: with `unknownThread: claim` anybody may ask for a run on any id, and until
+ * the upstream has taken it the thread may be another's, from before the gateway. To read it then, to change, delete or annotate
+ * it, or to let others in, whose run would confirm the row, would rest on nothing but having asked.
+ */
+export function isUnsettled(record: OwnerRecord, { route }: Pick<RouteDescriptor, 'route'>): boolean {
+  if (record === null) return false
+  return record.deleted || record.seen === true || record.owner === '' || awaitsRun(record, route)
+}
+
+/** True where a route is closed on a thread because no run of it is confirmed. */
+export function awaitsRun(record: OwnerRecord, route: Route): boolean {
+  return record?.provisional === true && route.beforeConfirmed !== true
 }
 
 /**
- * What a thread is to a caller who asks for this of it. A deleted thread, or one that was only seen, is foreign to others and
- * unknown to its user. A grant counts where the policy lets grants count, and where it is enough for the route.
+ * What a thread is to a caller who asks for this of it. A thread that is not settled is foreign to others and unknown to its
+ * user. A grant counts where the policy lets grants count, and where it is enough for the route.
  */
 export function relationOf(
   record: OwnerRecord,
@@ -95,7 +108,7 @@ export function relationOf(
   { sharing }: Pick<Rules, 'sharing'>,
 ): Relation {
   if (record === null) return 'unknown'
-  const unsettled = isUnsettled(record)
+  const unsettled = isUnsettled(record, descriptor)
   if (record.owner === principal.id) return unsettled ? 'unknown' : 'own'
   if (unsettled || !sharing || record.granted === undefined || principal.kind === 'anonymous') return 'foreign'
   return suffices(record.granted, neededRight(descriptor)) ? 'shared' : 'foreign'
@@ -108,6 +121,11 @@ const NOT_OPENED = {
   unknown: 'thread-unknown',
   foreign: 'thread-foreign',
 } as const
+
+function whyNotOpened(relation: Relation, record: OwnerRecord): Reason {
+  const isTheirs = relation === 'unknown' && record !== null && !record.deleted && record.seen !== true
+  return isTheirs ? 'thread-unconfirmed' : NOT_OPENED[relation]
+}
 
 /** Routes that are closed to anonymous callers, whatever a policy says. */
 const NOT_FOR_ANONYMOUS: ReadonlySet<string> = new Set(['threads/list', 'threads/grants'])
@@ -157,12 +175,12 @@ export function decide(descriptor: RouteDescriptor, principal: Principal, rules:
   const denied = denying.find((one) => speaksOfThread(one, relation))
   // A deleted thread is out of every list, so nobody but its owner finds anything there: operators don't, either. Nor where
   // an owner is not settled: a run would settle it. Nor where the owner was taken away.
-  const gone = relation === 'foreign' && isUnsettled(facts.record)
+  const gone = relation === 'foreign' && isUnsettled(facts.record, descriptor)
   const rule = gone ? undefined : allowing.find((one) => speaksOfThread(one, relation))
   // What the gateway answers itself is enforced always: only what the upstream would have let through is let through.
   const observing = facts.enforcement === 'observe' && route.own !== true
   if (denied !== undefined || rule === undefined) {
-    const reason = denied !== undefined ? 'denied-by-rule' : NOT_OPENED[relation]
+    const reason = denied !== undefined ? 'denied-by-rule' : whyNotOpened(relation, facts.record)
     if (!observing) return no(reason, denied)
     const begins = relation === 'unknown' && BEGINNING.has(route.id)
     return permit(descriptor, principal, rule ?? first, { owner: facts.record?.owner, begins, observed: reason })
@@ -203,7 +221,7 @@ function decideUnknown(
     }
     default:
       // Whatever a policy says, no other route may create or find a thread that nobody owns.
-      return no('thread-unknown')
+      return no(whyNotOpened('unknown', facts.record ?? null))
   }
 }
 

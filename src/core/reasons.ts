@@ -98,6 +98,7 @@ export const REASONS = {
   'thread-foreign': 'not-owner',
   'thread-unknown': 'not-owner',
   'thread-has-history': 'not-owner',
+  'thread-unconfirmed': 'not-owner',
   'body-unexpected': 'body-malformed',
   'body-not-utf8': 'body-malformed',
   'body-not-json': 'body-malformed',

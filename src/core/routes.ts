@@ -38,6 +38,12 @@ export interface Route {
   readonly thread?: 'path' | 'body'
   /** On routes about a thread: what somebody must have been granted on one that is not theirs. */
   readonly right?: NeededRight
+  /**
+   * True where a row that no run has confirmed yet opens the thread: its runs, and what belongs to a run under way. These the
+   * upstream holds against its own threads by itself, where it keeps users apart (contract §3.1); of the others it would give
+   * away or change whatever it holds under that id.
+   */
+  readonly beforeConfirmed?: true
   /** True where the gateway answers, and nothing is asked of the upstream. */
   readonly own?: true
   /** True where `limits.runBody` bounds the body instead of `limits.body`. */
@@ -78,6 +84,7 @@ export const ROUTES: readonly Route[] = [
     ...json(...RUN_KEYS),
     thread: 'body',
     right: 'write',
+    beforeConfirmed: true,
     largeBody: true,
     streams: true,
   }),
@@ -85,6 +92,7 @@ export const ROUTES: readonly Route[] = [
     ...json(...RUN_KEYS, 'lastSeenEventId'),
     thread: 'body',
     right: 'read',
+    beforeConfirmed: true,
     largeBody: true,
     streams: true,
   }),
@@ -92,11 +100,16 @@ export const ROUTES: readonly Route[] = [
     ...json(...RUN_KEYS),
     thread: 'body',
     right: 'write',
+    beforeConfirmed: true,
     largeBody: true,
     streams: true,
   }),
   // The client sends a JSON content type and often no body at all (contract §4).
-  route('agent/stop', 'POST', 'agent/:agentId/stop/:threadId', { ...optionalJson('runId'), right: 'write' }),
+  route('agent/stop', 'POST', 'agent/:agentId/stop/:threadId', {
+    ...optionalJson('runId'),
+    right: 'write',
+    beforeConfirmed: true,
+  }),
   route('transcribe', 'POST', 'transcribe', {
     body: { kind: 'recording', keys: ['audio', 'mimeType', 'filename'] },
     largeBody: true,

@@ -38,7 +38,7 @@ export function traceOf(descriptor: RouteDescriptor, principal: Principal, rules
   const { record } = facts
   const relation = route.thread === undefined || record === undefined ? null : relationOf(record, principal, descriptor, rules)
   const unsettled = record?.deleted === true ? 'deleted' : 'unsettled'
-  const gone = relation === 'foreign' && isUnsettled(record ?? null) ? unsettled : null
+  const gone = relation === 'foreign' && isUnsettled(record ?? null, descriptor) ? unsettled : null
   const tried = rules.routes[route.id].rules.map((rule) => {
     const verdict = verdictOn(rule, descriptor, principal, rules.operators, facts.userScoped)
     return { rule, verdict: verdict === 'applies' ? onThread(rule, relation, gone) : verdict, decides: isTheOne(rule, decision) }

@@ -51,7 +51,9 @@ export function makeClaims(
     }
     if (permit.claim) {
       if (registration === null) return
-      const outcome = certainlyNotStarted(result) ? 'not-started' : 'stays'
+      // That the upstream takes somebody else's run says nothing of whether the thread is the owner's.
+      const settled = confirmed && principal.id === owner ? 'confirmed' : 'stays'
+      const outcome = certainlyNotStarted(result) ? 'not-started' : settled
       if (await store.settle(key, owner, registration, outcome)) metrics.claimed('released')
       return
     }

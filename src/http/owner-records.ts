@@ -38,8 +38,8 @@ export function makeOwnerRecords(store: Pick<OwnershipStore, 'standing' | 'stand
 
 function recordOf({ row, runners }: Standing, observing: boolean): OwnerRecord {
   if (row !== null) {
-    const { owner, deleted, granted } = row
-    return granted === null ? { owner, deleted } : { owner, deleted, granted }
+    const { owner, deleted, provisional, granted } = row
+    return { owner, deleted, ...(provisional ? { provisional } : {}), ...(granted === null ? {} : { granted }) }
   }
   const [first, ...others] = runners
   if (first === undefined) return null

@@ -113,8 +113,8 @@ export function makeTableList({ store, records, scope, rules, facts, seal }: Tab
   }
 }
 
-function recordOf({ owner, granted }: ListedThread): OwnerRecord {
-  return granted === null ? { owner, deleted: false } : { owner, deleted: false, granted }
+function recordOf({ owner, provisional, granted }: ListedThread): OwnerRecord {
+  return { owner, deleted: false, ...(provisional ? { provisional } : {}), ...(granted === null ? {} : { granted }) }
 }
 
 /** What a cursor is good for: the user and the query. Those of the upstream's lists are good for something else. */

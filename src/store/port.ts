@@ -22,6 +22,8 @@ export interface RowFacts {
   readonly owner: string
   /** True for a tombstone, until a run of its owner is confirmed. */
   readonly deleted: boolean
+  /** True while no run of its owner is confirmed. */
+  readonly provisional: boolean
   /** What was granted to the reader who was asked for: the widest right, of the user's own and of their groups. */
   readonly granted: Right | null
 }
@@ -64,7 +66,13 @@ export type ClaimResult =
 
 /** What became of a run that had registered. */
 export type RunOutcome =
-  /** The upstream answered 2xx, or may have started the run: the row stays. */
+  /** The upstream answered a run of the owner's 2xx: the row is settled. */
+  | 'confirmed'
+  /**
+   * It may have started, or was not the owner's: the row stays, whatever becomes of its other runs, and is not confirmed by that.
+   * Whoever asks and does not wait for the refusal would have it confirmed otherwise. A tombstone lives again: it was confirmed
+   * before.
+   */
   | 'stays'
   /** The run certainly did not start: the row goes with the last such run, unless one was confirmed. */
   | 'not-started'
@@ -73,6 +81,8 @@ export type RunOutcome =
 export interface ListedThread {
   readonly threadId: string
   readonly owner: string
+  /** True while no run of its owner is confirmed. */
+  readonly provisional: boolean
   readonly granted: Right | null
   readonly agentId: string
   readonly name: string | null
@@ -201,7 +211,7 @@ export interface ThreadRow extends ThreadKey {
   readonly lastUsedAt: number
   /** Null for a live one. */
   readonly deletedAt: number | null
-  /** True while no run of it is confirmed. */
+  /** True while no run of its owner is confirmed. */
   readonly provisional: boolean
 }
 
@@ -299,7 +309,8 @@ export interface ThreadAdministration {
    */
   assign(key: ThreadKey, to: string, now: number, expected?: string | null): Promise<AssignOutcome>
   /**
-   * Gives a user's rows, tombstones included, to another, with what was granted to the user and what was seen of them.
+   * Gives a user's rows, tombstones included, to another, with what was granted to the user and what was seen of them. A row
+   * that no run has confirmed stays so: nobody has looked at this one thread.
    * @param scope only what is in this scope; undefined for all of it
    * @returns how many rows this step moved, and of which; none when nothing is left
    */

@@ -2,8 +2,8 @@
 import type { ListedThread, OwnershipStore } from './port.ts'
 import type { Database, Tables } from './postgres-database.ts'
 
-const COLUMNS = 'thread_id, user_id, agent_id, name, archived, created_at, last_used_at'
-const NAMED = `thread_id AS "threadId", user_id AS owner, agent_id AS "agentId", name, archived, created_at AS "createdAt",
+const COLUMNS = 'thread_id, user_id, provisional, agent_id, name, archived, created_at, last_used_at'
+const NAMED = `thread_id AS "threadId", user_id AS owner, provisional, agent_id AS "agentId", name, archived, created_at AS "createdAt",
   last_used_at AS "updatedAt"`
 // One index range in the order of the list, whether or not there is a page before.
 const IN_WINDOW = `deleted_at IS NULL AND ($2::text IS NULL OR agent_id = $2) AND ($3::boolean OR NOT archived)

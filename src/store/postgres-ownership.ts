@@ -25,6 +25,7 @@ interface StandingRow {
   readonly here: boolean | null
   readonly owner: string
   readonly deleted: boolean
+  readonly provisional: boolean
   readonly granted: Right | null
   readonly runners: readonly string[] | null
   /** All of its grants, where it may be remembered. */
@@ -106,9 +107,9 @@ export function ownershipOn(database: Database, tables: Tables, news: PostgresNe
     const values = [key.scope, key.threadId, reader.userId, reader.groups, remember !== undefined]
     const [row] = await database.query<StandingRow>(ONE, values)
     if (row?.here !== true) return { row: null, runners: row?.runners ?? [] }
-    const { owner, deleted, granted, runners, grants: all } = row
+    const { owner, deleted, provisional, granted, runners, grants: all } = row
     if (all !== null && runners === null) remember?.(key, { owner, grants: all })
-    return { row: { owner, deleted, granted: deleted ? null : granted }, runners: runners ?? [] }
+    return { row: { owner, deleted, provisional, granted: deleted ? null : granted }, runners: runners ?? [] }
   }
 
   return {
@@ -117,10 +118,10 @@ export function ownershipOn(database: Database, tables: Tables, news: PostgresNe
       const values = [scope, threadIds, reader.userId, reader.groups]
       const rows = await database.query<Omit<StandingRow, 'here' | 'grants'> & { threadId: string }>(SEVERAL, values)
       return new Map(
-        rows.map(({ threadId, owner, deleted, granted, runners }): [string, Standing] => [
+        rows.map(({ threadId, owner, deleted, provisional, granted, runners }): [string, Standing] => [
           threadId,
           {
-            row: (owner as string | null) === null ? null : { owner, deleted, granted: deleted ? null : granted },
+            row: (owner as string | null) === null ? null : { owner, deleted, provisional, granted: deleted ? null : granted },
             runners: runners ?? [],
           },
         ]),

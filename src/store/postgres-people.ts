@@ -26,9 +26,11 @@ export function peopleOn(
   const ofPicked = 'FROM picked WHERE there.scope = picked.scope AND there.thread_id = picked.thread_id AND user_id = $1'
   const returning = 'RETURNING there.scope, there.thread_id AS "threadId"'
 
-  // Another life: what registered before settles nothing after it. The run of a revival may have begun anew what was gone.
+  // Another life: what registered before settles nothing after it. The run of a revival may have begun anew what was gone. A live
+  // row that no run has confirmed stays one, as by a run that nobody will settle: it says no more of the thread than before.
   const MOVE = {
-    text: `${picked} UPDATE ${threads} AS there SET user_id = $4, gone = gone AND NOT provisional, provisional = false, pending = 0, life = life + 1
+    text: `${picked} UPDATE ${threads} AS there SET user_id = $4, gone = gone AND NOT provisional,
+        provisional = provisional AND deleted_at IS NULL, pending = (provisional AND deleted_at IS NULL)::integer, life = life + 1
       ${ofPicked} ${returning}`,
   }
   // What the upstream holds of the thread is not for others to claim; the name that the user gave it goes.

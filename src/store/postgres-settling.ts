@@ -10,9 +10,11 @@ const LAST = `${MINE} AND pending = 1 AND deleted_at IS NULL`
 
 /** Makes the step. */
 export function settlingOn(database: Database, { threads, grants }: Tables, news: PostgresNews): OwnershipStore['settle'] {
-  const CONFIRM = {
-    name: 'confirm',
-    text: `UPDATE ${threads} SET provisional = false, pending = 0, deleted_at = NULL, gone = false ${MINE}`,
+  // A run that may have started leaves a live row as it is, registered for good; only a tombstone was confirmed before.
+  const SETTLE = {
+    name: 'settle',
+    text: `UPDATE ${threads} SET provisional = false, pending = 0, deleted_at = NULL, gone = false ${MINE}
+      AND ($5::boolean OR deleted_at IS NOT NULL)`,
   }
   // The last run takes the row along; otherwise it leaves it to the others, or as the tombstone that it was. Of a row that
   // another process is changing both conditions are looked at again by the database, and neither may hold: then no row comes
@@ -39,8 +41,8 @@ export function settlingOn(database: Database, { threads, grants }: Tables, news
 
   return async (key, userId, registration, outcome) => {
     const values = [key.scope, key.threadId, userId, registration]
-    if (outcome === 'stays') {
-      await database.query(CONFIRM, values)
+    if (outcome !== 'not-started') {
+      await database.query(SETTLE, [...values, outcome === 'confirmed'])
       return false
     }
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {

@@ -22,7 +22,7 @@ export function standingStatements({ threads, grants, observations }: Tables): {
     // of a thread only that the reader may use.
     ONE: {
       name: 'standing',
-      text: `SELECT near.thread_id = $2 AS here, near.user_id AS owner, near.deleted, mine.granted, seen.runners,
+      text: `SELECT near.thread_id = $2 AS here, near.user_id AS owner, near.deleted, near.provisional, mine.granted, seen.runners,
           CASE WHEN $5::boolean AND near.thread_id = $2 AND NOT near.deleted AND NOT near.provisional AND near.user_id <> ''
               AND (near.user_id = $3 OR mine.granted IS NOT NULL)
             THEN (SELECT coalesce(json_agg(json_build_object('kind', kind, 'id', grantee, 'right', access)), '[]')
@@ -36,15 +36,16 @@ export function standingStatements({ threads, grants, observations }: Tables): {
     // joins would look into three of them for each id, or, by a planner that takes a list for a short one, worse.
     SEVERAL: {
       name: 'standings',
-      text: `SELECT id AS "threadId", max(owner) AS owner, bool_or(deleted) AS deleted, max(access) AS granted, max(users) AS runners
+      text: `SELECT id AS "threadId", max(owner) AS owner, bool_or(deleted) AS deleted, bool_or(provisional) AS provisional,
+          max(access) AS granted, max(users) AS runners
         FROM (
-          SELECT thread_id AS id, user_id AS owner, deleted_at IS NOT NULL AS deleted, NULL AS access, NULL::text[] AS users
+          SELECT thread_id AS id, user_id AS owner, deleted_at IS NOT NULL AS deleted, provisional, NULL AS access, NULL::text[] AS users
             FROM ${threads} WHERE scope = $1 AND thread_id = ANY($2::text[])
-          UNION ALL SELECT thread_id, NULL, NULL, access, NULL
+          UNION ALL SELECT thread_id, NULL, NULL, NULL, access, NULL
             FROM ${grants} WHERE scope = $1 AND thread_id = ANY($2::text[]) AND kind = 'user' AND grantee = $3
-          UNION ALL SELECT thread_id, NULL, NULL, access, NULL
+          UNION ALL SELECT thread_id, NULL, NULL, NULL, access, NULL
             FROM ${grants} WHERE scope = $1 AND thread_id = ANY($2::text[]) AND kind = 'group' AND grantee = ANY($4::text[])
-          UNION ALL SELECT thread_id, NULL, NULL, NULL, array_agg(user_id ORDER BY first_used_at, user_id)
+          UNION ALL SELECT thread_id, NULL, NULL, NULL, NULL, array_agg(user_id ORDER BY first_used_at, user_id)
             FROM ${observations} WHERE scope = $1 AND thread_id = ANY($2::text[]) AND ran GROUP BY thread_id
         ) AS said GROUP BY id HAVING count(owner) + count(users) > 0`,
     },

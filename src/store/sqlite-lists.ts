@@ -3,13 +3,14 @@ import type { Reader, Right } from '../core/sharing.ts'
 import type { ListedThread, ListWindow } from './port.ts'
 import { sql, type Connection } from './sqlite-connection.ts'
 
-interface Row extends Omit<ListedThread, 'archived' | 'granted'> {
+interface Row extends Omit<ListedThread, 'archived' | 'provisional' | 'granted'> {
   readonly archived: number
+  readonly provisional: number
   readonly granted: Right | null
 }
 
-const COLUMNS = 'thread_id, user_id, agent_id, name, archived, created_at, last_used_at'
-const NAMED = `thread_id AS threadId, user_id AS owner, agent_id AS agentId, name, archived, created_at AS createdAt,
+const COLUMNS = 'thread_id, user_id, provisional, agent_id, name, archived, created_at, last_used_at'
+const NAMED = `thread_id AS threadId, user_id AS owner, provisional, agent_id AS agentId, name, archived, created_at AS createdAt,
   last_used_at AS updatedAt`
 // One index range in the order of the list, whether or not there is a page before.
 const IN_WINDOW = `deleted_at IS NULL AND (:agentId IS NULL OR agent_id = :agentId) AND (:includeArchived = 1 OR archived = 0)
@@ -54,5 +55,5 @@ export function listedIn(
     reader === 'everybody'
       ? database.all(OF_EVERYBODY, values)
       : database.all(OF_READER, { ...values, userId: reader.userId, groups: JSON.stringify(reader.groups) })
-  return rows.map((row) => ({ ...row, archived: row.archived === 1 }))
+  return rows.map((row) => ({ ...row, archived: row.archived === 1, provisional: row.provisional === 1 }))
 }

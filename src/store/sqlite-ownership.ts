@@ -27,20 +27,21 @@ interface Owned {
   readonly thread_id: string
   readonly user_id: string
   readonly deleted_at: number | null
+  readonly provisional: number
 }
 
 interface Row extends Omit<Owned, 'thread_id'> {
-  readonly provisional: number
   readonly last_used_at: number
   readonly life: number
 }
 
 // The row there, or the one after it: a row is found and read either way, and the time tells nothing.
 const NEAREST = sql<Owned>(
-  'SELECT thread_id, user_id, deleted_at FROM threads WHERE scope = :scope AND thread_id >= :threadId ORDER BY thread_id LIMIT 1',
+  `SELECT thread_id, user_id, deleted_at, provisional FROM threads
+   WHERE scope = :scope AND thread_id >= :threadId ORDER BY thread_id LIMIT 1`,
 )
 const SEVERAL = sql<Owned>(
-  `SELECT thread_id, user_id, deleted_at FROM threads
+  `SELECT thread_id, user_id, deleted_at, provisional FROM threads
    WHERE scope = :scope AND thread_id IN (SELECT value FROM json_each(:threadIds))`,
 )
 const ROW = sql<Row>(`SELECT user_id, deleted_at, provisional, last_used_at, life FROM threads ${WHERE}`)
@@ -53,8 +54,10 @@ const REVIVE = sql(
 )
 const REGISTER = sql(`UPDATE threads SET pending = pending + 1 ${MINE} AND provisional = 1`)
 const TOUCH = sql(`UPDATE threads SET last_used_at = :now ${MINE} AND deleted_at IS NULL`)
-const CONFIRM = sql(
-  `UPDATE threads SET provisional = 0, pending = 0, deleted_at = NULL, gone = 0 ${MINE} AND provisional = 1 AND life = :life`,
+// A run that may have started leaves a live row as it is, registered for good; only a tombstone was confirmed before.
+const SETTLE = sql(
+  `UPDATE threads SET provisional = 0, pending = 0, deleted_at = NULL, gone = 0 ${MINE} AND provisional = 1 AND life = :life
+     AND (:confirmed = 1 OR deleted_at IS NOT NULL)`,
 )
 const LEAVE = sql<{ pending: number; deleted_at: number | null }>(
   `UPDATE threads SET pending = pending - 1 ${MINE} AND provisional = 1 AND life = :life RETURNING pending, deleted_at`,
@@ -138,9 +141,9 @@ function standingsOf(
 }
 
 /** What a row says of its thread: with `deleted_at` it is a tombstone, until a run of its owner is confirmed. */
-function factsOf({ user_id: owner, deleted_at: deletedAt }: Owned, granted: Right | null): RowFacts {
+function factsOf({ user_id: owner, deleted_at: deletedAt, provisional }: Owned, granted: Right | null): RowFacts {
   const deleted = deletedAt !== null
-  return { owner, deleted, granted: deleted ? null : granted }
+  return { owner, deleted, provisional: provisional === 1, granted: deleted ? null : granted }
 }
 
 function register(database: Connection, key: ThreadKey, { userId, agentId, guest, now }: Claim): ClaimResult {
@@ -171,8 +174,8 @@ function settle(
   outcome: RunOutcome,
 ): { readonly result: boolean; readonly changed: Changed } {
   const values = { ...key, userId, life }
-  if (outcome === 'stays') {
-    database.run(CONFIRM, values)
+  if (outcome !== 'not-started') {
+    database.run(SETTLE, { ...values, confirmed: outcome === 'confirmed' ? 1 : 0 })
     return { result: false, changed: 'nothing' }
   }
   const left = database.get(LEAVE, values)

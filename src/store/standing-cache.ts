@@ -6,7 +6,7 @@
 import { rightIn, type Grant, type Reader } from '../core/sharing.ts'
 import type { Standing, ThreadKey } from './port.ts'
 
-/** Of a settled live row, with all its grants: what every reader can be answered by. */
+/** Of a settled live row, which is never provisional again while it lives, with all its grants: what every reader can be answered by. */
 export interface Remembered {
   readonly owner: string
   readonly grants: readonly Grant[]
@@ -50,7 +50,7 @@ export function makeStandingCache(size: number, isFresh: () => boolean): Standin
       if (entry.owner !== reader.userId && granted === null) return null
       entries.delete(name)
       entries.set(name, entry)
-      return { row: { owner: entry.owner, deleted: false, granted }, runners: [] }
+      return { row: { owner: entry.owner, deleted: false, provisional: false, granted }, runners: [] }
     },
     begin() {
       const before = drops

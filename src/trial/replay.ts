@@ -26,6 +26,7 @@ const BY_RULES: ReadonlySet<string> = new Set<Reason>([
   'thread-foreign',
   'thread-unknown',
   'thread-has-history',
+  'thread-unconfirmed',
 ])
 
 /** Decides it again. */

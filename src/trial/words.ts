@@ -71,6 +71,7 @@ export function recordText(record: OwnerRecord, relation: Relation): string {
   if (record === null) return 'belongs to nobody: unknown'
   if (record.seen === true) return `has no owner, and was seen in use under observe: ${relation}`
   if (record.deleted) return `belongs to ${record.owner}, who deleted it: ${relation}`
+  if (record.provisional === true) return `belongs to ${record.owner}, and no run of it is confirmed: ${relation}`
   return `belongs to ${record.owner}${record.granted === undefined ? '' : `, granted to the caller for ${GRANTED[record.granted]}`}: ${relation}`
 }
 

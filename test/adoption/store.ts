@@ -30,7 +30,7 @@ export function key(threadId: string): ThreadKey {
 /** Makes somebody the owner of a thread by a run that is confirmed. */
 export async function own(store: Store, threadId: string, userId: string): Promise<void> {
   const claim = await store.claim(key(threadId), { userId, agentId: 'default', guest: false, now: NOW })
-  if (claim.outcome === 'new') await store.settle(key(threadId), userId, claim.registration ?? 0, 'stays')
+  if (claim.outcome === 'new') await store.settle(key(threadId), userId, claim.registration ?? 0, 'confirmed')
 }
 
 /** How imports are done here: with what came of them, a problem a line. */

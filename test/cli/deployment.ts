@@ -48,7 +48,7 @@ export function key(threadId: string): ThreadKey {
 export async function own(store: Store, userId: string, ...threadIds: readonly string[]): Promise<void> {
   for (const threadId of threadIds) {
     const claim = await store.claim(key(threadId), { userId, agentId: 'default', guest: false, now: Date.now() })
-    if (claim.outcome === 'new') await store.settle(key(threadId), userId, claim.registration ?? 0, 'stays')
+    if (claim.outcome === 'new') await store.settle(key(threadId), userId, claim.registration ?? 0, 'confirmed')
   }
 }
 

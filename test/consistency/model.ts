@@ -22,7 +22,7 @@ const OPERATOR = 'olga'
 
 /** The model. */
 export class Model {
-  readonly #rows = new Map<string, { readonly owner: string; deleted: boolean }>()
+  readonly #rows = new Map<string, { readonly owner: string; deleted: boolean; readonly confirmed: boolean }>()
   /** True where the policy opens the owner's routes on foreign threads to operators. */
   readonly #auditing: boolean
 
@@ -36,7 +36,8 @@ export class Model {
     const row = this.#rows.get(threadId)
     const mine = row?.owner === user
     if ((CHAT_ROUTES as readonly string[]).includes(route)) return row === undefined || mine
-    return (mine && !row.deleted) || (this.#auditing && user === OPERATOR && row?.deleted === false && !mine)
+    if (row === undefined || row.deleted || (route !== 'stop' && !row.confirmed)) return false
+    return mine || (this.#auditing && user === OPERATOR)
   }
 
   /** True if it is sent on: the gateway itself answers a connect that would create a thread. */
@@ -48,10 +49,14 @@ export class Model {
     return user === OPERATOR
   }
 
-  /** A run that was permitted, and what the upstream answered: a 4xx started nothing, unless somebody gave up waiting. */
+  /**
+   * A run that was permitted, and what the upstream answered: a 4xx started nothing, unless somebody gave up waiting, and what
+   * is no 2xx does not say that the thread is the user's, unless it was before.
+   */
   ran(user: string, threadId: string, status: number): void {
     const notStarted = status >= 400 && status < 500 && status !== 408
-    if (!notStarted) this.#rows.set(threadId, { owner: user, deleted: false })
+    const confirmed = status === 200 || this.#rows.get(threadId)?.confirmed === true
+    if (!notStarted) this.#rows.set(threadId, { owner: user, deleted: false, confirmed })
   }
 
   /** The upstream confirmed a DELETE. */
@@ -59,9 +64,9 @@ export class Model {
     this.#rows.get(threadId)!.deleted = true
   }
 
-  /** For messages: the owner's name, in brackets for a tombstone. */
+  /** For messages: the owner's name, in brackets for a tombstone, with a question mark before a run is confirmed. */
   tell(threadId: string): string {
     const row = this.#rows.get(threadId)
-    return row === undefined ? 'nobody' : row.deleted ? `(${row.owner})` : row.owner
+    return row === undefined ? 'nobody' : row.deleted ? `(${row.owner})` : row.confirmed ? row.owner : `${row.owner}?`
   }
 }

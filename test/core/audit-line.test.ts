@@ -7,7 +7,7 @@ import { decide, type Facts, type OwnerRecord } from '../../src/core/decide.ts'
 import type { Json } from '../../src/core/json.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/principal.ts'
 import { refuse, type Refusal } from '../../src/core/reasons.ts'
-import { ALL_ROUTES } from '../../src/core/routes.ts'
+import { ALL_ROUTES, type Route } from '../../src/core/routes.ts'
 import { compiled, ruled } from '../policy/policies.ts'
 import { user } from '../policy/callers.ts'
 
@@ -158,6 +158,8 @@ const recordsOf = ({ id }: Principal): readonly (OwnerRecord | undefined)[] => [
     ...[true, false].map((deleted) => ({ owner, deleted })),
     { owner, deleted: false, seen: true as const },
     ...(['read', 'write'] as const).map((granted) => ({ owner, deleted: false, granted })),
+    ...[true, false].map((deleted) => ({ owner, deleted, provisional: true as const })),
+    ...(['read', 'write'] as const).map((granted) => ({ owner, deleted: false, provisional: true as const, granted })),
   ]),
   { owner: '', deleted: false },
   { owner: '', deleted: false, seen: true },
@@ -217,6 +219,7 @@ void test('every decision can be made again from its line', (t) => {
     'denied-by-rule',
     'thread-foreign',
     'thread-has-history',
+    'thread-unconfirmed',
     'no-rule-allows',
   ]) {
     t.ok(outcomes.has(one), one)
@@ -237,6 +240,18 @@ void test('of a grant a line says for what it was, where it could have counted',
   const update = ALL_ROUTES.find(({ id }) => id === 'threads/update')!
   t.equal(word({ route: update }, granted), 'shared-write')
   t.equal(word({ route: update, ownerOnly: true }, granted), 'foreign')
+  t.end()
+})
+
+void test('that no run is confirmed a line says where it counts', (t) => {
+  const read = ALL_ROUTES.find(({ id }) => id === 'threads/messages')!
+  const word = (route: Route, record: NonNullable<OwnerRecord>) =>
+    auditLine(decision({ descriptor: { ...RUN, route }, principal: ALICE, facts: { ...FACTS, record } })).facts.record
+  const own = { owner: ALICE.id, deleted: false, provisional: true } as const
+  const bobs = { ...own, owner: 'corp:bob', granted: 'write' } as const
+  t.same([word(read, own), word(RUN.route, own)], ['own-provisional', 'own'])
+  t.same([word(read, bobs), word(RUN.route, bobs)], ['foreign-provisional', 'shared-write'])
+  t.same([word(read, { ...own, deleted: true }), word(read, { ...bobs, deleted: true })], ['own-deleted', 'foreign-deleted'])
   t.end()
 })
 

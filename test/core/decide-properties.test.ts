@@ -113,6 +113,10 @@ const asked: fc.Arbitrary<Asked> = fc
           { owner: 'corp:bob', deleted: true },
           { owner: 'corp:bob', deleted: false, granted: 'read' },
           { owner: 'corp:bob', deleted: false, granted: 'write' },
+          { owner: principal.id, deleted: false, provisional: true },
+          { owner: 'corp:bob', deleted: false, provisional: true },
+          { owner: 'corp:bob', deleted: false, provisional: true, granted: 'read' },
+          { owner: 'corp:bob', deleted: false, provisional: true, granted: 'write' },
           { owner: 'corp:bob', deleted: true, granted: 'write' },
           { owner: '', deleted: false, seen: true },
           { owner: '', deleted: false },
@@ -220,8 +224,8 @@ void test('a policy that allows nobody permits nothing', (t) => {
 const withGrant = (request: Asked, granted?: Right): Asked | null => {
   const { record } = request.facts
   if (record === null) return null
-  const { owner, deleted, seen } = record
-  const row = { owner, deleted, ...(seen === undefined ? {} : { seen }) }
+  const { owner, deleted, seen, provisional } = record
+  const row = { owner, deleted, ...(seen === undefined ? {} : { seen }), ...(provisional === undefined ? {} : { provisional }) }
   return { ...request, facts: { ...request.facts, record: granted === undefined ? row : { ...row, granted } } }
 }
 
@@ -241,7 +245,7 @@ void test('where grants do not count, where they are not enough, and on what is 
     if (none === null || request.facts.record?.granted === undefined) return null
     const { granted } = request.facts.record
     const enough =
-      !isUnsettled(request.facts.record) &&
+      !isUnsettled(request.facts.record, request.about) &&
       request.sharing &&
       request.principal.kind === 'user' &&
       suffices(granted, neededRight(request.about))

@@ -1,9 +1,9 @@
 /** The decision itself: what it asks for, what it grants, and that nothing else can make a permit. */
 import { test } from 'tap'
 import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
-import { decide, isPermit, relationOf, type Facts } from '../../src/core/decide.ts'
+import { decide, isListed, isPermit, relationOf, type Facts } from '../../src/core/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/principal.ts'
-import type { RouteId } from '../../src/core/routes.ts'
+import { ALL_ROUTES, type RouteId } from '../../src/core/routes.ts'
 import type { Rule, Rules } from '../../src/core/rules.ts'
 import { user } from '../policy/callers.ts'
 import { compiled, SHIPPED } from '../policy/policies.ts'
@@ -50,6 +50,44 @@ void test('an unknown thread: claimed by a run, not by a suggestion; connect is 
   t.match(decide(run, alice, rules, { ...verify, upstreamHistory: 'some' }), { reason: 'thread-has-history', code: 'not-owner' })
   t.match(decide(at('GET', 'threads/T1/messages'), alice, rules, unknown), { reason: 'thread-unknown', code: 'not-owner' })
   t.match(decide(at('GET', 'threads/T1/state'), alice, rules, unknown), { reason: 'thread-unknown', code: 'not-found' })
+  t.end()
+})
+
+void test('a thread of which no run is confirmed is its owner’s to run, and nothing else, whatever a policy says', (t) => {
+  const record = { owner: 'corp:alice', deleted: false, provisional: true } as const
+  const open = ['agent/run', 'agent/connect', 'agent/suggest', 'agent/stop']
+  const bob = user('bob')
+  const everything = (id: RouteId): Rules => ruling(id, { threads: ['own', 'shared', 'unknown', 'foreign'] })
+  for (const route of ALL_ROUTES.filter(({ thread }) => thread !== undefined)) {
+    const about = { outcome: 'classified', route, ids: { agentId: 'default', threadId: 'T1' }, query: [] } as const
+    const name = `${route.method} ${route.id}`
+    const isOpen = open.includes(route.id)
+    t.equal(relationOf(record, alice, about, rules), isOpen ? 'own' : 'unknown', name)
+    for (const by of [rules, everything(route.id)]) {
+      for (const unknownThread of ['claim', 'verify', 'deny'] as const) {
+        const decision = decide(about, alice, by, { ...facts, unknownThread, record })
+        const refused = { outcome: 'refused', reason: by === rules && route.own ? 'no-rule-allows' : 'thread-unconfirmed' }
+        t.match(decision, isOpen ? { outcome: 'permitted', answerEmpty: false, begins: false } : refused, name)
+      }
+    }
+    t.equal(relationOf({ owner: 'corp:alice', deleted: false }, alice, about, rules), 'own')
+    const shared = { ...record, granted: 'write' } as const
+    for (const principal of [bob, olga]) {
+      const theirs = decide(about, principal, everything(route.id), { ...facts, record })
+      t.equal(theirs.outcome, isOpen ? 'permitted' : 'refused', `${name} by another whom the policy lets in`)
+      const granted = decide(about, principal, ruling(route.id, { threads: ['own', 'shared'] }), { ...facts, record: shared })
+      t.match(granted, isOpen ? { outcome: 'permitted' } : { reason: 'thread-foreign' }, `${name} by whom it was shared with`)
+    }
+    const observed = decide(about, alice, everything(route.id), { ...facts, enforcement: 'observe', record })
+    const said = { outcome: 'permitted', claim: false, observed: isOpen ? null : 'thread-unconfirmed' }
+    t.match(observed, route.own ? { reason: 'thread-unconfirmed' } : said, `${name} is only said under observe`)
+  }
+  t.match(decide(at('GET', 'threads/T1/state'), alice, rules, { ...facts, record }), { code: 'not-found' })
+  t.match(decide(at('GET', 'threads/T1/messages'), alice, rules, { ...facts, record }), { code: 'not-owner' })
+  t.notOk(isListed('T1', record, alice, rules, facts))
+  t.ok(isListed('T1', { owner: 'corp:alice', deleted: false }, alice, rules, facts))
+  const dead = { ...record, deleted: true }
+  t.match(decide(at('GET', 'threads/T1/messages'), alice, rules, { ...facts, record: dead }), { reason: 'thread-unknown' })
   t.end()
 })
 

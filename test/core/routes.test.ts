@@ -7,14 +7,20 @@ const RUN = 'threadId runId parentRunId messages tools context state forwardedPr
 /**
  * Route id, method and path; the query names after `?`; the body: none, json (one has to be there), optional (there may
  * be one) or recording, with the keys that pass; where the thread is, and for what it has to be granted; whether the large
- * limit bounds the body.
+ * limit bounds the body, and whether it is open before any run of the thread is confirmed.
  */
 const TABLE: readonly (readonly [id: string, request: string, body: string, keys?: string, more?: string])[] = [
   ['info', 'GET /info', 'none'],
-  ['agent/run', 'POST /agent/:agentId/run', 'json', RUN, 'thread in body for write, large'],
-  ['agent/connect', 'POST /agent/:agentId/connect', 'json', `${RUN} lastSeenEventId`, 'thread in body for read, large'],
-  ['agent/suggest', 'POST /agent/:agentId/suggest', 'json', RUN, 'thread in body for write, large'],
-  ['agent/stop', 'POST /agent/:agentId/stop/:threadId', 'optional', 'runId', 'thread in path for write'],
+  ['agent/run', 'POST /agent/:agentId/run', 'json', RUN, 'thread in body for write, before confirmed, large'],
+  [
+    'agent/connect',
+    'POST /agent/:agentId/connect',
+    'json',
+    `${RUN} lastSeenEventId`,
+    'thread in body for read, before confirmed, large',
+  ],
+  ['agent/suggest', 'POST /agent/:agentId/suggest', 'json', RUN, 'thread in body for write, before confirmed, large'],
+  ['agent/stop', 'POST /agent/:agentId/stop/:threadId', 'optional', 'runId', 'thread in path for write, before confirmed'],
   ['transcribe', 'POST /transcribe', 'recording', 'audio mimeType filename', 'large'],
   ['threads/list', 'GET /threads?agentId&includeArchived&limit&cursor', 'none'],
   ['threads/subscribe', 'POST /threads/subscribe', 'optional'],
@@ -48,8 +54,14 @@ const requestOf = ({ method, path, query }: Route) =>
   `${method} /${path.join('/')}${query.length === 0 ? '' : `?${query.join('&')}`}`
 const bodyOf = ({ body }: Route) => (body.kind === 'json' && body.optional === true ? 'optional' : body.kind)
 const keysOf = ({ body }: Route) => (body.kind === 'none' ? '' : body.keys.join(' '))
-const moreOf = ({ thread, right, largeBody }: Route) =>
-  [thread === undefined ? [] : `thread in ${thread} for ${String(right)}`, largeBody === true ? 'large' : []].flat().join(', ')
+const moreOf = ({ thread, right, beforeConfirmed, largeBody }: Route) =>
+  [
+    thread === undefined ? [] : `thread in ${thread} for ${String(right)}`,
+    beforeConfirmed === true ? 'before confirmed' : [],
+    largeBody === true ? 'large' : [],
+  ]
+    .flat()
+    .join(', ')
 
 const written = (rows: readonly Route[]) => rows.map((row) => [row.id, requestOf(row), bodyOf(row), keysOf(row), moreOf(row)])
 const expected = (rows: typeof TABLE) => rows.map(([id, request, body, keys = '', more = '']) => [id, request, body, keys, more])

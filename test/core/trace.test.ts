@@ -31,6 +31,7 @@ function factsFor(principal: Principal): readonly Facts[] {
       ...[false, true].map((deleted) => ({ owner, deleted })),
       { owner, deleted: false, seen: true as const },
       ...(['read', 'write'] as const).map((granted) => ({ owner, deleted: false, granted })),
+      { owner, deleted: false, provisional: true as const },
     ]),
     { owner: '', deleted: false },
   ]
@@ -84,6 +85,8 @@ function doubt({ decision, relation, tried }: Trace, { enforcement, record }: Fa
       return (relation === 'foreign' || relation === 'shared') && is('allow', 'applies').length === 0 ? null : 'a rule allows it'
     case 'thread-unknown':
       return relation === 'unknown' ? null : 'it is not unknown'
+    case 'thread-unconfirmed':
+      return relation === 'unknown' && record?.provisional === true ? null : 'it is confirmed'
     case 'thread-has-history':
       return relation === 'unknown' && (record === null || record?.seen === true) ? null : 'it is not unknown'
     default: {
@@ -126,6 +129,7 @@ void test('a trace has the decision of decide, and its rules bear it out', (t) =
     'denied-by-rule',
     'thread-foreign',
     'thread-unknown',
+    'thread-unconfirmed',
     'no-rule-allows',
     'operator-only',
   ])
@@ -157,6 +161,8 @@ void test('each rule is told with what keeps it from the request', (t) => {
   t.same(told({ owner: 'corp:bob', deleted: true }), ['foreign', 'who', 'role', 'thread', 'deleted', 'upstream', 'role'])
   const seen = { owner: 'corp:bob', deleted: false, seen: true } as const
   const withheld = { owner: '', deleted: false } as const
+  const asked = { owner: 'corp:bob', deleted: false, provisional: true } as const
+  t.same(told(asked), ['foreign', 'who', 'role', 'thread', 'unsettled', 'upstream', 'role'])
   t.same(told(withheld), ['foreign', 'who', 'role', 'thread', 'unsettled', 'upstream', 'role'])
   t.same(told(seen), ['foreign', 'who', 'role', 'thread', 'unsettled', 'upstream', 'role'])
   const shared = { owner: 'corp:bob', deleted: false, granted: 'read' } as const

@@ -5,6 +5,7 @@
  */
 import { test } from 'tap'
 import { codeOf, runInput } from '../support/client.ts'
+import { deferred, until } from '../support/until.ts'
 import { AGENT, asked, LIST, newKey, newThread, page, SECRET, startManaged } from './managed-scene.ts'
 
 void test('the user at the platform is the one of the gateway’s assertion, whatever a caller sends', async (t) => {
@@ -82,6 +83,74 @@ void test('events and state of another’s thread are not there, though the plat
   }
   const past = await scene.direct(`/threads/${thread}/messages`, { headers: scene.assertion('bob', thread) })
   t.equal(past.status, 500, 'messages it scopes by itself')
+})
+
+void test('a thread that only the platform knows is not opened by asking for a run on it', async (t) => {
+  const waiting: { resolve: () => void }[] = []
+  const scene = await startManaged(t, {
+    onRequest: async ({ method, userId }) => {
+      if (!holds || method === 'GET' || userId !== 'corp:bob') return
+      const held = deferred()
+      waiting.push(held)
+      await held.promise
+    },
+  })
+  let holds = false
+  const thread = newThread()
+  // As it was before the gateway: hers at the platform, and no row here.
+  const hers = await scene.direct('/agent/default/run', {
+    headers: scene.assertion('alice', thread),
+    body: runInput(thread, 'hello', { state: { diary: 'alice’s words' } }),
+  })
+  t.equal(hers.status, 200)
+  await until(() => scene.platform.threads.running(thread) === null)
+  const past = await scene.direct(`/threads/${thread}/events`, { headers: scene.assertion('bob', thread) })
+  t.match(past, { status: 200, text: /alice’s words/ }, 'what the platform says to bob')
+
+  const isRefused = async (when: string) => {
+    const requests = await asked(scene, async () => {
+      for (const [part, status] of [
+        ['events', 404],
+        ['state', 404],
+        ['messages', 403],
+      ] as const) {
+        const reply = await scene.ask('bob', `/threads/${thread}/${part}`)
+        t.same([reply.status, /alice’s words/.test(reply.text)], [status, false], `${part} ${when}`)
+      }
+      const gone = await scene.ask('bob', `/threads/${thread}`, { method: 'DELETE', body: AGENT })
+      t.equal(gone.status, 403)
+    })
+    t.same(requests, [], 'the platform was not asked')
+  }
+  holds = true
+  const refused = scene.ask('bob', '/agent/default/run', { body: runInput(thread) })
+  await until(() => waiting.length === 1)
+  await isRefused('while the run waits for its answer')
+  waiting[0]?.resolve()
+  holds = false
+  t.equal((await refused).status, 404)
+  await isRefused('when it was refused')
+
+  holds = true
+  const leaving = new AbortController()
+  const left = fetch(`${scene.base}/agent/default/run`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${scene.tokens.bob}`, 'content-type': 'application/json' },
+    body: JSON.stringify(runInput(thread)),
+    signal: leaving.signal,
+  })
+  await until(() => waiting.length === 2)
+  leaving.abort()
+  await t.rejects(left)
+  await isRefused('when he did not wait for the answer')
+  waiting[1]?.resolve()
+  holds = false
+
+  const his = newThread()
+  t.equal((await scene.run('bob', his)).status, 200)
+  for (const part of ['events', 'state', 'messages']) {
+    t.equal((await scene.ask('bob', `/threads/${his}/${part}`)).status, 200, part)
+  }
 })
 
 void test('everything else about a thread is its owner’s', async (t) => {

@@ -27,6 +27,7 @@ const ELSEWHERE: ReadonlySet<Reason> = new Set<Reason>([
   // Rests on a fault of V8's (nodejs/node#63785): gone once that is.
   // Only where unknown threads are verified.
   'thread-has-history',
+  'thread-unconfirmed',
   // What the gateway answers itself is not looked at here, but that it goes nowhere.
   'grant-unknown',
   'grant-malformed',

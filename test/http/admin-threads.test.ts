@@ -14,7 +14,7 @@ async function begin(store: Store, threadId = 't-1', owner = 'corp:alice'): Prom
   const key = { scope: '', threadId }
   const claim = await store.claim(key, { userId: owner, agentId: 'default', guest: false, now: NOW })
   if (claim.outcome !== 'new' || claim.registration === null) throw new Error('not new')
-  await store.settle(key, owner, claim.registration, 'stays')
+  await store.settle(key, owner, claim.registration, 'confirmed')
 }
 
 /** The audit lines, with the thread and the right. */

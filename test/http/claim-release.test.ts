@@ -47,7 +47,8 @@ void test('after 408, 499, a 5xx, a 3xx or a page the run may be going on: the c
   for (const status of [408, 499, 500, 502, 503, 504, 302]) {
     upstream.answer(json({ error: 'no' }, status))
     await call(`${base}/agent/default/run`, { token: alice, body: runInput(`t${status}`) })
-    t.ok(owners(gateway.folder).includes(`t${status}=corp:alice`), String(status))
+    const claimed = rows(gateway.folder).find(({ thread_id: id }) => id === `t${status}`)
+    t.match(claimed, { user_id: 'corp:alice', provisional: 1 }, String(status))
     t.equal(codeOf(await call(`${base}/agent/default/run`, { token: bob, body: runInput(`t${status}`) })), 'not-owner')
   }
 })
@@ -78,9 +79,12 @@ void test('a caller who leaves after the run was sent keeps the claim', async (t
   await upstream.arrived(1)
   leaving.abort()
   await t.rejects(run)
-  await until(() => rows(gateway.folder)[0]?.provisional === 0)
-  t.same(owners(gateway.folder), ['t1=corp:alice'])
   await until(() => upstream.requests[0]!.left())
+  t.same(owners(gateway.folder), ['t1=corp:alice'])
+  // A run beside it that is refused does not take the row along: what was left stays registered.
+  upstream.answer(json({ error: 'no' }, 404))
+  t.equal((await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1') })).status, 404)
+  t.match(rows(gateway.folder), [{ thread_id: 't1', user_id: 'corp:alice', provisional: 1 }])
 })
 
 void test('a run of an operator on a thread whose owner’s first run is under way keeps the thread with its owner', async (t) => {
@@ -106,6 +110,6 @@ void test('a run of an operator on a thread whose owner’s first run is under w
   t.equal((await second).status, 200)
   answers[0]?.()
   t.equal((await first).status, 422)
-  t.same(owners(gateway.folder), ['t1=corp:alice'], 'what the operator began there is hers')
+  t.match(rows(gateway.folder), [{ user_id: 'corp:alice', provisional: 1 }], 'what the operator began there is hers')
   t.equal(codeOf(await run(bob)), 'not-owner')
 })

@@ -61,10 +61,12 @@ async function settled(of: Permit, result: UpstreamAnswer | UpstreamFailure, pay
   return told
 }
 
-void test('a run is settled for its owner: not started, or it stays', async (t) => {
+void test('a run is settled for its owner: a 2xx confirms it, and it stays or not started', async (t) => {
   const run = permit('POST', 'agent/a/run')
   for (const [result, outcome] of [
-    [answered(200), 'stays'],
+    [answered(199), 'stays'],
+    [answered(200), 'confirmed'],
+    [answered(299), 'confirmed'],
     [answered(302), 'stays'],
     [answered(399), 'stays'],
     [answered(400), 'not-started'],
@@ -81,6 +83,17 @@ void test('a run is settled for its owner: not started, or it stays', async (t) 
     ])
   }
   t.same(await settled(run, answered(400), NONE, null), [], 'what did not register is not settled')
+})
+
+void test('a guest’s run confirms nothing of the owner’s', async (t) => {
+  const run = permit('POST', 'agent/a/run', { owner: 'corp:bob', deleted: false, provisional: true, granted: 'write' })
+  for (const [result, outcome] of [
+    [answered(200), 'stays'],
+    [answered(404), 'not-started'],
+    [failed(true), 'stays'],
+  ] as const) {
+    t.match(await settled(run, result), [['settle', KEY, 'corp:bob', 7, outcome]])
+  }
 })
 
 void test('a deletion or a name is noted where a 2xx confirmed it, and nowhere else', async (t) => {

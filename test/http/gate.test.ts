@@ -130,7 +130,7 @@ void test('a thread that somebody else claims first is theirs, and the lost race
   const told: Told = []
   let standing: Standing = UNHEARD_OF
   const claim = async () => {
-    standing = { row: { owner: 'corp:bob', deleted: false, granted: null }, runners: [] }
+    standing = { row: { owner: 'corp:bob', deleted: false, provisional: false, granted: null }, runners: [] }
     return { outcome: 'foreign' } as const
   }
   const answer = await run(parts(told, { storing: { claim, standing: async () => standing } }))
@@ -190,7 +190,8 @@ void test('a run by somebody to whom the thread was granted registers for its ow
     claims.push(what)
     return { outcome: 'own', registration: null } as const
   }
-  const standing = async () => ({ row: { owner: 'corp:bob', deleted: false, granted: 'write' }, runners: [] }) as const
+  const standing = async () =>
+    ({ row: { owner: 'corp:bob', deleted: false, provisional: false, granted: 'write' }, runners: [] }) as const
   t.equal(await run(parts([], { clock: () => 1234, storing: { claim, standing } })), 'passed')
   const claimed = { userId: 'corp:bob', agentId: 'default', guest: true, now: 1234 }
   t.same(claims, [[{ scope: '', threadId: 't1' }, claimed]])
@@ -203,7 +204,7 @@ void test('a grant that ends while the run registers is a lost race, and nothing
     granted = null
     return { outcome: 'foreign' } as const
   }
-  const standing = async () => ({ row: { owner: 'corp:bob', deleted: false, granted }, runners: [] })
+  const standing = async () => ({ row: { owner: 'corp:bob', deleted: false, provisional: false, granted }, runners: [] })
   t.match(await run(parts(told, { storing: { claim, standing } })), { status: 403, body: '"code":"not-owner"' })
   t.same(told, [
     ['claimed', 'lost-race'],

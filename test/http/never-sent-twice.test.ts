@@ -9,13 +9,16 @@ import { until } from '../support/until.ts'
 const OK = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}'
 
 void test('an upstream that resets after reading gets a run once, and a read as well', async (t) => {
-  const upstream = await startRawUpstream((socket) => socket.resetAndDestroy())
+  let resets = false
+  const upstream = await startRawUpstream((socket) => void (resets ? socket.resetAndDestroy() : socket.end(OK)))
   t.teardown(() => upstream.close())
   const { base, alice } = await gateBefore(t, upstream.url)
+  t.equal((await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1') })).status, 200)
+  resets = true
   t.equal((await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1') })).status, 502)
   t.equal((await call(`${base}/info`, { token: alice })).status, 502)
   t.equal((await call(`${base}/threads/t1/messages`, { token: alice })).status, 502)
-  t.equal(upstream.requests.length, 3)
+  t.equal(upstream.requests.length, 4)
 })
 
 void test('an idle connection that the upstream closes under a request costs no second sending', async (t) => {

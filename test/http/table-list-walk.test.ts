@@ -24,6 +24,7 @@ function threads(count: number, of: (at: number) => Partial<ListedThread> = () =
   return Array.from({ length: count }, (_, at) => ({
     threadId: `t${at}`,
     owner: 'corp:alice',
+    provisional: false,
     granted: null,
     agentId: 'default',
     name: null,
@@ -92,6 +93,17 @@ void test('everybody’s threads are looked at for those alone whom the policy l
   const everybody = playing(rows)
   t.strictSame((await page(everybody.store, '', EVERYBODY)).ids, [])
   t.strictSame(everybody.asked[0]?.[1], { userId: EVERYBODY.id, groups: [] })
+})
+
+void test('a thread of which no run is confirmed is in nobody’s list', async (t) => {
+  const rows = threads(4, (at) => ({
+    provisional: at === 1,
+    ...(at === 2 ? { owner: 'corp:bob', granted: 'write' as const } : {}),
+  }))
+  t.strictSame((await page(playing(rows).store, '')).ids, ['t0', 't2', 't3'])
+  const granted = rows.map((row) => ({ ...row, provisional: row.threadId === 't2' }))
+  t.strictSame((await page(playing(granted).store, '')).ids, ['t0', 't1', 't3'])
+  t.strictSame((await page(playing(granted).store, '', OLGA)).ids, ['t0', 't1', 't3'])
 })
 
 void test('every candidate is decided: what the store gives too much of is not shown', async (t) => {

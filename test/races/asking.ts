@@ -57,5 +57,5 @@ export async function ask(store: Store, threadId: string, call: Call): Promise<A
 }
 
 function standing(row: SeenStanding): SeenStanding {
-  return row === null ? null : { owner: row.owner, deleted: row.deleted, granted: row.granted }
+  return row === null ? null : { owner: row.owner, deleted: row.deleted, provisional: row.provisional, granted: row.granted }
 }

@@ -98,7 +98,7 @@ export function claimsIn(history: readonly Done[]): Claims {
   const claims = history.filter(({ call }) => call.op === 'claim')
   const confirmations = history.flatMap(({ call, to, answer }) => {
     if (to === null) return []
-    const settled = call.op === 'settle' && call.outcome === 'stays'
+    const settled = call.op === 'settle' && call.outcome === 'confirmed'
     const known = call.op === 'claim' && isTaken(answer) && answer.registration === null
     return settled || known ? [{ user: call.user, at: to }] : []
   })

@@ -1,5 +1,6 @@
 /** The search itself: a checker that says yes to everything would make every race test green. */
 import { test } from 'tap'
+import type { RunOutcome } from '../../src/store/port.ts'
 import { findOrder, type Operation } from './linearizable.ts'
 import type { Answer, Call } from './thread-calls.ts'
 import { doCall, stateText, type ThreadState } from './thread-model.ts'
@@ -9,7 +10,7 @@ type One = Operation<Call, Answer>
 const MODEL = { first: null as ThreadState, do: doCall, text: stateText }
 
 const claim = (user: string): Call => ({ op: 'claim', user, guest: false })
-const settle = (user: string, outcome: 'stays' | 'not-started'): Call => ({ op: 'settle', user, registration: 0, outcome })
+const settle = (user: string, outcome: RunOutcome): Call => ({ op: 'settle', user, registration: 0, outcome })
 const NEW: Answer = { outcome: 'new', registration: 0 }
 const FOREIGN: Answer = { outcome: 'foreign' }
 
@@ -61,6 +62,7 @@ void test('an order that fits at first and leads nowhere is given up for another
         {
           owner: 'bob',
           deleted: false,
+          provisional: true,
           granted: null,
         },
       ),
@@ -70,10 +72,21 @@ void test('an order that fits at first and leads nowhere is given up for another
 
 void test('a step on all threads may leave one as it was, and does nothing else to it', async (t) => {
   const claimed = [did(0, 1, claim('alice'), NEW), did(2, 3, { op: 'transfer', from: 'alice', to: 'bob' })]
-  t.ok(isRight(...claimed, did(4, 5, claim('carol'), FOREIGN), did(6, 7, claim('bob'), { outcome: 'own', registration: null })))
+  t.ok(isRight(...claimed, did(4, 5, claim('carol'), FOREIGN), did(6, 7, claim('bob'), { outcome: 'own', registration: 1 })))
   t.ok(isRight(...claimed, did(4, 5, claim('bob'), FOREIGN)))
   t.notOk(isRight(...claimed, did(4, 5, claim('carol'), NEW)))
   t.notOk(isRight(...claimed, did(4, 5, claim('bob'), { outcome: 'own', registration: 0 })), 'in the life that it was claimed in')
+})
+
+void test('a run that may have started keeps a thread, and confirms it only where it was confirmed before', async (t) => {
+  const claimed = [did(0, 1, claim('alice'), NEW), did(2, 3, settle('alice', 'stays'), false)]
+  const again = (registration: number | null) => did(4, 5, claim('alice'), { outcome: 'own', registration })
+  t.ok(isRight(...claimed, again(0), did(6, 7, settle('alice', 'not-started'), false), did(8, 9, claim('bob'), FOREIGN)))
+  t.notOk(isRight(...claimed, again(null)))
+  const bury = did(4, 5, { op: 'bury', user: 'alice' }, null)
+  const revived = did(6, 7, claim('alice'), { outcome: 'new', registration: 1 })
+  const late = did(8, 9, { op: 'settle', user: 'alice', registration: 1, outcome: 'stays' }, false)
+  t.ok(isRight(...claimed, bury, revived, late, did(10, 11, claim('alice'), { outcome: 'own', registration: null })))
 })
 
 void test('it says how far it came, and what did not fit', async (t) => {

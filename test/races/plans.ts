@@ -2,7 +2,10 @@
 import fc from 'fast-check'
 import type { Right } from '../../src/core/sharing.ts'
 
-/** A kind of step. `settle` and `release` end a run that the worker has begun, or begin one where it has none. */
+/**
+ * A kind of step. `settle` and `release` end a run that the worker has begun, or begin one where it has none; `settle` confirms
+ * it where the step has `write`.
+ */
 export type Kind =
   | 'claim'
   | 'guest'

@@ -98,7 +98,8 @@ function callOf(step: Step, { threads, users }: Order, begun: Begun[]): { readon
     case 'release': {
       const [run] = begun.splice(step.other % Math.max(1, begun.length), 1)
       if (run === undefined) return { thread, call: { op: 'claim', user, guest: false } }
-      const outcome = step.kind === 'settle' ? 'stays' : 'not-started'
+      const ended = step.right === 'write' ? 'confirmed' : 'stays'
+      const outcome = step.kind === 'settle' ? ended : 'not-started'
       return { thread: run.thread, call: { op: 'settle', user: run.user, registration: run.registration, outcome } }
     }
     case 'claim':

@@ -26,7 +26,12 @@ export type OneThreadCall = Exclude<Call, { readonly op: 'transfer' | 'erase' | 
 export type Answer = ClaimResult | AssignOutcome | GrantOutcome | SeenStanding | SeenThread | boolean | null
 
 /** A standing without who was seen under `observe`. */
-export type SeenStanding = { readonly owner: string; readonly deleted: boolean; readonly granted: string | null } | null
+export type SeenStanding = {
+  readonly owner: string
+  readonly deleted: boolean
+  readonly provisional: boolean
+  readonly granted: string | null
+} | null
 
 /** A whole row without times. */
 export type SeenThread = {

@@ -118,7 +118,8 @@ function claim(state: ThreadState, user: string, guest: boolean): Done {
 
 function settle(state: ThreadState, user: string, registration: number, outcome: RunOutcome): Done {
   if (!isOf(state, user) || !state.provisional || state.life !== registration) return { state, answer: false }
-  if (outcome === 'stays') return { state: { ...state, ...SETTLED, deleted: false, gone: false }, answer: false }
+  if (outcome === 'stays' && !state.deleted) return { state, answer: false }
+  if (outcome !== 'not-started') return { state: { ...state, ...SETTLED, deleted: false, gone: false }, answer: false }
   if (state.pending > 1) return { state: { ...state, pending: state.pending - 1 }, answer: false }
   return { state: state.deleted ? { ...state, ...SETTLED } : null, answer: true }
 }
@@ -137,8 +138,11 @@ function taken(row: Row, owner: string): Row {
   return { ...row, ...SETTLED, owner, gone: row.gone && !row.provisional, life: row.life + 1 }
 }
 
+/** A live row that no run has confirmed stays one, as by a run that nobody will settle. */
 function moved(state: ThreadState, from: string, to: string): ThreadState {
-  return isOf(state, from) ? withoutGrantTo(taken(state, to), to) : state
+  if (!isOf(state, from)) return state
+  const open = state.provisional && !state.deleted ? { provisional: true, pending: 1 } : SETTLED
+  return withoutGrantTo({ ...taken(state, to), ...open }, to)
 }
 
 /** Of two grants the wider stays, and none to the owner. */
@@ -163,7 +167,7 @@ function quietly(state: ThreadState): Done {
 
 function standing(state: ThreadState, reader: Reader): SeenStanding {
   if (state === null) return null
-  return { owner: state.owner, deleted: state.deleted, granted: rightIn(state.grants, reader) }
+  return { owner: state.owner, deleted: state.deleted, provisional: state.provisional, granted: rightIn(state.grants, reader) }
 }
 
 function seen(state: ThreadState): SeenThread {

@@ -107,6 +107,10 @@ void testEachPair('a run that ends after the deletion takes no tombstone away', 
   for (const end of [fine, refused, failed]) {
     const { startRun, startDelete, crossing } = await held(t)
     const first = await startRun()
+    // Another confirms the thread: before that nobody deletes it.
+    await (
+      await startRun()
+    )(fine)
     await (
       await startDelete()
     )(json({}))
@@ -125,6 +129,10 @@ void testEachPair('nor does a run of an earlier life settle a later one', async 
   ] as const) {
     const { gateway, startRun, startDelete, crossing } = await held(t)
     const first = await startRun()
+    // Another confirms the thread: before that nobody deletes it.
+    await (
+      await startRun()
+    )(fine)
     await (
       await startDelete()
     )(json({}))

@@ -193,7 +193,13 @@ void testEachPair('the list follows at once: a claim, a release, a deletion and 
   t.same(await look(), [[], []], 'a run that was refused claims nothing')
   upstream.answer(json({}, 500))
   await run(gateway.url, bob, 'b-1')
-  t.same(await look(), [[], ['b-1']], 'one that may have started does')
+  t.same(await look(), [[], []], 'one that may have started does, and says not yet whose it is')
+  upstream.answer(json({}, 422))
+  await run(gateway.url, alice, 'b-1')
+  t.same(await look(), [[], []], 'it is nobody else’s')
+  upstream.answer(events())
+  await run(gateway.url, bob, 'b-1')
+  t.same(await look(), [[], ['b-1']], 'a run that was confirmed does')
   await ask(gateway.url, { method: 'DELETE', target: `${BASE}/threads/b-1`, token: bob })
   t.same(await look(), [[], []])
   await run(gateway.url, alice, 'b-1')
@@ -211,15 +217,15 @@ void testEachPair('while a claim is not confirmed yet the list and the read say 
   const first = run(gateway.url, alice, 'a-1')
   await upstream.arrived(1)
   upstream.answer(runtime(1000))
-  for (const [token, own] of [
-    [alice, ['a-1']],
-    [bob, []],
-  ] as const) {
+  const look = async (token: string, own: readonly string[]) => {
     t.same(await listed(gateway.url, token, ''), own)
     t.same(await readable(gateway.url, token), own)
   }
+  for (const token of [alice, bob]) await look(token, [])
   finish()
   t.equal(await first, 200)
+  await look(alice, ['a-1'])
+  await look(bob, [])
 })
 
 void testEachPair('in mode off everybody is one user, with one list', async (t) => {

@@ -1,7 +1,7 @@
 /** Generated histories: what many requests and operators do to a few threads, one step after the other. */
 import fc from 'fast-check'
 import type { Reader } from '../../src/core/sharing.ts'
-import type { ThreadKey } from '../../src/store/port.ts'
+import type { RunOutcome, ThreadKey } from '../../src/store/port.ts'
 import { steps } from './contract/under-test.ts'
 import type { Modelled } from './model.ts'
 
@@ -57,6 +57,7 @@ export function historyOf({ users, groups, keys }: World, length: number): fc.Ar
   })
   const scope = fc.constantFrom(undefined, ...keys.map((one) => one.scope))
   const expected = fc.constantFrom(undefined, null, '', ...users)
+  const outcome = fc.constantFrom<RunOutcome>('confirmed', 'confirmed', 'stays', 'not-started')
 
   const takes: fc.Arbitrary<Omit<Step, 'after'>>[] = [
     named('claim', fc.tuple(key, user, agentId), (store, now, [k, userId, agent]) =>
@@ -65,9 +66,7 @@ export function historyOf({ users, groups, keys }: World, length: number): fc.Ar
     named('guest', fc.tuple(key, user), (store, now, [k, userId]) =>
       store.claim(k, { userId, agentId: 'guest', guest: true, now }),
     ),
-    named('settle', fc.tuple(key, user, life, fc.constantFrom('stays' as const, 'not-started' as const)), (store, _now, args) =>
-      store.settle(...args),
-    ),
+    named('settle', fc.tuple(key, user, life, outcome), (store, _now, args) => store.settle(...args)),
     named('bury', fc.tuple(key, user, fc.boolean()), (store, now, [k, userId, gone]) => store.bury(k, userId, now, gone)),
     named('rename', fc.tuple(key, user, fc.constantFrom(null, 'x', 'y')), (store, _now, args) => store.rename(...args)),
     named('archive', fc.tuple(key, user, fc.boolean()), (store, _now, args) => store.archive(...args)),

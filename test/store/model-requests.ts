@@ -23,7 +23,10 @@ export class RequestModel extends Rows {
     const runners = this.runners(key)
     if (row === undefined) return { row: null, runners }
     const deleted = row.deletedAt !== null
-    return { row: { owner: row.owner, deleted, granted: deleted ? null : rightIn(row.grants, reader) }, runners }
+    return {
+      row: { owner: row.owner, deleted, provisional: row.provisional, granted: deleted ? null : rightIn(row.grants, reader) },
+      runners,
+    }
   }
 
   async standings(scope: string, threadIds: readonly string[], reader: Reader): Promise<ReadonlyMap<string, Standing>> {
@@ -58,8 +61,9 @@ export class RequestModel extends Rows {
   async settle(key: ThreadKey, userId: string, registration: number, outcome: RunOutcome): Promise<boolean> {
     const row = this.owned(key, userId)
     if (row?.provisional !== true || row.life !== registration) return false
-    if (outcome === 'stays') {
-      Object.assign(row, { provisional: false, pending: 0, deletedAt: null, gone: false })
+    if (outcome !== 'not-started') {
+      if (outcome === 'confirmed' || row.deletedAt !== null)
+        Object.assign(row, { provisional: false, pending: 0, deletedAt: null, gone: false })
       return false
     }
     row.pending -= 1
@@ -89,8 +93,8 @@ export class RequestModel extends Rows {
       if (row.key.scope !== scope || row.deletedAt !== null || !isTheirs) return []
       if (window.agentId !== null && row.agentId !== window.agentId) return []
       if (row.archived && !window.includeArchived) return []
-      const { owner, agentId, name, archived, createdAt, lastUsedAt: updatedAt } = row
-      return [{ threadId: row.key.threadId, owner, granted, agentId, name, archived, createdAt, updatedAt }]
+      const { owner, provisional, agentId, name, archived, createdAt, lastUsedAt: updatedAt } = row
+      return [{ threadId: row.key.threadId, owner, provisional, granted, agentId, name, archived, createdAt, updatedAt }]
     })
     const order = (a: Pick<ListedThread, 'updatedAt' | 'threadId'>, b: typeof a): number =>
       b.updatedAt - a.updatedAt || byBytes(a.threadId, b.threadId)

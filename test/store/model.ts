@@ -111,7 +111,9 @@ export class Model extends RequestModel implements Modelled {
     const isIn = (key: ThreadKey): boolean => scope === undefined || key.scope === scope
     const moved = this.all().filter(({ key, owner }) => owner === from && isIn(key))
     for (const row of moved) {
-      Object.assign(row, { ...settled(row), owner: to, grants: row.grants.filter((grant) => !isTo(user(to))(grant)) })
+      // A live row that no run has confirmed stays one, as by a run that nobody will settle.
+      const open = row.provisional && row.deletedAt === null ? { provisional: true, pending: 1 } : {}
+      Object.assign(row, { ...settled(row), ...open, owner: to, grants: row.grants.filter((grant) => !isTo(user(to))(grant)) })
     }
     const granted = this.all().filter(({ key, grants }) => isIn(key) && grants.some(isTo(user(from))))
     for (const row of granted) row.grants = grantsAfter(row, from, to)

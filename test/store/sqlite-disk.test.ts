@@ -11,7 +11,7 @@ import { ALICE, at, BOB, claim, KEY, NOW, own, readerOf, row } from './contract/
 import { openStoreProcess, type StoreProcess } from './store-process.ts'
 
 const AS_BOB = { userId: BOB, agentId: 'agent', guest: false, now: NOW }
-const OWNED = { owner: ALICE, deleted: false, granted: null }
+const OWNED = { owner: ALICE, deleted: false, provisional: false, granted: null }
 const isRoot = process.getuid?.() === 0
 /** Of a user who may nothing: files that are not to be written can be written by root. */
 const NOBODY_UID = 65_534

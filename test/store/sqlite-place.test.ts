@@ -9,7 +9,7 @@ import { makeFolder } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
 import { ALICE, at, BOB, claim, own, row } from './contract/under-test.ts'
 
-const OWNED = { owner: ALICE, deleted: false, granted: null }
+const OWNED = { owner: ALICE, deleted: false, provisional: false, granted: null }
 
 /** A store with a thread of Alice's, and its file. */
 async function started(t: Test): Promise<{ readonly store: Store; readonly file: string; readonly folder: string }> {

@@ -21,7 +21,7 @@ const fresh = () => makeStandingCache(3, () => true)
 void test('the owner is answered, and everybody whom the thread was granted to', (t) => {
   const cache = fresh()
   cache.begin()(KEY, SHARED)
-  t.same(cache.find(KEY, ALICE), { row: { owner: 'corp:alice', deleted: false, granted: null }, runners: [] })
+  t.same(cache.find(KEY, ALICE), { row: { owner: 'corp:alice', deleted: false, provisional: false, granted: null }, runners: [] })
   t.match(cache.find(KEY, BOB), { row: { granted: 'write' } })
   t.match(cache.find(KEY, CAROL), { row: { granted: 'read' } })
   t.end()

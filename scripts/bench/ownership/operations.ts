@@ -132,7 +132,7 @@ function claims(store: Store, targets: readonly SeededThread[]): Operation[] {
     const key = { scope: '', threadId: randomUUID() }
     const claimed = await store.claim(key, { userId: BEGINNER, agentId: 'default', guest: false, now: NOW })
     if (claimed.outcome !== 'new' || claimed.registration === null) throw new Error('a new thread was not claimed')
-    await store.settle(key, BEGINNER, claimed.registration, 'stays')
+    await store.settle(key, BEGINNER, claimed.registration, 'confirmed')
   }
   return [
     { id: 'claim-own', title: 'Run on an own thread', width: 1, run: () => claim(again(), 0) },

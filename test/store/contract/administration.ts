@@ -32,7 +32,7 @@ export function administrationContract(holds: Holds): void {
       provisional: true,
     }
     t.same(await store.thread(KEY), { row, grants: [grantOf(user(BOB), 'write')], runners: [CAROL] })
-    await store.settle(KEY, ALICE, 0, 'stays')
+    await store.settle(KEY, ALICE, 0, 'confirmed')
     await store.bury(KEY, ALICE, NOW + 5, true)
     t.same(await store.thread(KEY), { row: { ...row, provisional: false, deletedAt: NOW + 5 }, grants: [], runners: [CAROL] })
   })

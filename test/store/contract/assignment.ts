@@ -24,7 +24,7 @@ export function assignmentContract(holds: Holds): void {
     await grant(store, user(CAROL), 'write')
     await store.archive(KEY, ALICE, true)
     t.same(await store.assign(KEY, BOB, NOW + 1), { outcome: 'assigned', before: ALICE })
-    t.same(await row(store, KEY, readerOf(CAROL)), { owner: BOB, deleted: false, granted: null })
+    t.same(await row(store, KEY, readerOf(CAROL)), { owner: BOB, deleted: false, provisional: false, granted: null })
     t.equal(await claim(store, ALICE), 'foreign')
     t.equal(await claim(store, BOB), 'own')
     t.same(await store.grants(KEY, BOB), [])
@@ -75,18 +75,18 @@ export function assignmentContract(holds: Holds): void {
       await own(store, ALICE, key)
       await store.bury(key, ALICE, NOW, true)
       t.same(await store.assign(key, to, NOW), { outcome: 'assigned', before: ALICE })
-      t.same(await row(store, key), { owner: to, deleted: false, granted: null })
+      t.same(await row(store, key), { owner: to, deleted: false, provisional: false, granted: null })
     }
   })
 
-  for (const late of ['not-started', 'stays'] as const) {
+  for (const late of ['not-started', 'stays', 'confirmed'] as const) {
     holds(`a run from before an assignment settles nothing after it by ending late (${late})`, async (t, { store }) => {
       for (const to of [ALICE, BOB]) {
         const key = { ...KEY, threadId: to }
         await claim(store, ALICE, key)
         await store.assign(key, to, NOW)
         t.equal(await store.settle(key, ALICE, 0, late), false)
-        t.same(await row(store, key), { owner: to, deleted: false, granted: null })
+        t.same(await row(store, key), { owner: to, deleted: false, provisional: false, granted: null })
         t.equal((await store.thread(key))?.row?.provisional, false)
       }
     })
@@ -106,7 +106,7 @@ export function assignmentContract(holds: Holds): void {
       await own(store, ALICE)
       await grant(store, user(BOB), 'write')
       t.equal(await store.withhold(KEY, NOW), true)
-      t.same(await row(store, KEY, readerOf(BOB)), { owner: NOBODY, deleted: false, granted: null })
+      t.same(await row(store, KEY, readerOf(BOB)), { owner: NOBODY, deleted: false, provisional: false, granted: null })
       for (const userId of [ALICE, BOB]) t.equal(await claim(store, userId), 'foreign')
       t.equal((await claimAsGuest(store, ALICE)).outcome, 'foreign')
       t.equal(await store.withhold(KEY, NOW), true, 'and again')
@@ -122,17 +122,17 @@ export function assignmentContract(holds: Holds): void {
     await store.bury(KEY, ALICE, NOW, true)
     await claim(store, ALICE)
     t.equal(await store.withhold(KEY, NOW), true)
-    await store.settle(KEY, ALICE, 1, 'stays')
-    t.same(await row(store), { owner: NOBODY, deleted: true, granted: null })
+    await store.settle(KEY, ALICE, 1, 'confirmed')
+    t.same(await row(store), { owner: NOBODY, deleted: true, provisional: false, granted: null })
     t.equal(await claim(store, ALICE), 'foreign')
   })
 
-  for (const late of ['not-started', 'stays'] as const) {
+  for (const late of ['not-started', 'stays', 'confirmed'] as const) {
     holds(`a run from before the owner was taken gives nothing back by ending late (${late})`, async (t, { store }) => {
       await claim(store, ALICE)
       await store.withhold(KEY, NOW)
       await store.settle(KEY, ALICE, 0, late)
-      t.same(await row(store), { owner: NOBODY, deleted: false, granted: null })
+      t.same(await row(store), { owner: NOBODY, deleted: false, provisional: false, granted: null })
     })
   }
 }

@@ -2,7 +2,7 @@
 import { NOBODY } from '../../../src/store/port.ts'
 import { ALICE, BOB, claim, KEY, NOW, row, type Holds } from './under-test.ts'
 
-const OWNED = { owner: ALICE, deleted: false, granted: null }
+const OWNED = { owner: ALICE, deleted: false, provisional: false, granted: null }
 
 /** The part of the contract. */
 export function claimContract(holds: Holds): void {
@@ -13,7 +13,7 @@ export function claimContract(holds: Holds): void {
       t.equal(await claim(store, ALICE), 'new')
       t.same(await store.claim(KEY, { userId: BOB, agentId: 'agent', guest: false, now: NOW }), { outcome: 'foreign' })
       t.equal(await claim(store, ALICE), 'own')
-      await store.settle(KEY, ALICE, 0, 'stays')
+      await store.settle(KEY, ALICE, 0, 'confirmed')
       t.equal(await claim(store, BOB), 'foreign')
       t.equal(await claim(store, ALICE), 'own')
       t.same(await row(store), OWNED)
@@ -32,7 +32,7 @@ export function claimContract(holds: Holds): void {
   holds('what one connection claims, another sees at once', async (t, { store, connect }) => {
     const other = await connect()
     await claim(store, ALICE)
-    t.same(await row(other), OWNED)
+    t.same(await row(other), { ...OWNED, provisional: true })
     t.equal(await claim(other, BOB), 'foreign')
     t.equal(await other.isEmpty(''), false)
     await other.settle(KEY, ALICE, 0, 'not-started')
@@ -57,7 +57,7 @@ export function claimContract(holds: Holds): void {
     const again = () => store.claim(KEY, { userId: ALICE, agentId: 'agent', guest: false, now: NOW })
     t.same(await again(), { outcome: 'new', registration: 0 })
     t.same(await again(), { outcome: 'own', registration: 0 })
-    await store.settle(KEY, ALICE, 0, 'stays')
+    await store.settle(KEY, ALICE, 0, 'confirmed')
     t.same(await again(), { outcome: 'own', registration: null })
   })
 
@@ -69,6 +69,6 @@ export function claimContract(holds: Holds): void {
     t.equal(await claim(store, NOBODY), 'foreign')
     t.equal(await store.rename(KEY, NOBODY, 'x'), false)
     await store.bury(KEY, NOBODY, NOW, true)
-    t.same(await row(store), { owner: NOBODY, deleted: false, granted: null })
+    t.same(await row(store), { owner: NOBODY, deleted: false, provisional: false, granted: null })
   })
 }

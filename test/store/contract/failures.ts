@@ -9,7 +9,7 @@ const CALLS: Record<Exclude<keyof Store, 'close' | 'fault' | 'onStanding'>, (sto
   standing: (store) => store.standing(KEY, readerOf(ALICE)),
   standings: (store) => store.standings('', ['a'], readerOf(ALICE)),
   claim: (store) => store.claim(KEY, { userId: ALICE, agentId: '', guest: false, now: NOW }),
-  settle: (store) => store.settle(KEY, ALICE, 0, 'stays'),
+  settle: (store) => store.settle(KEY, ALICE, 0, 'confirmed'),
   rename: (store) => store.rename(KEY, ALICE, null),
   archive: (store) => store.archive(KEY, ALICE, true),
   bury: (store) => store.bury(KEY, ALICE, NOW, true),

@@ -83,7 +83,7 @@ export function grantContract(holds: Holds): void {
   holds('a thread that no run has confirmed yet can be shared', async (t, { store }) => {
     await claim(store, ALICE)
     t.equal(await grant(store, user(BOB), 'write'), 'done')
-    await store.settle(KEY, ALICE, 0, 'stays')
+    await store.settle(KEY, ALICE, 0, 'confirmed')
     t.equal((await row(store, KEY, readerOf(BOB)))?.granted, 'write')
   })
 

@@ -15,26 +15,26 @@ export function guestContract(holds: Holds): void {
     await own(store, ALICE)
     t.same(await claimAsGuest(store, ALICE), { outcome: 'own', registration: null })
     t.same(await claimAsGuest(store, BOB), FOREIGN, 'and the owner has to be named')
-    t.same(await row(store), { owner: ALICE, deleted: false, granted: null })
+    t.same(await row(store), { owner: ALICE, deleted: false, provisional: false, granted: null })
   })
 
   holds('a guest’s run on a thread that no run has confirmed yet counts as one of its runs', async (t, { store }) => {
     await claim(store, ALICE)
     t.same(await claimAsGuest(store, ALICE), { outcome: 'own', registration: 0 })
     t.equal(await store.settle(KEY, ALICE, 0, 'not-started'), false, 'the guest’s is under way')
-    await store.settle(KEY, ALICE, 0, 'stays')
-    t.same(await claimAsGuest(store, ALICE), { outcome: 'own', registration: null }, 'and confirms it')
+    await store.settle(KEY, ALICE, 0, 'confirmed')
+    t.same(await claimAsGuest(store, ALICE), { outcome: 'own', registration: null }, 'a confirmed one settles it')
   })
 
   holds('a guest revives nothing, nor runs on what is being revived', async (t, { store }) => {
     await own(store, ALICE)
     await store.bury(KEY, ALICE, NOW, true)
     t.same(await claimAsGuest(store, ALICE), FOREIGN)
-    t.same(await row(store), { owner: ALICE, deleted: true, granted: null })
+    t.same(await row(store), { owner: ALICE, deleted: true, provisional: false, granted: null })
     await claim(store, ALICE)
     t.same(await claimAsGuest(store, ALICE), FOREIGN)
     await store.settle(KEY, ALICE, 1, 'not-started')
-    t.same(await row(store), { owner: ALICE, deleted: true, granted: null })
+    t.same(await row(store), { owner: ALICE, deleted: true, provisional: false, granted: null })
   })
 
   holds('a guest has nothing on a thread whose owner was taken', async (t, { store }) => {

@@ -96,7 +96,7 @@ export function importContract(holds: Holds): void {
     t.same(await importAll(store, rows, true), [SAME, ADDED, ADDED])
     t.same(
       await standing(store, readerOf(ALICE), at('both')),
-      { row: { owner: ALICE, deleted: false, granted: null }, runners: [] },
+      { row: { owner: ALICE, deleted: false, provisional: false, granted: null }, runners: [] },
       'and who was seen is of no account any more',
     )
     t.equal(await store.unowned(), 0)

@@ -39,13 +39,14 @@ export function listContract(holds: Holds): void {
 
   holds('an entry says all that a list shows', async (t, { store }) => {
     await store.claim(at('x'), { userId: ALICE, agentId: 'writer', guest: false, now: NOW })
-    await store.settle(at('x'), ALICE, 0, 'stays')
+    await store.settle(at('x'), ALICE, 0, 'confirmed')
     await store.rename(at('x'), ALICE, 'A name')
     await store.archive(at('x'), ALICE, true)
     await grant(store, user(BOB), 'write', at('x'))
     const entry = {
       threadId: 'x',
       owner: ALICE,
+      provisional: false,
       granted: null,
       agentId: 'writer',
       name: 'A name',
@@ -57,6 +58,18 @@ export function listContract(holds: Holds): void {
     t.same(await store.listed('', readerOf(ALICE), window), [entry])
     t.same(await store.listed('', readerOf(BOB), window), [{ ...entry, granted: 'write' }])
     t.same(await store.listed('', 'everybody', window), [entry])
+  })
+
+  holds('an entry says that no run is confirmed, to the owner, to others and in everybody’s list', async (t, { store }) => {
+    await claim(store, ALICE, at('x'))
+    await grant(store, user(BOB), 'read', at('x'))
+    const lists = async () => {
+      const readers = [readerOf(ALICE), readerOf(BOB), 'everybody'] as const
+      return Promise.all(readers.map(async (reader) => (await store.listed('', reader, FIRST)).map((one) => one.provisional)))
+    }
+    t.same(await lists(), [[true], [true], [true]])
+    await store.settle(at('x'), ALICE, 0, 'confirmed')
+    t.same(await lists(), [[false], [false], [false]])
   })
 
   holds('threads that were used at the same time are in the order of their ids, on whatever pages', async (t, { store }) => {

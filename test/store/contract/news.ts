@@ -61,7 +61,7 @@ export function newsContract(holds: Holds): void {
     await until(() => here.length > 0 && there.length > 0)
     await claim(store, ALICE, at('quiet'))
     await claim(store, BOB, at('quiet'))
-    await store.settle(at('quiet'), ALICE, 0, 'stays')
+    await store.settle(at('quiet'), ALICE, 0, 'confirmed')
     await store.rename(at('quiet'), ALICE, 'name')
     await store.archive(at('quiet'), ALICE, true)
     await store.observe(at('quiet'), BOB, '', false, NOW)

@@ -19,7 +19,7 @@ import {
   type Holds,
 } from './under-test.ts'
 
-const GONE = { owner: NOBODY, deleted: true, granted: null }
+const GONE = { owner: NOBODY, deleted: true, provisional: false, granted: null }
 
 /** The part of the contract. */
 export function peopleContract(holds: Holds): void {
@@ -38,7 +38,7 @@ export function peopleContract(holds: Holds): void {
       t.ok(done.every((count) => count <= 3))
       t.equal(await claim(store, BOB, at('t-0')), 'own')
       t.equal(await claim(store, ALICE, at('t-0')), 'foreign')
-      t.same(await row(store, at('t-3')), { owner: BOB, deleted: true, granted: null })
+      t.same(await row(store, at('t-3')), { owner: BOB, deleted: true, provisional: false, granted: null })
       t.equal((await row(store, { scope: 's', threadId: 'x' }))?.owner, BOB)
       t.equal((await row(store, at('carols')))?.owner, CAROL)
       t.same((await store.userData(ALICE)).threads, [])
@@ -64,21 +64,29 @@ export function peopleContract(holds: Holds): void {
     t.equal(await store.transfer(ALICE, BOB, 2, 'other'), 0)
   })
 
-  holds('a transfer settles what was pending: runs from before it change nothing', async (t, { store }) => {
+  holds('a transfer cuts off what was pending: runs from before it change nothing, and confirm nothing', async (t, { store }) => {
     await claim(store, ALICE, at('starting'))
     await own(store, ALICE, at('reviving'))
     await store.bury(at('reviving'), ALICE, NOW, true)
     await claim(store, ALICE, at('reviving'))
     await steps(() => store.transfer(ALICE, BOB, 10))
-    for (const outcome of ['not-started', 'stays'] as const) {
+    for (const outcome of ['not-started', 'stays', 'confirmed'] as const) {
       for (const userId of [ALICE, BOB]) {
         await store.settle(at('starting'), userId, 0, outcome)
         await store.settle(at('reviving'), userId, 1, outcome)
       }
     }
-    t.same(await row(store, at('starting')), { owner: BOB, deleted: false, granted: null })
-    t.same(await row(store, at('reviving')), { owner: BOB, deleted: true, granted: null })
-    t.match(await store.stats(), { provisional: 0 })
+    const starting = { owner: BOB, deleted: false, provisional: true, granted: null }
+    t.same(await row(store, at('starting')), starting, 'nobody has looked at this one thread')
+    t.same(await row(store, at('reviving')), { owner: BOB, deleted: true, provisional: false, granted: null })
+    t.match(await store.stats(), { provisional: 1 })
+    const run = { userId: BOB, agentId: 'agent', guest: false, now: NOW }
+    t.same(await store.claim(at('starting'), run), { outcome: 'own', registration: 1 })
+    t.equal(await store.settle(at('starting'), BOB, 1, 'not-started'), false, 'it is kept')
+    t.same(await row(store, at('starting')), starting)
+    await store.claim(at('starting'), run)
+    await store.settle(at('starting'), BOB, 1, 'confirmed')
+    t.same(await row(store, at('starting')), { ...starting, provisional: false })
   })
 
   holds(

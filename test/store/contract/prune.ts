@@ -80,7 +80,7 @@ export function pruneContract(holds: Holds): void {
     await store.settle(at('revived'), BOB, 1, 'not-started')
     t.equal(await store.prunable(rule), 1, 'or certainly not')
     await claim(store, BOB, at('revived'))
-    await store.settle(at('revived'), BOB, 2, 'stays')
+    await store.settle(at('revived'), BOB, 2, 'confirmed')
     await store.bury(at('revived'), BOB, NOW, false)
     t.same(await prunable(), [0], 'gone once is not gone for ever')
     await store.bury(at('revived'), BOB, NOW, true)
@@ -93,7 +93,7 @@ export function pruneContract(holds: Holds): void {
       await store.bury(at(id), ALICE, NOW, true)
     }
     await claim(store, ALICE, at('revived'))
-    await store.settle(at('revived'), ALICE, 1, 'stays')
+    await store.settle(at('revived'), ALICE, 1, 'confirmed')
     await store.assign(at('assigned'), ALICE, NOW)
     await store.erase(ALICE, NOW, 10)
     t.equal(await store.prunable({ deletedBefore: NOW + 99 }), 0)

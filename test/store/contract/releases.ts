@@ -2,7 +2,8 @@
 import type { RunOutcome, Store } from '../../../src/store/port.ts'
 import { ALICE, BOB, claim, grant, KEY, own, readerOf, row, user, type Holds } from './under-test.ts'
 
-const OWNED = { owner: ALICE, deleted: false, granted: null }
+const OWNED = { owner: ALICE, deleted: false, provisional: false, granted: null }
+const UNCONFIRMED = { ...OWNED, provisional: true }
 
 /** Settles runs of a thread's first life. */
 const settle = (store: Store, ...outcomes: readonly RunOutcome[]) =>
@@ -17,24 +18,54 @@ export function releaseContract(holds: Holds): void {
     t.equal(await claim(store, BOB), 'new')
   })
 
-  holds('a run that started, or may have, keeps it', async (t, { store }) => {
-    await claim(store, ALICE)
-    t.equal(await store.settle(KEY, ALICE, 0, 'stays'), false)
-    t.same(await row(store), OWNED)
-    await claim(store, ALICE)
-    await settle(store, 'not-started', 'not-started')
-    t.same(await row(store), OWNED, 'whatever later runs do')
-  })
+  holds(
+    'until a run is confirmed its row says so, to every reader, and no other connection is late',
+    async (t, { store, connect }) => {
+      const other = await connect()
+      await claim(store, ALICE)
+      for (const reader of [readerOf(ALICE), readerOf(BOB)]) {
+        t.same(await row(store, KEY, reader), UNCONFIRMED)
+        t.same(await row(other, KEY, reader), UNCONFIRMED)
+      }
+      await store.settle(KEY, ALICE, 0, 'confirmed')
+      for (const reader of [readerOf(ALICE), readerOf(BOB)]) {
+        t.same(await row(other, KEY, reader), OWNED)
+        t.same(await row(store, KEY, reader), OWNED)
+      }
+    },
+  )
+
+  for (const [outcome, expected] of [
+    ['confirmed', OWNED],
+    ['stays', UNCONFIRMED],
+  ] as const) {
+    holds(`a run that started, or may have, keeps it (${outcome})`, async (t, { store }) => {
+      await claim(store, ALICE)
+      t.equal(await store.settle(KEY, ALICE, 0, outcome), false)
+      t.same(await row(store), expected)
+      await claim(store, ALICE)
+      await settle(store, 'not-started')
+      t.same(await row(store), expected, 'whatever later runs do')
+      t.equal(await claim(store, BOB), 'foreign')
+      await claim(store, ALICE)
+      await settle(store, 'confirmed')
+      t.same(await row(store), OWNED, 'but for one that is confirmed')
+    })
+  }
 
   for (const outcomes of [
+    ['confirmed', 'not-started', 'not-started'],
+    ['not-started', 'confirmed', 'not-started'],
+    ['not-started', 'not-started', 'confirmed'],
     ['stays', 'not-started', 'not-started'],
     ['not-started', 'stays', 'not-started'],
     ['not-started', 'not-started', 'stays'],
+    ['stays', 'confirmed', 'stays'],
   ] as const) {
     holds(`of three runs that ended as ${outcomes.join(', ')}, one was enough`, async (t, { store }) => {
       for (const expected of ['new', 'own', 'own']) t.equal(await claim(store, ALICE), expected)
       for (const outcome of outcomes) await settle(store, outcome)
-      t.same(await row(store), OWNED)
+      t.same(await row(store), outcomes.some((outcome) => outcome === 'confirmed') ? OWNED : UNCONFIRMED)
       t.equal(await claim(store, BOB), 'foreign')
     })
   }
@@ -56,10 +87,11 @@ export function releaseContract(holds: Holds): void {
     await store.settle(KEY, BOB, 0, 'not-started')
     await store.settle({ ...KEY, scope: 'other' }, ALICE, 0, 'not-started')
     t.equal(await claim(store, BOB), 'foreign')
-    await store.settle(KEY, BOB, 0, 'stays')
+    for (const outcome of ['confirmed', 'stays'] as const) await store.settle(KEY, BOB, 0, outcome)
+    t.same(await row(store), UNCONFIRMED)
     await settle(store, 'not-started')
     t.equal(await row(store), null, 'nor keeps it')
-    await settle(store, 'stays')
+    await settle(store, 'confirmed')
     t.equal(await row(store), null, 'and a settled run makes no row')
   })
 
@@ -68,7 +100,7 @@ export function releaseContract(holds: Holds): void {
     t.equal(await grant(store, user(BOB), 'write'), 'done')
     await settle(store, 'not-started')
     await own(store, 'corp:eve')
-    t.same(await row(store, KEY, readerOf(BOB)), { owner: 'corp:eve', deleted: false, granted: null })
+    t.same(await row(store, KEY, readerOf(BOB)), { owner: 'corp:eve', deleted: false, provisional: false, granted: null })
     t.same(await store.grantedTo(user(BOB), null, 10), [])
   })
 }

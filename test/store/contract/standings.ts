@@ -66,7 +66,10 @@ export function standingContract(holds: Holds): void {
   holds('a thread with a row tells who was seen on it as well', async (t, { store }) => {
     await own(store, ALICE)
     await store.observe(KEY, BOB, 'agent', true, NOW)
-    t.same(await standing(store, readerOf(BOB)), { row: { owner: ALICE, deleted: false, granted: null }, runners: [BOB] })
+    t.same(await standing(store, readerOf(BOB)), {
+      row: { owner: ALICE, deleted: false, provisional: false, granted: null },
+      runners: [BOB],
+    })
   })
 
   holds('five thousand ids are one question', async (t, { store }) => {
@@ -74,13 +77,15 @@ export function standingContract(holds: Holds): void {
     const owned = all.filter((_, n) => n % 500 === 0)
     for (const threadId of owned) await claim(store, ALICE, at(threadId))
     const [first = '', second = ''] = owned
+    await store.settle(at(first), ALICE, 0, 'confirmed')
     await grant(store, user(BOB), 'write', at(first))
     await grant(store, group(TEAM), 'read', at(second))
     await store.observe(at('thread-7'), BOB, 'agent', true, NOW)
     const found = await store.standings('', all, readerOf(BOB, TEAM))
     t.same([...found.keys()].sort(), [...owned, 'thread-7'].sort())
-    t.same(found.get(first), { row: { owner: ALICE, deleted: false, granted: 'write' }, runners: [] })
-    t.same(found.get(second), { row: { owner: ALICE, deleted: false, granted: 'read' }, runners: [] })
+    const row = { owner: ALICE, deleted: false, provisional: false }
+    t.same(found.get(first), { row: { ...row, granted: 'write' }, runners: [] })
+    t.same(found.get(second), { row: { ...row, provisional: true, granted: 'read' }, runners: [] })
     t.same(found.get('thread-7'), { row: null, runners: [BOB] })
     t.equal((await store.standings('', [], readerOf(BOB))).size, 0, 'and none is an answer too')
     t.equal((await store.standings('', [first, first], readerOf(BOB))).size, 1, 'and one twice is one')

@@ -2,8 +2,8 @@
 import type { RunOutcome, Store } from '../../../src/store/port.ts'
 import { ALICE, BOB, claim, grant, group, KEY, NOW, own, readerOf, row, standing, user, type Holds } from './under-test.ts'
 
-const LIVE = { owner: ALICE, deleted: false, granted: null }
-const DEAD = { owner: ALICE, deleted: true, granted: null }
+const LIVE = { owner: ALICE, deleted: false, provisional: false, granted: null }
+const DEAD = { owner: ALICE, deleted: true, provisional: false, granted: null }
 
 const settle = (store: Store, life: number, ...outcomes: readonly RunOutcome[]) =>
   Promise.all(outcomes.map((outcome) => store.settle(KEY, ALICE, life, outcome)))
@@ -22,15 +22,17 @@ export function tombstoneContract(holds: Holds): void {
     t.equal(await store.isEmpty(''), false)
   })
 
-  holds('the run of its owner revives it', async (t, { store }) => {
-    await bury(store)
-    t.equal(await claim(store, ALICE), 'new')
-    t.same(await row(store), DEAD, 'once it is confirmed')
-    t.equal(await claim(store, BOB), 'foreign', 'for nobody else')
-    await settle(store, 1, 'stays')
-    t.same(await row(store), LIVE)
-    t.equal(await claim(store, ALICE), 'own')
-  })
+  for (const outcome of ['confirmed', 'stays'] as const) {
+    holds(`the run of its owner revives it (${outcome})`, async (t, { store }) => {
+      await bury(store)
+      t.equal(await claim(store, ALICE), 'new')
+      t.same(await row(store), { ...DEAD, provisional: true }, 'once it is over')
+      t.equal(await claim(store, BOB), 'foreign', 'for nobody else')
+      await settle(store, 1, outcome)
+      t.same(await row(store), LIVE, 'it was confirmed before')
+      t.equal(await claim(store, ALICE), 'own')
+    })
+  }
 
   holds('a revival whose run did not start is a tombstone again, never a thread without an owner', async (t, { store }) => {
     await bury(store)
@@ -42,7 +44,7 @@ export function tombstoneContract(holds: Holds): void {
     t.equal((await store.thread(KEY))?.row?.provisional, false)
   })
 
-  for (const late of ['not-started', 'stays'] as const) {
+  for (const late of ['not-started', 'stays', 'confirmed'] as const) {
     holds(`a run that was registered before the deletion does not undo it by ending late (${late})`, async (t, { store }) => {
       await claim(store, ALICE)
       await store.bury(KEY, ALICE, NOW, true)
@@ -56,8 +58,8 @@ export function tombstoneContract(holds: Holds): void {
       const revived = await store.claim(KEY, { userId: ALICE, agentId: 'agent', guest: false, now: NOW })
       t.same(revived, { outcome: 'new', registration: 1 })
       await settle(store, 0, late)
-      t.same(await row(store), DEAD, 'still waiting for the run that revives it')
-      await settle(store, 1, 'stays')
+      t.same(await row(store), { ...DEAD, provisional: true }, 'still waiting for the run that revives it')
+      await settle(store, 1, 'confirmed')
       t.same(await row(store), LIVE)
     })
   }
@@ -67,7 +69,7 @@ export function tombstoneContract(holds: Holds): void {
     t.equal(await store.isEmpty(''), true)
     await claim(store, ALICE)
     await store.bury(KEY, BOB, NOW, true)
-    t.same(await row(store), LIVE)
+    t.same(await row(store), { ...LIVE, provisional: true })
   })
 
   holds('a deleted thread has no grants, and none when it is back', async (t, { store }) => {
@@ -81,7 +83,7 @@ export function tombstoneContract(holds: Holds): void {
     t.equal(await grant(store, user(BOB)), 'not-owner', 'nor gets any')
     await claim(store, ALICE)
     t.equal(await grant(store, user(BOB)), 'not-owner', 'nor while it is being revived')
-    await settle(store, 1, 'stays')
+    await settle(store, 1, 'confirmed')
     t.same((await standing(store, reader)).row, LIVE)
     t.same(await store.grants(KEY, ALICE), [])
   })

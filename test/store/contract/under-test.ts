@@ -77,7 +77,7 @@ export function claimAsGuest(store: Store, owner: string, key = KEY, now = NOW) 
 /** Makes a thread a user's for good. */
 export async function own(store: Store, userId: string, key = KEY, now = NOW): Promise<void> {
   await claim(store, userId, key, now)
-  await store.settle(key, userId, 0, 'stays')
+  await store.settle(key, userId, 0, 'confirmed')
 }
 
 /** Grants a right on a thread, as an operator. */
@@ -123,5 +123,5 @@ export function byBytes(a: string, b: string): number {
 }
 
 function sorted({ row: facts, runners }: Standing): unknown {
-  return [facts === null ? null : [facts.owner, facts.deleted, facts.granted], runners]
+  return [facts === null ? null : [facts.owner, facts.deleted, facts.provisional, facts.granted], runners]
 }
