@@ -10,7 +10,7 @@ const OK = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length:
 
 void test('an upstream that resets after reading gets a run once, and a read as well', async (t) => {
   let resets = false
-  const upstream = await startRawUpstream((socket) => void (resets ? socket.resetAndDestroy() : socket.end(OK)))
+  const upstream = await startRawUpstream((socket) => (resets ? socket.resetAndDestroy() : socket.end(OK)))
   t.teardown(() => upstream.close())
   const { base, alice } = await gateBefore(t, upstream.url)
   t.equal((await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1') })).status, 200)
