@@ -260,6 +260,7 @@ void test('what was decided is read with it', (t) => {
   t.strictSame(read({}).decided, { outcome: 'refused', reason: 'thread-foreign', rule: 'chat' })
   t.strictSame(read({ outcome: 'permitted', rule: undefined }).decided, { outcome: 'permitted', reason: 'permitted' })
   t.strictSame(read({ descriptor: null, principal: undefined }), {
+    scope: '',
     descriptor: null,
     principal: null,
     facts: FACTS,
