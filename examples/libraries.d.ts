@@ -13,7 +13,7 @@ declare module 'express' {
     json(value: unknown): void
     sendFile(name: string, options: { root: string }): void
   }
-  const express: { (): Application; static(folder: string): Router }
+  const express: { (): Application; static(folder: string): Router; json(options: { limit: string }): Router }
   export default express
 }
 

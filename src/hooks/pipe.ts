@@ -3,8 +3,7 @@
  * its parser and its limits, so that nothing is decided in another way.
  */
 import { request as ask, type IncomingMessage } from 'node:http'
-import { duplexPair, Readable, type Duplex } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+import { duplexPair, Readable, type Duplex, type Writable } from 'node:stream'
 
 /** Fields that are about a connection, which this is another one than the caller's (RFC 9110 §7.6.1). */
 // prettier-ignore
@@ -22,29 +21,71 @@ const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304])
  * @throws Error if the connection breaks off before an answer, as it does when the caller leaves
  */
 export async function askOver(accept: (connection: Duplex) => void, request: Request): Promise<Response> {
+  const body = await bodyOf(request)
   const [near, far] = connectionPair()
   accept(far)
   const { pathname, search, host } = new URL(request.url)
   const headers: Record<string, string> = { host }
   for (const [name, value] of request.headers) if (!OF_THE_CONNECTION.has(name)) headers[name] = value
-  const hasBody = request.body !== null
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     const outgoing = ask(
       {
         createConnection: () => near,
         method: request.method,
         path: `${pathname}${search}`,
-        headers: { ...headers, ...(hasBody ? { 'transfer-encoding': 'chunked' } : {}) },
+        headers: { ...headers, ...(body === null ? {} : { 'transfer-encoding': 'chunked' }) },
         signal: request.signal,
       },
       resolve,
     )
     outgoing.on('error', reject)
-    if (request.body === null) outgoing.end()
-    // An answer may come before the whole body was read: what is left of it then fails, and is wanted no more.
-    else pipeline(Readable.fromWeb(request.body), outgoing).catch(() => {})
+    if (body === null) outgoing.end()
+    else pour(body, outgoing).catch(() => outgoing.destroy())
   })
   return responseOf(answer)
+}
+
+/** The pieces of a body. */
+type Pieces = AsyncGenerator<Uint8Array, void, void>
+
+/**
+ * The body of a request, or null if it has none. Adapters of node's requests give every POST a stream: where no header says
+ * that there is a body, only its end tells.
+ */
+async function bodyOf({ body, headers }: Request): Promise<Pieces | null> {
+  if (body === null) return null
+  const pieces = piecesOf(body)
+  if (Number(headers.get('content-length') ?? 0) > 0 || headers.has('transfer-encoding')) return pieces
+  const first = await pieces.next()
+  return first.done === true ? null : following(first.value, pieces)
+}
+
+async function* piecesOf(body: ReadableStream<Uint8Array>): Pieces {
+  const reader = body.getReader()
+  for (let read = await reader.read(); !read.done; read = await reader.read()) if (read.value.length > 0) yield read.value
+}
+
+async function* following(first: Uint8Array, rest: Pieces): Pieces {
+  yield first
+  yield* rest
+}
+
+/**
+ * Sends a body to its end, also when nobody takes any more of it because the answer came before: the stream of the runtime's
+ * node adapter ends the whole process if it is cancelled and more of the body comes.
+ */
+async function pour(pieces: Pieces, into: Writable): Promise<void> {
+  for await (const piece of pieces) {
+    if (into.destroyed || into.write(piece)) continue
+    await new Promise<void>((resolve) => {
+      const goOn = (): void => {
+        into.off('drain', goOn).off('close', goOn)
+        resolve()
+      }
+      into.on('drain', goOn).on('close', goOn)
+    })
+  }
+  into.end()
 }
 
 /** Two ends of a connection; when one of them is gone, so is the other. */

@@ -6,6 +6,9 @@ import { startGateway, type Gateway, type Machine } from '../../src/gateway.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import type { Outcome } from '../../src/document/document.ts'
 import { prepare, type Prepared } from '../../src/prepare.ts'
+import type { Runtime } from '../../examples/runtime.ts'
+import { startInProcess } from './in-process.ts'
+import { currentPair } from './pairs.ts'
 
 /** A gateway under test. */
 export interface TestGateway extends Gateway {
@@ -33,17 +36,19 @@ export function makeFolder(): { readonly folder: string; readonly remove: () => 
 }
 
 /**
- * Starts a gateway.
+ * Starts a gateway: a proxy, or hooks if the pair of the running test is in process.
  * @param tree the configuration; `upstream.url` and the issuers must be there
  * @param policy the text of a policy file, by default the shipped one
  * @param shared the folder of another gateway, to share its store
  * @param machine what start looks at, in place of this machine
+ * @param runtime what hooks stand before; without it they hand on to `upstream.url`, by way of what looks like a runtime
  */
 export async function startTestGateway(
   tree: ConfigTree,
   policy?: string,
   shared?: string,
   machine?: Machine,
+  runtime?: Runtime,
 ): Promise<TestGateway> {
   const { folder, remove } = shared === undefined ? makeFolder() : { folder: shared, remove: () => {} }
   const file = join(folder, `threadwarden-${Math.random().toString(36).slice(2)}.yaml`)
@@ -62,7 +67,10 @@ export async function startTestGateway(
     writeFileSync(`${file}.policy`, policy)
   }
   writeFileSync(file, JSON.stringify(whole))
-  return startPrepared(() => prepare(file, process.env), { folder, file, remove }, machine)
+  if (currentPair().place === 'proxy') return startPrepared(() => prepare(file, process.env), { folder, file, remove }, machine)
+  const { lines, log } = hearing()
+  const gateway = await startInProcess(file, runtime ?? (upstream as { url: string }).url, log)
+  return { ...gateway, folder, file, lines, ready: () => untilReady(gateway.healthUrl), close: () => gateway.stop(0).then(remove) }
 }
 
 /** Starts a gateway from a configuration that is read with `read`, and hears its log. */
@@ -73,25 +81,32 @@ export async function startPrepared(
 ): Promise<TestGateway> {
   const prepared = read()
   if (!prepared.ok) throw new Error(JSON.stringify(prepared.faults, null, 2))
-  const lines: Record<string, unknown>[] = []
-  const log = makeLog('debug', { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) })
-  const gateway = await startGateway(prepared.value, log, { ...(machine === undefined ? {} : { machine }), prepare: read })
+  const { lines, log } = hearing()
+  const gateway = await startGateway(prepared.value, makeLog('debug', log), { ...(machine === undefined ? {} : { machine }), prepare: read })
   return {
     ...gateway,
     folder,
     file,
     lines,
-    async ready() {
-      for (;;) {
-        const answer = await fetch(`${gateway.healthUrl}/readyz`)
-        await answer.text()
-        if (answer.status === 200) return
-        await new Promise((resolve) => setTimeout(resolve, 20))
-      }
-    },
+    ready: () => untilReady(gateway.healthUrl),
     async close() {
       await gateway.stop(0)
       remove()
     },
+  }
+}
+
+/** A log, and what was written to it. */
+function hearing(): { readonly lines: Record<string, unknown>[]; readonly log: { write(line: string): void } } {
+  const lines: Record<string, unknown>[] = []
+  return { lines, log: { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) } }
+}
+
+async function untilReady(healthUrl: string): Promise<void> {
+  for (;;) {
+    const answer = await fetch(`${healthUrl}/readyz`)
+    await answer.text()
+    if (answer.status === 200) return
+    await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }

@@ -1,30 +1,51 @@
 /**
- * The four pairs of transports: what a client speaks and what an upstream takes. A test that runs on each of them says what
- * holds whoever speaks what; it is written once, in the terms of the multi-route transport. Clients (client.ts, raw.ts) and
- * upstreams (upstream.ts, raw-upstream.ts, stack.ts) of a test ask here for their part.
+ * The pairs of transports: what a client speaks and what an upstream takes; and where the gateway stands, before the upstream's
+ * server or as hooks in its process. A test that runs on each of them says what holds whoever speaks what, and wherever; it is
+ * written once, in the terms of the multi-route transport and the proxy. Clients (client.ts, raw.ts), upstreams (upstream.ts,
+ * raw-upstream.ts, stack.ts) and gateways (gateway.ts) of a test ask here for their part.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { test, type Test } from 'tap'
 import { TRANSPORTS, type Transport } from '../../src/core/transport.ts'
+import { reasonAgainst } from './not-in-process.ts'
+
+/** Where the gateway stands: a server of its own, or hooks of the runtime (src/hooks). */
+export type Place = 'proxy' | 'in-process'
 
 /** Who speaks what. */
 export interface Pair {
   readonly client: Transport
   readonly upstream: Transport
+  readonly place: Place
 }
 
 /** The public and the upstream's base path where a test names no other. */
 export const BASE_PATH = '/api/copilotkit'
 
+/** Those of the proxy. */
+export const PAIRS: readonly Pair[] = TRANSPORTS.flatMap((upstream) =>
+  TRANSPORTS.map((client) => ({ client, upstream, place: 'proxy' as const })),
+)
+
+/** Those in process: hooks give the runtime the multi-route transport, whatever their callers speak. */
+export const PAIRS_IN_PROCESS: readonly Pair[] = TRANSPORTS.map((client) => ({
+  client,
+  upstream: 'multi-route',
+  place: 'in-process',
+}))
+
 /** All of them. */
-export const PAIRS: readonly Pair[] = TRANSPORTS.flatMap((upstream) => TRANSPORTS.map((client) => ({ client, upstream })))
+export const PAIRS_EVERYWHERE: readonly Pair[] = [...PAIRS, ...PAIRS_IN_PROCESS]
+
+/** The proxy's, and one in process: how envelopes are read does not depend on the place. */
+const USUAL_PAIRS: readonly Pair[] = [...PAIRS, ...PAIRS_IN_PROCESS.filter(({ client }) => client === 'multi-route')]
 
 // Not an argument: it would have to go through every helper of every test to the one place that writes or reads a request.
 const playing = new AsyncLocalStorage<Pair>()
 
-/** The pair of the test that is running; multi-route on both sides where a test is not about pairs. */
+/** The pair of the test that is running; the proxy, and multi-route on both sides, where a test is not about pairs. */
 export function currentPair(): Pair {
-  return playing.getStore() ?? { client: 'multi-route', upstream: 'multi-route' }
+  return playing.getStore() ?? { client: 'multi-route', upstream: 'multi-route', place: 'proxy' }
 }
 
 /** Does something as part of a pair. */
@@ -33,21 +54,23 @@ export function withPair<Result>(pair: Pair, act: () => Result): Result {
 }
 
 /** How a pair is called. */
-export function pairName({ client, upstream }: Pair): string {
-  return `${client} client, ${upstream} upstream`
+export function pairName({ client, upstream, place }: Pair): string {
+  return place === 'proxy' ? `${client} client, ${upstream} upstream` : `${client} client, in process`
 }
 
 /**
- * A test that runs once for each pair, with everything of its own each time.
- * @param pairs by default all
+ * A test that runs once for each pair, with everything of its own each time; not in process if there is a reason against it
+ * (not-in-process.ts).
+ * @param pairs by default those of the proxy, and one in process
  */
 export function testEachPair(
   name: string,
   body: (t: Test, pair: Pair) => unknown,
-  pairs: readonly Pair[] = PAIRS,
+  pairs: readonly Pair[] = USUAL_PAIRS,
 ): Promise<unknown> {
   return test(name, async (t) => {
     for (const pair of pairs) {
+      if (pair.place === 'in-process' && reasonAgainst(name) !== null) continue
       await t.test(pairName(pair), async (one) => {
         await withPair(pair, () => body(one, pair))
       })
@@ -55,23 +78,23 @@ export function testEachPair(
   })
 }
 
-/** A test of requests that stand on the wire as they are written here: once for each upstream. */
+/** A test of requests that stand on the wire as they are written here: once for each upstream, and in process. */
 export function testEachUpstream(name: string, body: (t: Test, pair: Pair) => unknown): Promise<unknown> {
   return testEachPair(
     name,
     body,
-    PAIRS.filter(({ client }) => client === 'multi-route'),
+    USUAL_PAIRS.filter(({ client }) => client === 'multi-route'),
   )
 }
 
 /**
- * A test that runs for the two pairs whose client and upstream speak alike. For long tables of what a bridge has no part in:
+ * A test that runs for the pairs whose client and upstream speak alike. For long tables of what a bridge has no part in:
  * what is said before anybody looks at the upstream, or of an answer that passes.
  */
 export function testUnbridged(name: string, body: (t: Test, pair: Pair) => unknown): Promise<unknown> {
   return testEachPair(
     name,
     body,
-    PAIRS.filter(({ client, upstream }) => client === upstream),
+    USUAL_PAIRS.filter(({ client, upstream }) => client === upstream),
   )
 }

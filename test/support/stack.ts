@@ -52,6 +52,9 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
           upstream: { url: runtime.url, ...upstream },
         },
         options.policy,
+        undefined,
+        undefined,
+        runtime,
       )
     : startDeployment(deployment.name, { ISSUER_URL: issuer.issuer, RUNTIME_URL: runtime.url, ...deployment.environment }))
   const [alice, bob, olga] = await Promise.all([issuer.signIn('alice'), issuer.signIn('bob'), issuer.signIn('olga')])
