@@ -1,7 +1,14 @@
 /** The runtime of the same process as an upstream: its handler is called, and nothing goes over a network. */
 import { Readable } from 'node:stream'
 import { refuse } from '../core/reasons.ts'
-import { openUpstream, type Upstream, type UpstreamAnswer, type UpstreamFailure, type UpstreamRequest } from '../http/upstream.ts'
+import {
+  BodyTooLarge,
+  openUpstream,
+  type Upstream,
+  type UpstreamAnswer,
+  type UpstreamFailure,
+  type UpstreamRequest,
+} from '../http/upstream.ts'
 
 /** An address that nobody has (RFC 2606 §2): the runtime looks at the path behind it alone. */
 const NOWHERE = 'http://runtime.invalid'
@@ -34,29 +41,42 @@ export function innerUpstream(handle: (request: Request) => Promise<Response>, h
           return
         }
         signal.addEventListener('abort', () => stop('caller-left'), { once: true })
-        void answered(handle, request, away.signal).then(give)
+        void answered(handle, request, away).then(give)
       }),
     retire: () => Promise.resolve(),
     close: () => Promise.resolve(),
   }
 }
 
-function failed(reason: 'caller-left' | 'upstream-timeout' | 'upstream-broke-off', detail: string): UpstreamFailure {
+function failed(
+  reason: 'body-too-large' | 'caller-left' | 'upstream-timeout' | 'upstream-broke-off',
+  detail: string,
+): UpstreamFailure {
   return { outcome: 'failed', refusal: refuse(reason), maybeSent: true, detail }
 }
 
 async function answered(
   handle: (request: Request) => Promise<Response>,
   { method, target, headers, body }: UpstreamRequest,
-  signal: AbortSignal,
+  away: AbortController,
 ): Promise<UpstreamAnswer | UpstreamFailure> {
+  const { signal } = away
+  let fault: unknown
+  if (body instanceof Readable) body.once('error', (error: unknown) => (fault = error))
   try {
     const response = await handle(
       new Request(`${NOWHERE}${target}`, { method, headers, signal, ...(body === undefined ? {} : bodyOf(body)) }),
     )
+    // The runtime makes an answer of its own of a body that broke off.
+    if (fault instanceof BodyTooLarge) {
+      await response.body?.cancel()
+      return failed('body-too-large', 'body-too-large')
+    }
     const answer = response.body === null ? Readable.from([]) : Readable.fromWeb(response.body)
     // Destroying it may make the runtime report an error to a body that nobody listens to any more.
     answer.on('error', () => {})
+    // The runtime keeps a copy of each answer for its middleware, so that to cancel this one ends nothing.
+    answer.once('close', () => away.abort())
     return { outcome: 'answered', status: response.status, headers: Object.fromEntries(response.headers), body: answer }
   } catch (error) {
     return failed('upstream-broke-off', error instanceof Error ? error.name : 'unknown')

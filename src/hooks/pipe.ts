@@ -100,7 +100,8 @@ function responseOf(answer: IncomingMessage): Response {
   const status = answer.statusCode ?? 500
   const headers = new Headers()
   for (const [name, values] of Object.entries(answer.headersDistinct)) {
-    if (OF_THE_CONNECTION.has(name) || name === 'date') continue
+    // What comes whole keeps its length: it is the same bytes, and whoever misses some can tell.
+    if (name !== 'content-length' && (OF_THE_CONNECTION.has(name) || name === 'date')) continue
     for (const value of values ?? []) headers.append(name, value)
   }
   if (!WITHOUT_BODY.has(status)) return new Response(Readable.toWeb(answer), { status, headers })

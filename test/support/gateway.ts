@@ -70,7 +70,14 @@ export async function startTestGateway(
   if (currentPair().place === 'proxy') return startPrepared(() => prepare(file, process.env), { folder, file, remove }, machine)
   const { lines, log } = hearing()
   const gateway = await startInProcess(file, runtime ?? (upstream as { url: string }).url, log)
-  return { ...gateway, folder, file, lines, ready: () => untilReady(gateway.healthUrl), close: () => gateway.stop(0).then(remove) }
+  return {
+    ...gateway,
+    folder,
+    file,
+    lines,
+    ready: () => untilReady(gateway.healthUrl),
+    close: () => gateway.stop(0).then(remove),
+  }
 }
 
 /** Starts a gateway from a configuration that is read with `read`, and hears its log. */
@@ -82,7 +89,10 @@ export async function startPrepared(
   const prepared = read()
   if (!prepared.ok) throw new Error(JSON.stringify(prepared.faults, null, 2))
   const { lines, log } = hearing()
-  const gateway = await startGateway(prepared.value, makeLog('debug', log), { ...(machine === undefined ? {} : { machine }), prepare: read })
+  const gateway = await startGateway(prepared.value, makeLog('debug', log), {
+    ...(machine === undefined ? {} : { machine }),
+    prepare: read,
+  })
   return {
     ...gateway,
     folder,

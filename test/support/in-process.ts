@@ -115,7 +115,7 @@ async function relaying(upstream: string): Promise<Parts<object>> {
       return await answered(hooks, request, route, await relay(upstream, agent, request))
     } catch (error) {
       if (!(error instanceof Response)) throw error
-      return await answered(hooks, request, route ?? { method: 'info' }, error)
+      return answered(hooks, request, route ?? { method: 'info' }, error)
     }
   }
   const answered = async (hooks: RuntimeHooks, request: Request, route: RouteInfo, response: Response): Promise<Response> =>
@@ -139,11 +139,10 @@ async function relaying(upstream: string): Promise<Parts<object>> {
 /** What is permitted, as a request of the network. */
 async function relay(upstream: string, agent: Agent, request: Request): Promise<Response> {
   const { pathname, search } = new URL(request.url)
-  const { host: _runtime, ...headers } = Object.fromEntries(request.headers)
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     const outgoing = ask(
       `${upstream}${pathname}${search}`,
-      { agent, method: request.method, headers, signal: request.signal },
+      { agent, method: request.method, headers: Object.fromEntries(request.headers), signal: request.signal },
       resolve,
     )
     outgoing.on('error', reject)
