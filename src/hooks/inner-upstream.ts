@@ -64,9 +64,9 @@ async function answered(
   let fault: unknown
   if (body instanceof Readable) body.once('error', (error: unknown) => (fault = error))
   try {
-    const response = await handle(
-      new Request(`${NOWHERE}${target}`, { method, headers, signal, ...(body === undefined ? {} : bodyOf(body)) }),
-    )
+    const response = await handle(new Request(`${NOWHERE}${target}`, { method, signal, headers, ...bodyOf(body, headers) }))
+    // What `Response.error()` is: no answer at all (Fetch §2.2.6).
+    if (response.status < 200) return failed('upstream-broke-off', 'no-status')
     // The runtime makes an answer of its own of a body that broke off.
     if (fault instanceof BodyTooLarge) {
       await response.body?.cancel()
@@ -83,6 +83,10 @@ async function answered(
   }
 }
 
-function bodyOf(body: NonNullable<UpstreamRequest['body']>): object {
-  return body instanceof Readable ? { body: Readable.toWeb(body), duplex: 'half' } : { body: Buffer.concat(body) }
+/** A body as the runtime gets it; of one that is whole it learns the length, as it would over the network. */
+function bodyOf(body: UpstreamRequest['body'], headers: UpstreamRequest['headers']): object {
+  if (body === undefined) return {}
+  if (body instanceof Readable) return { body: Readable.toWeb(body), duplex: 'half' }
+  const bytes = Buffer.concat(body)
+  return { body: bytes, headers: { ...headers, 'content-length': String(bytes.length) } }
 }

@@ -33,12 +33,13 @@ export async function askOver(accept: (connection: Duplex) => void, request: Req
         createConnection: () => near,
         method: request.method,
         path: `${pathname}${search}`,
-        headers: { ...headers, ...(body === null ? {} : { 'transfer-encoding': 'chunked' }) },
+        headers: { ...headers, ...framingOf(body, request.headers) },
         signal: request.signal,
       },
       resolve,
     )
     outgoing.on('error', reject)
+    outgoing.strictContentLength = true
     if (body === null) outgoing.end()
     else pour(body, outgoing).catch(() => outgoing.destroy())
   })
@@ -58,6 +59,13 @@ async function bodyOf({ body, headers }: Request): Promise<Pieces | null> {
   if (Number(headers.get('content-length') ?? 0) > 0 || headers.has('transfer-encoding')) return pieces
   const first = await pieces.next()
   return first.done === true ? null : following(first.value, pieces)
+}
+
+/** How a body goes on: with the length that the caller has stated, so that one that is too long is refused before it has come. */
+function framingOf(body: Pieces | null, headers: Headers): Record<string, string> {
+  const length = headers.get('content-length')
+  if (body === null) return {}
+  return length === null ? { 'transfer-encoding': 'chunked' } : { 'content-length': length }
 }
 
 async function* piecesOf(body: ReadableStream<Uint8Array>): Pieces {

@@ -78,15 +78,19 @@ interface Parts<Kind extends object> {
 /** Loaded when it is wanted: the most of these tests do without, and it takes its time. */
 async function real({ runtime, requests, basePath }: Runtime): Promise<Parts<Runtime['runtime']>> {
   const { createCopilotRuntimeHandler, mount } = await import('../../examples/mounting.ts')
-  // Behind every hook: what comes here comes to the runtime, whether it was decided or went past the gateway.
-  const record = ({ request }: { readonly request: Request }): void => remember(requests, requestOf(request))
-  Object.defineProperty(runtime, 'beforeRequestMiddleware', { value: record })
+  recordIn(runtime, requests)
   return {
     runtime,
     createHandler: createCopilotRuntimeHandler,
     mount: (hooks) => mount({ runtime, hooks, basePath }),
     end: () => {},
   }
+}
+
+/** Records what comes to a runtime behind every hook, whether it was decided or went past the gateway. */
+export function recordIn(runtime: Runtime['runtime'], requests: Runtime['requests']): void {
+  const record = ({ request }: { readonly request: Request }): void => remember(requests, requestOf(request))
+  Object.defineProperty(runtime, 'beforeRequestMiddleware', { value: record, configurable: true })
 }
 
 function requestOf({ method, url, headers }: Request): Runtime['requests'][number] {
