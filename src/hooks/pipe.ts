@@ -11,6 +11,9 @@ const OF_THE_CONNECTION: ReadonlySet<string> = new Set([
   'connection', 'content-length', 'expect', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade',
 ])
 
+/** Where every caller is: no hook is told (RFC 6890 §2.2.2: nobody else has this address). */
+const NO_ADDRESS = '0.0.0.0'
+
 /** Statuses of answers without a body, which a `Response` must not have either (Fetch §2.2.3). */
 const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304])
 
@@ -99,6 +102,7 @@ async function pour(pieces: Pieces, into: Writable): Promise<void> {
 /** Two ends of a connection; when one of them is gone, so is the other. */
 function connectionPair(): readonly [Duplex, Duplex] {
   const [near, far] = duplexPair()
+  Object.assign(far, { remoteAddress: NO_ADDRESS })
   near.once('close', () => far.destroy())
   far.once('close', () => near.destroy())
   return [near, far]

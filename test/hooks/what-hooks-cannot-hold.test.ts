@@ -8,8 +8,10 @@ import { test, type Test } from 'tap'
 import { gated, type GatedOptions, type GatedUpstream } from '../support/gated.ts'
 import { NOT_IN_PROCESS } from '../support/not-in-process.ts'
 import { withPair } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
+import { ask, requestBytes, sendRaw } from '../support/raw.ts'
+import { makeSigner } from '../support/tokens.ts'
 import { events } from '../support/upstream.ts'
+import { OPEN_POLICY } from '../security/open-policy.ts'
 import { BASE, codeIn, run } from '../security/thread-routes.ts'
 
 /** Hooks before an upstream that records. */
@@ -109,12 +111,28 @@ void test('Host names nothing: whatever it is, the runtime gets the same request
   for (const { method, target } of upstream.requests) t.equal(`${method} ${target}`, `GET ${BASE}/info`)
 })
 
+void test('TRACE and CONNECT, which fetch does not know, reach nothing', async (t) => {
+  const { gateway, upstream, olga } = await inProcess(t)
+  for (const method of ['TRACE', 'CONNECT']) {
+    const told = await sendRaw(gateway.url, requestBytes({ method, target: CLEAR, token: olga }))
+    t.notMatch(told, /^HTTP\/1\.1 [123]/)
+    t.notMatch(told, olga, 'nothing is told back')
+  }
+  t.equal(upstream.beginnings(), 0)
+})
+
 void test('anonymous callers are one caller to the limits: no hook is told an address', async (t) => {
-  const { gateway } = await inProcess(t, { config: { limits: { perAddress: { requests: { count: 2, per: '1h' } } } } })
+  const signer = makeSigner()
+  t.teardown(() => signer.remove())
+  const { gateway } = await inProcess(t, {
+    signer,
+    policy: OPEN_POLICY,
+    config: { authentication: { ...signer.authentication, mode: 'optional' }, limits: { requests: '1/h' } },
+  })
   const statuses: number[] = []
   for (let count = 0; count < 3; count += 1) statuses.push((await ask(gateway.url, { target: `${BASE}/info` })).status)
-  t.same(statuses.slice(0, 2), [401, 401])
-  t.ok(gateway.lines.every((line) => line['client'] === undefined))
+  t.same(statuses, [200, 200, 429], 'whoever sends them')
+  t.ok(gateway.lines.filter(({ msg }) => msg === 'request').every(({ client }) => client === '0.0.0.0'))
 })
 
 void test('each test that is not run in process is there', (t) => {

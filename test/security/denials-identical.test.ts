@@ -6,7 +6,7 @@
  * measured by scripts/denial-timing.ts.
  */
 import { gateBefore, gated, type Gated, type GatedUpstream } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
+import { methodsHere, testEachPair } from '../support/pairs.ts'
 import { ask, requestBytes, sendRaw, type RawRequest } from '../support/raw.ts'
 import { events } from '../support/upstream.ts'
 import { ruled } from '../policy/policies.ts'
@@ -97,7 +97,7 @@ function variations(route: ThreadRoute): readonly ThreadRoute[] {
     vary('conditions', () => ({ lines: ['If-None-Match: *', 'Range: bytes=0-0', 'Accept: text/html', 'Accept-Encoding: gzip'] })),
     vary('an expectation', () => ({ lines: ['Expect: 100-continue'] })),
     vary('HTTP/1.0', () => ({ version: 'HTTP/1.0' })),
-    ...['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'get', 'X'].map((method) =>
+    ...methodsHere(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'get', 'X']).map((method) =>
       vary(method, () => ({ method })),
     ),
   ]

@@ -75,7 +75,7 @@ const requestLines = ({ gateway }: Gated) => gateway.lines.filter((line) => line
 
 void testEachPair(
   'no line, answer, figure or readiness holds a token, a cookie, a secret or words of a chat, whatever goes wrong',
-  async (t) => {
+  async (t, { place }) => {
     const gate = await gated(t, json({ mine: true }), {
       config: {
         upstream: { headers: { 'x-service-token': 'service-secret' } },
@@ -118,7 +118,8 @@ void testEachPair(
       told.push(await sendRaw(gateway.url, requestBytes({ ...to('t1'), token: alice, lines: HEADERS })))
       sent += 1
     }
-    await until(() => requestLines(gate).length === sent)
+    // In process the server in front answers some of them, and writes no line of ours.
+    await until(() => place === 'in-process' || requestLines(gate).length === sent)
     const places: Record<string, string> = {
       'the log': JSON.stringify(gateway.lines),
       'the answers': told.join(''),

@@ -53,6 +53,11 @@ export function withPair<Result>(pair: Pair, act: () => Result): Result {
   return playing.run(pair, act)
 }
 
+/** Those of some methods that a server hands on where the test runs: fetch, and so every hook, knows no TRACE. */
+export function methodsHere(methods: readonly string[]): readonly string[] {
+  return currentPair().place === 'proxy' ? methods : methods.filter((method) => method !== 'TRACE')
+}
+
 /** How a pair is called. */
 export function pairName({ client, upstream, place }: Pair): string {
   return place === 'proxy' ? `${client} client, ${upstream} upstream` : `${client} client, in process`
