@@ -1,4 +1,5 @@
 /** Gateways that take requests: one that listens, and one in front of a runtime of the same process. */
+import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { assemble, urlOf, type RunningGateway, type Surroundings } from './assembly.ts'
 import type { Upstream } from './http/upstream.ts'
@@ -59,11 +60,20 @@ export async function startInside(
 ): Promise<InnerGateway> {
   const { health } = prepared.config
   return assemble(prepared, log, surroundings, inside.runtime, async ({ app, healthApp, running, listenForAdmin }) => {
+    const connections = new Set<Duplex>()
+    // The application waits for connections of a server that listens alone.
+    app.addHook('onClose', async () => {
+      while (connections.size > 0) await Promise.race([...connections].map((connection) => once(connection, 'close')))
+    })
     await app.ready()
     if (inside.health) await healthApp.listen({ host: health.host, port: health.port })
     return {
       ...running,
-      accept: (connection) => void app.server.emit('connection', connection),
+      accept: (connection) => {
+        connections.add(connection)
+        connection.once('close', () => connections.delete(connection))
+        app.server.emit('connection', connection)
+      },
       healthUrl: inside.health ? urlOf(healthApp) : null,
       adminUrl: await listenForAdmin(),
     }

@@ -85,14 +85,18 @@ export async function makeHooks<Runtime extends object>(options: HooksOptions<Ru
 
   const underWay = new AsyncLocalStorage<Permitted>()
   const answered = new WeakSet<Response>()
-  /** The answer to what went round the gateway: nothing may. */
-  const refusal = (why: string): Response => {
-    log.error({ why }, 'a request came to the runtime past the gateway: are all three hooks installed?')
-    const { status, headers, body } = refusalAnswer(refuse('internal'))
+  const refused = (reason: 'internal' | 'upstream-transport-pending'): Response => {
+    const { status, headers, body } = refusalAnswer(refuse(reason))
     const response = new Response(body, { status, headers })
     answered.add(response)
     return response
   }
+  /** The answer to what went round the gateway: nothing may. */
+  const refusal = (why: string): Response => {
+    log.error({ why }, 'a request came to the runtime past the gateway: are all three hooks installed?')
+    return refused('internal')
+  }
+  let closing = false
 
   const hooks: RuntimeHooks = {
     onRequest: async ({ request, runtime: asked }) => {
@@ -103,6 +107,8 @@ export async function makeHooks<Runtime extends object>(options: HooksOptions<Ru
         return
       }
       if (asked !== runtime) answerWith(refusal('the handler is of another runtime'))
+      // To whoever comes now the runtime is as one that is not known yet: they may try again, elsewhere.
+      if (closing) answerWith(refused('upstream-transport-pending'))
       const response = await askOver((connection) => gateway.accept(connection), request)
       answered.add(response)
       answerWith(response)
@@ -143,7 +149,10 @@ export async function makeHooks<Runtime extends object>(options: HooksOptions<Ru
     adminUrl: gateway.adminUrl,
     ready: () => untilReady(gateway.readiness),
     reload: () => gateway.reload('program'),
-    close: (deadline = 0) => gateway.stop(deadline),
+    close: (deadline = 0) => {
+      closing = true
+      return gateway.stop(deadline)
+    },
   }
 }
 

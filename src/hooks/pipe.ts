@@ -109,14 +109,14 @@ function connectionPair(): readonly [Duplex, Duplex] {
 }
 
 function responseOf(answer: IncomingMessage): Response {
-  const status = answer.statusCode ?? 500
+  const { statusCode: status = 500, statusMessage: statusText = '' } = answer
   const headers = new Headers()
   for (const [name, values] of Object.entries(answer.headersDistinct)) {
     // What comes whole keeps its length: it is the same bytes, and whoever misses some can tell.
     if (name !== 'content-length' && (OF_THE_CONNECTION.has(name) || name === 'date')) continue
     for (const value of values ?? []) headers.append(name, value)
   }
-  if (!WITHOUT_BODY.has(status)) return new Response(Readable.toWeb(answer), { status, headers })
+  if (!WITHOUT_BODY.has(status)) return new Response(Readable.toWeb(answer), { status, statusText, headers })
   answer.resume()
-  return new Response(null, { status, headers })
+  return new Response(null, { status, statusText, headers })
 }

@@ -95,7 +95,8 @@ void test('of two credentials one is left, which is decided and goes on; joined 
 
 void test('of two content types one is left, and the body is written anew all the same', async (t) => {
   const { gateway, upstream, alice } = await inProcess(t)
-  const body = '{ "threadId": "t1", "runId": "r1", "messages": [], "tools": [], "context": [], "state": {}, "forwardedProps": {} }'
+  const body =
+    '{ "threadId": "t1", "runId": "r1", "messages": [], "tools": [], "context": [], "state": {}, "forwardedProps": {} }'
   const framing = ['Content-Type: application/json', 'Content-Type: text/plain', `Content-Length: ${body.length}`]
   t.equal((await ask(gateway.url, { target: `${BASE}/agent/default/run`, token: alice, framing, body })).status, 200)
   t.same(upstream.requests.at(-1)?.headers.get('content-type'), ['application/json'])

@@ -176,10 +176,7 @@ void testEachPair('bodies that together hold too much are 503, and the memory co
 
   held[0]!(200)
   held[1]!(400)
-  t.same(
-    (await Promise.all(first)).map(({ status }) => status),
-    [200, 400],
-  )
+  t.same((await Promise.all(first)).map(({ status }) => status).sort(), [200, 400])
   // Given back once each, whatever became of it: refused, too large, left.
   const pad = 'x'.repeat(1500)
   for (const body of [

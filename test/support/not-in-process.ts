@@ -19,6 +19,7 @@ export const NOT_IN_PROCESS: Readonly<Record<string, string>> = {
   'two types or two codings are 400, whichever is the good one': LINES,
   'several credentials are refused, whichever of them is good': LINES,
   'a coding, or a second type, does not come along': LINES,
+  'where nobody has to sign in, a header that is no good credential is still refused': LINES,
   'nor does naming one get a request past the gate': LINES,
   'a run that is refused here writes no row': LINES,
   'a list, an empty connect and every refusal are not stored': LINES,
@@ -40,6 +41,7 @@ export const NOT_IN_PROCESS: Readonly<Record<string, string>> = {
   'behind an Upgrade nothing is read: not as HTTP/1, with the best of tokens, and not as another protocol': CONNECTION,
   'what comes in one piece with an Upgrade, frames or another request, goes nowhere': CONNECTION,
   'CONNECT opens nothing, to the upstream or to anybody else': METHOD,
+  'chunk extensions and trailers that do not end are no way to send without end': PARSER,
   'HTTP/2 without asking is no request': PARSER,
   'a method in another case, or of other letters, is none': PARSER,
 }
