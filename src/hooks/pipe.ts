@@ -42,7 +42,8 @@ export async function askOver(accept: (connection: Duplex) => void, request: Req
       resolve,
     )
     outgoing.on('error', reject)
-    outgoing.strictContentLength = true
+    // A body that is not as long as was stated must not become a second request on the connection.
+    Object.assign(outgoing, { strictContentLength: true })
     if (body === null) outgoing.end()
     else pour(body, outgoing).catch(() => outgoing.destroy())
   })
