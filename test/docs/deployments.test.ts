@@ -27,7 +27,7 @@ void test('the test of a row starts the gateway from its configuration', (t) => 
     const folder = join(ROOT, tests[0] ?? '', '..')
     const texts = readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8'))
     t.ok(
-      texts.some((text) => text.includes(`'${name}'`)),
+      texts.some((text) => text.includes(`'${name}'`) || text.includes(`/deployments/${name}/`)),
       `${tests[0]} starts ${name}`,
     )
   }
