@@ -174,6 +174,9 @@ function readFor(file: string, environment: NodeJS.ProcessEnv, basePath: string 
     ...(other === undefined
       ? []
       : [{ file, path: other.place.join('.'), message: 'hooks stand in front of one runtime', hint: 'take threadwarden serve' }]),
+    ...(mounts[0].transport === 'single-route'
+      ? [{ file, path: 'upstream.transport', message: 'hooks call the runtime by its routes', hint: 'leave it out' }]
+      : []),
     ...(basePath === null || mounts[0].basePath === basePath
       ? []
       : [{ file, path: 'upstream.basePath', message: 'changes with a restart alone', hint: 'restart the process' }]),
