@@ -146,6 +146,27 @@ void test('a runtime that does not answer is 504', async (t) => {
   t.same([run.status, codeOf(run)], [504, 'upstream-timeout'])
 })
 
+void test('a stream ends with the revocation of its caller, and with their token, and says why', async (t) => {
+  const { createHandler, signals } = streaming(1)
+  const credential = 'c'.repeat(40)
+  const { serve, hooks, alice, signer } = await startScene(t, {
+    createHandler,
+    config: { admin: { port: 0, credential }, streams: { tokenExpiry: 'close' } },
+  })
+  const base = await serve()
+  const open = call(`${base}/agent/default/run`, { token: alice, body: runInput(thread()) })
+  await until(() => signals.length === 1)
+  const revoked = await call(`${hooks.adminUrl}/revocations`, { token: credential, body: { user: 'corp:alice' } })
+  t.equal(revoked.status, 201)
+  t.match((await open).text, /"type":"RUN_ERROR".*"code":"credential-invalid"/)
+  t.equal((await call(`${base}/threads`, { token: alice })).status, 401)
+  // Good for 30 s more by the default tolerance.
+  const now = Math.floor(Date.now() / 1000)
+  const late = signer.sign('bob', { iat: now, exp: now - 26 })
+  const ended = await call(`${base}/agent/default/run`, { token: late, body: runInput(thread()) })
+  t.match(ended.text, /"type":"RUN_ERROR".*"code":"credential-expired"/)
+})
+
 void test('a preflight is answered as the configuration says', async (t) => {
   const { serve } = await startScene(t, { config: { cors: { origins: ['https://chat.example'] } } })
   const base = await serve()
