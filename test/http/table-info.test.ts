@@ -1,7 +1,8 @@
 /** /info where lists come from the table: each client is told, where it looks, that it may ask for lists and change threads. */
 import { test } from 'tap'
 import { call } from '../support/client.ts'
-import { PAIRS, testEachPair } from '../support/pairs.ts'
+import { PAIRS } from '../support/pair.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { NONE, unlisted, withoutLists } from '../support/unlisted.ts'
 import { json } from '../support/upstream.ts'
 

@@ -6,7 +6,8 @@
  * measured by scripts/denial-timing.ts.
  */
 import { gateBefore, gated, type Gated, type GatedUpstream } from '../support/gated.ts'
-import { methodsHere, testEachPair } from '../support/pairs.ts'
+import { methodsHere } from '../support/pair.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask, requestBytes, sendRaw, type RawRequest } from '../support/raw.ts'
 import { events } from '../support/upstream.ts'
 import { ruled } from '../policy/policies.ts'

@@ -14,7 +14,7 @@ import { SHIPPED } from '../policy/policies.ts'
 import { call, runInput } from '../support/client.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { runGraph as run, type GraphMessage as Message, type GraphRun as Run } from '../support/graph-run.ts'
-import { PAIRS } from '../support/pairs.ts'
+import { PAIRS } from '../support/pair.ts'
 import { startStack, type Stack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
 

@@ -6,7 +6,8 @@
 import { test } from 'tap'
 import { runInput } from '../support/client.ts'
 import { gated } from '../support/gated.ts'
-import { methodsHere, testEachPair } from '../support/pairs.ts'
+import { methodsHere } from '../support/pair.ts'
+import { testEachPair } from '../support/pairs.ts'
 import { ask, type RawRequest } from '../support/raw.ts'
 import { rows } from '../support/rows.ts'
 

@@ -5,7 +5,7 @@
 import { end } from 'tap'
 import { call, codeOf, runInput } from '../support/client.ts'
 import { stackEachPair } from '../support/pair-stacks.ts'
-import { currentPair } from '../support/pairs.ts'
+import { currentPair } from '../support/pair.ts'
 import type { Stack } from '../support/stack.ts'
 
 const alices = crypto.randomUUID()

@@ -1,7 +1,7 @@
 /** Requests as a chat frontend makes them. */
 import type { Transport } from '../../src/core/transport.ts'
 import { enveloped } from './enveloped.ts'
-import { currentPair } from './pairs.ts'
+import { currentPair } from './pair.ts'
 
 /** An answer, read to its end. */
 export interface Reply {

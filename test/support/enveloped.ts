@@ -3,7 +3,7 @@
  * stood in the target stands in the params, and the text of the body stands inside as it is, so that what is wrong with either
  * stays wrong.
  */
-import { BASE_PATH } from './pairs.ts'
+import { BASE_PATH } from './pair.ts'
 
 /** A request of the multi-route transport. */
 export interface PlainRequest {

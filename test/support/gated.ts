@@ -1,7 +1,7 @@
 /** A gateway between signed-in people and an upstream that the test plays. */
 import type { Test } from 'tap'
 import { startTestGateway, type ConfigTree, type TestGateway } from './gateway.ts'
-import { currentPair } from './pairs.ts'
+import { currentPair } from './pair.ts'
 import { makeSigner, type Signer } from './tokens.ts'
 import { startUpstream, type Answering, type Upstream } from './upstream.ts'
 

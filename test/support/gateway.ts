@@ -8,7 +8,7 @@ import type { Outcome } from '../../src/document/document.ts'
 import { prepare, type Prepared } from '../../src/prepare.ts'
 import type { Runtime } from '../../examples/runtime.ts'
 import { startInProcess } from './in-process.ts'
-import { currentPair } from './pairs.ts'
+import { currentPair } from './pair.ts'
 
 /** A gateway under test. */
 export interface TestGateway extends Gateway {

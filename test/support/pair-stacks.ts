@@ -1,6 +1,7 @@
 /** Real parts for each pair of transports, shared by the tests of a file: they take too long to be started for each test. */
 import { after, before, type Test } from 'tap'
-import { PAIRS_EVERYWHERE, pairName, testEachPair, withPair, type Pair } from './pairs.ts'
+import { PAIRS_EVERYWHERE, pairName, withPair, type Pair } from './pair.ts'
+import { testEachPair } from './pairs.ts'
 import { startStack, type Stack, type StackOptions } from './stack.ts'
 
 /** A test that runs once for each pair, with the stack of that pair. */

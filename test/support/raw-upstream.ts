@@ -1,6 +1,6 @@
 /** An upstream that misbehaves byte by byte: a plain server that reads requests whole and does with the socket what the test says. */
 import { createServer, type AddressInfo, type Socket } from 'node:net'
-import { currentPair } from './pairs.ts'
+import { currentPair } from './pair.ts'
 import { until } from './until.ts'
 import { unwrapped } from './unwrapped.ts'
 

@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net'
 import type { Transport } from '../../src/core/transport.ts'
 import { enveloped } from './enveloped.ts'
-import { currentPair } from './pairs.ts'
+import { currentPair } from './pair.ts'
 import { until } from './until.ts'
 
 /** A connection to a gateway. */

@@ -4,7 +4,7 @@ import { startIssuer } from '../../examples/issuer.ts'
 import { clearThreads, startRuntime, type Runtime, type RuntimeOptions } from '../../examples/runtime.ts'
 import { startDeployment } from './deployment.ts'
 import { startTestGateway, type ConfigTree, type TestGateway } from './gateway.ts'
-import { currentPair } from './pairs.ts'
+import { currentPair } from './pair.ts'
 
 /** Who is signed in. */
 export interface People {

@@ -2,7 +2,7 @@
  * What reaches a single-route upstream, read as the request of the multi-route transport that it stands for. It is strict:
  * nothing is an envelope here but what the gateway writes, byte by byte, so that whatever else it sends fails a test.
  */
-import { BASE_PATH } from './pairs.ts'
+import { BASE_PATH } from './pair.ts'
 
 /** A request as it came. */
 export interface WireRequest {
