@@ -167,6 +167,12 @@ async function beginOn<Begun>(
     requestId: randomUUID,
     now,
   })
+  /** Says what of a configuration operators have to see, when it comes into force. */
+  const announce = async ({ config: { enforcement }, shadow }: Prepared): Promise<void> => {
+    sayEnforcement(enforcement, readiness, metrics, log)
+    if (enforcement === 'enforce') await sayUnowned(store, log)
+    sayShadow(shadow, readiness, metrics, log)
+  }
   const { reload, settled } = makeReload({
     isStopping: () => stopping,
     prepare: surroundings.prepare ?? (() => ({ ok: true, value: prepared })),
@@ -175,10 +181,7 @@ async function beginOn<Begun>(
     put: async (next) => {
       await generations.put(next)
       log.level = next.prepared.config.log.level
-      const { enforcement } = next.prepared.config
-      sayEnforcement(enforcement, readiness, metrics, log)
-      if (enforcement === 'enforce') await sayUnowned(store, log)
-      sayShadow(next.prepared.shadow, readiness, metrics, log)
+      await announce(next.prepared)
     },
     readiness,
     metrics,
@@ -230,9 +233,7 @@ async function beginOn<Begun>(
     },
   }
   try {
-    sayEnforcement(config.enforcement, readiness, metrics, log)
-    if (config.enforcement === 'enforce') await sayUnowned(store, log)
-    sayShadow(prepared.shadow, readiness, metrics, log)
+    await announce(prepared)
     void current().begin()
     const listenForAdmin = async (): Promise<string | null> => {
       if (admin === null || config.admin === undefined) return null

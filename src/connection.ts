@@ -1,7 +1,7 @@
 /** The connection to an upstream, with what watches it: kept over a change of the configuration that leaves it as it is. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { Mount } from './config/mounts.ts'
+import { serverHeaders, type Mount } from './config/mounts.ts'
 import type { Enforcement } from './core/decide.ts'
 import { ENDPOINT, type RuntimeFacts } from './core/transport.ts'
 import { watchRollout, type Rollout } from './http/rollout.ts'
@@ -49,9 +49,9 @@ export function connect(
   surroundings: ConnectionSurroundings,
   known: Connection | null,
 ): Connection {
-  const { scope, ca: caFile, timeouts, url, basePath, transport, headers: written } = mount
+  const { scope, ca: caFile, timeouts, url, basePath, transport } = mount
   const ca = caFile === undefined ? undefined : readFileSync(caFile, 'utf8')
-  const headers = Object.fromEntries(Object.entries(written).map(([name, value]) => [name.toLowerCase(), value]))
+  const headers = serverHeaders(mount)
   // Under `observe` nobody is refused for what the upstream can't tell, and nobody becomes an owner.
   const unknownThread = enforcement === 'observe' ? 'deny' : mount.unknownThread
   const fingerprint = createHash('sha256')

@@ -3,6 +3,17 @@ import { timeText } from '../adoption/export.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { StoredGrant } from '../store/port.ts'
 import { complain } from './command.ts'
+import { STORE_OPTIONS } from './on-store.ts'
+import { SCOPE_OPTION } from './scope-option.ts'
+
+/** The options of all commands on grants: on which thread, and to whom. */
+export const GRANT_OPTIONS = {
+  ...STORE_OPTIONS,
+  ...SCOPE_OPTION,
+  thread: { type: 'string' },
+  user: { type: 'string' },
+  group: { type: 'string' },
+} as const
 
 /** A grant in words. */
 export function grantLine({ right, kind, id, grantedBy, grantedAt }: StoredGrant): string {

@@ -79,6 +79,11 @@ export function standingFacts({ userScoped, unknownThread }: Mount, { enforcemen
   return { userScoped, unknownThread, enforcement }
 }
 
+/** The headers that the operator configured for an upstream, by name in lower case. */
+export function serverHeaders({ headers }: Pick<Mount, 'headers'>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+}
+
 /** Without the keys that hold nothing, which would otherwise hide what holds in their place. */
 function defined<Value extends object>(value: Value): { [Key in keyof Value]: Exclude<Value[Key], undefined> } {
   return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as never

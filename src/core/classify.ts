@@ -61,11 +61,25 @@ export function classify(
 }
 
 /**
+ * Finds what a request to an upstream is about, be it a runtime or a self-hosted agent.
+ * @param upstream with what the agent is called; null for a runtime
+ * @param segments the decoded segments below its public path
+ */
+export function classifyAt(
+  { agentId }: { readonly agentId: string | null },
+  method: string,
+  segments: readonly string[],
+  query: ReadonlyMap<string, string>,
+): RouteDescriptor | Refusal {
+  return agentId === null ? classify(method, segments, query) : classifyEndpoint(method, segments, agentId)
+}
+
+/**
  * Finds what a request to a self-hosted agent is about: a run, which is POSTed to its root path (spec "Self-hosted agent
  * endpoint"), or what the gateway answers itself.
  * @param agentId what the agent is called: its path does not say so
  */
-export function classifyEndpoint(method: string, segments: readonly string[], agentId: string): RouteDescriptor | Refusal {
+function classifyEndpoint(method: string, segments: readonly string[], agentId: string): RouteDescriptor | Refusal {
   if (segments.length > 0) return classify(method, segments, new Map(), OWN_ROUTES)
   if (method !== RUN.method) return refuse('method-not-allowed', { allow: [RUN.method] })
   return { outcome: 'classified', route: RUN, ids: { agentId }, query: [] }

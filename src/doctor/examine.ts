@@ -1,6 +1,6 @@
 /** Runs the checks in order, each within its time. One that fails or hangs says so, and the others go on. */
 import { readFileSync } from 'node:fs'
-import { mountsOf, type Mount } from '../config/mounts.ts'
+import { mountsOf, serverHeaders, type Mount } from '../config/mounts.ts'
 import { storeOf } from '../config/ownership-schema.ts'
 import type { Config } from '../config/schema.ts'
 import { openUpstream, type Upstream } from '../http/upstream.ts'
@@ -55,7 +55,7 @@ export async function examine(
     upstream: upstreamOf(mount, wishes),
     headers: {
       'accept-encoding': 'identity',
-      ...Object.fromEntries(Object.entries(mount.headers).map(([name, value]) => [name.toLowerCase(), value])),
+      ...serverHeaders(mount),
     },
     clock,
     known: { facts: null, version: null, agents: [], histories: null },

@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticate } from '../auth/authenticate.ts'
 import { configuredBody } from '../core/bodies.ts'
-import { classify, classifyEndpoint, type RouteDescriptor } from '../core/classify.ts'
+import { classifyAt, type RouteDescriptor } from '../core/classify.ts'
 import { corsHeaders, isPreflight, preflightHeaders, type CorsRules } from '../core/cors.ts'
 import type { Credential } from '../core/credential.ts'
 import { callerKey } from '../core/callers.ts'
@@ -164,8 +164,7 @@ export function makeGate(parts: GateParts): Gate {
       exchange.client = 'single-route'
       return { outcome: 'arrived', mount, principal, descriptor: null }
     }
-    const descriptor =
-      mount.agentId === null ? classify(method, segments, target.query) : classifyEndpoint(method, segments, mount.agentId)
+    const descriptor = classifyAt(mount, method, segments, target.query)
     if (descriptor.outcome === 'refused') return refused(descriptor, exchange)
     const refusal = admit(mount, descriptor, principal, exchange)
     return refusal === null ? { outcome: 'arrived', mount, principal, descriptor } : refused(refusal, exchange)

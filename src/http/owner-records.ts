@@ -2,7 +2,7 @@
 import type { OwnerRecord } from '../core/decide.ts'
 import type { Principal } from '../core/principal.ts'
 import { readerOf } from '../core/sharing.ts'
-import type { OwnershipStore, Standing, ThreadKey } from '../store/port.ts'
+import type { OwnershipStore, RowFacts, Standing, ThreadKey } from '../store/port.ts'
 
 /** Looks records up. */
 export interface OwnerRecords {
@@ -36,11 +36,13 @@ export function makeOwnerRecords(store: Pick<OwnershipStore, 'standing' | 'stand
   }
 }
 
+/** What decisions go by of a thread that has a row. */
+export function recordOfRow({ owner, deleted, provisional, granted }: RowFacts): NonNullable<OwnerRecord> {
+  return { owner, deleted, ...(provisional ? { provisional } : {}), ...(granted === null ? {} : { granted }) }
+}
+
 function recordOf({ row, runners }: Standing, observing: boolean): OwnerRecord {
-  if (row !== null) {
-    const { owner, deleted, provisional, granted } = row
-    return { owner, deleted, ...(provisional ? { provisional } : {}), ...(granted === null ? {} : { granted }) }
-  }
+  if (row !== null) return recordOfRow(row)
   const [first, ...others] = runners
   if (first === undefined) return null
   if (observing) return { owner: first, deleted: false }

@@ -11,7 +11,7 @@ import { threadRecord, type TableUse } from '../core/table-lists.ts'
 import { limitIn } from '../core/thread-page.ts'
 import { NOBODY, type ListedThread, type ListWindow, type OwnershipStore } from '../store/port.ts'
 import type { CursorSeal } from './cursor.ts'
-import type { OwnerRecords } from './owner-records.ts'
+import { recordOfRow, type OwnerRecords } from './owner-records.ts'
 import type { Rewritten } from './rewriting.ts'
 import type { ThreadList } from './thread-list.ts'
 
@@ -60,7 +60,7 @@ export function makeTableList({ store, records, scope, rules, facts, seal }: Tab
       const known = asksForGrants ? await records.records(scope, ids, principal) : null
       return candidates.map((thread) => ({
         thread,
-        record: known === null ? recordOf(thread) : (known.get(thread.threadId) ?? null),
+        record: known === null ? recordOfRow({ ...thread, deleted: false }) : (known.get(thread.threadId) ?? null),
       }))
     }
   }
@@ -111,10 +111,6 @@ export function makeTableList({ store, records, scope, rules, facts, seal }: Tab
       return answer(after ?? undefined)
     },
   }
-}
-
-function recordOf({ owner, provisional, granted }: ListedThread): OwnerRecord {
-  return { owner, deleted: false, ...(provisional ? { provisional } : {}), ...(granted === null ? {} : { granted }) }
 }
 
 /** What a cursor is good for: the user and the query. Those of the upstream's lists are good for something else. */

@@ -5,7 +5,7 @@
 import type { Config } from '../config/schema.ts'
 import { mountsOf, standingFacts, type Mount } from '../config/mounts.ts'
 import { configuredBody } from '../core/bodies.ts'
-import { classify, classifyEndpoint, type RouteDescriptor } from '../core/classify.ts'
+import { classifyAt, type RouteDescriptor } from '../core/classify.ts'
 import { mostBody, mostBodyOfAny, type Facts, type OwnerRecord, type Permit, type StandingFacts } from '../core/decide.ts'
 import { headerFault, headerLines } from '../core/headers.ts'
 import type { Principal } from '../core/principal.ts'
@@ -95,8 +95,7 @@ export async function explain(question: Question, surroundings: Surroundings): P
     if (target.query.size > 0) return { ...known, outcome: refuse('query-beside-envelope') }
     return { ...known, enveloped: true, ...decided(mount, null, principal, question, surroundings) }
   }
-  const descriptor =
-    mount.agentId === null ? classify(method, segments, target.query) : classifyEndpoint(method, segments, mount.agentId)
+  const descriptor = classifyAt(mount, method, segments, target.query)
   if (descriptor.outcome === 'refused') return { ...known, outcome: descriptor }
   return { ...known, ...decided(mount, descriptor, principal, question, surroundings) }
 }

@@ -1,5 +1,5 @@
 /** What would be sent upstream for a permitted request. No value of a secret is in it. */
-import type { Mount } from '../config/mounts.ts'
+import { serverHeaders, type Mount } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import { configuredBody, passingBody } from '../core/bodies.ts'
 import type { Permit } from '../core/decide.ts'
@@ -97,7 +97,7 @@ function headersFor(
   { config, identity }: SendingParts,
 ): Pick<Sent, 'headers' | 'passing'> {
   const { forwardHeaders } = config
-  const server = Object.fromEntries(Object.entries(mount.headers).map(([name, value]) => [name.toLowerCase(), value]))
+  const server = serverHeaders(mount)
   const forward = forwardHeaders.map((name) => name.toLowerCase())
   const rules = narrowed({ server, forward, forwardAuthorization: mount.forwardAuthorization }, permit.rule)
   const own: Readonly<Record<string, string>> = {

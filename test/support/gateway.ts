@@ -72,22 +72,18 @@ export async function startTestGateway(
   const gateway = await startInProcess(file, runtime ?? (upstream as { url: string }).url, log)
   // Where hooks warn of the configuration, a command does for the proxy.
   lines.splice(0, lines.length, ...lines.filter(({ msg }) => msg !== 'configuration'))
-  return {
-    ...gateway,
-    folder,
-    file,
-    lines,
-    ready: () => untilReady(gateway.healthUrl),
-    close: () => gateway.stop(0).then(remove),
-  }
+  return underTest(gateway, { folder, file, remove }, lines)
+}
+
+/** Where a gateway has its files, and what takes them away. */
+interface Place {
+  readonly folder: string
+  readonly file: string
+  readonly remove: () => void
 }
 
 /** Starts a gateway from a configuration that is read with `read`, and hears its log. */
-export async function startPrepared(
-  read: () => Outcome<Prepared>,
-  { folder, file, remove }: { readonly folder: string; readonly file: string; readonly remove: () => void },
-  machine?: Machine,
-): Promise<TestGateway> {
+export async function startPrepared(read: () => Outcome<Prepared>, place: Place, machine?: Machine): Promise<TestGateway> {
   const prepared = read()
   if (!prepared.ok) throw new Error(JSON.stringify(prepared.faults, null, 2))
   const { lines, log } = hearing()
@@ -95,6 +91,11 @@ export async function startPrepared(
     ...(machine === undefined ? {} : { machine }),
     prepare: read,
   })
+  return underTest(gateway, place, lines)
+}
+
+/** A gateway with what a test wants of it. */
+function underTest(gateway: Gateway, { folder, file, remove }: Place, lines: TestGateway['lines']): TestGateway {
   return {
     ...gateway,
     folder,

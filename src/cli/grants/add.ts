@@ -1,19 +1,12 @@
 /** `threadwarden grants add`: grants a thread to a user or a group. */
 import { MAX_GRANTS, type Right } from '../../core/sharing.ts'
 import { complain, EXIT, print, readOptions, UsageError, type Command } from '../command.ts'
-import { shownGrant, warnOfNoSharing } from '../grant-words.ts'
+import { GRANT_OPTIONS, shownGrant, warnOfNoSharing } from '../grant-words.ts'
 import { granteeOf, newGranteeOf, threadIdOf } from '../naming.ts'
-import { onStore, STORE_OPTIONS } from '../on-store.ts'
-import { keyNamed, SCOPE_OPTION, threadData, threadText } from '../scope-option.ts'
+import { onStore } from '../on-store.ts'
+import { keyNamed, threadData, threadText } from '../scope-option.ts'
 
-const OPTIONS = {
-  ...STORE_OPTIONS,
-  ...SCOPE_OPTION,
-  thread: { type: 'string' },
-  user: { type: 'string' },
-  group: { type: 'string' },
-  right: { type: 'string' },
-} as const
+const OPTIONS = { ...GRANT_OPTIONS, right: { type: 'string' } } as const
 
 const RIGHTS: readonly Right[] = ['read', 'write']
 

@@ -2,19 +2,11 @@
 import type { Grantee } from '../../core/sharing.ts'
 import type { Store, StoredGrant, ThreadKey } from '../../store/port.ts'
 import { complain, EXIT, print, readOptions, UsageError, type Command } from '../command.ts'
-import { grantLine, shownGrant, warnOfNoSharing } from '../grant-words.ts'
+import { GRANT_OPTIONS, grantLine, shownGrant, warnOfNoSharing } from '../grant-words.ts'
 import { granteeOf, threadIdOf } from '../naming.ts'
-import { onStore, STORE_OPTIONS } from '../on-store.ts'
-import { keyNamed, SCOPE_OPTION, scopeNamed, threadData, threadText } from '../scope-option.ts'
+import { onStore } from '../on-store.ts'
+import { keyNamed, scopeNamed, threadData, threadText } from '../scope-option.ts'
 import { harmless } from '../terminal.ts'
-
-const OPTIONS = {
-  ...STORE_OPTIONS,
-  ...SCOPE_OPTION,
-  thread: { type: 'string' },
-  user: { type: 'string' },
-  group: { type: 'string' },
-} as const
 
 /** Grants that are asked for at once. */
 const PAGE = 1000
@@ -38,7 +30,7 @@ the groups.
 Exit codes: 0 done, 1 the thread is not there or was deleted, an invalid configuration or a failing store, 2 wrong usage.`,
 
   async run(args) {
-    const options = readOptions(args, OPTIONS)
+    const options = readOptions(args, GRANT_OPTIONS)
     const { thread, user, group, json } = options
     if (thread !== undefined && (user !== undefined || group !== undefined))
       throw new UsageError('name one of --thread ID, --user USER and --group GROUP')

@@ -1,16 +1,9 @@
 /** `threadwarden grants remove`: takes a grant back. */
 import { complain, EXIT, print, readOptions, UsageError, type Command } from '../command.ts'
+import { GRANT_OPTIONS } from '../grant-words.ts'
 import { granteeOf, threadIdOf } from '../naming.ts'
-import { onStore, STORE_OPTIONS } from '../on-store.ts'
-import { keyNamed, SCOPE_OPTION, threadData, threadText } from '../scope-option.ts'
-
-const OPTIONS = {
-  ...STORE_OPTIONS,
-  ...SCOPE_OPTION,
-  thread: { type: 'string' },
-  user: { type: 'string' },
-  group: { type: 'string' },
-} as const
+import { onStore } from '../on-store.ts'
+import { keyNamed, threadData, threadText } from '../scope-option.ts'
 
 /** The command. */
 export const remove: Command = {
@@ -29,7 +22,7 @@ Takes back what was granted on a thread to a user or a group. Streams that are o
 Exit codes: 0 done, 1 there was no such grant, an invalid configuration or a failing store, 2 wrong usage.`,
 
   async run(args) {
-    const options = readOptions(args, OPTIONS)
+    const options = readOptions(args, GRANT_OPTIONS)
     const { thread, user, group, json } = options
     if (thread === undefined) throw new UsageError('--thread ID is missing')
     threadIdOf(thread)

@@ -8,7 +8,7 @@ import { entriesOf, mappingOf } from '../../adoption/source-file.ts'
 import { SourceFault } from '../../adoption/source-line.ts'
 import { byField, byMapping, upstreamEntries, type Whose } from '../../adoption/upstream-entries.ts'
 import { upstreamList } from '../../adoption/upstream-list.ts'
-import type { Mount } from '../../config/mounts.ts'
+import { serverHeaders, type Mount } from '../../config/mounts.ts'
 import { openUpstream } from '../../http/upstream.ts'
 import type { Progress } from '../progress.ts'
 import type { ImportTask, NamedFile } from './import-task.ts'
@@ -50,11 +50,10 @@ export async function upstreamSource(
       : undefined
   if (read === null) return null
   const upstream = openUpstream({ url, timeouts, ...(ca === undefined ? {} : { ca: readFileSync(ca, 'utf8') }) })
-  const configured = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   const items = upstreamList({
     upstream,
     basePath,
-    headers: { ...(token === null ? {} : { authorization: `Bearer ${token}` }), ...configured },
+    headers: { ...(token === null ? {} : { authorization: `Bearer ${token}` }), ...serverHeaders({ headers }) },
     named: transport === 'auto' || transport === 'endpoint' ? null : transport,
     agentIds,
     signal,
