@@ -28,7 +28,10 @@ export interface RowFacts {
   readonly granted: Right | null
 }
 
-/** What is known of a thread: its row, and who was seen to run it under `observe`, the first first. */
+/**
+ * What is known of a thread: its row, and who was seen to run it under `observe`, the first first. Who was seen may be left out
+ * where the row lets the reader use the thread: the row is what counts.
+ */
 export interface Standing {
   readonly row: RowFacts | null
   readonly runners: readonly string[]

@@ -80,6 +80,24 @@ export class SqliteFile {
     }
   }
 
+  /** Does a step of one statement that reads: such a one is at one state of the data by itself. */
+  async ask<T>(step: Step<T>): Promise<T> {
+    try {
+      return await this.#turns.read.take(() => step(this.#connected(false)))
+    } catch (error) {
+      throw this.#failed(error, false)
+    }
+  }
+
+  /** Does the same at once, for somebody who can do without. @returns null where it fails: who needs the file will be told */
+  glance<T>(step: Step<T>): T | null {
+    try {
+      return step(this.#connected(false))
+    } catch {
+      return null
+    }
+  }
+
   /** Does a step that reads and writes, atomically over all processes. */
   async write<T>(step: Step<T>): Promise<T> {
     try {

@@ -26,8 +26,11 @@ const INTERVAL_MS = 250
 const VERSION = sql<{ value: number }>("SELECT value FROM versions WHERE name = 'standing'")
 const NEXT = sql<{ value: number }>("UPDATE versions SET value = value + 1 WHERE name = 'standing' RETURNING value")
 
-/** Makes the news of an open file. */
-export function newsOf(file: SqliteFile): SqliteNews {
+/**
+ * Makes the news of an open file.
+ * @param onOwn told when this process changes a standing, before anybody else can ask
+ */
+export function newsOf(file: SqliteFile, onOwn: () => void): SqliteNews {
   const listeners = new Set<Listener>()
   let timer: NodeJS.Timeout | undefined
   /** What the listeners were told of, in the file that it is counted in; null while that is not known. */
@@ -78,6 +81,7 @@ export function newsOf(file: SqliteFile): SqliteNews {
     async write(step) {
       const { result, changed, count } = await file.write((database) => {
         const done = step(database)
+        if (done.changed !== 'nothing') onOwn()
         // The last statement: in databases with locks on rows this one is held by all.
         return { ...done, count: done.changed === 'nothing' ? null : countIn(database.get(NEXT)) }
       })

@@ -16,6 +16,7 @@ import type { SqliteFile } from './sqlite-file.ts'
 import { removeGrants, rightOn, rightsOn } from './sqlite-grants.ts'
 import type { Changed, SqliteNews } from './sqlite-news.ts'
 import { runnersOf, runnersOfSeveral } from './sqlite-observations.ts'
+import type { SqliteStandings } from './sqlite-standings.ts'
 
 const MINUTE = 60_000
 
@@ -35,10 +36,11 @@ interface Row extends Omit<Owned, 'thread_id'> {
   readonly life: number
 }
 
-// The row there, or the one after it: a row is found and read either way, and the time tells nothing.
+// The row there, or the one after it: a row is found and read either way, and the time tells nothing. The scope comes out of a
+// subquery, because SQLite plans a range beside a bound value anew at each use, to see what its statistics say of the value.
 const NEAREST = sql<Owned>(
   `SELECT thread_id, user_id, deleted_at, provisional FROM threads
-   WHERE scope = :scope AND thread_id >= :threadId ORDER BY thread_id LIMIT 1`,
+   WHERE scope = (SELECT :scope) AND thread_id >= :threadId ORDER BY thread_id LIMIT 1`,
 )
 const SEVERAL = sql<Owned>(
   `SELECT thread_id, user_id, deleted_at, provisional FROM threads
@@ -75,12 +77,21 @@ const SECRET = sql<{ value: Buffer }>("SELECT value FROM secrets WHERE name = 'c
 type Ownership = Omit<OwnershipStore, 'listed' | 'fault' | 'close'>
 
 /** Makes the part of the store that decisions go by. */
-export function ownershipIn(file: SqliteFile, news: SqliteNews): Ownership {
+export function ownershipIn(file: SqliteFile, news: SqliteNews, remembered: SqliteStandings): Ownership {
   return {
-    standing: (key, reader) => file.read((database) => standingOf(database, key, reader)),
+    async standing(key, reader) {
+      return (
+        remembered.find(key, reader) ??
+        (await file.read((database) => {
+          const standing = standingOf(database, key, reader)
+          remembered.keep(database, key, standing, reader)
+          return standing
+        }))
+      )
+    },
     standings: (scope, threadIds, reader) => file.read((database) => standingsOf(database, scope, threadIds, reader)),
     async claim(key, claim) {
-      const row = await file.read((database) => database.get(ROW, { ...key }))
+      const row = await file.ask((database) => database.get(ROW, { ...key }))
       // The common case goes without the lock: a live row of theirs that is settled.
       if (row?.user_id !== claim.userId || row.user_id === NOBODY || row.provisional === 1 || row.deleted_at !== null)
         return file.write((database) => register(database, key, claim))

@@ -13,6 +13,7 @@ import { peopleIn } from './sqlite-people.ts'
 import { pruningIn } from './sqlite-prune.ts'
 import { revocationsIn } from './sqlite-revocations.ts'
 import { rowsIn } from './sqlite-rows.ts'
+import { standingsRememberedOf } from './sqlite-standings.ts'
 
 /** What may be set. */
 export interface SqliteOptions {
@@ -27,9 +28,10 @@ export interface SqliteOptions {
  */
 export async function openSqliteStore(path: string, { patience }: SqliteOptions = {}): Promise<Store> {
   const file = await SqliteFile.open(path, patience)
-  const news = newsOf(file)
+  const remembered = standingsRememberedOf(file)
+  const news = newsOf(file, () => remembered.forget())
   return {
-    ...ownershipIn(file, news),
+    ...ownershipIn(file, news, remembered),
     listed: (scope, reader, window) => file.read((database) => listedIn(database, scope, reader, window)),
     ...observationsIn(file),
     ...grantsIn(file, news),

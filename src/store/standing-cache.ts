@@ -70,7 +70,7 @@ export function makeStandingCache(size: number, isFresh: () => boolean): Standin
   }
 }
 
-/** Structured, so that no two keys have one name. */
+/** With the length of the first part, so that no two keys have one name. */
 function nameOf({ scope, threadId }: ThreadKey): string {
-  return JSON.stringify([scope, threadId])
+  return `${scope.length}:${scope}${threadId}`
 }

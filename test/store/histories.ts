@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import type { Reader } from '../../src/core/sharing.ts'
 import type { RunOutcome, ThreadKey } from '../../src/store/port.ts'
-import { steps } from './contract/under-test.ts'
+import { steps, whatCounts } from './contract/under-test.ts'
 import type { Modelled } from './model.ts'
 
 /** A step of a history. */
@@ -123,7 +123,7 @@ export async function everythingIn(store: Modelled, { users, groups, keys }: Wor
   for (const key of keys) {
     all.push(await store.thread(key), await store.grants(key, null))
     for (const reader of readers) {
-      if (alone) all.push(await store.standing(key, reader))
+      if (alone) all.push(whatCounts(await store.standing(key, reader), reader))
       else all.push([...(await store.standings(key.scope, [key.threadId], reader))])
     }
   }

@@ -1,0 +1,70 @@
+/**
+ * Remembers of threads who may use them, in front of the SQLite file. Other processes change it as well, and what they have
+ * changed is seen by the very next look-up: SQLite counts the commits of others, which costs a tenth of a look-up to ask.
+ */
+import type { Grant, Reader } from '../core/sharing.ts'
+import type { Standing, ThreadKey } from './port.ts'
+import { sql, type Connection } from './sqlite-connection.ts'
+import type { SqliteFile } from './sqlite-file.ts'
+import { makeStandingCache } from './standing-cache.ts'
+
+/** What is remembered. */
+export interface SqliteStandings {
+  /** What is known of a thread now, if that lets the reader use it; null: the file has to be asked. */
+  find(key: ThreadKey, reader: Reader): Standing | null
+  /** Keeps what a look-up has found, if it let the reader use the thread. Part of the step that looks it up. */
+  keep(database: Connection, key: ThreadKey, standing: Standing, reader: Reader): void
+  /** Forgets everything, because this process is about to change a standing: its own commits are not in the count. */
+  forget(): void
+}
+
+/** Of how many threads. */
+const SIZE = 20_000
+
+// Changes whenever another process, or another connection, has committed (https://sqlite.org/pragma.html#pragma_data_version).
+const COMMITS = sql<{ data_version: number }>('PRAGMA data_version')
+// Counted up by whoever changes a standing.
+const CHANGES = sql<{ value: number }>("SELECT value FROM versions WHERE name = 'standing'")
+// Counted up by a backup that is put back, which may have any count of those.
+const SCHEMA = sql<{ schema_version: number }>('PRAGMA schema_version')
+const GRANTS = sql<Grant>(
+  'SELECT kind, grantee AS id, access AS right FROM grants WHERE scope = :scope AND thread_id = :threadId',
+)
+
+/** What the file was like when everything that is remembered was true. */
+interface State {
+  readonly identity: string | null
+  readonly changes: number | undefined
+  readonly schema: number | undefined
+}
+
+/** Makes what remembers of a file. */
+export function standingsRememberedOf(file: SqliteFile): SqliteStandings {
+  let commits: number | undefined
+  let known: State | null = null
+
+  /** Takes in what others have committed: what that may have touched is forgotten. @returns true if there was nothing */
+  const catchUp = (database: Connection): boolean => {
+    const now = database.get(COMMITS)?.data_version
+    if (known !== null && now === commits && known.identity === file.identity) return true
+    const changes = database.get(CHANGES)?.value
+    const schema = database.get(SCHEMA)?.schema_version
+    const same = known?.identity === file.identity && known.changes === changes && known.schema === schema
+    if (!same) cache.drop(null)
+    known = { identity: file.identity, changes, schema }
+    commits = now
+    return same
+  }
+  const cache = makeStandingCache(SIZE, () => file.glance(catchUp) === true)
+
+  return {
+    find: (key, reader) => cache.find(key, reader),
+    keep(database, key, { row }, { userId }) {
+      if (row === null || row.deleted || row.provisional) return
+      if (row.owner !== userId && row.granted === null) return
+      catchUp(database)
+      cache.begin()(key, { owner: row.owner, grants: database.all(GRANTS, { ...key }) })
+    },
+    forget: () => cache.drop(null),
+  }
+}

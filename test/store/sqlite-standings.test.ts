@@ -1,0 +1,125 @@
+/**
+ * What the SQLite store remembers of threads: it answers without looking at their rows, and never with what is no longer so,
+ * whoever has changed it, in this process or another, and whatever was put back.
+ */
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { test, type Test } from 'tap'
+import type { Store } from '../../src/store/port.ts'
+import { SqliteFile } from '../../src/store/sqlite-file.ts'
+import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { standingsRememberedOf } from '../../src/store/sqlite-standings.ts'
+import { makeFolder } from '../support/gateway.ts'
+import { ALICE, at, BOB, CAROL, claim, grant, group, KEY, NOW, own, readerOf, standing, user } from './contract/under-test.ts'
+
+const UNKNOWN = { row: null, runners: [] }
+const rowOf = (owner: string, granted: 'read' | 'write' | null = null) => ({ owner, deleted: false, provisional: false, granted })
+
+async function started(t: Test): Promise<{ readonly store: Store; readonly other: Store; readonly file: string }> {
+  const { folder, remove } = makeFolder()
+  const file = join(folder, 'ownership.db')
+  const [store, other] = [await openSqliteStore(file), await openSqliteStore(file)]
+  t.teardown(async () => {
+    await Promise.all([store.close(), other.close()])
+    remove()
+  })
+  return { store, other, file }
+}
+
+void test('a thread that its owner may use is answered from memory', async (t) => {
+  const { store, file } = await started(t)
+  await own(store, ALICE)
+  await standing(store, readerOf(ALICE))
+  // Written past everything that counts changes, on the quiet: what is answered then was remembered.
+  const opened = await SqliteFile.open(file)
+  t.teardown(() => opened.close())
+  const remembered = standingsRememberedOf(opened)
+  const facts = rowOf(ALICE)
+  await opened.read((database) => remembered.keep(database, KEY, { row: facts, runners: [] }, readerOf(ALICE)))
+  t.same(remembered.find(KEY, readerOf(ALICE)), { row: facts, runners: [] })
+  t.equal(remembered.find(KEY, readerOf(BOB)), null, 'nobody else is answered')
+  t.equal(remembered.find(at('another'), readerOf(ALICE)), null)
+})
+
+void test('what lets nobody use it is not remembered', async (t) => {
+  const { file } = await started(t)
+  const opened = await SqliteFile.open(file)
+  t.teardown(() => opened.close())
+  const remembered = standingsRememberedOf(opened)
+  const facts = [{ ...rowOf(ALICE), deleted: true }, { ...rowOf(ALICE), provisional: true }, rowOf(''), rowOf(BOB)]
+  for (const row of facts) {
+    await opened.read((database) => remembered.keep(database, KEY, { row, runners: [] }, readerOf(ALICE)))
+    t.equal(remembered.find(KEY, readerOf(ALICE)), null)
+  }
+  await opened.read((database) => remembered.keep(database, KEY, UNKNOWN, readerOf(ALICE)))
+  t.equal(remembered.find(KEY, readerOf(ALICE)), null)
+})
+
+/** What takes a right away, or gives it to somebody else. */
+const CHANGES: readonly (readonly [string, (store: Store) => Promise<unknown>, string | null])[] = [
+  ['a transfer', (store) => store.assign(KEY, CAROL, NOW), CAROL],
+  ['a deletion', (store) => store.bury(KEY, ALICE, NOW, true), null],
+  ['withholding', (store) => store.withhold(KEY, NOW), ''],
+  ['erasing its owner', (store) => store.erase(ALICE, NOW, 10), null],
+  ['giving all of its owner’s', (store) => store.transfer(ALICE, CAROL, 10), CAROL],
+]
+
+for (const by of ['this', 'another'] as const) {
+  for (const [name, change, owner] of CHANGES) {
+    void test(`${name} by ${by} process is seen by the next look-up`, async (t) => {
+      const { store, other } = await started(t)
+      await own(store, ALICE)
+      await grant(store, user(BOB), 'write')
+      for (const reader of [ALICE, BOB]) await standing(store, readerOf(reader))
+      await change(by === 'this' ? store : other)
+      // What becomes another's keeps the grants that it had.
+      for (const reader of name.startsWith('giving') ? [ALICE] : [ALICE, BOB]) {
+        const { row } = await standing(store, readerOf(reader))
+        t.notOk(row !== null && !row.deleted && (row.owner === reader || row.granted !== null), reader)
+        if (owner !== null) t.equal(row?.owner, owner)
+      }
+    })
+  }
+
+  void test(`a grant that ${by} process takes back or narrows is seen by the next look-up`, async (t) => {
+    const { store, other } = await started(t)
+    const changing = by === 'this' ? store : other
+    await own(store, ALICE)
+    await grant(store, user(BOB), 'write')
+    await grant(store, group('corp:team'), 'read')
+    t.equal((await standing(store, readerOf(BOB))).row?.granted, 'write')
+    t.equal((await standing(store, readerOf(CAROL, 'corp:team'))).row?.granted, 'read')
+    await grant(changing, user(BOB), 'read')
+    t.equal((await standing(store, readerOf(BOB))).row?.granted, 'read')
+    await changing.ungrant(KEY, ALICE, user(BOB))
+    t.equal((await standing(store, readerOf(BOB))).row?.granted, null)
+    await changing.ungrant(KEY, ALICE, group('corp:team'))
+    t.equal((await standing(store, readerOf(CAROL, 'corp:team'))).row?.granted, null)
+  })
+}
+
+void test('claims of others forget nothing that is still so, and a change behind many of them is seen', async (t) => {
+  const { store, other } = await started(t)
+  await own(store, ALICE)
+  for (let n = 0; n < 20; n += 1) {
+    await claim(other, BOB, at(`of-others-${n}`))
+    t.equal((await standing(store, readerOf(ALICE))).row?.owner, ALICE)
+  }
+  await other.assign(KEY, BOB, NOW)
+  t.equal((await standing(store, readerOf(ALICE))).row?.owner, BOB)
+})
+
+void test('a backup that is put back under a running gateway is seen, though it counts as many changes', async (t) => {
+  const { store, file } = await started(t)
+  const backup = join(file, '..', 'backup.db')
+  const source = new Database(file)
+  await source.backup(backup)
+  source.close()
+  await own(store, ALICE)
+  t.equal((await standing(store, readerOf(ALICE))).row?.owner, ALICE)
+  // As `sqlite3 FILE ".restore BACKUP"` does: page by page into the file that is in use.
+  const old = new Database(backup, { readonly: true })
+  await old.backup(file)
+  old.close()
+  t.same(await standing(store, readerOf(ALICE)), UNKNOWN)
+})
