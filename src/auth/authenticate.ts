@@ -2,11 +2,11 @@
 import type { Credential } from '../core/credential.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../core/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
-import { bearerToken } from './bearer.ts'
+import { bearerToken, isTooLong } from './bearer.ts'
 import { userOf, type Verified } from './claim-rules.ts'
 import type { Issuer } from './issuer.ts'
 import { verifySigned } from './signed-token.ts'
-import { makeTokenCache, type TokenCache } from './token-cache.ts'
+import { makeTokenCache } from './token-cache.ts'
 import { looksLikeJwt, readUnverified } from './unverified.ts'
 
 /** Who is asking, and with what; no credential for who came without one. */
@@ -19,9 +19,9 @@ export interface Authenticated {
 /**
  * Finds out who is asking.
  * @param authorization the one Authorization header, undefined if there was none
- * @returns who it is, or a refusal: 401, 400 for a malformed id, 503 while keys can't be had
+ * @returns who it is, or a refusal: 401, 400 for a malformed id, 503 while keys can't be had; at once where it is remembered
  */
-export type Authenticate = (authorization: string | undefined) => Promise<Authenticated | Refusal>
+export type Authenticate = (authorization: string | undefined) => Authenticated | Refusal | Promise<Authenticated | Refusal>
 
 /** What the gate is made of. */
 export interface AuthenticateParts {
@@ -35,12 +35,22 @@ export interface AuthenticateParts {
   readonly onClientToken: (userId: string) => void
 }
 
+/** What is remembered of a credential, and what of its issuer made it good. */
+interface Remembered {
+  readonly verified: Verified
+  readonly authenticated: Authenticated
+  readonly issuer: Issuer
+  /** Which keys; null where the issuer was asked instead. */
+  readonly generation: number | null
+}
+
 /** Makes the gate for a mode and its issuers. */
 export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
-  if (parts.mode === 'off') return () => Promise.resolve(without(EVERYBODY))
+  if (parts.mode === 'off') return () => without(EVERYBODY)
+  const { clock } = parts
   const byIss = new Map(parts.issuers.map((issuer) => [issuer.config.issuer, issuer]))
   const opaque = parts.issuers.find((issuer) => issuer.introspection !== null)
-  const cache = makeTokenCache(parts.tokenCache)
+  const cache = makeTokenCache<Remembered>(parts.tokenCache)
 
   /** The issuer that a token is for, by what it says and nothing else, before any key is looked up. */
   const issuerOf = (token: string) => {
@@ -52,49 +62,45 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
     return issuer === undefined ? refuse('issuer-unknown') : { issuer, unverified }
   }
 
-  return async (authorization) => {
-    if (authorization === undefined && parts.mode === 'optional') return without(ANONYMOUS)
+  const verify = async (authorization: string | undefined): Promise<Authenticated | Refusal> => {
     const credential = bearerToken(authorization)
     if ('outcome' in credential) return credential
     const { token } = credential
     const found = issuerOf(token)
     if ('outcome' in found) return found
     const { issuer, unverified } = found
-    const verified = await remembered(cache, issuer, token, parts.clock, async () => {
-      const result =
-        unverified === null || isAsked(issuer, token)
-          ? await issuer.introspection?.ask(token)
-          : await verifySigned(issuer, token, unverified)
-      if (result === undefined) return refuse('algorithm-not-allowed')
-      if ('outcome' in result) return result
-      return userOf(issuer.key, issuer.config, result.claims, parts.clock(), issuer.clockTolerance)
-    })
+    const asked = isAsked(issuer, token)
+    // Keys that are fetched anew meanwhile are another generation.
+    const generation = asked ? null : issuer.keys.generation()
+    const result =
+      unverified === null || asked ? await issuer.introspection?.ask(token) : await verifySigned(issuer, token, unverified)
+    if (result === undefined) return refuse('algorithm-not-allowed')
+    if ('outcome' in result) return result
+    const verified = userOf(issuer.key, issuer.config, result.claims, clock(), issuer.clockTolerance)
     if (isRefusal(verified)) return verified
-    if (verified.isClient) parts.onClientToken(verified.user.id)
-    return { outcome: 'authenticated', principal: verified.user, credential: verified.credential }
+    const { user: principal, end } = verified
+    const authenticated: Authenticated = { outcome: 'authenticated', principal, credential: verified.credential }
+    // An answer of the issuer's is of now; what it signed is good to its end.
+    const longest = asked ? Math.min(end, clock() + (issuer.introspection?.cacheFor ?? 0)) : end
+    if (longest > clock()) cache.put(authorization as string, { verified, authenticated, issuer, generation }, longest)
+    return told(parts, verified, authenticated)
+  }
+
+  return (authorization) => {
+    if (authorization === undefined && parts.mode === 'optional') return without(ANONYMOUS)
+    const known = authorization === undefined || isTooLong(authorization) ? null : cache.get(authorization, clock())
+    return known !== null && isGood(known) ? told(parts, known.verified, known.authenticated) : verify(authorization)
   }
 }
 
-/** What is remembered of a token, or what `verify` makes of it, to be remembered as long as it may. */
-async function remembered(
-  cache: TokenCache,
-  issuer: Issuer,
-  token: string,
-  clock: () => number,
-  verify: () => Promise<Verified | Refusal>,
-): Promise<Verified | Refusal> {
-  const { key, keys, introspection } = issuer
-  const asked = isAsked(issuer, token)
-  // Keys that are fetched anew, or no longer trusted, are another generation: what was found with the old ones is forgotten.
-  const generation = asked ? key : `${key} ${keys.generation()}`
-  const known = asked || keys.trusted() ? cache.get(token, generation, clock()) : null
-  if (known !== null) return known
-  const verified = await verify()
-  if (isRefusal(verified)) return verified
-  // An answer of the issuer's is of now; what it signed is good to its end.
-  const longest = asked ? Math.min(verified.end, clock() + (introspection?.cacheFor ?? 0)) : verified.end
-  if (longest > clock()) cache.put(token, generation, verified, longest)
-  return verified
+/** Keys that were fetched anew, or are no longer trusted: what was found with them is to be found again. */
+function isGood({ issuer: { keys }, generation }: Remembered): boolean {
+  return generation === null || (generation === keys.generation() && keys.trusted())
+}
+
+function told({ onClientToken }: AuthenticateParts, { isClient, user }: Verified, authenticated: Authenticated): Authenticated {
+  if (isClient) onClientToken(user.id)
+  return authenticated
 }
 
 /** True where the issuer is asked about a token, in place of its keys. */

@@ -1,49 +1,39 @@
 /**
- * Tokens that were verified, so that a user who asks a hundred times is verified once. An entry is good for one whole token
- * under one set of keys, and never past the token's end (fast-jwt CVE-2026-35039: a cache keyed by a part of the token gave
- * one user's claims to another).
+ * What was found of credentials, so that a user who asks a hundred times is verified once. An entry is good for one whole
+ * credential, and never past its end (fast-jwt CVE-2026-35039: a cache keyed by a part of the token gave one user's claims to
+ * another).
  */
-import { createHash } from 'node:crypto'
-import type { Verified } from './claim-rules.ts'
+import { hash } from 'node:crypto'
 
 /** The cache. */
-export interface TokenCache {
-  /**
-   * @param generation changes whenever what was found before is to be forgotten
-   * @param now milliseconds since the epoch
-   */
-  get(token: string, generation: string, now: number): Verified | null
+export interface TokenCache<Found> {
+  /** @param now milliseconds since the epoch */
+  get(credential: string, now: number): Found | null
   /** @param until milliseconds since the epoch, after which it is not to be used */
-  put(token: string, generation: string, verified: Verified, until: number): void
-}
-
-interface Entry {
-  readonly generation: string
-  readonly verified: Verified
-  readonly until: number
+  put(credential: string, found: Found, until: number): void
 }
 
 /**
  * Makes it.
- * @param most how many tokens are remembered: the one that was used least recently goes first
+ * @param most how many are remembered: the one that was used least recently goes first
  */
-export function makeTokenCache(most: number): TokenCache {
-  const entries = new Map<string, Entry>()
+export function makeTokenCache<Found>(most: number): TokenCache<Found> {
+  const entries = new Map<string, { readonly found: Found; readonly until: number }>()
   return {
-    get(token, generation, now) {
-      const key = digestOf(token)
+    get(credential, now) {
+      const key = digestOf(credential)
       const entry = entries.get(key)
       if (entry === undefined) return null
       entries.delete(key)
-      if (entry.generation !== generation || now >= entry.until) return null
+      if (now >= entry.until) return null
       entries.set(key, entry)
-      return entry.verified
+      return entry.found
     },
-    put(token, generation, verified, until) {
+    put(credential, found, until) {
       if (most === 0) return
-      const key = digestOf(token)
+      const key = digestOf(credential)
       entries.delete(key)
-      entries.set(key, { generation, verified, until })
+      entries.set(key, { found, until })
       if (entries.size <= most) return
       const oldest = entries.keys().next()
       if (!oldest.done) entries.delete(oldest.value)
@@ -53,5 +43,5 @@ export function makeTokenCache(most: number): TokenCache {
 
 /** By what a token is known where it is remembered: tokens themselves are not kept. */
 export function digestOf(token: string): string {
-  return createHash('sha256').update(token).digest('base64')
+  return hash('sha256', token, 'base64')
 }

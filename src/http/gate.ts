@@ -3,7 +3,7 @@
  * `arrive` does needs no body; `proceed` does the rest. Each gives the answer to send, or passes the request on.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Authenticate } from '../auth/authenticate.ts'
+import type { Authenticate, Authenticated } from '../auth/authenticate.ts'
 import { configuredBody } from '../core/bodies.ts'
 import { classifyAt, type RouteDescriptor } from '../core/classify.ts'
 import { corsHeaders, isPreflight, preflightHeaders, type CorsRules } from '../core/cors.ts'
@@ -135,10 +135,7 @@ export function makeGate(parts: GateParts): Gate {
       const headers = { 'content-type': 'application/jwk-set+json', 'cache-control': 'public, max-age=300' }
       return { status: 200, headers, body: parts.keySet }
     }
-    const authenticated = await parts.authenticate(lines.get('authorization')?.[0]).catch((error: unknown): Refusal => {
-      parts.onFault(error, exchange.id)
-      return refuse('identity-failed')
-    })
+    const authenticated = await whoAsks(parts, exchange)
     if (authenticated.outcome === 'refused') return refused(authenticated, exchange)
     const { principal, credential } = authenticated
     exchange.principal = principal
@@ -308,6 +305,15 @@ export function makeGate(parts: GateParts): Gate {
     arrive,
     proceed,
     refused,
+  }
+}
+
+async function whoAsks({ authenticate, onFault }: GateParts, { id, lines }: Exchange): Promise<Authenticated | Refusal> {
+  try {
+    return await authenticate(lines.get('authorization')?.[0])
+  } catch (error) {
+    onFault(error, id)
+    return refuse('identity-failed')
   }
 }
 

@@ -56,7 +56,7 @@ async function verified(token: string, authentication: Config['authentication'],
     clock,
     onClientToken: (userId) => void notes.push(`the token is a client's own, of ${userId}: no person signed in`),
   })
-  const answer = await authenticate(`Bearer ${token}`).catch(() => refuse('identity-failed'))
+  const answer = await Promise.resolve(authenticate(`Bearer ${token}`)).catch(() => refuse('identity-failed'))
   return { principal: isRefusal(answer) ? answer : answer.principal, notes }
 }
 
