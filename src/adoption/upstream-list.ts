@@ -5,7 +5,8 @@ import { readThreadPage, type ThreadPage } from '../core/thread-page.ts'
 import { hasOperation, type RuntimeFacts, type Transport } from '../core/transport.ts'
 import { askRuntime } from '../http/transport-probe.ts'
 import { upstreamRequest } from '../http/upstream-request.ts'
-import { collect, jsonOf, type Upstream } from '../http/upstream.ts'
+import { collect } from '../http/answer-body.ts'
+import { jsonOf, type Upstream } from '../http/upstream.ts'
 import { SourceFault } from './source-line.ts'
 
 /** A thread as the upstream lists it. */

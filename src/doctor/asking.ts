@@ -5,7 +5,8 @@ import type { UpstreamAnswerHeaders } from '../core/headers.ts'
 import { isObject, type Json, type JsonObject } from '../core/json.ts'
 import type { RuntimeFacts } from '../core/transport.ts'
 import { upstreamRequest } from '../http/upstream-request.ts'
-import { collect, type UpstreamRequest } from '../http/upstream.ts'
+import { collect, streamedBody } from '../http/answer-body.ts'
+import { type UpstreamRequest } from '../http/upstream.ts'
 import type { Subject } from './subject.ts'
 
 /** An answer. */
@@ -75,7 +76,7 @@ export async function ask(url: string, { method = 'GET', headers = {}, body }: A
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal,
     })
-    const bytes = isStream(answer.headers) ? 'too-large' : await collect(answer.body, MAX_BYTES)
+    const bytes = isStream(answer.headers) ? 'too-large' : await collect(streamedBody(answer.body), MAX_BYTES)
     if (typeof bytes === 'string') answer.body.on('error', () => {}).destroy()
     return {
       status: answer.statusCode,

@@ -1,6 +1,7 @@
 /** The runtime of the same process as an upstream: its handler is called, and nothing goes over a network. */
 import { Readable } from 'node:stream'
 import { refuse } from '../core/reasons.ts'
+import { streamedBody } from '../http/answer-body.ts'
 import {
   BodyTooLarge,
   openUpstream,
@@ -77,7 +78,12 @@ async function answered(
     answer.on('error', () => {})
     // The runtime keeps a copy of each answer for its middleware, so that to cancel this one ends nothing.
     answer.once('close', () => away.abort())
-    return { outcome: 'answered', status: response.status, headers: Object.fromEntries(response.headers), body: answer }
+    return {
+      outcome: 'answered',
+      status: response.status,
+      headers: Object.fromEntries(response.headers),
+      body: streamedBody(answer),
+    }
   } catch (error) {
     return failed('upstream-broke-off', error instanceof Error ? error.name : 'unknown')
   }

@@ -17,6 +17,7 @@ import type { RuntimeFacts, UpstreamKind } from '../core/transport.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
+import type { AnswerBody } from './answer-body.ts'
 import type { Claims } from './claims.ts'
 import type { Exchange } from './exchange.ts'
 import type { Identity } from './identity.ts'
@@ -127,11 +128,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       streams.pass(answer.body, response, streamForm(answer.headers), owner, parts.streamRules)
       parts.onStream(owner, exchange.epoch)
     } else {
-      answer.body.on('error', () => response.destroy())
-      response.on('error', () => response.destroy())
-      if (response.destroyed) answer.body.destroy()
-      else response.once('close', () => answer.body.destroy())
-      answer.body.pipe(response)
+      handOn(answer.body, response)
     }
     return 'passed'
   }
@@ -146,6 +143,23 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
   }
 
   return { ask, pass, deliver, failed, unusable: refused }
+}
+
+/** Passes a body on. One that breaks off must look so to the caller, and not like a short one. */
+function handOn(body: AnswerBody, response: ServerResponse): void {
+  // A caller whose connection fails is a closed one: no error of theirs may reach the process.
+  response.on('error', () => response.destroy())
+  if (response.destroyed) {
+    body.destroy()
+    return
+  }
+  response.once('close', () => body.destroy())
+  response.on('drain', () => body.resume())
+  body.read({
+    data: (chunk) => response.write(chunk),
+    end: () => void response.end(),
+    broken: () => void response.destroy(),
+  })
 }
 
 /** How a runtime of the other transport answers what was written for this one (contract §1.3), besides what else is answered so. */

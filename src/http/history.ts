@@ -7,7 +7,8 @@ import { isObject } from '../core/json.ts'
 import { refuse, type Refusal } from '../core/reasons.ts'
 import { hasOperation, type RuntimeFacts } from '../core/transport.ts'
 import { upstreamRequest } from './upstream-request.ts'
-import { collect, jsonOf, type Upstream, type UpstreamAnswer } from './upstream.ts'
+import { collect } from './answer-body.ts'
+import { jsonOf, type Upstream, type UpstreamAnswer } from './upstream.ts'
 
 /** What the upstream said of a thread's history. */
 export type History = 'none' | 'some' | 'cannot-tell'

@@ -3,13 +3,13 @@
  * rule with an event that the client can see (design "Streams").
  */
 import type { ServerResponse } from 'node:http'
-import type { Readable } from 'node:stream'
 import type { Credential } from '../core/credential.ts'
 import type { Permit } from '../core/decide.ts'
 import { binaryRunError, frameBoundary } from '../core/binary-events.ts'
 import { eventBoundary } from '../core/event-boundary.ts'
 import type { StreamForm } from '../core/headers.ts'
 import type { Metrics } from '../observe/metrics.ts'
+import type { AnswerBody } from './answer-body.ts'
 
 /** Whose a stream is, and how long their credential is good. */
 export interface StreamOwner {
@@ -28,7 +28,7 @@ export interface OpenStreams {
    * @param response the caller's
    * @param rules by which it goes, and goes on whatever is configured meanwhile
    */
-  pass(body: Readable, response: ServerResponse, form: StreamForm, owner: StreamOwner, rules: StreamRules): void
+  pass(body: AnswerBody, response: ServerResponse, form: StreamForm, owner: StreamOwner, rules: StreamRules): void
   count(): number
   /** Ends all of them, each with a RUN_ERROR event. */
   endAll(message: string, code: string): void
@@ -115,21 +115,9 @@ export function makeOpenStreams(
     }
     open.set(end, owner)
     let expiry = (): void => {}
-    body.on('data', (chunk: Buffer) => {
-      boundary.see(chunk)
-      timer?.refresh()
-      // A slow reader holds back its own stream only.
-      if (!response.write(chunk)) body.pause()
-    })
     response.on('drain', () => body.resume())
-    body.on('end', () => {
-      clearInterval(timer)
-      response.end()
-    })
     // A caller whose connection fails is a closed one: no error of theirs may reach the process.
     response.on('error', () => response.destroy())
-    // The upstream broke off: the caller must see a broken answer, not a short one.
-    body.on('error', () => response.destroy())
     const closed = (): void => {
       clearInterval(timer)
       clearTimeout(cut)
@@ -142,6 +130,21 @@ export function makeOpenStreams(
     else response.once('close', closed)
     if (isRevoked(owner)) end(...REVOKED)
     else expiry = at(deadline(owner, rules), () => end('Your sign-in has expired: sign in again.', 'credential-expired'))
+    // Nothing is handed on of a stream that may not even begin.
+    body.read({
+      data(chunk) {
+        boundary.see(chunk)
+        timer?.refresh()
+        // A slow reader holds back its own stream only.
+        return response.write(chunk)
+      },
+      end() {
+        clearInterval(timer)
+        response.end()
+      },
+      // The upstream broke off: the caller must see a broken answer, not a short one.
+      broken: () => void response.destroy(),
+    })
   }
 
   return {

@@ -1,7 +1,8 @@
 /** Answers of the upstream's that the gateway reads and writes anew: the thread list, and /info for the other transport. */
 import type { Json } from '../core/json.ts'
 import { refuse, type Reason, type Refusal } from '../core/reasons.ts'
-import { collect, jsonOf, type UpstreamAnswer, type UpstreamFailure } from './upstream.ts'
+import { collect } from './answer-body.ts'
+import { jsonOf, type UpstreamAnswer, type UpstreamFailure } from './upstream.ts'
 
 /** What became of one: a body to send, an answer of the upstream's to pass on, a failure, or a refusal. */
 export type Rewritten = { readonly outcome: 'rewritten'; readonly body: string } | Unread

@@ -15,7 +15,8 @@ import { openPastLoopback } from './exposure.ts'
 import { makeAskHistory } from './history.ts'
 import type { Readiness } from './readiness.ts'
 import { upstreamRequest } from './upstream-request.ts'
-import { collect, jsonOf, type Upstream } from './upstream.ts'
+import { collect } from './answer-body.ts'
+import { jsonOf, type Upstream } from './upstream.ts'
 
 /** Watches how the gateway fits its upstream. */
 export interface Rollout {

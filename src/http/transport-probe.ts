@@ -8,7 +8,8 @@ import { assumedFacts, readRuntimeInfo, TRANSPORTS, type RuntimeFacts, type Tran
 import type { Logger } from '../observe/log.ts'
 import type { Readiness } from './readiness.ts'
 import { upstreamRequest } from './upstream-request.ts'
-import { collect, jsonOf, type Upstream } from './upstream.ts'
+import { collect } from './answer-body.ts'
+import { jsonOf, type Upstream } from './upstream.ts'
 
 /** What the upstream is known to be. */
 export interface TransportState {

@@ -7,6 +7,7 @@ import { Pool, type Dispatcher } from 'undici'
 import { refuse, type Refusal } from '../core/reasons.ts'
 import type { UpstreamAnswerHeaders } from '../core/headers.ts'
 import type { Json } from '../core/json.ts'
+import { ArrivingBody, type AnswerBody } from './answer-body.ts'
 
 /** A request to the upstream, written by the gateway from what it checked. */
 export interface UpstreamRequest {
@@ -24,7 +25,7 @@ export interface UpstreamAnswer {
   readonly status: number
   readonly headers: UpstreamAnswerHeaders
   /** Destroying it closes the upstream request. */
-  readonly body: Readable
+  readonly body: AnswerBody
 }
 
 /** No answer. */
@@ -90,7 +91,7 @@ function dispatch(
   resolve: (result: UpstreamAnswer | UpstreamFailure) => void,
 ): void {
   let maybeSent = false
-  let body: Readable | undefined
+  let body: ArrivingBody | undefined
   let abort: (() => void) | undefined
   const onAbort = (): void => abort?.()
   const handler: Dispatcher.DispatchHandler = {
@@ -105,30 +106,26 @@ function dispatch(
     onResponseStart(controller, status, headers) {
       // 1xx answers come before the one that counts (RFC 9110 §15.2).
       if (status < 200) return
-      body = new Readable({
-        read: () => controller.resume(),
-        destroy(error, done) {
-          controller.abort(error ?? new Error('the answer is not wanted'))
-          done(error)
-        },
+      body = new ArrivingBody({
+        pause: () => controller.pause(),
+        resume: () => controller.resume(),
+        abort: () => controller.abort(new Error('the answer is not wanted')),
       })
-      // Destroying it may make the pool report an error to a body that nobody listens to any more.
-      body.on('error', () => {})
       resolve({ outcome: 'answered', status, headers, body })
     },
-    onResponseData(controller, chunk) {
-      if (body?.push(chunk) === false) controller.pause()
+    onResponseData(_controller, chunk) {
+      body?.push(chunk)
     },
     onResponseEnd() {
       signal.removeEventListener('abort', onAbort)
-      body?.push(null)
+      body?.finish()
     },
     onResponseError(_controller, error) {
       signal.removeEventListener('abort', onAbort)
       if (body === undefined) {
         const refusal = signal.aborted ? refuse('caller-left') : refusalOf(error, maybeSent)
         resolve({ outcome: 'failed', refusal, maybeSent, detail: codeOf(error) })
-      } else body.destroy(error)
+      } else body.fail(error)
     },
   }
   pool.dispatch(
@@ -170,28 +167,6 @@ function refusalOf(error: Error, maybeSent: boolean): Refusal {
 
 function codeOf(error: Error): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name
-}
-
-/**
- * Reads a whole answer body.
- * @param body the body of an answer
- * @param most its bound in bytes
- * @returns the bytes, or which way it could not be read
- */
-export async function collect(body: Readable, most: number): Promise<Buffer | 'too-large' | 'broke-off'> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      bytes += chunk.length
-      // Leaving the loop destroys the body, which closes the upstream request.
-      if (bytes > most) return 'too-large'
-      chunks.push(chunk)
-    }
-  } catch {
-    return 'broke-off'
-  }
-  return Buffer.concat(chunks)
 }
 
 /** The JSON in an answer; undefined if it is none. */

@@ -8,6 +8,7 @@ import { EVERYBODY } from '../../src/core/principal.ts'
 import { assumedFacts } from '../../src/core/transport.ts'
 import { refuse } from '../../src/core/reasons.ts'
 import type { Exchange } from '../../src/http/exchange.ts'
+import { streamedBody } from '../../src/http/answer-body.ts'
 import { makeForwarder } from '../../src/http/forward.ts'
 import type { Claims } from '../../src/http/claims.ts'
 import type { OpenStreams } from '../../src/http/open-streams.ts'
@@ -122,7 +123,12 @@ function begun() {
   const body = new PassThrough()
   // Like node's own response, it does not destroy itself where it fails.
   const response = Object.assign(new PassThrough({ autoDestroy: false }), { writeHead: () => response })
-  const answer = { outcome: 'answered', status: 200, headers: { 'content-type': 'text/plain' }, body } as const
+  const answer = {
+    outcome: 'answered',
+    status: 200,
+    headers: { 'content-type': 'text/plain' },
+    body: streamedBody(body),
+  } as const
   return { body, response: response as unknown as ServerResponse, answer }
 }
 
@@ -163,7 +169,7 @@ void test('only an answer that the other transport would give makes the gateway 
   ] as const) {
     for (const status of [200, 204, 400, 401, 403, 404, 405, 409, 415, 422, 500, 503]) {
       let suspected = 0
-      const upstream = { send: async () => ({ outcome: 'answered', status, headers: {}, body: Readable.from([]) }) }
+      const upstream = { send: async () => ({ outcome: 'answered', status, headers: {}, body: streamedBody(Readable.from([])) }) }
       const forwarder = makeForwarder({
         upstream: upstream as unknown as Upstream,
         basePath: '/base',

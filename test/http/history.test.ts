@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream'
 import { test } from 'tap'
 import { assumedFacts } from '../../src/core/transport.ts'
+import { streamedBody } from '../../src/http/answer-body.ts'
 import { makeAskHistory } from '../../src/http/history.ts'
 import type { Upstream } from '../../src/http/upstream.ts'
 
@@ -20,7 +21,7 @@ async function asked(...said: Said[]) {
       const body = Readable.from([Buffer.from(text)])
       targets.push(target)
       bodies.push(body)
-      return { outcome: 'answered', status, headers: {}, body }
+      return { outcome: 'answered', status, headers: {}, body: streamedBody(body) }
     },
   } as unknown as Upstream
   const history = await makeAskHistory(upstream, '/base')(assumedFacts('multi-route'), 't1', {}, new AbortController().signal)
@@ -59,7 +60,7 @@ async function answered(status: number, type: string, text: string, facts = assu
   const upstream = {
     send: async () => {
       asked += 1
-      return { outcome: 'answered', status, headers: { 'content-type': type }, body: Readable.from([Buffer.from(text)]) }
+      return { outcome: 'answered', status, headers: { 'content-type': type }, body: streamedBody(Readable.from([Buffer.from(text)])) }
     },
   } as unknown as Upstream
   const ask = makeAskHistory(upstream, '/base', () => (suspected += 1))

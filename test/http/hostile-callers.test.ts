@@ -6,6 +6,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import { connect as netConnect, type AddressInfo } from 'node:net'
 import { PassThrough, Writable } from 'node:stream'
 import { test } from 'tap'
+import { streamedBody } from '../../src/http/answer-body.ts'
 import { makeOpenStreams } from '../../src/http/open-streams.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
 import { openRun } from '../support/event-stream.ts'
@@ -29,7 +30,13 @@ void test('a stream whose end waits in the buffer of a caller who does not read 
   const streams = makeOpenStreams(Date.now, makeMetrics())
   const body = new PassThrough()
   const rules = { keepAlive: 1, tokenExpiry: 'ignore', grace: 0 } as const
-  streams.pass(body, stalled as unknown as ServerResponse, 'events', { userId: 'corp:alice', credential: null }, rules)
+  streams.pass(
+    streamedBody(body),
+    stalled as unknown as ServerResponse,
+    'events',
+    { userId: 'corp:alice', credential: null },
+    rules,
+  )
   body.end('data: 1\n\n')
   await until(() => stalled.writableEnded)
   streams.endAll('late', 'late')

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { test } from 'tap'
 import type { StreamForm } from '../../src/core/headers.ts'
+import { streamedBody } from '../../src/http/answer-body.ts'
 import { makeOpenStreams, type StreamRules } from '../../src/http/open-streams.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
 import { until } from '../support/until.ts'
@@ -18,7 +19,13 @@ function opened(rules: Partial<StreamRules>, left: number | undefined, form: Str
   const response = new PassThrough()
   const body = new PassThrough()
   const credential = left === undefined ? null : { tokenId: 'j', issuedAt: 0, expiresAt: NOW + left }
-  streams.pass(body, response as unknown as ServerResponse, form, { userId: 'corp:alice', credential }, { ...FOREVER, ...rules })
+  streams.pass(
+    streamedBody(body),
+    response as unknown as ServerResponse,
+    form,
+    { userId: 'corp:alice', credential },
+    { ...FOREVER, ...rules },
+  )
   const ended = response.writableEnded
   const text = String(response.read() ?? '')
   response.destroy()
@@ -61,7 +68,13 @@ void test('those that are revoked end, and no others; and one that is opens no m
   const open = (userId: string): PassThrough => {
     const response = new PassThrough()
     responses.push(response)
-    streams.pass(new PassThrough(), response as unknown as ServerResponse, 'events', { userId, credential: null }, FOREVER)
+    streams.pass(
+      streamedBody(new PassThrough()),
+      response as unknown as ServerResponse,
+      'events',
+      { userId, credential: null },
+      FOREVER,
+    )
     return response
   }
   const [alices, bobs] = [open('corp:alice'), open('corp:bob')]
@@ -83,7 +96,10 @@ void test('a caller who does not read is cut a while after the end', async (t) =
   const streams = makeOpenStreams(() => NOW, makeMetrics())
   const response = new PassThrough({ highWaterMark: 1 })
   const owner = { userId: 'corp:alice', credential: { tokenId: 'j', issuedAt: 0, expiresAt: NOW } }
-  streams.pass(new PassThrough(), response as unknown as ServerResponse, 'events', owner, { ...FOREVER, tokenExpiry: 'close' })
+  streams.pass(streamedBody(new PassThrough()), response as unknown as ServerResponse, 'events', owner, {
+    ...FOREVER,
+    tokenExpiry: 'close',
+  })
   t.equal(response.writableEnded, true)
   await until(() => response.destroyed)
   t.equal(streams.count(), 0)

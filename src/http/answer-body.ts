@@ -1,0 +1,161 @@
+/** The body of an upstream's answer on its way in: handed to one reader as it comes, and held back while that takes no more. */
+import type { Readable } from 'node:stream'
+
+/** Whoever takes a body. */
+export interface BodyReader {
+  /** Takes the next bytes. @returns false to be handed nothing more until `resume` */
+  data(chunk: Buffer): boolean
+  /** There is no more. */
+  end(): void
+  /** It broke off. */
+  broken(error: Error): void
+}
+
+/** A body. Nothing of it is lost before there is a reader, and it does not come without bound meanwhile. */
+export interface AnswerBody {
+  /** Hands it on from now on, what has come already at once. */
+  read(reader: BodyReader): void
+  /** Goes on after the reader could take no more. */
+  resume(): void
+  /** Closes the upstream request if it is still under way. The reader hears nothing more. */
+  destroy(): void
+}
+
+/** Where a body comes from. */
+export interface BodySource {
+  pause(): void
+  resume(): void
+  /** Gives up what is still to come. */
+  abort(): void
+}
+
+/** How much is held for a reader who is not there yet, in bytes: an answer that is no larger is written whole. */
+const MOST_HELD = 64 * 1024
+
+/** A body that is told what comes. */
+export class ArrivingBody implements AnswerBody {
+  readonly #source: BodySource
+  #reader: BodyReader | null = null
+  #held: Buffer[] = []
+  #heldBytes = 0
+  /** True while the reader takes no more. */
+  #full = false
+  #paused = false
+  #over: 'no' | 'ended' | 'broken' | 'destroyed' = 'no'
+  #error: Error | null = null
+
+  constructor(source: BodySource) {
+    this.#source = source
+  }
+
+  /** The next bytes have come. */
+  push(chunk: Buffer): void {
+    if (this.#over !== 'no') return
+    if (this.#reader !== null && this.#held.length === 0 && !this.#full) {
+      this.#full = !this.#reader.data(chunk)
+      if (this.#full) this.#pause()
+      return
+    }
+    this.#held.push(chunk)
+    this.#heldBytes += chunk.length
+    if (this.#full || this.#heldBytes > MOST_HELD) this.#pause()
+  }
+
+  /** It has come whole. */
+  finish(): void {
+    if (this.#over !== 'no') return
+    this.#over = 'ended'
+    if (this.#held.length === 0) this.#reader?.end()
+  }
+
+  /** It broke off: what was not handed on by then never is. */
+  fail(error: Error): void {
+    if (this.#over !== 'no') return
+    this.#over = 'broken'
+    this.#error = error
+    this.#held = []
+    this.#reader?.broken(error)
+  }
+
+  read(reader: BodyReader): void {
+    this.#reader = reader
+    if (this.#error === null) this.#handOn(reader)
+    else reader.broken(this.#error)
+  }
+
+  resume(): void {
+    if (this.#reader === null || !this.#full) return
+    this.#full = false
+    this.#handOn(this.#reader)
+  }
+
+  destroy(): void {
+    const wasUnderWay = this.#over === 'no'
+    this.#over = 'destroyed'
+    this.#reader = null
+    this.#held = []
+    if (wasUnderWay) this.#source.abort()
+  }
+
+  #handOn(reader: BodyReader): void {
+    if (this.#held.length > 0) {
+      const held = this.#held
+      this.#held = []
+      this.#heldBytes = 0
+      // More than a reader wants at once is held by it: no more than was held here.
+      for (const chunk of held) this.#full = !reader.data(chunk)
+    }
+    if (this.#over === 'ended') reader.end()
+    else if (this.#paused && !this.#full) {
+      this.#paused = false
+      this.#source.resume()
+    } else if (this.#full) this.#pause()
+  }
+
+  #pause(): void {
+    if (this.#paused || this.#over !== 'no') return
+    this.#paused = true
+    this.#source.pause()
+  }
+}
+
+/** A stream as a body. */
+export function streamedBody(stream: Readable): AnswerBody {
+  const body = new ArrivingBody({
+    pause: () => stream.pause(),
+    resume: () => stream.resume(),
+    abort: () => stream.destroy(),
+  })
+  stream.on('data', (chunk: Buffer) => body.push(chunk))
+  stream.once('end', () => body.finish())
+  stream.on('error', (error) => body.fail(error))
+  // A stream that is destroyed without an error has broken off all the same.
+  stream.once('close', () => body.fail(new Error('the body ended early')))
+  return body
+}
+
+/**
+ * Reads a whole body.
+ * @param most its bound in bytes
+ * @returns the bytes, or which way it could not be read
+ */
+export function collect(body: AnswerBody, most: number): Promise<Buffer | 'too-large' | 'broke-off'> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    body.read({
+      data(chunk) {
+        bytes += chunk.length
+        if (bytes > most) {
+          body.destroy()
+          resolve('too-large')
+          return false
+        }
+        chunks.push(chunk)
+        return true
+      },
+      end: () => resolve(Buffer.concat(chunks)),
+      broken: () => resolve('broke-off'),
+    })
+  })
+}
