@@ -42,8 +42,11 @@ function besideTheLog(log: Logger, outage: Outage, written: (lines: number) => v
     outage.began(error.code ?? error.message)
   })
   // More than it may hold, of a disk that stays full.
-  stream.on?.('drop', (line: unknown) => {
-    if (String(line).startsWith('{"audit":1')) outage.lost(1)
+  stream.on?.('drop', (lines: unknown) => {
+    const lost = String(lines)
+      .split('\n')
+      .filter((line) => line.startsWith('{"audit":1'))
+    if (lost.length > 0) outage.lost(lost.length)
   })
   // Any other failure it tries again, with what it held.
   stream.on?.('write', () => {

@@ -21,8 +21,14 @@ export function makeLog(level: string, destination?: DestinationStream): Logger 
 /** How much is held of what can't be written: beyond that it is lost, and the gateway goes on. */
 const MOST_HELD = 8 * 1024 * 1024
 
-/** Standard output; a full disk behind it takes the lines, and not the gateway. */
-function stdout(): DestinationStream {
+/** How much is gathered of one turn before it is written all the same, in characters. */
+const MOST_GATHERED = 256 * 1024
+
+/**
+ * Standard output; a full disk behind it takes the lines, and not the gateway. The lines of one turn of the event loop are
+ * written at its end, together: a write for each would cost more than all else about a line.
+ */
+function stdout(): DestinationStream & Pick<NodeJS.EventEmitter, 'on'> {
   const stream = pino.destination({ dest: 1, maxLength: MOST_HELD })
   let failing = false
   // Without a listener of its own an error would end the process.
@@ -33,7 +39,25 @@ function stdout(): DestinationStream {
   stream.flushSync = () => {
     if (!failing) flush()
   }
-  return stream
+  let gathered = ''
+  let turn: NodeJS.Immediate | undefined
+  const write = (): void => {
+    clearImmediate(turn)
+    turn = undefined
+    if (gathered === '') return
+    const lines = gathered
+    gathered = ''
+    stream.write(lines)
+  }
+  process.once('exit', write)
+  return {
+    write(line) {
+      gathered += line
+      if (gathered.length > MOST_GATHERED) write()
+      else turn ??= setImmediate(write)
+    },
+    on: (name: string, listener: (...values: unknown[]) => void) => stream.on(name, listener),
+  }
 }
 
 /** The stream that a log writes to, with its events where it has any. */

@@ -60,7 +60,12 @@ async function answered(status: number, type: string, text: string, facts = assu
   const upstream = {
     send: async () => {
       asked += 1
-      return { outcome: 'answered', status, headers: { 'content-type': type }, body: streamedBody(Readable.from([Buffer.from(text)])) }
+      return {
+        outcome: 'answered',
+        status,
+        headers: { 'content-type': type },
+        body: streamedBody(Readable.from([Buffer.from(text)])),
+      }
     },
   } as unknown as Upstream
   const ask = makeAskHistory(upstream, '/base', () => (suspected += 1))
