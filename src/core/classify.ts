@@ -57,7 +57,13 @@ export function classify(
   }
   const agentId = route.query.includes('agentId') ? query.get('agentId') : undefined
   if (agentId !== undefined && !isAgentId(agentId)) return refuse('agent-id-invalid')
-  return { outcome: 'classified', route, ids, query: [...query].filter(([name]) => route.query.includes(name)) }
+  return { outcome: 'classified', route, ids, query: queryOf(route, query) }
+}
+
+const NO_QUERY: RouteDescriptor['query'] = []
+
+function queryOf(route: Route, query: ReadonlyMap<string, string>): RouteDescriptor['query'] {
+  return query.size === 0 ? NO_QUERY : [...query].filter(([name]) => route.query.includes(name))
 }
 
 /**
@@ -87,12 +93,29 @@ function classifyEndpoint(method: string, segments: readonly string[], agentId: 
 
 const RUN = ROUTES.find(({ id }) => id === 'agent/run') as Route
 
+/** Routes by how many segments they have, those of fixed paths apart from those with ids. */
+interface Ranks {
+  readonly fixed: readonly Route[]
+  readonly withIds: readonly Route[]
+}
+
+const RANKS = new Map([ALL_ROUTES, OWN_ROUTES].map((routes) => [routes, ranked(routes)]))
+
+function ranked(routes: readonly Route[]): readonly Ranks[] {
+  const longest = Math.max(...routes.map(({ path }) => path.length))
+  return Array.from({ length: longest + 1 }, (_, length) => {
+    const ofLength = routes.filter(({ path }) => path.length === length)
+    const hasIds = ({ path }: Route): boolean => path.some((word) => word.startsWith(':'))
+    return { fixed: ofLength.filter((row) => !hasIds(row)), withIds: ofLength.filter(hasIds) }
+  })
+}
+
 function rowsAt(segments: readonly string[], known: readonly Route[]): readonly Route[] {
-  const fitting = known.filter(
-    (row) => row.path.length === segments.length && row.path.every((word, at) => word.startsWith(':') || word === segments[at]),
-  )
-  const fixed = fitting.filter((row) => !row.path.some((word) => word.startsWith(':')))
-  return fixed.length > 0 ? fixed : fitting
+  const ranks = (RANKS.get(known) ?? ranked(known))[segments.length]
+  if (ranks === undefined) return []
+  const fits = ({ path }: Route): boolean => path.every((word, at) => word === segments[at] || word.startsWith(':'))
+  const fixed = ranks.fixed.filter(fits)
+  return fixed.length > 0 ? fixed : ranks.withIds.filter(fits)
 }
 
 /**

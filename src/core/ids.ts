@@ -43,7 +43,7 @@ function readsAsUuid(id: string): boolean {
 export function isThreadId(value: unknown): value is string {
   if (typeof value !== 'string' || !OPAQUE_ID.test(value)) return false
   if (ROUTE_WORDS.has(value.toLowerCase())) return false
-  return !readsAsUuid(value) || UUID.test(value)
+  return UUID.test(value) || !readsAsUuid(value)
 }
 
 /** True if `value` is an agent id: as a thread id without `:`; of the route words only `agent`; no name of Object's. */

@@ -38,14 +38,20 @@ export function readTarget(raw: string, knownQueryNames: ReadonlySet<string>): T
   if ('outcome' in query) return query
   const segments = readPath(path)
   if ('outcome' in segments) return segments
-  return { outcome: 'read', segments, ...query }
+  return { outcome: 'read', segments, query: query.query, droppedQueryNames: query.droppedQueryNames }
 }
 
 function readPath(path: string): readonly string[] | Refusal {
   if (!PATH_CHARACTERS.test(path)) return refuse('target-character')
   if (path === '/') return []
+  const parts = path.slice(1).split('/')
+  // What has no escape stands for itself: these characters are what encodeURIComponent leaves as they are, and ':'.
+  if (!path.includes('%')) {
+    if (parts.includes('')) return refuse('target-empty-segment')
+    return parts.includes('.') || parts.includes('..') ? refuse('target-dot-segment') : parts
+  }
   const segments: string[] = []
-  for (const raw of path.slice(1).split('/')) {
+  for (const raw of parts) {
     if (raw === '') return refuse('target-empty-segment')
     const decoded = decode(raw)
     if (decoded === null) return refuse('target-encoding')
@@ -58,7 +64,10 @@ function readPath(path: string): readonly string[] | Refusal {
   return segments
 }
 
+const NO_QUERY: Pick<Target, 'query' | 'droppedQueryNames'> = { query: new Map(), droppedQueryNames: 0 }
+
 function readQuery(text: string, known: ReadonlySet<string>): Pick<Target, 'query' | 'droppedQueryNames'> | Refusal {
+  if (text === '') return NO_QUERY
   const query = new Map<string, string>()
   if (!QUERY_CHARACTERS.test(text)) return refuse('target-character')
   let droppedQueryNames = 0

@@ -5,8 +5,8 @@ import type { Readable } from 'node:stream'
 export interface BodyReader {
   /** Takes the next bytes. @returns false to be handed nothing more until `resume` */
   data(chunk: Buffer): boolean
-  /** There is no more. */
-  end(): void
+  /** There is no more than this last piece, or than what was handed on. */
+  end(last?: Buffer): void
   /** It broke off. */
   broken(error: Error): void
 }
@@ -102,8 +102,13 @@ export class ArrivingBody implements AnswerBody {
       const held = this.#held
       this.#held = []
       this.#heldBytes = 0
+      const last = this.#over === 'ended' ? held.pop() : undefined
       // More than a reader wants at once is held by it: no more than was held here.
       for (const chunk of held) this.#full = !reader.data(chunk)
+      if (last !== undefined) {
+        reader.end(last)
+        return
+      }
     }
     if (this.#over === 'ended') reader.end()
     else if (this.#paused && !this.#full) {
@@ -154,7 +159,10 @@ export function collect(body: AnswerBody, most: number): Promise<Buffer | 'too-l
         chunks.push(chunk)
         return true
       },
-      end: () => resolve(Buffer.concat(chunks)),
+      end(last) {
+        if (last !== undefined && bytes + last.length > most) resolve('too-large')
+        else resolve(Buffer.concat(last === undefined ? chunks : [...chunks, last]))
+      },
       broken: () => resolve('broke-off'),
     })
   })

@@ -45,11 +45,18 @@ const TYPE = 'threadwarden+jwt'
  */
 export function makeIdentity(names: IdentityHeaderNames, rules: AssertionRules | null, clock: () => number): Identity {
   const assert = rules === null ? null : makeAssert(rules, clock)
+  // A principal is the same object as long as their credential is remembered.
+  const known = new WeakMap<Principal, Readonly<Record<string, string>>>()
+  const ofPrincipal = (principal: Principal): Readonly<Record<string, string>> => {
+    let headers = known.get(principal)
+    if (headers === undefined) known.set(principal, (headers = identityHeaders(names, principal)))
+    return headers
+  }
   return {
-    headers: (principal, descriptor, audience) => ({
-      ...identityHeaders(names, principal),
-      ...assert?.headers(principal, descriptor, audience),
-    }),
+    headers: (principal, descriptor, audience) =>
+      assert === null
+        ? ofPrincipal(principal)
+        : { ...ofPrincipal(principal), ...assert.headers(principal, descriptor, audience) },
     keySet: assert?.keySet ?? null,
   }
 }

@@ -27,8 +27,9 @@ export interface OpenStreams {
    * @param body the upstream's answer
    * @param response the caller's
    * @param rules by which it goes, and goes on whatever is configured meanwhile
+   * @returns true if something of it is on its way already, and the head with it
    */
-  pass(body: AnswerBody, response: ServerResponse, form: StreamForm, owner: StreamOwner, rules: StreamRules): void
+  pass(body: AnswerBody, response: ServerResponse, form: StreamForm, owner: StreamOwner, rules: StreamRules): boolean
   count(): number
   /** Ends all of them, each with a RUN_ERROR event. */
   endAll(message: string, code: string): void
@@ -131,20 +132,24 @@ export function makeOpenStreams(
     if (isRevoked(owner)) end(...REVOKED)
     else expiry = at(deadline(owner, rules), () => end('Your sign-in has expired: sign in again.', 'credential-expired'))
     // Nothing is handed on of a stream that may not even begin.
+    let begun = false
     body.read({
       data(chunk) {
+        begun = true
         boundary.see(chunk)
         timer?.refresh()
         // A slow reader holds back its own stream only.
         return response.write(chunk)
       },
-      end() {
+      end(last) {
+        begun = true
         clearInterval(timer)
-        response.end()
+        response.end(last)
       },
       // The upstream broke off: the caller must see a broken answer, not a short one.
       broken: () => void response.destroy(),
     })
+    return begun || response.writableEnded
   }
 
   return {

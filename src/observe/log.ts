@@ -12,10 +12,24 @@ export function makeLog(level: string, destination?: DestinationStream): Logger 
   const options = {
     level,
     base: null,
-    timestamp: pino.stdTimeFunctions.isoTime,
+    timestamp: makeTimestamp(),
     formatters: { level: (label: string) => ({ level: label }) },
   }
   return pino(options, destination ?? stdout())
+}
+
+/** The time in the form of RFC 3339; lines of one millisecond share its text. */
+function makeTimestamp(): () => string {
+  let millisecond = 0
+  let text = ''
+  return () => {
+    const now = Date.now()
+    if (now !== millisecond) {
+      millisecond = now
+      text = `,"time":"${new Date(now).toISOString()}"`
+    }
+    return text
+  }
 }
 
 /** How much is held of what can't be written: beyond that it is lost, and the gateway goes on. */

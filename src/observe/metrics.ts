@@ -42,12 +42,23 @@ export function makeMetrics(): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
-  const decisions = new Counter({
+  // Counted apart, and looked at when somebody asks: the counter would hash its labels with every request.
+  const decisions = new Map<RouteLabel, Map<Ruling, number>>()
+  new Counter({
     name: 'threadwarden_decisions_total',
     help: 'Requests by route and by the reason of the decision.',
     labelNames: ['route', 'reason'],
     registers,
+    collect() {
+      this.reset()
+      for (const [route, counts] of decisions) for (const [reason, count] of counts) this.inc({ route, reason }, count)
+    },
   })
+  const decided: Metrics['decided'] = (route, reason) => {
+    let counts = decisions.get(route)
+    if (counts === undefined) decisions.set(route, (counts = new Map<Ruling, number>()))
+    counts.set(reason, (counts.get(reason) ?? 0) + 1)
+  }
   const upstream = new Counter({
     name: 'threadwarden_upstream_errors_total',
     help: 'Answers that the upstream failed to give.',
@@ -141,12 +152,14 @@ export function makeMetrics(): Metrics {
     },
     observing: (isObserving) => observing.set(isObserving ? 1 : 0),
     wouldRefuse: (route, reason) => wouldRefuse.inc({ route, reason }),
-    decided: (route, reason) => decisions.inc({ route, reason }),
+    decided,
     upstreamFailed: (reason) => upstream.inc({ reason }),
     claimed: (outcome) => claims.inc({ outcome }),
     streamOpened: () => streams.inc(),
     streamClosed: () => streams.dec(),
-    dropped: (kind, count) => dropped.inc({ kind }, count),
+    dropped: (kind, count) => {
+      if (count > 0) dropped.inc({ kind }, count)
+    },
     keyFetchFailed: (issuer) => keyFetches.inc({ issuer }),
     keysStale: (issuer, isStale) => stale.set({ issuer }, isStale ? 1 : 0),
     expose: async () => ({ type: registry.contentType, text: await registry.metrics() }),

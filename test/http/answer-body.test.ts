@@ -20,7 +20,7 @@ function reader(most = Infinity): BodyReader & { readonly told: string[] } {
   return {
     told,
     data: (chunk) => told.push(String(chunk)) < most,
-    end: () => told.push('end'),
+    end: (last) => told.push(...(last === undefined ? [] : [String(last)]), 'end'),
     broken: (error) => told.push(`broken: ${error.message}`),
   }
 }
