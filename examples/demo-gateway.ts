@@ -110,6 +110,7 @@ function configuration({ upstream, basePath, issuer, audience }: GatewayOptions,
     cors: { origins },
     authentication: { issuers: { demo: { issuer, audiences: [audience], algorithms: ['RS256'] } } },
     ownership: { store: 'sqlite:./ownership.db', unknownThread: 'claim' },
+    shutdown: { delay: '0s' },
     policy: './policy.yaml',
   }
 }

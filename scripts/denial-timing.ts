@@ -89,6 +89,7 @@ async function serve(signer: Signer, upstreamUrl: string): Promise<{ url: string
     upstream: { url: upstreamUrl, basePath: '/api/copilotkit', transport: 'multi-route' },
     authentication: signer.authentication,
     ownership: { store: 'sqlite:./ownership.db', unknownThread: 'claim' },
+    shutdown: { delay: '0s' },
     policy: 'policy.yaml',
   }
   writeFileSync(file, JSON.stringify(config))

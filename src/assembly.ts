@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { mountsOf } from './config/mounts.ts'
 import { storeOf } from './config/ownership-schema.ts'
+import type { Config } from './config/schema.ts'
 import { makeDecisions } from './decisions.ts'
 import { makeGenerations, type Basis } from './generations.ts'
 import { makeAdminApp, type ReloadResult } from './http/admin.ts'
@@ -34,11 +35,14 @@ export interface RunningGateway {
    * @param cause for the log
    */
   reload(cause: string): Promise<ReloadResult>
+  /** The configuration in force. */
+  config(): Config
   /**
-   * Takes no more connections, lets what is running end, and closes everything.
+   * Says on /readyz that it leaves, then takes no more connections, lets what is running end, and closes everything.
    * @param deadline milliseconds after which open streams are ended with a RUN_ERROR event
+   * @param served until this resolves it serves as before, but for letting go of each connection with its next answer
    */
-  stop(deadline: number): Promise<void>
+  stop(deadline: number, served?: Promise<unknown>): Promise<void>
 }
 
 /** What start looks at of the machine, to warn of a deployment in which the gateway holds nothing. */
@@ -152,7 +156,7 @@ async function beginOn<Begun>(
   })
   const [first] = [...current().connections.values()]
   if (first === undefined) throw new Error('a gateway without any upstream')
-  const app = makeApp({
+  const { app, leave } = makeApp({
     gate: () => current().gate,
     hold: () => {
       const held = [...current().connections.values()].map(({ hold }) => hold())
@@ -218,11 +222,14 @@ async function beginOn<Begun>(
   const running: RunningGateway = {
     readiness,
     reload,
-    async stop(deadline) {
-      stopping = true
+    config: () => current().prepared.config,
+    async stop(deadline, served) {
+      leave()
       readiness.set('shutting-down', 'the gateway is shutting down')
       const endStreams = setTimeout(() => streams.endAll('The gateway is shutting down.', 'shutting-down'), deadline)
       const cut = setTimeout(() => app.server.closeAllConnections(), deadline + LAST_WORDS_MS)
+      await served
+      stopping = true
       // A connection whose last answer is over would otherwise be kept open for the next request.
       const closeIdle = setInterval(() => app.server.closeIdleConnections(), 50)
       await app.close()

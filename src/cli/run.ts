@@ -2,34 +2,23 @@
 import { readFileSync } from 'node:fs'
 import { closest, distance } from 'fastest-levenshtein'
 import { complain, EXIT, print, UsageError, type Command, type CommandGroup } from './command.ts'
-import { diff } from './diff.ts'
-import { doctor } from './doctor.ts'
-import { explain } from './explain.ts'
-import { grants } from './grants.ts'
-import { revoke } from './revoke.ts'
-import { routes } from './routes.ts'
-import { serve } from './serve.ts'
-import { store } from './store.ts'
-import { test } from './test.ts'
-import { threads } from './threads.ts'
-import { user } from './user.ts'
-import { validate } from './validate.ts'
 
-type Commands = Readonly<Record<string, Command | CommandGroup>>
+type Commands = Readonly<Record<string, () => Promise<Command | CommandGroup>>>
 
+/** Each is loaded when it is asked for: nobody waits for what the others need. */
 const COMMANDS: Commands = {
-  serve,
-  validate,
-  routes,
-  explain,
-  diff,
-  test,
-  doctor,
-  revoke,
-  threads,
-  grants,
-  store,
-  user,
+  serve: async () => (await import('./serve.ts')).serve,
+  validate: async () => (await import('./validate.ts')).validate,
+  routes: async () => (await import('./routes.ts')).routes,
+  explain: async () => (await import('./explain.ts')).explain,
+  diff: async () => (await import('./diff.ts')).diff,
+  test: async () => (await import('./test.ts')).test,
+  doctor: async () => (await import('./doctor.ts')).doctor,
+  revoke: async () => (await import('./revoke.ts')).revoke,
+  threads: async () => (await import('./threads.ts')).threads,
+  grants: async () => (await import('./grants.ts')).grants,
+  store: async () => (await import('./store.ts')).store,
+  user: async () => (await import('./user.ts')).user,
 }
 
 /** Commands that are announced and not there yet. */
@@ -46,26 +35,35 @@ export async function run(args: readonly string[]): Promise<number> {
     print(version())
     return EXIT.fine
   }
-  return runOne('threadwarden', COMMANDS, overview(), args)
+  return runOne('threadwarden', COMMANDS, overview, args)
 }
 
 /**
  * Runs one of some commands.
  * @param path what stood before: the program, and perhaps a group of commands
- * @param about the help where no command is named
+ * @param about gives the help where no command is named
  */
-async function runOne(path: string, commands: Commands, about: string, [name, ...rest]: readonly string[]): Promise<number> {
+async function runOne(
+  path: string,
+  commands: Commands,
+  about: () => Promise<string>,
+  [name, ...rest]: readonly string[],
+): Promise<number> {
   if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
-    ;(name === undefined ? complain : print)(about)
+    ;(name === undefined ? complain : print)(await about())
     return name === undefined ? EXIT.usage : EXIT.fine
   }
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
-  if (command === undefined) {
+  const load = Object.hasOwn(commands, name) ? commands[name] : undefined
+  if (load === undefined) {
     complain(unknown(path, commands, name))
     return EXIT.usage
   }
+  const command = await load()
   const named = `${path} ${name}`
-  if ('commands' in command) return runOne(named, command.commands, groupHelp(named, command), rest)
+  if ('commands' in command) {
+    const own = Object.entries(command.commands).map(([key, one]) => [key, () => Promise.resolve(one)] as const)
+    return runOne(named, Object.fromEntries(own), () => Promise.resolve(groupHelp(named, command)), rest)
+  }
   if (rest.includes('--help') || rest.includes('-h')) {
     print(command.help)
     return EXIT.fine
@@ -79,13 +77,14 @@ async function runOne(path: string, commands: Commands, about: string, [name, ..
   }
 }
 
-function overview(): string {
+async function overview(): Promise<string> {
+  const loaded = Object.entries(COMMANDS).map(async ([name, load]) => [name, await load()] as const)
   return [
     'threadwarden: every conversation thread of an agent chat runtime belongs to somebody',
     '',
     'Usage: threadwarden COMMAND [OPTIONS]',
     '',
-    ...summaries(COMMANDS),
+    ...summaries(Object.fromEntries(await Promise.all(loaded))),
     '',
     '  --help     this text, or that of a command: threadwarden serve --help',
     '  --version  the version',
@@ -110,7 +109,7 @@ function groupHelp(path: string, group: CommandGroup): string {
   ].join('\n')
 }
 
-function summaries(commands: Commands): readonly string[] {
+function summaries(commands: Readonly<Record<string, Command | CommandGroup>>): readonly string[] {
   const width = Math.max(...Object.keys(commands).map((name) => name.length))
   return Object.entries(commands).map(([name, command]) => `  ${name.padEnd(width)}  ${command.summary}`)
 }

@@ -1,4 +1,5 @@
 /** `threadwarden serve`: runs the gateway until it is told to stop. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { namedBy } from '../config/load.ts'
 import { faultLine } from '../document/fault.ts'
 import { startGateway, type Gateway } from '../gateway.ts'
@@ -18,8 +19,9 @@ export const serve: Command = {
   help: `threadwarden serve --config FILE
 
 Runs the gateway. Log lines go to stdout as JSON; the line "listening" names the bound addresses.
-SIGTERM and SIGINT drain: /readyz fails, no new request is taken, what is running may end. Streams that are still open
-${MARGIN_S} s before TERMINATION_GRACE_PERIOD_SECONDS (default ${DEFAULT_GRACE_S}) are ended with a RUN_ERROR event. A second signal ends at once.
+SIGTERM and SIGINT drain: /readyz fails at once; after SIGTERM the gateway serves on for shutdown.delay, for those who have not
+heard of it yet. Then no new request is taken, and what is running may end. Streams that are still open ${MARGIN_S} s before the end of the grace period, the ${DEFAULT_GRACE_S} s or TERMINATION_GRACE_PERIOD_SECONDS behind the signal, are ended with a RUN_ERROR event.
+A second signal ends at once.
 
 The configuration, its policies, secrets, keys and certificates are watched. What changes is put in force as a whole, within
 two seconds and without ending anything; SIGHUP and POST /reload of the operator API do so at once. What cannot be served
@@ -52,6 +54,11 @@ Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 w
     const { config, warnings } = prepared.value
     const log = makeLog(config.log.level)
     for (const warning of warnings) log.warn(warning, 'configuration')
+    if (config.shutdown.delay > 0 && config.shutdown.delay >= timeToDrain())
+      log.warn(
+        { delayMs: config.shutdown.delay, deadlineMs: timeToDrain() },
+        'shutdown.delay takes the whole grace period: no stream can come to its end. Set TERMINATION_GRACE_PERIOD_SECONDS to more',
+      )
     // Before anything is started: process 1 of a container would not even notice a signal that nobody handles.
     const told = untilTold()
     process.on('SIGHUP', () => void gateway?.reload('SIGHUP'))
@@ -93,9 +100,16 @@ async function untilTold(): Promise<string> {
 }
 
 async function drain(gateway: Gateway, signal: string, log: Logger): Promise<void> {
-  const grace = Number(process.env['TERMINATION_GRACE_PERIOD_SECONDS'] ?? DEFAULT_GRACE_S)
-  const deadline = Math.max(0, (Number.isFinite(grace) ? grace : DEFAULT_GRACE_S) - MARGIN_S) * 1000
-  log.info({ signal, deadlineMs: deadline }, 'draining')
-  await gateway.stop(deadline)
+  const deadline = timeToDrain()
+  // Nobody has to hear of it who sits at the terminal.
+  const delay = signal === 'SIGINT' ? 0 : Math.min(gateway.config().shutdown.delay, deadline)
+  log.info({ signal, delayMs: delay, deadlineMs: deadline }, 'draining')
+  await gateway.stop(deadline, sleep(delay))
   log.info('stopped')
+}
+
+/** What of the grace period is there for everything before the end of the last stream, in milliseconds. */
+function timeToDrain(): number {
+  const grace = Number(process.env['TERMINATION_GRACE_PERIOD_SECONDS'] ?? DEFAULT_GRACE_S)
+  return Math.max(0, (Number.isFinite(grace) ? grace : DEFAULT_GRACE_S) - MARGIN_S) * 1000
 }

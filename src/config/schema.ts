@@ -173,6 +173,16 @@ export const configSchema = z
       .min(1)
       .optional()
       .describe('A second policy, of which only is said where it would decide otherwise.'),
+    shutdown: z
+      .strictObject({
+        delay: duration
+          .prefault('5s')
+          .describe(
+            'How long requests are served after SIGTERM, while whoever sends them hears that /readyz fails; 0s: not at all.',
+          ),
+      })
+      .prefault({})
+      .describe('The end of the process.'),
     audit: z
       .strictObject({
         to: z.enum(['off', 'stdout', 'file']).default('off').describe('Where the lines go, one for each decision.'),

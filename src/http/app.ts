@@ -45,12 +45,20 @@ export interface AppParts {
   readonly now: () => number
 }
 
+/** The public listener. */
+export interface PublicApp {
+  readonly app: FastifyInstance
+  /** From now on each answer is the last of its connection, and says so: whoever asks again asks on another one. */
+  readonly leave: () => void
+}
+
 /** A whole request must have come in within this time, or a caller could hold a connection for nothing. */
 const REQUEST_TIMEOUT_MS = 300_000
 
 /** Makes the application; it is not listening yet. */
-export function makeApp(parts: AppParts): FastifyInstance {
+export function makeApp(parts: AppParts): PublicApp {
   const { log } = parts
+  let leaving = false
   const answers = openAnswers()
   const closing = new WeakSet<Socket>()
   const app = fastify({
@@ -77,6 +85,8 @@ export function makeApp(parts: AppParts): FastifyInstance {
   app.addHook('onRequest', async (request, reply) => {
     // Where the end of a request can't be trusted, what comes behind it is none (RFC 9112 §11.2).
     if (closing.has(request.raw.socket)) return reply.hijack()
+    // Nothing was begun for what came behind the last answer, and the caller may ask it again (RFC 9112 §9.6).
+    if (leaving && answers.saidLast(request.raw.socket)) return reply.hijack()
     // A socket that is gone no longer knows its address.
     const client = request.ip
     if (answers.count(request.raw.socket) >= MAX_PIPELINED) {
@@ -94,6 +104,7 @@ export function makeApp(parts: AppParts): FastifyInstance {
     if (upgrading) reply.raw.shouldKeepAlive = false
     if (upgrading || exchange.headerFault !== null) closing.add(request.raw.socket)
     answers.opened(request.raw.socket, reply.raw)
+    if (leaving) answers.makeLast(request.raw.socket)
     // Not Fastify's onResponse: it says nothing of answers that were cut off, and those have to be in the log too.
     reply.raw.once('close', () => {
       letGo()
@@ -103,6 +114,11 @@ export function makeApp(parts: AppParts): FastifyInstance {
     const result = await gate.arrive(request.raw, request.originalUrl, exchange)
     if ('outcome' in result) request.arrived = result
     else return send(reply, exchange, result)
+  })
+
+  // A connection that closes while its caller still sends would take the answer with it.
+  app.addHook('onSend', async ({ raw }) => {
+    if (leaving && !raw.complete && raw.readableFlowing === true) await within(LAST_BODY_MS, (end) => raw.once('close', end))
   })
 
   void app.register(proxy, {
@@ -142,7 +158,13 @@ export function makeApp(parts: AppParts): FastifyInstance {
     log.error({ err: error, requestId: request.id }, 'the gateway failed')
     return sendRefusal(request, reply, refuse('internal'))
   })
-  return app
+  return {
+    app,
+    leave() {
+      leaving = true
+      for (const socket of answers.sockets()) answers.makeLast(socket)
+    },
+  }
 }
 
 async function sendRefusal(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): Promise<FastifyReply> {
@@ -172,26 +194,53 @@ interface OpenAnswers {
   count(socket: Socket): number
   /** True if one of them has begun, or is still due for a request that came whole. */
   due(socket: Socket): boolean
+  /** The connections that have any. */
+  sockets(): readonly Socket[]
+  /** Lets the connection close behind the latest of them; what has begun stays as it is. */
+  makeLast(socket: Socket): void
+  /** True if the head of one has said that it is the last. */
+  saidLast(socket: Socket): boolean
 }
 
 function openAnswers(): OpenAnswers {
-  const open = new WeakMap<Socket, Set<ServerResponse>>()
+  const open = new Map<Socket, Set<ServerResponse>>()
+  const of = (socket: Socket): readonly ServerResponse[] => [...(open.get(socket) ?? [])]
   return {
     opened(socket, response) {
       const responses = open.get(socket) ?? new Set()
       open.set(socket, responses.add(response))
     },
-    closed: (socket, response) => void open.get(socket)?.delete(response),
+    closed(socket, response) {
+      const responses = open.get(socket)
+      responses?.delete(response)
+      if (responses?.size === 0) open.delete(socket)
+    },
     count: (socket) => open.get(socket)?.size ?? 0,
-    due: (socket) =>
-      [...(open.get(socket) ?? [])].some(
-        (response) => !response.writableFinished && (response.headersSent || response.req.complete),
-      ),
+    due: (socket) => of(socket).some((response) => !response.writableFinished && (response.headersSent || response.req.complete)),
+    sockets: () => [...open.keys()],
+    makeLast(socket) {
+      const responses = of(socket)
+      const latest = responses.at(-1)
+      for (const response of responses) if (!response.headersSent) response.shouldKeepAlive = response !== latest
+    },
+    saidLast: (socket) => of(socket).some((response) => response.headersSent && !response.shouldKeepAlive),
   }
 }
 
+/** Time for the rest of a body whose caller waits for no answer to it, in milliseconds. */
+const LAST_BODY_MS = 5000
 /** Time for an answer to reach a caller who does not close the connection, in milliseconds. */
 const LAST_WORDS_MS = 1000
+
+/** Waits for something, but not for ever. */
+async function within(milliseconds: number, begin: (end: () => void) => void): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  await new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, milliseconds)
+    begin(resolve)
+  })
+  clearTimeout(timer)
+}
 
 /** Whatever the HTTP parser could not read gets an answer in our form and a closed connection (RFC 9112 §9.6). */
 function answerUnreadable(

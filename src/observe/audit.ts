@@ -1,6 +1,5 @@
 /** The stream of decisions: a line each, to a file, beside the log on stdout, or nowhere. What gets lost is counted and said. */
 import type { AuditLine } from '../core/audit-line.ts'
-import { openAuditFile } from './audit-file.ts'
 import { destinationOf, type Logger } from './log.ts'
 import { makeOutage, type LineSink, type Outage, type OutageParts } from './outage.ts'
 import type { AuditFileRules } from './rolling-file.ts'
@@ -28,8 +27,14 @@ export async function openAudit(rules: AuditRules, parts: OutageParts): Promise<
   if (rules.to === 'off') return { isOn: false, write: () => {}, stop: () => Promise.resolve() }
   const outage = makeOutage(parts)
   const written = (lines: number): void => parts.metrics.auditWritten(lines)
-  const sink = rules.to === 'file' ? await openAuditFile(rules, outage, written) : besideTheLog(parts.log, outage, written)
+  const sink = rules.to === 'file' ? await inFiles(rules, outage, written) : besideTheLog(parts.log, outage, written)
   return { isOn: true, write: (line) => sink.write(`${JSON.stringify(line)}\n`), stop: () => sink.stop() }
+}
+
+/** What writes files takes its time to load: nobody waits for it who has none. */
+async function inFiles(rules: AuditFileRules, outage: Outage, written: (lines: number) => void): Promise<LineSink> {
+  const { openAuditFile } = await import('./audit-file.ts')
+  return openAuditFile(rules, outage, written)
 }
 
 /** By the stream of the log itself: two streams to one pipe would cut into each other's lines. */

@@ -99,6 +99,7 @@ export function configFile(t: Test, changes: Changes = {}): { readonly file: str
     'upstream.url': 'http://127.0.0.1:1',
     'authentication.issuers.corp': { issuer: 'corp', audiences: ['chat'], algorithms: ['HS256'], secretFile: 'secret' },
     'ownership.store': 'sqlite:./ownership.db',
+    'shutdown.delay': '0s',
     ...changes,
   })
   writeFileSync(file, JSON.stringify(tree, null, 2))

@@ -42,6 +42,36 @@ void test('the time to drain is the grace period of its surroundings but for a m
   )
 })
 
+void test('requests are served for shutdown.delay after SIGTERM, which is part of the grace period', async (t) => {
+  const environment = { TERMINATION_GRACE_PERIOD_SECONDS: '5' }
+  const { lines, end } = await serving(t, configFile(t, { 'shutdown.delay': '500ms' }).file)
+  t.same(await end('SIGTERM'), { code: 0, signal: null })
+  t.match(
+    lines.filter(({ msg }) => msg === 'draining'),
+    [{ delayMs: 500, deadlineMs: 25_000 }],
+  )
+  t.notOk(lines.some(({ msg }) => String(msg).startsWith('shutdown')))
+  const short = await serving(t, configFile(t, { 'shutdown.delay': '1h' }).file, { environment })
+  t.same(await short.end('SIGTERM'), { code: 0, signal: null })
+  t.match(
+    short.lines.filter(({ msg }) => msg === 'draining'),
+    [{ delayMs: 0, deadlineMs: 0 }],
+  )
+  t.match(
+    short.lines.filter(({ msg }) => /^shutdown.delay takes the whole/.test(String(msg))),
+    [{ level: 'warn' }],
+  )
+})
+
+void test('nobody waits at a terminal', async (t) => {
+  const { lines, end } = await serving(t, configFile(t, { 'shutdown.delay': '20s' }).file)
+  t.same(await end('SIGINT'), { code: 0, signal: null })
+  t.match(
+    lines.filter(({ msg }) => msg === 'draining'),
+    [{ delayMs: 0 }],
+  )
+})
+
 void test('warnings of the configuration are in the log, and what is secret is not', async (t) => {
   const { file } = configFile(t, { 'upstream.headers': { 'x-api-key': 'hunter2' }, 'authentication.mode': 'off' })
   const { lines, end } = await serving(t, file)

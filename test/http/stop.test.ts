@@ -1,4 +1,7 @@
-/** A gateway that stops lets what runs come to its end, takes nothing new, and ends what is left so that clients see it. */
+/**
+ * A gateway that stops serves on for those who have not heard of it, and lets go of their connections; then it lets what runs come to its end, takes nothing new, and
+ * ends what is left so that clients see it.
+ */
 import type { ServerResponse } from 'node:http'
 import { test } from 'tap'
 import { openRun, unchunked } from '../support/event-stream.ts'
@@ -99,6 +102,7 @@ void test('while it stops /readyz says so, no connection is taken, and a request
   const late = firstAnswer((await known!.until(/\r\n\r\n\{[^]*\}[^]*\{.*\}/)).slice(before[0]))
   t.equal(late.status, 503)
   t.match(late.body, '"code":"shutting-down"')
+  t.equal(late.headers.get('connection'), 'close')
   t.equal(firstAnswer((await unknown!.until(/\r\n\r\n\{[^]*\}[^]*\{.*\}/)).slice(before[1])).status, 401)
   ;(await started).end()
   for (const open of [connection, known!, unknown!]) open.destroy()
@@ -126,5 +130,78 @@ void test('an answer that comes before the deadline is given', async (t) => {
   answer.resolve()
   t.match(await connection.until('{"late":true}'), /^HTTP\/1\.1 200 /)
   connection.destroy()
+  await stopped
+})
+
+void test('until everybody has heard of it, it serves on, and each answer is the last of its connection', async (t) => {
+  const answers = [deferred(), deferred()]
+  const gate = await gated(t, async (request, response) => {
+    await answers[gate.upstream.requests.length - 1]?.promise
+    void json({ late: true })(request, response)
+  })
+  const [early, latest] = await Promise.all([openRun(gate), openRaw(gate.gateway.url)])
+  await gate.upstream.arrived(1)
+  const ask = head('GET /api/copilotkit/info HTTP/1.1', 'Host: a', `Authorization: Bearer ${gate.bob}`)
+  const served = deferred()
+  const stopped = gate.gateway.stop(HOUR, served.promise)
+  t.equal((await fetch(`${gate.gateway.healthUrl}/readyz`)).status, 503)
+  // An answer that was due before.
+  answers[0]!.resolve()
+  t.match(await early.ended(), /^HTTP\/1\.1 200 [^]*\r\nconnection: close\r\n[^]*\{"late":true\}/i)
+  // Requests that came behind each other are all served, and the connection ends with the last of them.
+  latest.write(ask.repeat(2))
+  await gate.upstream.arrived(2)
+  answers[1]!.resolve()
+  const both = await latest.ended()
+  t.equal(both.match(/HTTP\/1\.1 200 /g)?.length, 2)
+  t.equal(both.match(/\r\nconnection: close\r\n/gi)?.length, 1)
+  t.ok(both.lastIndexOf('HTTP/1.1 200') < both.search(/\r\nconnection: close\r\n/i))
+  // New ones are taken as before, refusals included.
+  const fresh = await fetch(`${gate.base}/info`, { headers: { authorization: `Bearer ${gate.alice}` } })
+  t.same([fresh.status, fresh.headers.get('connection')], [200, 'close'])
+  const refused = await fetch(`${gate.base}/info`)
+  t.same([refused.status, refused.headers.get('connection')], [401, 'close'])
+  served.resolve()
+  await stopped
+  await t.rejects(fetch(`${gate.base}/info`), 'no new connection')
+})
+
+void test('a refusal waits for the body that still comes: a connection that was closed on it would take it along', async (t) => {
+  const gate = await gated(t)
+  const served = deferred()
+  const stopped = gate.gateway.stop(HOUR, served.promise)
+  const connection = await openRaw(gate.gateway.url)
+  const body = 'x'.repeat(100_000)
+  connection.write(
+    head(
+      'POST /api/copilotkit/agent/a/run HTTP/1.1',
+      'Host: a',
+      'Content-Type: application/json',
+      `Content-Length: ${body.length}`,
+    ),
+  )
+  // The gateway has seen the head when it has answered a request that came later.
+  await fetch(`${gate.base}/info`).then((answer) => answer.text())
+  t.equal(connection.text(), '')
+  connection.write(body)
+  t.match(await connection.ended(), /^HTTP\/1\.1 401 [^]*"code":"credential-missing"/)
+  served.resolve()
+  await stopped
+})
+
+void test('nothing is begun for a request behind the last answer of a connection', async (t) => {
+  const { started, answering } = opening('text/event-stream', 'data: 1\n\n')
+  const gate = await gated(t, answering)
+  const served = deferred()
+  const stopped = gate.gateway.stop(HOUR, served.promise)
+  const connection = await openRun(gate)
+  await connection.until('data: 1')
+  connection.write(head('GET /api/copilotkit/info HTTP/1.1', 'Host: a', `Authorization: Bearer ${gate.alice}`))
+  // It has been read when a request behind it has been answered.
+  t.equal((await fetch(`${gate.base}/nowhere`)).status, 401)
+  ;(await started).end('data: 2\n\n')
+  t.equal(unchunked(await connection.ended()), 'data: 1\n\ndata: 2\n\n')
+  t.equal(gate.upstream.requests.length, 1)
+  served.resolve()
   await stopped
 })

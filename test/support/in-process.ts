@@ -54,6 +54,7 @@ async function start<Kind extends object>(
     healthUrl: hooks.healthUrl!,
     adminUrl: hooks.adminUrl,
     readiness: { set: untold, pending: untold, note: untold, notes: untold },
+    config: untold,
     reload: () => hooks.reload() as ReturnType<Gateway['reload']>,
     stop: async (deadline) => {
       await hooks.close(deadline)
