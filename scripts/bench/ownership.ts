@@ -1,6 +1,4 @@
 /** The part `ownership`: what the ownership table costs a request, with few rows and with many, in both stores. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { thisMachine } from './machine.ts'
 import { measureOn, type Bench } from './ownership/measuring.ts'
@@ -13,6 +11,7 @@ import type { OwnershipResult, Size } from './ownership/result.ts'
 import { buildSqliteTable } from './ownership/sqlite-table.ts'
 import type { StoreKind, Tell } from './ownership/table.ts'
 import type { BenchOptions, Part } from './part.ts'
+import { makeScratch } from './scratch.ts'
 
 /** What tables are compared with. */
 const SMALL = 10_000
@@ -24,30 +23,29 @@ export const ownership: Part<OwnershipResult> = {
   table: ownershipTable,
 }
 
+/** For each number. */
+const SECONDS = 3
+
 async function run(options: BenchOptions): Promise<OwnershipResult> {
-  const folder = mkdtempSync(join(tmpdir(), 'threadwarden-bench-'))
-  const clear = (): void => rmSync(folder, { recursive: true, force: true })
-  if (!options.keep) process.once('exit', clear)
-  // Whoever loses patience with it is not left with gigabytes.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
+  const seconds = options.seconds ?? SECONDS
+  const scratch = makeScratch(options.keep)
   const server = options.stores.includes('postgres') ? await startBenchServer(options.keep) : null
   const benches: Bench[] = []
   try {
     for (const store of options.stores) {
-      for (const size of ['small', 'large'] as const) benches.push(await build(store, size, folder, server, options))
+      for (const size of ['small', 'large'] as const) benches.push(await build(store, size, scratch.folder, server, options))
     }
-    const operations = await measureOn(benches, options)
+    const operations = await measureOn(benches, { seconds, progress: options.progress })
     const versions = await Promise.all(benches.filter(({ built }) => built.size === 'large').map(({ table }) => table.version()))
     if (server !== null) versions.push(server.settings)
     const tables = benches.map(({ built }) => built)
     const date = new Date().toISOString().slice(0, 10)
-    return { date, machine: thisMachine(), versions, seconds: options.seconds, tables, operations }
+    return { date, machine: thisMachine(), versions, seconds, tables, operations }
   } finally {
     options.progress.end()
     for (const bench of benches) await bench.close()
     await server?.remove()
-    if (options.keep) process.stderr.write(`kept: ${folder}\n`)
-    else clear()
+    scratch.remove()
   }
 }
 

@@ -1,5 +1,5 @@
 /** docs/performance.md: the prose is written by hand, and what stands between markers is made of results. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Part } from './part.ts'
 import { PARTS, type PartName } from './parts.ts'
@@ -14,6 +14,14 @@ export const PAGE = join(ROOT, 'docs/performance.md')
 
 /** All of them. */
 export const PART_NAMES = Object.keys(PARTS) as readonly PartName[]
+
+/** What is measured where no part is named: the table of ten million rows takes an hour. */
+export const USUAL_PARTS = PART_NAMES.filter((name) => name !== 'ownership')
+
+/** Those whose results are kept. */
+export function keptParts(folder: string): readonly PartName[] {
+  return PART_NAMES.filter((name) => existsSync(join(folder, `${name}.json`)))
+}
 
 /** A part, whatever it makes. */
 export function partOf(name: PartName): Part<unknown> {

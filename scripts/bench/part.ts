@@ -1,12 +1,22 @@
 /** A part of the benchmark: something that is measured by itself. */
 import type { Progress } from '../../src/cli/progress.ts'
+import type { LoadName } from './requests/loads.ts'
+import type { Other } from './requests/rows.ts'
 
 /** What the command line says. A part takes of it what it has a use for. */
 export interface BenchOptions {
   readonly rows: number
   readonly stores: readonly ('sqlite' | 'postgres')[]
-  /** For each number. */
-  readonly seconds: number
+  /** Of `requests` alone: the loads; null for all. */
+  readonly load: readonly LoadName[] | null
+  /** The rows; null for all. */
+  readonly only: readonly string[] | null
+  /** Further checkouts, as rows. */
+  readonly also: readonly Other[]
+  /** That count. */
+  readonly rounds: number
+  /** What a part measures for, whatever that is; null for what it thinks right. */
+  readonly seconds: number | null
   readonly keep: boolean
   readonly progress: Progress
 }

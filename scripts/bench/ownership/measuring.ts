@@ -1,6 +1,6 @@
 /** Measures the operations on all tables side by side, and looks at the statements that they send. */
+import type { Progress } from '../../../src/cli/progress.ts'
 import { onRows, sentBy } from '../../../test/support/statements.ts'
-import type { BenchOptions } from '../part.ts'
 import { measure, ROUNDS, type Subject } from '../rounds.ts'
 import type { Operation, Workbench } from './operations.ts'
 import type { BuiltTable, MeasuredOperation } from './result.ts'
@@ -19,7 +19,7 @@ interface Place {
 /** Measures. An operation is measured on one table after the other before the next operation is. */
 export async function measureOn(
   benches: readonly Bench[],
-  { seconds, progress }: BenchOptions,
+  { seconds, progress }: { readonly seconds: number; readonly progress: Progress },
 ): Promise<readonly MeasuredOperation[]> {
   const ids = new Set(benches.flatMap(({ operations }) => operations.map(({ id }) => id)))
   const places = [...ids].flatMap((id) =>

@@ -1,5 +1,6 @@
 /** The result as Markdown. */
 import { described } from '../machine.ts'
+import { counted, markdownTable, micros } from '../markdown.ts'
 import type { MeasuredOperation, OwnershipResult } from './result.ts'
 import { STORES, type StoreKind } from './table.ts'
 
@@ -21,7 +22,7 @@ function tablesTable({ tables }: OwnershipResult): string {
     (bytes / rows).toFixed(0),
     `${buildSeconds} s`,
   ])
-  return markdown(['Table', 'Rows', 'On the disk, with its indexes', 'Bytes a row', 'Built in'], rows)
+  return markdownTable(['Table', 'Rows', 'On the disk, with its indexes', 'Bytes a row', 'Built in'], rows)
 }
 
 function operationsTable({ tables, operations }: OwnershipResult, store: StoreKind): string {
@@ -46,7 +47,7 @@ function operationsTable({ tables, operations }: OwnershipResult, store: StoreKi
     'statements',
     `p50 against ${counted(small?.rows ?? 0)} rows`,
   ]
-  return markdown(head, rows)
+  return markdownTable(head, rows)
 }
 
 function cells({ store, p50, p99, cpu, otherCpu, perSecond, statements }: MeasuredOperation): string[] {
@@ -54,20 +55,6 @@ function cells({ store, p50, p99, cpu, otherCpu, perSecond, statements }: Measur
   return [micros(p50), micros(p99), micros(cpu), ...server, counted(Number(perSecond.toPrecision(2))), String(statements)]
 }
 
-/** As many digits as mean something. */
-function micros(value: number): string {
-  return value < 10 ? value.toFixed(1) : counted(Math.round(value))
-}
-
 function ratio(value: number): string {
   return value < 10 ? value.toFixed(1) : value.toFixed(0)
-}
-
-function counted(value: number): string {
-  return value.toLocaleString('en-US')
-}
-
-function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
-  return [line(head), line(head.map((_, at) => (at === 0 ? '---' : '---:'))), ...rows.map(line)].join('\n')
 }

@@ -1,0 +1,111 @@
+/** The command line of the benchmark. */
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { PART_NAMES, partOf, RESULTS } from './page.ts'
+import type { BenchOptions } from './part.ts'
+import type { PartName } from './parts.ts'
+import { LOAD_NAMES, LOADS, type LoadName } from './requests/loads.ts'
+import { ROW_NAMES, type Other } from './requests/rows.ts'
+
+export const USAGE = `Measures what the gateway costs.
+
+  npm run bench -- [PART…] [OPTION…]
+
+${PART_NAMES.map((name) => `  ${name.padEnd(11)}${partOf(name).about}`).join('\n')}
+
+Without a part it measures all but ownership, which takes an hour.
+
+  --out      where results are kept (default: bench/results)
+  --keep     leaves what was built, and says where
+  --read     shows the kept results instead of measuring: of the parts named, or of all
+  --page     writes the results into docs/performance.md
+  --seconds  what is measured for: a round of requests (default: 2), a number of ownership (3)
+
+Of requests:
+
+  --only     rows, with commas between (default: all that are installed):
+             ${ROW_NAMES.join(', ')}
+  --also     NAME=FOLDER: the gateway of another checkout, built, as a row; may be repeated
+  --load     loads, with commas between (default: all):
+${LOAD_NAMES.map((name) => `             ${name.padEnd(9)}${LOADS[name].title}`).join('\n')}
+  --rounds   of each load that count, after one that does not (default: 5)
+
+Of ownership:
+
+  --rows     rows of the large table (default: 10000000; 10000 at least)
+  --store    sqlite, postgres or both (default: both); a server of its own, or the one of THREADWARDEN_TEST_POSTGRES
+`
+
+/** Something that the command line does not say well. */
+export class UsageError extends Error {}
+
+/** What it says. */
+export interface Options extends Omit<BenchOptions, 'progress'> {
+  /** Null: none was named. */
+  readonly parts: readonly PartName[] | null
+  readonly out: string
+  readonly read: boolean
+  readonly page: boolean
+}
+
+/**
+ * Reads it.
+ * @returns null where help is wanted
+ * @throws UsageError, or what `parseArgs` throws
+ */
+export function readOptions(): Options | null {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      rows: { type: 'string', default: '10000000' },
+      store: { type: 'string', default: 'both' },
+      seconds: { type: 'string' },
+      load: { type: 'string' },
+      only: { type: 'string' },
+      also: { type: 'string', multiple: true, default: [] },
+      rounds: { type: 'string', default: '5' },
+      out: { type: 'string', default: RESULTS },
+      keep: { type: 'boolean', default: false },
+      read: { type: 'boolean', default: false },
+      page: { type: 'boolean', default: false },
+      help: { type: 'boolean' },
+    },
+  })
+  if (values.help === true) return null
+  const { keep, read, page } = values
+  if (!/^\d{5,8}$/.test(values.rows) || Number(values.rows) < 10_000) throw new UsageError('--rows is a number from 10000 on')
+  if (!/^[1-9]\d{0,3}$/.test(values.rounds)) throw new UsageError('--rounds is a whole number above zero')
+  const seconds = values.seconds === undefined ? null : Number(values.seconds)
+  if (seconds !== null && !(seconds > 0)) throw new UsageError('--seconds is a number above zero')
+  const also = values.also.map(otherOf)
+  return {
+    parts: positionals.length === 0 ? null : oneOf('part', positionals, PART_NAMES),
+    load: values.load === undefined ? null : oneOf<LoadName>('load', values.load.split(','), LOAD_NAMES),
+    only:
+      values.only === undefined ? null : oneOf('row', values.only.split(','), [...ROW_NAMES, ...also.map(({ name }) => name)]),
+    stores: storesOf(values.store),
+    rows: Number(values.rows),
+    rounds: Number(values.rounds),
+    out: resolve(values.out),
+    ...{ also, seconds, keep, read, page },
+  }
+}
+
+function oneOf<Name extends string>(what: string, given: readonly string[], known: readonly Name[]): readonly Name[] {
+  const unknown = given.find((name) => !(known as readonly string[]).includes(name))
+  if (unknown !== undefined) throw new UsageError(`no ${what} is called ${unknown}`)
+  return given as readonly Name[]
+}
+
+function otherOf(text: string): Other {
+  const [, name, folder] = /^([\w.-]+)=(.+)$/.exec(text) ?? []
+  if (name === undefined || folder === undefined) throw new UsageError('--also is NAME=FOLDER')
+  if ((ROW_NAMES as readonly string[]).includes(name)) throw new UsageError(`--also: there is a row ${name}`)
+  return { name, folder }
+}
+
+function storesOf(text: string): BenchOptions['stores'] {
+  if (text === 'both') return ['sqlite', 'postgres']
+  if (text === 'sqlite' || text === 'postgres') return [text]
+  throw new UsageError('--store is sqlite, postgres or both')
+}

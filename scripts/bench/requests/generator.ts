@@ -1,0 +1,105 @@
+/**
+ * Sends a load, in a process of its own: so many connections, each of which sends its next request when its answer is there.
+ * Everything that could be made before is made before. Its parent tells it what to send and when.
+ */
+import { connect, type Socket } from 'node:net'
+import type { Ready } from '../processes.ts'
+import { makeReader } from './framing.ts'
+
+/** What to send from now on. */
+export interface LoadOrder {
+  readonly requests: readonly Uint8Array[]
+}
+
+/** Where to send it, and for how long. */
+export interface RoundOrder {
+  readonly port: number
+  readonly connections: number
+  readonly milliseconds: number
+}
+
+/** How a round went. Times are in microseconds. */
+export interface Round {
+  readonly count: number
+  readonly perSecond: number
+  readonly p50: number
+  readonly p99: number
+  /** Answers other than 2xx, and connections that broke. */
+  readonly bad: number
+  /** What the first of them was. */
+  readonly firstBad: string | null
+}
+
+/** How long the last answers may take, in milliseconds. */
+const PATIENCE = 30_000
+
+// One for all connections: what comes is read before the next read begins.
+const buffer = Buffer.allocUnsafeSlow(256 * 1024)
+let requests: readonly Uint8Array[] = []
+let next = 0
+
+async function play({ port, connections, milliseconds }: RoundOrder): Promise<Round> {
+  const times: number[] = []
+  let bad = 0
+  let firstBad: string | null = null
+  const fail = (what: string): void => {
+    bad += 1
+    firstBad ??= what
+  }
+  const began = performance.now()
+  const until = began + milliseconds
+  const one = (): Promise<void> =>
+    new Promise((resolve) => {
+      let sent = 0
+      const send = (): void => {
+        const request = requests[next]!
+        next = (next + 1) % requests.length
+        sent = performance.now()
+        socket.write(request)
+      }
+      const read = makeReader({
+        head(text) {
+          // HTTP/1.1 200
+          if (text.charCodeAt(9) !== 0x32) fail(text.slice(0, text.indexOf('\r\n')))
+        },
+        end() {
+          const now = performance.now()
+          times.push(now - sent)
+          if (now < until) send()
+          else leave()
+        },
+      })
+      const leave = (): void => {
+        socket.removeAllListeners('close')
+        socket.destroy()
+        resolve()
+      }
+      const onread = { buffer, callback: (bytes: number) => (read(buffer.subarray(0, bytes)), true) }
+      const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true, onread })
+      socket.once('connect', send)
+      socket.on('error', () => {})
+      socket.once('close', () => {
+        fail('the connection was closed')
+        resolve()
+      })
+      setTimeout(() => {
+        if (!socket.destroyed) fail('no answer')
+        leave()
+      }, milliseconds + PATIENCE).unref()
+    })
+  await Promise.all(Array.from({ length: connections }, one))
+  const seconds = (performance.now() - began) / 1000
+  const sorted = Float64Array.from(times).sort()
+  const quantile = (part: number): number => 1000 * (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0)
+  return { count: times.length, perSecond: times.length / seconds, p50: quantile(0.5), p99: quantile(0.99), bad, firstBad }
+}
+
+process.on('message', (order: LoadOrder | RoundOrder) => {
+  if ('requests' in order) {
+    requests = order.requests
+    next = 0
+    process.send?.({})
+  } else void play(order).then((round) => process.send?.(round))
+})
+process.once('disconnect', () => process.exit())
+process.send?.({ port: 0 } satisfies Ready)

@@ -1,0 +1,72 @@
+/** What is asked of every row, as the bytes that go over the wire. */
+import { randomFrom } from '../ownership/population.ts'
+import { ALICE, CROWDED, THREAD } from './people.ts'
+
+/** A load. */
+export interface Load {
+  /** As the page says it. */
+  readonly title: string
+  /** Its requests, in turn and then from the beginning again. @param token gives the token of a subject */
+  make(token: (subject: string) => string): readonly Buffer[]
+}
+
+const BASE = '/api/copilotkit'
+
+/** Of the history that a run sends, in characters. */
+const MESSAGE = 1800
+
+/** Requests of `mix` before they come again: more than the gateway remembers tokens. */
+const MIXED = 4096
+
+/** All of them, by the names that the command line has for them. */
+export const LOADS = {
+  get: { title: 'GET of messages, 1 KB', make: (token) => [getMessages(THREAD.threadId, token(ALICE))] },
+  run: { title: 'run, 16 KB', make: (token) => [run(THREAD.threadId, token(ALICE), 16_000)] },
+  'run-1mb': { title: 'run, 1 MB', make: (token) => [run(THREAD.threadId, token(ALICE), 1_000_000)] },
+  list: { title: 'list of 1,000 threads', make: (token) => [get('/threads?agentId=default', token(ALICE))] },
+  mix: { title: '500 users, 5,000 threads, 80 % GET and 20 % run', make: mix },
+} as const satisfies Record<string, Load>
+
+export type LoadName = keyof typeof LOADS
+
+/** Their names. */
+export const LOAD_NAMES = Object.keys(LOADS) as readonly LoadName[]
+
+/**
+ * A run.
+ * @param bytes about so large is its body
+ */
+export function run(threadId: string, token: string, bytes: number): Buffer {
+  const messages = Array.from({ length: Math.max(1, Math.round(bytes / (MESSAGE + 45))) }, (_, at) => ({
+    id: `m${at}`,
+    role: at % 2 === 0 ? 'user' : 'assistant',
+    content: 'x'.repeat(MESSAGE),
+  }))
+  const input = { threadId, runId: 'r-1', state: {}, messages, tools: [], context: [], forwardedProps: {} }
+  const body = JSON.stringify(input)
+  const more = `content-type: application/json\r\ncontent-length: ${body.length}\r\n`
+  return Buffer.from(`${head('POST', '/agent/default/run', token, more)}${body}`)
+}
+
+function get(path: string, token: string): Buffer {
+  return Buffer.from(head('GET', path, token, ''))
+}
+
+function getMessages(threadId: string, token: string): Buffer {
+  return get(`/threads/${threadId}/messages`, token)
+}
+
+function head(method: string, path: string, token: string, more: string): string {
+  return `${method} ${BASE}${path} HTTP/1.1\r\nhost: gateway.test\r\nauthorization: Bearer ${token}\r\n${more}\r\n`
+}
+
+function mix(token: (subject: string) => string): readonly Buffer[] {
+  const random = randomFrom(1)
+  const tokens = new Map(CROWDED.map(({ subject }) => [subject, '']))
+  for (const subject of tokens.keys()) tokens.set(subject, token(subject))
+  return Array.from({ length: MIXED }, () => {
+    const { threadId, subject } = CROWDED[Math.floor(random() * CROWDED.length)]!
+    const own = tokens.get(subject) ?? ''
+    return random() < 0.8 ? getMessages(threadId, own) : run(threadId, own, 16_000)
+  })
+}

@@ -1,0 +1,71 @@
+/** Measures rows in turns, so that a machine that drifts moves all of them alike. */
+import { cpuOf, memoryOf } from '../figures.ts'
+import type { Helper } from '../processes.ts'
+import type { LoadOrder, Round, RoundOrder } from './generator.ts'
+import type { MeasuredLoad } from './result.ts'
+import type { Proxy } from './row.ts'
+
+/** A row that runs. */
+export interface RunningRow {
+  readonly name: string
+  readonly proxy: Proxy
+}
+
+/** How long it takes. */
+export interface Effort {
+  /** Rounds that count, after one that doesn't: connections are opened and code is compiled then. */
+  readonly rounds: number
+  readonly seconds: number
+  readonly connections: number
+  /** Is told that so many rounds are over. */
+  readonly tell: (done: number) => void
+}
+
+interface Slice extends Round {
+  readonly cpu: number | null
+}
+
+/**
+ * Measures one load.
+ * @returns what came of each row, in their order
+ * @throws an Error if a row answers anything but 2xx: its figures would mean nothing
+ */
+export async function measureLoad(
+  { name: load, requests }: { readonly name: MeasuredLoad['load']; readonly requests: readonly Buffer[] },
+  rows: readonly RunningRow[],
+  generator: Helper,
+  { rounds, seconds, connections, tell }: Effort,
+): Promise<readonly MeasuredLoad[]> {
+  await generator.ask({ requests } satisfies LoadOrder)
+  const slices = new Map<string, Slice[]>(rows.map(({ name }) => [name, []]))
+  for (let round = 0; round <= rounds; round += 1) {
+    for (const { name, proxy } of rows) {
+      const before = cpuOf(proxy.pid)
+      const order = { port: proxy.port, connections, milliseconds: 1000 * seconds } satisfies RoundOrder
+      const played = await generator.ask<Round>(order)
+      const after = cpuOf(proxy.pid)
+      if (played.bad > 0) throw new Error(`${name} gave ${played.bad} bad answers to ${load}: ${played.firstBad}`)
+      if (round > 0) slices.get(name)?.push({ ...played, cpu: before === null || after === null ? null : after - before })
+    }
+    tell(round + 1)
+  }
+  return rows.map(({ name, proxy }) => ({ load, row: name, ...measuredOf(slices.get(name) ?? []), memory: memoryOf(proxy.pid) }))
+}
+
+function measuredOf(slices: readonly Slice[]): Omit<MeasuredLoad, 'load' | 'row' | 'memory'> {
+  const each = (figure: (slice: Slice) => number): number => median(slices.map(figure))
+  return {
+    count: slices.reduce((sum, { count }) => sum + count, 0),
+    cpu: slices.some(({ cpu }) => cpu === null) ? null : each(({ cpu, count }) => (cpu ?? 0) / count),
+    perSecond: each(({ perSecond }) => perSecond),
+    p50: each(({ p50 }) => p50),
+    p99: each(({ p99 }) => p99),
+  }
+}
+
+/** The one in the middle; of an even number, the mean of the two. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const half = sorted.length / 2
+  return ((sorted[Math.ceil(half) - 1] ?? Number.NaN) + (sorted[Math.floor(half)] ?? Number.NaN)) / 2
+}

@@ -1,0 +1,55 @@
+/** The result as Markdown. */
+import { described } from '../machine.ts'
+import { counted, markdownTable, micros } from '../markdown.ts'
+import { LOAD_NAMES, LOADS, type LoadName } from './loads.ts'
+import type { MeasuredLoad, RequestsResult, RowResult } from './result.ts'
+import { REFERENCE } from './rows.ts'
+
+/** What stands where the system tells nothing. */
+export const UNTOLD = '–'
+
+/** A table for each load, and the sentences that go with them. */
+export function requestsTable(result: RequestsResult): string {
+  const loads = LOAD_NAMES.filter((name) => result.measured.some(({ load }) => load === name))
+  return [head(result), ...loads.map((load) => loadTable(result, load))].join('\n\n')
+}
+
+function head({ date, machine, rounds, seconds, connections, rows, measured }: RequestsResult): string {
+  return [
+    `${date}, on ${described(machine)}. ${rowVersions(rows)}`,
+    `${connections} connections; medians of ${rounds} rounds of ${seconds} s for each row, in turns, after one that does not count.`,
+    ...absentRows(rows),
+    ...(measured.some(({ cpu }) => cpu === null) ? ['CPU and memory of other processes are told by Linux alone.'] : []),
+  ].join(' ')
+}
+
+/** What was measured, in a sentence. */
+export function rowVersions(rows: readonly RowResult[]): string {
+  const there = rows.filter(({ version }) => version !== null)
+  return `${there.map(({ name, version }) => `${name} ${version}`).join(', ')}.`
+}
+
+/** What was not, in a sentence or none. */
+export function absentRows(rows: readonly RowResult[]): readonly string[] {
+  const absent = rows.filter(({ version }) => version === null).map(({ name }) => name)
+  return absent.length > 0 ? [`Not installed here, and not measured: ${absent.join(', ')}.`] : []
+}
+
+function loadTable({ rows, measured }: RequestsResult, load: LoadName): string {
+  const mine = measured.filter((one) => one.load === load)
+  const reference = mine.find(({ row }) => row === REFERENCE)?.cpu ?? null
+  const lines = rows.flatMap((row) => mine.filter((one) => one.row === row.name).map((one) => cells(row, one, reference)))
+  return markdownTable([LOADS[load].title, 'CPU µs', `against ${REFERENCE}`, 'per second', 'p50 µs', 'p99 µs', 'MiB'], lines)
+}
+
+function cells({ title }: RowResult, { cpu, perSecond, p50, p99, memory }: MeasuredLoad, reference: number | null): string[] {
+  return [
+    title,
+    cpu === null ? UNTOLD : micros(cpu),
+    cpu === null || reference === null ? UNTOLD : `× ${(cpu / reference).toFixed(2)}`,
+    counted(Number(perSecond.toPrecision(3))),
+    micros(p50),
+    micros(p99),
+    memory === null ? UNTOLD : (memory / 2 ** 20).toFixed(0),
+  ]
+}

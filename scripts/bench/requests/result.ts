@@ -1,0 +1,40 @@
+/** What comes of measuring requests. */
+import type { Machine } from '../machine.ts'
+import type { LoadName } from './loads.ts'
+
+/** A row that was measured, or wasn't. */
+export interface RowResult {
+  readonly name: string
+  readonly title: string
+  /** Null: it is not installed. */
+  readonly version: string | null
+}
+
+/** How a row did with a load: medians over the rounds that count. Times are in microseconds. */
+export interface MeasuredLoad {
+  readonly load: LoadName
+  readonly row: string
+  /** Requests of all of these rounds. */
+  readonly count: number
+  /** Of the process and its children, for each request; null where the system doesn't tell it. */
+  readonly cpu: number | null
+  readonly perSecond: number
+  readonly p50: number
+  readonly p99: number
+  /** Bytes that are resident after the last round; null where the system doesn't tell it. */
+  readonly memory: number | null
+}
+
+/** All of it. */
+export interface RequestsResult {
+  /** The day, as YYYY-MM-DD. */
+  readonly date: string
+  readonly machine: Machine
+  /** That count, after one that warms up. */
+  readonly rounds: number
+  /** Of a round. */
+  readonly seconds: number
+  readonly connections: number
+  readonly rows: readonly RowResult[]
+  readonly measured: readonly MeasuredLoad[]
+}

@@ -1,0 +1,38 @@
+/** The rows, in the order of the tables. */
+import { join, resolve } from 'node:path'
+import { gatewayRow } from './gateway.ts'
+import { INSTALLED_PEERS } from './installed-peers.ts'
+import { HTTP_PROXY, NODE_PEERS } from './node-peers.ts'
+import type { Row } from './row.ts'
+
+const ROOT = join(import.meta.dirname, '../../..')
+
+/** Another built checkout, to be measured beside this one. */
+export interface Other {
+  readonly name: string
+  readonly folder: string
+}
+
+/** Those of this checkout. */
+const GATEWAYS: readonly Row[] = [
+  gatewayRow({ name: 'gateway', title: 'Threadwarden', folder: ROOT }, false),
+  gatewayRow({ name: 'gateway-audit', title: 'Threadwarden, audit to a file', folder: ROOT }, true),
+]
+
+const ROWS: readonly Row[] = [...GATEWAYS, ...NODE_PEERS, ...INSTALLED_PEERS]
+
+/** What the command line may name. */
+export const ROW_NAMES = ROWS.map(({ name }) => name)
+
+/** What the ratios are of. */
+export const REFERENCE = HTTP_PROXY.name
+
+/**
+ * Chooses.
+ * @param also further checkouts
+ * @param only the names of those that are wanted; null for all
+ */
+export function rowsOf(also: readonly Other[], only: readonly string[] | null): readonly Row[] {
+  const others = also.map(({ name, folder }) => gatewayRow({ name, title: name, folder: resolve(folder) }, false))
+  return [...GATEWAYS, ...others, ...ROWS.slice(GATEWAYS.length)].filter(({ name }) => only?.includes(name) ?? true)
+}

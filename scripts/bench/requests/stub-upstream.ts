@@ -1,0 +1,79 @@
+/**
+ * The upstream of all rows, in a process of its own: it answers at once, with fixed bytes, so that what stands before it is what
+ * is measured. It listens on a free port, and tells its parent.
+ */
+import { createServer, type AddressInfo } from 'node:net'
+import type { Ready } from '../processes.ts'
+import { makeReader } from './framing.ts'
+import { LISTED } from './people.ts'
+
+/** Tells the gateway that this is a runtime, with both routes and lists. */
+const INFO = jsonAnswer({
+  version: '1.75.0',
+  mode: 'sse',
+  agents: { default: { name: 'default', description: 'Answers at once', className: 'BuiltInAgent' } },
+  threadEndpoints: { list: true, inspect: true, mutations: false, realtimeMetadata: false },
+})
+
+/** 1 KB. */
+const MESSAGES = jsonAnswer({
+  messages: Array.from({ length: 6 }, (_, at) => ({ id: `m${at}`, role: 'user', content: 'y'.repeat(120) })),
+})
+
+const CREATED = '2026-01-01T00:00:00.000Z'
+
+/** As the runtime writes its items. */
+const LIST = jsonAnswer({
+  threads: LISTED.map(({ threadId }) => ({
+    id: threadId,
+    name: null,
+    agentId: 'default',
+    organizationId: '',
+    createdById: '',
+    archived: false,
+    createdAt: CREATED,
+    updatedAt: CREATED,
+  })),
+  nextCursor: null,
+})
+
+/** 20 events, 1.5 KB. They come at once, and in one chunk: the part `streams` has them one by one. */
+const EVENTS = eventsAnswer(
+  Array.from(
+    { length: 20 },
+    (_, at) => `data: ${JSON.stringify({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta: `token ${at}` })}\n\n`,
+  ).join(''),
+)
+
+const MISSING = Buffer.from('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n')
+
+function jsonAnswer(value: object): Buffer {
+  const body = JSON.stringify(value)
+  return Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+}
+
+function eventsAnswer(body: string): Buffer {
+  const head =
+    'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n'
+  return Buffer.from(`${head}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`)
+}
+
+function answerTo(head: string): Buffer {
+  const [, path = ''] = /^\S+ ([^ ?]+)/.exec(head) ?? []
+  if (path.endsWith('/messages')) return MESSAGES
+  if (path.endsWith('/run')) return EVENTS
+  if (path.endsWith('/threads')) return LIST
+  return path.endsWith('/info') ? INFO : MISSING
+}
+
+const server = createServer({ noDelay: true }, (socket) => {
+  let answer: Buffer = MISSING
+  const read = makeReader({ head: (text) => (answer = answerTo(text)), end: () => socket.write(answer) })
+  socket.on('data', read)
+  socket.on('error', () => {})
+})
+server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => {
+  process.send?.({ port: (server.address() as AddressInfo).port } satisfies Ready)
+})
+// Nobody is left whom it could serve.
+process.once('disconnect', () => process.exit())
