@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { makeProgress } from '../src/cli/progress.ts'
 import { readOptions, USAGE, UsageError } from './bench/options.ts'
-import { keptParts, PAGE, partOf, readTable, USUAL_PARTS, withTables, writeResult } from './bench/page.ts'
+import { keptParts, PAGE, partOf, plotFile, readPlot, readTable, USUAL_PARTS, withTables, writeResult } from './bench/page.ts'
 import type { PartName } from './bench/parts.ts'
 
 async function main(): Promise<void> {
@@ -14,12 +14,18 @@ async function main(): Promise<void> {
   const progress = makeProgress(process.stderr, false)
   const tables = new Map<PartName, string>()
   mkdirSync(options.out, { recursive: true })
-  for (const name of options.parts ?? (options.read ? keptParts(options.out) : USUAL_PARTS)) {
+  const parts = options.parts ?? (options.read ? keptParts(options.out) : USUAL_PARTS)
+  for (const name of parts) {
     if (!options.read) writeResult(options.out, name, await partOf(name).run({ ...options, progress }))
     tables.set(name, readTable(options.out, name))
     process.stdout.write(`${name}\n\n${tables.get(name) ?? ''}\n\n`)
   }
-  if (options.page) writeFileSync(PAGE, withTables(readFileSync(PAGE, 'utf8'), tables))
+  if (!options.page) return
+  writeFileSync(PAGE, withTables(readFileSync(PAGE, 'utf8'), tables))
+  for (const name of parts) {
+    const plot = readPlot(options.out, name)
+    if (plot !== null) writeFileSync(plotFile(name), plot)
+  }
 }
 
 try {

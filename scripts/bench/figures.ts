@@ -10,27 +10,25 @@ const TICK = 10_000
 
 /** Microseconds of CPU so far, in the program and in the kernel for it. */
 export function cpuOf(pid: number): number | null {
-  return IS_TOLD ? TICK * sumOf(pid, (one) => ticksIn(readFileSync(`/proc/${one}/stat`, 'latin1'))) : null
+  return IS_TOLD ? TICK * sumOf(pid, (one) => ticksIn(told(`${one}/stat`))) : null
 }
 
 /** Bytes of memory that are resident. */
 export function memoryOf(pid: number): number | null {
-  return IS_TOLD
-    ? 1024 * sumOf(pid, (one) => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${one}/status`, 'latin1'))?.[1] ?? 0))
-    : null
+  return IS_TOLD ? 1024 * sumOf(pid, (one) => Number(/^VmRSS:\s+(\d+)/m.exec(told(`${one}/status`))?.[1] ?? 0)) : null
 }
 
 /** How many files a process may have open at once; null where it isn't told. */
 export function openFilesOf(pid: number): number | null {
   if (!IS_TOLD) return null
-  const soft = /^Max open files\s+(\S+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'latin1'))?.[1]
+  const soft = /^Max open files\s+(\S+)/m.exec(told(`${pid}/limits`))?.[1]
   return soft === 'unlimited' ? Number.POSITIVE_INFINITY : Number(soft)
 }
 
 function ticksIn(stat: string): number {
   // The second field is the program's name in parentheses, which may hold anything.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return Number(fields[11]) + Number(fields[12])
+  return Number(fields[11] ?? 0) + Number(fields[12] ?? 0)
 }
 
 function sumOf(pid: number, figure: (pid: number) => number): number {
@@ -38,7 +36,17 @@ function sumOf(pid: number, figure: (pid: number) => number): number {
 }
 
 function childrenOf(pid: number): readonly number[] {
-  const threads = readdirSync(`/proc/${pid}/task`)
-  const children = threads.flatMap((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1').match(/\d+/g) ?? [])
+  const children = readdirSync(`/proc/${pid}/task`).flatMap(
+    (thread) => told(`${pid}/task/${thread}/children`).match(/\d+/g) ?? [],
+  )
   return children.map(Number).flatMap((child) => [child, ...childrenOf(child)])
+}
+
+/** @returns nothing of a thread or process that has just ended */
+function told(file: string): string {
+  try {
+    return readFileSync(`/proc/${file}`, 'latin1')
+  } catch {
+    return ''
+  }
 }

@@ -29,3 +29,8 @@ export function thisMachine(): Machine {
 export function described({ cpu, cores, memoryGiB, system, node, threadwarden }: Machine): string {
   return `${cpu}, ${cores} cores, ${memoryGiB} GiB, ${system}; Node ${node}, Threadwarden ${threadwarden}`
 }
+
+/** The day, as YYYY-MM-DD. */
+export function today(): string {
+  return new Date().toISOString().slice(0, 10)
+}

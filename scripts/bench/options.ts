@@ -18,17 +18,24 @@ Without a part it measures all but ownership, which takes an hour.
   --out      where results are kept (default: bench/results)
   --keep     leaves what was built, and says where
   --read     shows the kept results instead of measuring: of the parts named, or of all
-  --page     writes the results into docs/performance.md
-  --seconds  what is measured for: a round of requests (default: 2), a number of ownership (3)
+  --page     writes the results into docs/performance.md, with its pictures
+  --seconds  what is measured for: a round of requests (default: 2), open streams (10), a number of ownership (3)
 
-Of requests:
+Of requests and streams:
 
   --only     rows, with commas between (default: all that are installed):
              ${ROW_NAMES.join(', ')}
   --also     NAME=FOLDER: the gateway of another checkout, built, as a row; may be repeated
+
+Of requests:
+
   --load     loads, with commas between (default: all):
 ${LOAD_NAMES.map((name) => `             ${name.padEnd(9)}${LOADS[name].title}`).join('\n')}
   --rounds   of each load that count, after one that does not (default: 5)
+
+Of streams:
+
+  --streams  how many are opened (default: 8000); a proxy has two open files for each
 
 Of ownership:
 
@@ -64,6 +71,7 @@ export function readOptions(): Options | null {
       only: { type: 'string' },
       also: { type: 'string', multiple: true, default: [] },
       rounds: { type: 'string', default: '5' },
+      streams: { type: 'string', default: '8000' },
       out: { type: 'string', default: RESULTS },
       keep: { type: 'boolean', default: false },
       read: { type: 'boolean', default: false },
@@ -75,6 +83,7 @@ export function readOptions(): Options | null {
   const { keep, read, page } = values
   if (!/^\d{5,8}$/.test(values.rows) || Number(values.rows) < 10_000) throw new UsageError('--rows is a number from 10000 on')
   if (!/^[1-9]\d{0,3}$/.test(values.rounds)) throw new UsageError('--rounds is a whole number above zero')
+  if (!/^[1-9]\d{0,5}$/.test(values.streams)) throw new UsageError('--streams is a whole number above zero')
   const seconds = values.seconds === undefined ? null : Number(values.seconds)
   if (seconds !== null && !(seconds > 0)) throw new UsageError('--seconds is a number above zero')
   const also = values.also.map(otherOf)
@@ -86,6 +95,7 @@ export function readOptions(): Options | null {
     stores: storesOf(values.store),
     rows: Number(values.rows),
     rounds: Number(values.rounds),
+    streams: Number(values.streams),
     out: resolve(values.out),
     ...{ also, seconds, keep, read, page },
   }

@@ -1,6 +1,6 @@
 /** The part `ownership`: what the ownership table costs a request, with few rows and with many, in both stores. */
 import { join } from 'node:path'
-import { thisMachine } from './machine.ts'
+import { thisMachine, today } from './machine.ts'
 import { measureOn, type Bench } from './ownership/measuring.ts'
 import { setUp } from './ownership/operations.ts'
 import { populate, randomFrom } from './ownership/population.ts'
@@ -39,8 +39,7 @@ async function run(options: BenchOptions): Promise<OwnershipResult> {
     const versions = await Promise.all(benches.filter(({ built }) => built.size === 'large').map(({ table }) => table.version()))
     if (server !== null) versions.push(server.settings)
     const tables = benches.map(({ built }) => built)
-    const date = new Date().toISOString().slice(0, 10)
-    return { date, machine: thisMachine(), versions, seconds, tables, operations }
+    return { date: today(), machine: thisMachine(), versions, seconds, tables, operations }
   } finally {
     options.progress.end()
     for (const bench of benches) await bench.close()

@@ -35,7 +35,21 @@ export function writeResult(folder: string, name: PartName, result: unknown): vo
 
 /** The kept result of a part, as its table. */
 export function readTable(folder: string, name: PartName): string {
-  return partOf(name).table(JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8')))
+  return partOf(name).table(readResult(folder, name))
+}
+
+function readResult(folder: string, name: PartName): unknown {
+  return JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8'))
+}
+
+/** The kept result of a part as a picture; null for a part without one. */
+export function readPlot(folder: string, name: PartName): string | null {
+  return partOf(name).plot?.(readResult(folder, name)) ?? null
+}
+
+/** Where the picture of a part is, which the page shows. */
+export function plotFile(name: PartName): string {
+  return join(ROOT, `docs/images/performance-${name}.svg`)
 }
 
 /**

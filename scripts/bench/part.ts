@@ -15,6 +15,8 @@ export interface BenchOptions {
   readonly also: readonly Other[]
   /** That count. */
   readonly rounds: number
+  /** Of `streams` alone: how many are opened. */
+  readonly streams: number
   /** What a part measures for, whatever that is; null for what it thinks right. */
   readonly seconds: number | null
   readonly keep: boolean
@@ -28,4 +30,6 @@ export interface Part<Result> {
   run(options: BenchOptions): Promise<Result>
   /** The result as Markdown, for the terminal and for docs/performance.md: the same for the same result. */
   table(result: Result): string
+  /** It as a picture, an SVG; likewise the same for the same result. */
+  plot?(result: Result): string
 }

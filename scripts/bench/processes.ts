@@ -29,8 +29,9 @@ export interface Ready {
 const PATIENCE = 10_000
 
 const running = new Set<ChildProcess>()
-// A signal ends this process by way of exit: nothing is left behind by somebody who loses patience.
-process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')))
+// A signal ends this process by way of exit: nothing is left behind by somebody who loses patience. One that was killed at once
+// could not end its own children.
+process.once('exit', () => running.forEach((child) => child.kill('SIGTERM')))
 
 /**
  * Starts a program.

@@ -1,18 +1,11 @@
 /** The benchmark of the ownership table, as a command: what it measures on, and what it keeps. Not how fast anything is. */
-import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { HEAVY, missingId, populate } from '../../scripts/bench/ownership/population.ts'
 import type { OwnershipResult } from '../../scripts/bench/ownership/result.ts'
-import { ROOT } from '../docs/markdown.ts'
 import { makeFolder } from '../support/gateway.ts'
-
-const bench = (...args: readonly string[]) =>
-  spawnSync(process.execPath, [join(ROOT, 'scripts/bench.ts'), ...args], { encoding: 'utf8' })
-
-const scratch = () => readdirSync(tmpdir()).filter((name) => name.startsWith('threadwarden-bench-'))
+import { bench, scratch } from './command.ts'
 
 void test('every operation is measured on a small table and on a large one', (t) => {
   const { folder, remove } = makeFolder()

@@ -1,6 +1,8 @@
 /** docs/performance.md shows the results that are kept beside it. */
+import { readFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { test } from 'tap'
-import { PART_NAMES, readTable, RESULTS, withTables } from '../../scripts/bench/page.ts'
+import { PART_NAMES, plotFile, readPlot, readTable, RESULTS, withTables } from '../../scripts/bench/page.ts'
 import { page } from './markdown.ts'
 
 const PAGE = page('docs/performance.md').text
@@ -8,6 +10,16 @@ const PAGE = page('docs/performance.md').text
 void test('the tables are those of the kept results', (t) => {
   const tables = new Map(PART_NAMES.map((name) => [name, readTable(RESULTS, name)]))
   t.equal(withTables(PAGE, tables), PAGE, 'npm run bench -- --read --page')
+  t.end()
+})
+
+void test('the pictures are those of the kept results', (t) => {
+  for (const name of PART_NAMES) {
+    const plot = readPlot(RESULTS, name)
+    if (plot === null) continue
+    t.equal(readFileSync(plotFile(name), 'utf8'), plot, 'npm run bench -- --read --page')
+    t.match(PAGE, `](images/${basename(plotFile(name))})`)
+  }
   t.end()
 })
 

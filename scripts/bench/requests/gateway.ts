@@ -79,9 +79,9 @@ function importThreads(program: string, config: string, folder: string): void {
 }
 
 function listeningIn(logFile: string): { readonly url: string; readonly health: string } | null {
-  const line = readFileSync(logFile, 'utf8')
-    .split('\n')
-    .find((text) => text.includes('"msg":"listening"'))
+  // What is behind the last end of line is still being written.
+  const lines = readFileSync(logFile, 'utf8').split('\n').slice(0, -1)
+  const line = lines.find((text) => text.includes('"msg":"listening"'))
   return line === undefined ? null : (JSON.parse(line) as { url: string; health: string })
 }
 

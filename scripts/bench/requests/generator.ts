@@ -38,60 +38,65 @@ const buffer = Buffer.allocUnsafeSlow(256 * 1024)
 let requests: readonly Uint8Array[] = []
 let next = 0
 
+interface Tally {
+  /** In milliseconds. */
+  readonly times: number[]
+  bad: number
+  firstBad: string | null
+}
+
 async function play({ port, connections, milliseconds }: RoundOrder): Promise<Round> {
-  const times: number[] = []
-  let bad = 0
-  let firstBad: string | null = null
-  const fail = (what: string): void => {
-    bad += 1
-    firstBad ??= what
-  }
+  const tally: Tally = { times: [], bad: 0, firstBad: null }
   const began = performance.now()
-  const until = began + milliseconds
-  const one = (): Promise<void> =>
-    new Promise((resolve) => {
-      let sent = 0
-      const send = (): void => {
-        const request = requests[next]!
-        next = (next + 1) % requests.length
-        sent = performance.now()
-        socket.write(request)
-      }
-      const read = makeReader({
-        head(text) {
-          // HTTP/1.1 200
-          if (text.charCodeAt(9) !== 0x32) fail(text.slice(0, text.indexOf('\r\n')))
-        },
-        end() {
-          const now = performance.now()
-          times.push(now - sent)
-          if (now < until) send()
-          else leave()
-        },
-      })
-      const leave = (): void => {
-        socket.removeAllListeners('close')
-        socket.destroy()
-        resolve()
-      }
-      const onread = { buffer, callback: (bytes: number) => (read(buffer.subarray(0, bytes)), true) }
-      const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true, onread })
-      socket.once('connect', send)
-      socket.on('error', () => {})
-      socket.once('close', () => {
-        fail('the connection was closed')
-        resolve()
-      })
-      setTimeout(() => {
-        if (!socket.destroyed) fail('no answer')
-        leave()
-      }, milliseconds + PATIENCE).unref()
-    })
-  await Promise.all(Array.from({ length: connections }, one))
+  await Promise.all(Array.from({ length: connections }, () => playOn(port, began + milliseconds, tally)))
   const seconds = (performance.now() - began) / 1000
+  const { times, bad, firstBad } = tally
   const sorted = Float64Array.from(times).sort()
   const quantile = (part: number): number => 1000 * (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0)
   return { count: times.length, perSecond: times.length / seconds, p50: quantile(0.5), p99: quantile(0.99), bad, firstBad }
+}
+
+/** One connection. It asks until that moment, waits for its last answer, and leaves. */
+function playOn(port: number, until: number, tally: Tally): Promise<void> {
+  const fail = (what: string): void => {
+    tally.bad += 1
+    tally.firstBad ??= what
+  }
+  return new Promise((resolve) => {
+    let sent = 0
+    let isOver = false
+    const send = (): void => {
+      const request = requests[next]!
+      next = (next + 1) % requests.length
+      sent = performance.now()
+      socket.write(request)
+    }
+    const read = makeReader({
+      head(text) {
+        // HTTP/1.1 200
+        if (text.charCodeAt(9) !== 0x32) fail(text.slice(0, text.indexOf('\r\n')))
+      },
+      end() {
+        const now = performance.now()
+        tally.times.push(now - sent)
+        if (now < until) send()
+        else {
+          isOver = true
+          socket.destroy()
+        }
+      },
+    })
+    const onread = { buffer, callback: (bytes: number) => (read(buffer.subarray(0, bytes)), true) }
+    const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true, onread })
+    const impatience = setTimeout(() => socket.destroy(), until - performance.now() + PATIENCE)
+    socket.once('connect', send)
+    socket.on('error', () => {})
+    socket.once('close', () => {
+      clearTimeout(impatience)
+      if (!isOver) fail('the connection was closed, or no answer came')
+      resolve()
+    })
+  })
 }
 
 process.on('message', (order: LoadOrder | RoundOrder) => {

@@ -3,7 +3,7 @@ import { described } from '../machine.ts'
 import { counted, markdownTable, micros } from '../markdown.ts'
 import { LOAD_NAMES, LOADS, type LoadName } from './loads.ts'
 import type { MeasuredLoad, RequestsResult, RowResult } from './result.ts'
-import { REFERENCE } from './rows.ts'
+import { OWN_ROWS, REFERENCE } from './rows.ts'
 
 /** What stands where the system tells nothing. */
 export const UNTOLD = '–'
@@ -16,17 +16,18 @@ export function requestsTable(result: RequestsResult): string {
 
 function head({ date, machine, rounds, seconds, connections, rows, measured }: RequestsResult): string {
   return [
-    `${date}, on ${described(machine)}. ${rowVersions(rows)}`,
+    `${date}, on ${described(machine)}.`,
+    ...rowVersions(rows),
     `${connections} connections; medians of ${rounds} rounds of ${seconds} s for each row, in turns, after one that does not count.`,
     ...absentRows(rows),
     ...(measured.some(({ cpu }) => cpu === null) ? ['CPU and memory of other processes are told by Linux alone.'] : []),
   ].join(' ')
 }
 
-/** What was measured, in a sentence. */
-export function rowVersions(rows: readonly RowResult[]): string {
-  const there = rows.filter(({ version }) => version !== null)
-  return `${there.map(({ name, version }) => `${name} ${version}`).join(', ')}.`
+/** What was measured besides this checkout, in a sentence or none. */
+export function rowVersions(rows: readonly RowResult[]): readonly string[] {
+  const others = rows.filter(({ name, version }) => version !== null && !OWN_ROWS.includes(name))
+  return others.length > 0 ? [`${others.map(({ name, version }) => `${name} ${version}`).join(', ')}.`] : []
 }
 
 /** What was not, in a sentence or none. */

@@ -1,5 +1,6 @@
 /** The rows, in the order of the tables. */
 import { join, resolve } from 'node:path'
+import type { Bar } from '../plot.ts'
 import { gatewayRow } from './gateway.ts'
 import { INSTALLED_PEERS } from './installed-peers.ts'
 import { HTTP_PROXY, NODE_PEERS } from './node-peers.ts'
@@ -19,13 +20,22 @@ const GATEWAYS: readonly Row[] = [
   gatewayRow({ name: 'gateway-audit', title: 'Threadwarden, audit to a file', folder: ROOT }, true),
 ]
 
-const ROWS: readonly Row[] = [...GATEWAYS, ...NODE_PEERS, ...INSTALLED_PEERS]
+const PEERS: readonly Row[] = [...NODE_PEERS, ...INSTALLED_PEERS]
 
 /** What the command line may name. */
-export const ROW_NAMES = ROWS.map(({ name }) => name)
+export const ROW_NAMES = [...GATEWAYS, ...PEERS].map(({ name }) => name)
+
+/** Those whose version is that of this checkout. */
+export const OWN_ROWS = GATEWAYS.map(({ name }) => name)
 
 /** What the ratios are of. */
 export const REFERENCE = HTTP_PROXY.name
+
+/** What a row is in a picture: whatever is no peer is a gateway, of this checkout or of another one. */
+export function kindOf(name: string): Bar['kind'] {
+  if (name === REFERENCE) return 'reference'
+  return PEERS.some((peer) => peer.name === name) ? 'other' : 'ours'
+}
 
 /**
  * Chooses.
@@ -34,5 +44,5 @@ export const REFERENCE = HTTP_PROXY.name
  */
 export function rowsOf(also: readonly Other[], only: readonly string[] | null): readonly Row[] {
   const others = also.map(({ name, folder }) => gatewayRow({ name, title: name, folder: resolve(folder) }, false))
-  return [...GATEWAYS, ...others, ...ROWS.slice(GATEWAYS.length)].filter(({ name }) => only?.includes(name) ?? true)
+  return [...GATEWAYS, ...others, ...PEERS].filter(({ name }) => only?.includes(name) ?? true)
 }

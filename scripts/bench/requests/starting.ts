@@ -1,0 +1,47 @@
+/** Starts rows, and what stands before and behind them. */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { startHelper, type Helper, type Started } from '../processes.ts'
+import type { RunningRow } from './measuring.ts'
+import type { Row } from './row.ts'
+import { makeIssuer } from './tokens.ts'
+
+/** Starts them. */
+export interface Starter {
+  /** @param file a script of this folder's parent */
+  helper(file: string): Promise<Helper>
+  row(row: Row, upstream: Helper): Promise<RunningRow>
+  /** Gives a token of a subject. */
+  readonly token: (subject: string) => string
+  /** Ends all that was started so far. */
+  stop(): Promise<void>
+}
+
+/**
+ * Makes it.
+ * @param folder where every row has a folder of its own
+ * @param connections to the upstream, the most that a peer may have
+ */
+export function makeStarter(folder: string, connections: number): Starter {
+  const publicKeyFile = join(folder, 'issuer.pem')
+  const token = makeIssuer(publicKeyFile)
+  const started: Started[] = []
+  return {
+    token,
+    async helper(file) {
+      const helper = await startHelper(join(import.meta.dirname, '..', file))
+      started.push(helper)
+      return helper
+    },
+    async row(row, upstream) {
+      const own = join(folder, row.name)
+      mkdirSync(own)
+      const proxy = await row.start({ folder: own, publicKeyFile, upstreamPort: upstream.port, connections })
+      started.push(proxy)
+      return { name: row.name, proxy }
+    },
+    async stop() {
+      await Promise.all(started.splice(0).map((one) => one.stop()))
+    },
+  }
+}

@@ -1,0 +1,58 @@
+/** Measures a row: its streams are opened, then listened to for a while. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { cpuOf, memoryOf } from '../figures.ts'
+import type { Helper } from '../processes.ts'
+import type { RunningRow } from '../requests/measuring.ts'
+import { now, type Span } from './clock.ts'
+import type { Sent } from './event-upstream.ts'
+import type { MeasuredStreams } from './result.ts'
+import type { Opened, OpenOrder, Received } from './stream-client.ts'
+
+/** What is wanted. */
+export interface StreamsWanted {
+  readonly streams: number
+  readonly seconds: number
+  readonly token: string
+}
+
+/** Between what is done: a process comes to rest after it, in milliseconds. */
+const REST = 1500
+
+/** So long before a span upstream and client are told of it, in milliseconds: both are to count all of it. */
+const NOTICE = 300
+
+/**
+ * Measures.
+ * @param upstream of this row alone, as is the client: nothing is left over from the row before
+ * @throws an Error if an answer is no 2xx
+ */
+export async function measureStreams(
+  { name, proxy }: RunningRow,
+  upstream: Helper,
+  client: Helper,
+  { streams, seconds, token }: StreamsWanted,
+): Promise<MeasuredStreams> {
+  await sleep(REST)
+  const memoryBefore = memoryOf(proxy.pid)
+  const { opened, refused } = await client.ask<Opened>({ port: proxy.port, streams, token } satisfies OpenOrder)
+  if (refused !== null) throw new Error(`${name} refused a stream: ${refused}`)
+  await sleep(REST)
+  const from = now() + NOTICE
+  const span: Span = { from, to: from + 1000 * seconds }
+  const asked = Promise.all([upstream.ask<Sent>(span), client.ask<Received>(span)])
+  // If one of them ends it is told below, by then perhaps long ago.
+  asked.catch(() => {})
+  await sleep(from - now())
+  const cpuBefore = cpuOf(proxy.pid)
+  await sleep(span.to - now())
+  const cpuAfter = cpuOf(proxy.pid)
+  const memoryAfter = memoryOf(proxy.pid)
+  const [sent, { events, cut, p50, p99 }] = await asked
+  const each = (before: number | null, after: number | null, of: number): number | null =>
+    before === null || after === null || of === 0 ? null : (after - before) / of
+  return {
+    ...{ row: name, opened, cut, expected: sent.events, events, p50, p99 },
+    cpu: each(cpuBefore, cpuAfter, events),
+    memoryEach: each(memoryBefore, memoryAfter, opened),
+  }
+}

@@ -1,0 +1,103 @@
+/** The benchmark of requests, as a command: what it measures, and what it keeps. Not how fast anything is. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { IS_TOLD } from '../../scripts/bench/figures.ts'
+import { median } from '../../scripts/bench/requests/measuring.ts'
+import type { RequestsResult } from '../../scripts/bench/requests/result.ts'
+import { makeFolder } from '../support/gateway.ts'
+import { bench, benchWith, otherCheckout, scratch } from './command.ts'
+
+const BRIEFLY = ['--rounds=1', '--seconds=0.2'] as const
+
+const readResult = (folder: string) => JSON.parse(readFileSync(join(folder, 'requests.json'), 'utf8')) as RequestsResult
+
+void test('each load goes through each row, and the gateway is one of them', (t) => {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const before = scratch()
+  const which = ['--only=gateway,gateway-audit,http-proxy', '--load=get,run,list,mix']
+  const { status, stdout, stderr } = bench('requests', ...BRIEFLY, ...which, `--out=${folder}`)
+  t.equal(status, 0, stderr)
+  const result = readResult(folder)
+  t.match(result, { rounds: 1, seconds: 0.2, connections: 32 })
+  t.same(
+    result.measured.map(({ load, row }) => `${load} ${row}`),
+    ['get', 'run', 'list', 'mix'].flatMap((load) => ['gateway', 'gateway-audit', 'http-proxy'].map((row) => `${load} ${row}`)),
+  )
+  for (const { load, row, count, perSecond, p50, p99, cpu, memory } of result.measured) {
+    t.ok(count > 0 && perSecond > 0 && p50 > 0 && p99 >= p50, `${load} ${row}`)
+    t.equal(cpu !== null && memory !== null, IS_TOLD, 'Linux alone tells of other processes')
+  }
+  for (const { title, version } of result.rows) t.ok(stdout.includes(`| ${title} |`) && /^\d+\./.test(version ?? ''), title)
+  t.same(
+    scratch().filter((name) => !before.includes(name)),
+    [],
+    'what was made is gone',
+  )
+  t.equal(bench('--read', `--out=${folder}`).stdout, stdout, 'and what was kept can be shown again')
+  t.end()
+})
+
+void test('another checkout is a row among the others', (t) => {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const also = otherCheckout(folder, 'response.end("{}")')
+  const { status, stdout, stderr } = bench('requests', ...BRIEFLY, '--load=get', '--only=other', also, `--out=${folder}`)
+  t.equal(status, 0, stderr)
+  t.match(stdout, 'other 9.9.9')
+  t.same(
+    readResult(folder).measured.map(({ row }) => row),
+    ['other'],
+  )
+  t.end()
+})
+
+void test('a row that refuses is no measurement', (t) => {
+  for (const answer of ['response.writeHead(403).end()', 'response.destroy()']) {
+    const { folder, remove } = makeFolder()
+    t.teardown(remove)
+    const also = otherCheckout(folder, answer)
+    const { status, stderr } = bench('requests', ...BRIEFLY, '--load=get', '--only=other', also, `--out=${folder}`)
+    t.equal(status, 1, answer)
+    t.match(stderr, /other gave \d+ bad answers to get: (HTTP\/1\.1 403|the connection was closed)/)
+    t.throws(() => readResult(folder), /ENOENT/, 'and nothing is kept')
+  }
+  t.end()
+})
+
+void test('a peer that is not installed is told, and left out', (t) => {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const which = ['--load=get', '--only=http-proxy,nginx,haproxy-jwt', `--out=${folder}`]
+  const { status, stdout, stderr } = benchWith({ PATH: folder }, 'requests', ...BRIEFLY, ...which)
+  t.equal(status, 0, stderr)
+  t.match(stdout, 'Not installed here, and not measured: nginx, haproxy-jwt.')
+  t.notMatch(stdout, '| nginx')
+  t.end()
+})
+
+void test('wrong usage is told', (t) => {
+  const wrongs = [
+    '--load=put',
+    '--only=gateway,caddy',
+    '--also=/somewhere',
+    '--also=nginx=/somewhere',
+    '--rounds=0',
+    '--streams=0',
+  ]
+  for (const wrong of wrongs) {
+    const { status, stderr } = bench('requests', wrong)
+    t.equal(status, 2, wrong)
+    t.match(stderr, 'npm run bench')
+  }
+  const help = bench('--help').stdout
+  for (const word of ['all but ownership', 'run-1mb', 'haproxy-jwt', '--also', '--streams']) t.match(help, word)
+  t.end()
+})
+
+void test('the median of rounds', (t) => {
+  t.equal(median([3, 1, 2]), 2)
+  t.equal(median([4, 1, 3, 2]), 2.5)
+  t.end()
+})
