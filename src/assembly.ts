@@ -158,10 +158,7 @@ async function beginOn<Begun>(
   if (first === undefined) throw new Error('a gateway without any upstream')
   const { app, leave } = makeApp({
     gate: () => current().gate,
-    hold: () => {
-      const held = [...current().connections.values()].map(({ hold }) => hold())
-      return () => held.forEach((letGo) => letGo())
-    },
+    hold: () => current().hold(),
     upstream: first.upstream,
     upstreamUrl: mountsOf(config)[0].url,
     log,

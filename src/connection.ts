@@ -95,12 +95,13 @@ export function connect(
     // Whoever closes it for good meanwhile makes this one fail, and nobody waits for it.
     if (retired && underWay === 0) upstream.retire().catch(() => {})
   }
+  const over = (): void => {
+    underWay -= 1
+    letGo()
+  }
   const hold = (): (() => void) => {
     underWay += 1
-    return () => {
-      underWay -= 1
-      letGo()
-    }
+    return over
   }
   const retire = (): void => {
     retired = true

@@ -45,7 +45,7 @@ export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' |
   /** Told every decision, with the policies that it was made by. */
   readonly onDecision: (generation: Generation, ...decision: Parameters<GateParts['onDecision']>) => void
   /** What the rules in force say against what a generation has permitted that may have been replaced. */
-  readonly overruled: (permit: Permit, origin: Origin) => Promise<Refusal | null>
+  readonly overruled: (permit: Permit, origin: Origin) => Promise<Refusal | null> | null
   /** Counts changes of threads' standings. */
   readonly epoch: () => number
   /** Told of each stream that opens, with the count at the head of its request. */
@@ -70,13 +70,15 @@ export interface Generation {
   /** What is known of requests to the upstream of a scope; of any upstream, where there is none of that scope. */
   factsOf(scope: string): StandingFacts
   /** What decisions by it go by of a thread, as it stands to a caller. */
-  recordOf(key: ThreadKey, principal: Principal): Promise<OwnerRecord>
+  recordOf(key: ThreadKey, principal: Principal): OwnerRecord | Promise<OwnerRecord>
   /** Looks after keys and upstream from now on. Resolves when the upstream was asked what it is, or is away. */
   begin(): Promise<void>
   /** What these rules say against what those of another generation have permitted. */
   overrules(permit: Permit, origin: Origin): Promise<Refusal | null>
   /** False if what is known of its thread by now does not allow what was permitted. */
   stillAllows(permit: Permit, scope: string): Promise<boolean>
+  /** Notes that a request is under way that may come to need any of its connections; gives what says that it is over, to be called once. */
+  hold(): () => void
   /** Is in force from now on: /readyz says what it waits for. */
   takeOver(): void
   /** Lets go of what the next one does not use; what is under way goes on. */
@@ -193,6 +195,7 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
       if (record === null || outcome === 'needs') return outcome !== 'refused' && permit.owner === permit.principal.id
       return outcome === 'permitted'
     },
+    hold: holdOf([...connections.values()]),
     takeOver: () => readiness.release(),
     retire(next) {
       clearInterval(keys)
@@ -230,6 +233,16 @@ async function overrules(
   // What would have to be asked first was not asked for this one.
   if (decision.outcome === 'needs') return refuse('rules-changed')
   return decision.outcome === 'refused' ? decision : null
+}
+
+/** Holds all of them; a gateway has one as a rule. */
+function holdOf(connections: readonly Connection[]): () => () => void {
+  const [only, ...more] = connections
+  if (only !== undefined && more.length === 0) return only.hold
+  return () => {
+    const held = connections.map(({ hold }) => hold())
+    return () => held.forEach((letGo) => letGo())
+  }
 }
 
 function connectionOf(connections: ReadonlyMap<string, Connection>, scope: string): Connection {

@@ -40,7 +40,7 @@ export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
   const origins = new WeakMap<StreamOwner, Origin>()
   const shared: Shared = {
     ...basis,
-    overruled: (permit, origin) => (origin.generation === current ? Promise.resolve(null) : current.overrules(permit, origin)),
+    overruled: (permit, origin) => (origin.generation === current ? null : current.overrules(permit, origin)),
     epoch: () => watch.epoch(),
     onStream: (owner, origin, epoch) => {
       origins.set(owner, origin)

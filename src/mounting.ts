@@ -37,7 +37,7 @@ export interface MountingParts {
   readonly log: Logger
   readonly clock: () => number
   /** What the rules in force say against what these have permitted. */
-  readonly overruled: (permit: Permit, scope: string) => Promise<Refusal | null>
+  readonly overruled: (permit: Permit, scope: string) => Promise<Refusal | null> | null
   /** Told of each stream that opens, with the count at the head of its request. */
   readonly onStream: (owner: StreamOwner, scope: string, epoch: number) => void
 }

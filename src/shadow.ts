@@ -26,7 +26,7 @@ export interface Decided {
 export interface ShadowParts {
   readonly enforced: Rules
   readonly shadow: Pick<Policy, 'rules'>
-  readonly recordOf: (threadId: string) => Promise<OwnerRecord>
+  readonly recordOf: (threadId: string) => OwnerRecord | Promise<OwnerRecord>
   readonly metrics: Pick<Metrics, 'shadowDiffered'>
   readonly log: Logger
 }

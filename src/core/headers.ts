@@ -126,16 +126,19 @@ export function upstreamHeaders(
   own: Readonly<Record<string, string>>,
 ): Record<string, string> {
   const headers: Record<string, string> = {}
-  for (const name of [...BUILT_IN, ...rules.forward]) {
-    // These two have rules of their own, whatever else names them.
-    if (name === 'authorization' || name === 'content-type') continue
-    const values = lines.get(name)
-    if (values !== undefined) headers[name] = values.join(', ')
+  for (const names of [BUILT_IN, rules.forward]) {
+    for (const name of names) {
+      // These two have rules of their own, whatever else names them.
+      if (name === 'authorization' || name === 'content-type') continue
+      const values = lines.get(name)
+      if (values !== undefined) headers[name] = values.length === 1 ? (values[0] as string) : values.join(', ')
+    }
   }
   const authorization = lines.get('authorization')?.[0]
   if (rules.forwardAuthorization && authorization !== undefined) headers['authorization'] = authorization
   // Nothing that the gateway reads or rewrites may come compressed.
-  return { ...headers, 'accept-encoding': 'identity', ...own, ...rules.server }
+  headers['accept-encoding'] = 'identity'
+  return Object.assign(headers, own, rules.server)
 }
 
 /** What kind of answer the upstream gave, as far as headers go. */
@@ -179,20 +182,26 @@ function steersProxies(name: string): boolean {
  */
 export function forwardedAnswerHeaders(headers: UpstreamAnswerHeaders, kind: AnswerKind): Record<string, string | string[]> {
   const kept: Record<string, string | string[]> = {}
-  const named = new Set(
-    String(headers['connection'] ?? '')
-      .split(',')
-      .map((name) => name.trim().toLowerCase()),
-  )
-  for (const [name, value] of Object.entries(headers)) {
-    if (value === undefined || HOP_BY_HOP.has(name) || named.has(name) || DROPPED_FROM_ANSWERS.has(name)) continue
+  const named = connectionOptions(headers['connection'])
+  for (const name in headers) {
+    const value = headers[name]
+    if (value === undefined || HOP_BY_HOP.has(name) || named.includes(name) || DROPPED_FROM_ANSWERS.has(name)) continue
     if (name.startsWith('access-control-') || steersProxies(name)) continue
     // Keep-alive comments make a stream longer than the upstream said.
     if (kind === 'stream' && name === 'content-length') continue
     kept[name] = typeof value === 'string' ? value : [...value]
   }
-  if (kind !== 'stream') return { ...kept, 'cache-control': 'private, no-store' }
-  return { ...kept, 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' }
+  kept['cache-control'] = kind === 'stream' ? 'no-cache, no-transform' : 'private, no-store'
+  if (kind === 'stream') kept['x-accel-buffering'] = 'no'
+  return kept
+}
+
+/** The fields that end at this hop because the upstream says so (RFC 9110 §7.6.1), in lower case. */
+function connectionOptions(connection: string | readonly string[] | undefined): readonly string[] {
+  if (connection === undefined || connection === 'keep-alive') return []
+  return String(connection)
+    .split(',')
+    .map((name) => name.trim().toLowerCase())
 }
 
 /** `multipart/form-data` with a boundary of RFC 2046 §5.1.1 without `/`, so that it can't carry another media type. */

@@ -29,7 +29,7 @@ export type { FastifyInstance }
 export interface AppParts {
   /** The gate in force. */
   readonly gate: () => Gate
-  /** Holds the connection in force for a request; gives what lets go of it. */
+  /** Holds the connections in force for a request; gives what lets go of them. */
   readonly hold: () => () => void
   readonly upstream: Upstream
   readonly upstreamUrl: string
@@ -73,7 +73,8 @@ export function makeApp(parts: AppParts): PublicApp {
     return503OnClosing: false,
     requestTimeout: REQUEST_TIMEOUT_MS,
     // A request without a host is refused by the gate, in its own words.
-    http: { maxHeaderSize: parts.maxHeaderSize, requireHostHeader: false },
+    // And one that says that it has no body has ended already, without an event for it.
+    http: { maxHeaderSize: parts.maxHeaderSize, requireHostHeader: false, optimizeEmptyRequests: true },
     clientErrorHandler: (error, socket) => answerUnreadable(parts, error, socket, answers),
   })
   app.decorateRequest('exchange', null)
@@ -82,17 +83,18 @@ export function makeApp(parts: AppParts): PublicApp {
   // Bodies stay streams: the gate reads them, or lets them through.
   app.removeAllContentTypeParsers()
 
-  app.addHook('onRequest', async (request, reply) => {
+  // By its callback: what is answered at once, as most requests are, waits for no promise.
+  app.addHook('onRequest', (request, reply, done) => {
     // Where the end of a request can't be trusted, what comes behind it is none (RFC 9112 §11.2).
-    if (closing.has(request.raw.socket)) return reply.hijack()
+    if (closing.has(request.raw.socket)) return void reply.hijack()
     // Nothing was begun for what came behind the last answer, and the caller may ask it again (RFC 9112 §9.6).
-    if (leaving && answers.saidLast(request.raw.socket)) return reply.hijack()
+    if (leaving && answers.saidLast(request.raw.socket)) return void reply.hijack()
     // A socket that is gone no longer knows its address.
     const client = request.ip
     if (answers.count(request.raw.socket) >= MAX_PIPELINED) {
       log.info({ client, requestId: request.id }, 'too many requests at once on a connection')
       request.raw.socket.destroy()
-      return reply.hijack()
+      return void reply.hijack()
     }
     const gate = parts.gate()
     const letGo = parts.hold()
@@ -111,9 +113,14 @@ export function makeApp(parts: AppParts): PublicApp {
       answers.closed(request.raw.socket, reply.raw)
       logRequest(parts, request, reply, exchange, client)
     })
-    const result = await gate.arrive(request.raw, request.originalUrl, exchange)
-    if ('outcome' in result) request.arrived = result
-    else return send(reply, exchange, result)
+    const go = (result: Arrived | Answer): void => {
+      if (!('outcome' in result)) return void send(reply, exchange, result)
+      request.arrived = result
+      done()
+    }
+    const result = gate.arrive(request.raw, request.originalUrl, exchange)
+    if (result instanceof Promise) result.then(go).catch(done)
+    else go(result)
   })
 
   // A connection that closes while its caller still sends would take the answer with it.
@@ -167,12 +174,12 @@ export function makeApp(parts: AppParts): PublicApp {
   }
 }
 
-async function sendRefusal(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): Promise<FastifyReply> {
+function sendRefusal(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {
   const { exchange, gate } = request
   return send(reply, exchange, exchange === null || gate === null ? refusalAnswer(refusal) : gate.refused(refusal, exchange))
 }
 
-async function send(reply: FastifyReply, exchange: Exchange | null, answer: Answer): Promise<FastifyReply> {
+function send(reply: FastifyReply, exchange: Exchange | null, answer: Answer): FastifyReply {
   void reply.code(answer.status).headers({ ...exchange?.answerHeaders, ...answer.headers })
   // What is left of a body is read and forgotten, so that a caller who is still sending sees the answer.
   if (!reply.request.raw.complete && answer.headers['connection'] !== 'close') reply.request.raw.resume()

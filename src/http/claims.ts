@@ -1,6 +1,7 @@
 /** Keeps the ownership table true to what became of a request (design "Claims"). */
 import type { Permit } from '../core/decide.ts'
 import type { Json } from '../core/json.ts'
+import type { RouteId } from '../core/routes.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { ObservationStore, OwnershipStore, Registration, ThreadKey } from '../store/port.ts'
@@ -9,7 +10,13 @@ import type { UpstreamAnswer, UpstreamFailure } from './upstream.ts'
 
 /** Notes what the upstream's answer means for the thread. */
 export interface Claims {
-  settle(permit: Permit, registration: Registration, payload: Payload, result: UpstreamAnswer | UpstreamFailure): Promise<void>
+  /** @returns null where there is nothing to note */
+  settle(
+    permit: Permit,
+    registration: Registration,
+    payload: Payload,
+    result: UpstreamAnswer | UpstreamFailure,
+  ): Promise<void> | null
 }
 
 /** Statuses of a 4xx after which the run may have started all the same: the server, or one before it, gave up waiting. */
@@ -59,17 +66,24 @@ export function makeClaims(
     }
     if (confirmed) await noteChange(store, key, permit, payload, clock(), 'upstream')
   }
+  const settled = async (...said: Parameters<typeof note>): Promise<void> => {
+    try {
+      await note(...said)
+    } catch (error) {
+      // The row stays as it was before: with its owner, which is the safe side. The upstream has answered already.
+      log.error({ err: error }, 'the ownership table could not be brought up to date')
+    }
+  }
   return {
-    async settle(permit, registration, payload, result) {
-      try {
-        await note(permit, registration, payload, result)
-      } catch (error) {
-        // The row stays as it was before: with its owner, which is the safe side. The upstream has answered already.
-        log.error({ err: error }, 'the ownership table could not be brought up to date')
-      }
+    settle(permit, registration, payload, result) {
+      const says = permit.claim ? registration !== null : CHANGING.has(permit.descriptor.route.id)
+      return says || observations !== null ? settled(permit, registration, payload, result) : null
     },
   }
 }
+
+/** Routes that change what the table says of a thread. */
+const CHANGING: ReadonlySet<RouteId> = new Set(['threads/archive', 'threads/update'])
 
 /** The longest name that is kept, in characters. */
 const MAX_NAME = 1000

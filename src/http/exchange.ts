@@ -39,6 +39,8 @@ export interface Exchange {
   /** The place of this run in a row that is not settled yet. */
   registration: Registration
   reason: Reason | 'permitted' | undefined
+  /** True once its decision was told of: one request is one decision, whatever goes wrong after it. */
+  isDecided: boolean
   /** What the decision went by; facts that it did not ask for are not there. */
   facts: Facts | null
   /** The rule that decided. */

@@ -120,7 +120,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       const status = kind === 'html' && answer.status >= 400 ? answer.status : undefined
       return refused(refuse(kind === 'redirect' ? 'upstream-redirect' : 'upstream-html'), exchange, status)
     }
-    const headers = { ...forwardedAnswerHeaders(answer.headers, kind), ...merged(answer, exchange) }
+    const headers = Object.assign(forwardedAnswerHeaders(answer.headers, kind), merged(answer, exchange))
     response.writeHead(answer.status, headers)
     if (kind === 'stream') {
       const owner = { userId: permit.principal.id, credential: exchange.credential, permit }
@@ -136,7 +136,8 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
 
   const pass: Forwarder['pass'] = async (permit, exchange, payload, response, signal) => {
     const result = await ask(permit, exchange, signal, { payload })
-    await claims.settle(permit, exchange.registration, payload, result)
+    const settling = claims.settle(permit, exchange.registration, payload, result)
+    if (settling !== null) await settling
     if (result.outcome === 'answered') return deliver(result, permit, exchange, response)
     // Nobody reads on from a recording that could not be sent: the rest of it is let go, or the connection would stall.
     if (payload.kind === 'stream') payload.body.destroy()
@@ -187,9 +188,9 @@ function isTelling(result: UpstreamAnswer | UpstreamFailure, { transport }: Runt
 }
 
 /** The gateway's own answer headers; `Vary` is joined, not replaced. */
-function merged(answer: UpstreamAnswer, exchange: Exchange): Record<string, string> {
+function merged(answer: UpstreamAnswer, exchange: Exchange): Readonly<Record<string, string>> {
   const theirs = answer.headers['vary']
   const ours = exchange.answerHeaders['vary']
-  const vary = theirs !== undefined && ours !== undefined ? { vary: `${String(theirs)}, ${ours}` } : {}
-  return { ...exchange.answerHeaders, ...vary }
+  if (theirs === undefined || ours === undefined) return exchange.answerHeaders
+  return { ...exchange.answerHeaders, vary: `${String(theirs)}, ${ours}` }
 }

@@ -14,7 +14,7 @@ import { headerFault, headerLines } from '../core/headers.ts'
 import type { Principal } from '../core/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
 import { QUERY_NAMES, type Route } from '../core/routes.ts'
-import { findMount, KEY_SET_TARGET, readTarget } from '../core/target.ts'
+import { findMount, KEY_SET_TARGET, readTarget, type Target } from '../core/target.ts'
 import { hasOperation, isBridged, type RuntimeFacts, type Transport } from '../core/transport.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { StoreUnavailable } from '../store/port.ts'
@@ -77,6 +77,15 @@ export interface Arrived {
   readonly descriptor: RouteDescriptor | null
 }
 
+/** What a request asks for, as its head says. */
+interface Asked {
+  readonly method: string
+  readonly mount: GateMount
+  /** Below the mount's public path; null outside all of them. */
+  readonly segments: readonly string[] | null
+  readonly target: Target
+}
+
 /** The gate. */
 export interface Gate {
   /**
@@ -85,8 +94,8 @@ export interface Gate {
    * @param address the caller's, as far as the trusted proxies tell
    */
   open(message: IncomingMessage, id: string, now: number, address: string): Exchange
-  /** Everything that needs no body. */
-  arrive(message: IncomingMessage, target: string, exchange: Exchange): Promise<Arrived | Answer>
+  /** Everything that needs no body; at once where nobody has to be asked. */
+  arrive(message: IncomingMessage, target: string, exchange: Exchange): Arrived | Answer | Promise<Arrived | Answer>
   /** The rest; answers itself, or passes the request on. */
   proceed(arrived: Arrived, message: IncomingMessage, response: ServerResponse, exchange: Exchange): Promise<Answer | 'passed'>
   /** The answer to what is refused around the gate; it is a decision if there was none. */
@@ -100,11 +109,9 @@ export function makeGate(parts: GateParts): Gate {
     parts.mounts.map((mount) => [mount, { ...parts, ...mount, outdated: (exchange) => outdated(parts, exchange) }]),
   )
 
-  const decided = new WeakSet<Exchange>()
-  /** One request is one decision, whatever goes wrong after it. */
   const note = (exchange: Exchange, outcome: Refusal | 'permitted'): void => {
-    if (decided.has(exchange)) return
-    decided.add(exchange)
+    if (exchange.isDecided) return
+    exchange.isDecided = true
     parts.onDecision(exchange, outcome)
   }
 
@@ -115,7 +122,7 @@ export function makeGate(parts: GateParts): Gate {
     return refusalAnswer(refusal)
   }
 
-  const arrive: Gate['arrive'] = async (message, rawTarget, exchange) => {
+  const arrive: Gate['arrive'] = (message, rawTarget, exchange) => {
     const { lines } = exchange
     const method = message.method ?? ''
     const target = readTarget(rawTarget, QUERY_NAMES)
@@ -135,17 +142,31 @@ export function makeGate(parts: GateParts): Gate {
       const headers = { 'content-type': 'application/jwk-set+json', 'cache-control': 'public, max-age=300' }
       return { status: 200, headers, body: parts.keySet }
     }
-    const authenticated = await whoAsks(parts, exchange)
+    const entered = (authenticated: Authenticated | Refusal) =>
+      enter(authenticated, { method, mount, segments, target }, exchange)
+    const authenticated = whoAsks(parts, exchange)
+    return authenticated instanceof Promise ? authenticated.then(entered) : entered(authenticated)
+  }
+
+  /** Lets somebody in who has said who they are. */
+  const enter = (authenticated: Authenticated | Refusal, asked: Asked, exchange: Exchange): ReturnType<Gate['arrive']> => {
     if (authenticated.outcome === 'refused') return refused(authenticated, exchange)
     const { principal, credential } = authenticated
     exchange.principal = principal
     exchange.credential = credential
     const late = outdated(parts, exchange)
     if (late !== null) return refused(late, exchange)
-    if (parts.limits.requests !== 'off') {
-      const limit = await parts.limiter.take('requests', callerKey(principal, exchange.address), parts.limits.requests)
-      if (limit !== null) return refused(refuse('requests-limited', { limit }), exchange)
-    }
+    const { requests } = parts.limits
+    if (requests === 'off') return findRoute(asked, principal, exchange)
+    return parts.limiter
+      .take('requests', callerKey(principal, exchange.address), requests)
+      .then((limit) =>
+        limit === null ? findRoute(asked, principal, exchange) : refused(refuse('requests-limited', { limit }), exchange),
+      )
+  }
+
+  /** Finds what they ask for. */
+  const findRoute = ({ method, mount, segments, target }: Asked, principal: Principal, exchange: Exchange): Arrived | Answer => {
     if (parts.isShuttingDown()) return refused(refuse('shutting-down'), exchange)
     const upstream = mount.transport.current()
     if (upstream === null) return refused(refuse('upstream-transport-pending'), exchange)
@@ -185,8 +206,10 @@ export function makeGate(parts: GateParts): Gate {
   const proceed: Gate['proceed'] = async ({ mount, principal, descriptor }, message, response, exchange) => {
     const { facts } = mount
     const left = new AbortController()
+    let release: (() => void) | null = null
     response.once('close', () => {
       if (!response.writableFinished) left.abort()
+      release?.()
     })
     // Authentication may have taken long enough for the caller to leave: nothing is begun for nobody.
     if (response.destroyed) return refused(refuse('caller-left'), exchange)
@@ -201,21 +224,17 @@ export function makeGate(parts: GateParts): Gate {
     const mostOf = (asked: RouteDescriptor): number => mostBody(asked, principal, parts.rules, facts, configured(asked.route))
     // Nobody's envelope is read beyond what they may bring on some route, or beyond a small one.
     const mostOfAny = (): number => Math.max(parts.limits.body, mostBodyOfAny(principal, parts.rules, facts, configured))
-    const body =
+    const reading =
       descriptor === null
-        ? await readEnveloped(
-            parts,
-            mostOfAny(),
-            { admit: (asked) => admit(mount, asked, principal, exchange), mostOf },
-            arriving,
-          )
-        : await readPayload(parts, descriptor, upstreamOf(exchange), mostOf(descriptor), arriving)
+        ? readEnveloped(parts, mostOfAny(), { admit: (asked) => admit(mount, asked, principal, exchange), mostOf }, arriving)
+        : readPayload(parts, descriptor, upstreamOf(exchange), () => mostOf(descriptor), arriving)
+    const body = reading instanceof Promise ? await reading : reading
     if (body.outcome === 'refused') return refused(body, exchange)
     try {
       const granted = await permitFor(permitPartsOf(mount), body, upstreamOf(exchange), principal, exchange, left.signal)
       if (granted.outcome === 'refused') return refused(granted, exchange)
       if (left.signal.aborted) granted.release()
-      else response.once('close', granted.release)
+      else release = granted.release
       exchange.reason = 'permitted'
       exchange.rule = granted.permit.rule
       exchange.observed = granted.permit.observed
@@ -295,6 +314,7 @@ export function makeGate(parts: GateParts): Gate {
         threadId: undefined,
         registration: null,
         reason: undefined,
+        isDecided: false,
         facts: null,
         rule: undefined,
         observed: null,
@@ -308,12 +328,16 @@ export function makeGate(parts: GateParts): Gate {
   }
 }
 
-async function whoAsks({ authenticate, onFault }: GateParts, { id, lines }: Exchange): Promise<Authenticated | Refusal> {
-  try {
-    return await authenticate(lines.get('authorization')?.[0])
-  } catch (error) {
+function whoAsks({ authenticate, onFault }: GateParts, { id, lines }: Exchange): ReturnType<Authenticate> {
+  const failed = (error: unknown): Refusal => {
     onFault(error, id)
     return refuse('identity-failed')
+  }
+  try {
+    const answer = authenticate(lines.get('authorization')?.[0])
+    return answer instanceof Promise ? answer.catch(failed) : answer
+  } catch (error) {
+    return failed(error)
   }
 }
 

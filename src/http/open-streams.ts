@@ -132,24 +132,24 @@ export function makeOpenStreams(
     if (isRevoked(owner)) end(...REVOKED)
     else expiry = at(deadline(owner, rules), () => end('Your sign-in has expired: sign in again.', 'credential-expired'))
     // Nothing is handed on of a stream that may not even begin.
-    let begun = false
+    const sent = { begun: false }
     body.read({
       data(chunk) {
-        begun = true
+        sent.begun = true
         boundary.see(chunk)
         timer?.refresh()
         // A slow reader holds back its own stream only.
         return response.write(chunk)
       },
       end(last) {
-        begun = true
+        sent.begun = true
         clearInterval(timer)
         response.end(last)
       },
       // The upstream broke off: the caller must see a broken answer, not a short one.
       broken: () => void response.destroy(),
     })
-    return begun || response.writableEnded
+    return sent.begun || response.writableEnded
   }
 
   return {

@@ -6,8 +6,8 @@ import type { OwnershipStore, RowFacts, Standing, ThreadKey } from '../store/por
 
 /** Looks records up. */
 export interface OwnerRecords {
-  /** The record of a thread, as it stands to a caller. */
-  record(key: ThreadKey, principal: Principal): Promise<OwnerRecord>
+  /** The record of a thread, as it stands to a caller. At once where it is remembered. */
+  record(key: ThreadKey, principal: Principal): OwnerRecord | Promise<OwnerRecord>
   /** Those of several; threads without one are not in the map. One query, however many ids. */
   records(
     scope: string,
@@ -23,7 +23,10 @@ export interface OwnerRecords {
  */
 export function makeOwnerRecords(store: Pick<OwnershipStore, 'standing' | 'standings'>, observing: boolean): OwnerRecords {
   return {
-    record: async (key, principal) => recordOf(await store.standing(key, readerOf(principal)), observing),
+    record(key, principal) {
+      const standing = store.standing(key, readerOf(principal))
+      return standing instanceof Promise ? standing.then((known) => recordOf(known, observing)) : recordOf(standing, observing)
+    },
     async records(scope, threadIds, principal) {
       const standings = await store.standings(scope, threadIds, readerOf(principal))
       return new Map(

@@ -41,7 +41,7 @@ export interface ReadBody {
    * @param policy what passes
    * @param most the bound of what is sent, in bytes
    */
-  readonly write: (policy: BodyPolicy, most: number) => Promise<Payload | Refusal>
+  readonly write: (policy: BodyPolicy, most: number) => Payload | Refusal | Promise<Payload | Refusal>
   readonly release: () => void
 }
 
@@ -53,21 +53,22 @@ const LARGE_BODY = 256 * 1024
 /**
  * Reads what a request brings along, as its route allows.
  * @param upstream what it is for: a single-route upstream takes no multipart
- * @param most the bound of it, in bytes
+ * @param mostOf the bound of it, in bytes
  * @returns what it names and how it is written anew, or a refusal: 415, 413, 400 or 503
  */
-export async function readPayload(
+export function readPayload(
   parts: PayloadParts,
   descriptor: RouteDescriptor,
   upstream: RuntimeFacts,
-  most: number,
+  mostOf: () => number,
   arriving: ArrivingBody,
-): Promise<ReadBody | Refusal> {
+): ReadBody | Refusal | Promise<ReadBody | Refusal> {
   const { route } = descriptor
   const { message, lines, onWanted } = arriving
   const missing = route.body.kind === 'recording' ? 'media-type-unsupported' : 'body-not-json'
   if (!hasBody(lines)) return without(descriptor, missing)
   if (route.body.kind === 'none') return refuse('body-unexpected')
+  const most = mostOf()
   const form = bodyForm(lines)
   if (isRefusal(form)) return form
   if (form.form === 'json') {
@@ -79,9 +80,7 @@ export async function readPayload(
   }
   if (route.body.kind !== 'recording') return refuse('media-type-unsupported')
   if (upstream.transport === 'single-route') {
-    const recording = await readRecording(form.type, arriving, most, parts.budget)
-    if (recording.outcome === 'refused') return recording
-    return guarded(recording.release, () => checked(parts, descriptor, recording.value, recording.bytes))
+    return withRecording(parts, descriptor, form.type, most, arriving)
   }
   const length = lines.get('content-length')?.[0]
   if (Number(length ?? 0) > most) return refuse('body-too-large')
@@ -89,9 +88,9 @@ export async function readPayload(
     outcome: 'read',
     descriptor,
     write: (_policy, atMost) => {
-      if (Number(length ?? 0) > atMost) return Promise.resolve(refuse('body-too-large'))
+      if (Number(length ?? 0) > atMost) return refuse('body-too-large')
       onWanted()
-      return Promise.resolve({ kind: 'stream', type: form.type, length, body: boundedBody(message, atMost) })
+      return { kind: 'stream', type: form.type, length, body: boundedBody(message, atMost) }
     },
     release: () => {},
   }
@@ -127,10 +126,23 @@ export async function readEnveloped(
   })
 }
 
+/** Holds a recording that has to go into an envelope. */
+async function withRecording(
+  parts: PayloadParts,
+  descriptor: RouteDescriptor,
+  type: string,
+  most: number,
+  arriving: ArrivingBody,
+): Promise<ReadBody | Refusal> {
+  const recording = await readRecording(type, arriving, most, parts.budget)
+  if (recording.outcome === 'refused') return recording
+  return guarded(recording.release, () => checked(parts, descriptor, recording.value, recording.bytes))
+}
+
 /** What comes of a request that brings nothing along. */
 function without(descriptor: RouteDescriptor, missing: Reason): ReadBody | Refusal {
   if (!isBodyOptional(descriptor.route)) return refuse(missing)
-  return { outcome: 'read', descriptor, write: () => Promise.resolve(NOTHING), release: () => {} }
+  return { outcome: 'read', descriptor, write: () => NOTHING, release: () => {} }
 }
 
 /** A payload before somebody has said who lets it go. */
@@ -165,22 +177,31 @@ function checked(parts: PayloadParts, descriptor: RouteDescriptor, value: JsonOb
   return {
     outcome: 'read',
     descriptor: ids.descriptor,
-    write: async (policy, most) => {
+    write(policy, most) {
       if (bytes > most) return refuse('body-too-large')
       if (descriptor.route.own === true) return { kind: 'own', body: value }
       const { body, dropped } = passingBody(descriptor.route, value, policy)
       noteDropped(parts, dropped)
-      const large = bytes > LARGE_BODY
-      if (large) await setImmediate()
-      const text = JSON.stringify(body)
-      if (large) await setImmediate()
-      const written = Buffer.from(text)
-      if (large) await setImmediate()
-      // Some numbers grow when they are written anew; the limit holds for what is sent, too.
-      if (written.length > most) return refuse('body-too-large')
-      return { kind: 'json', bytes: written, name: body['name'], archived: body['archived'] }
+      return bytes > LARGE_BODY ? writtenInSteps(body, most) : payloadOf(body, JSON.stringify(body), most)
     },
   }
+}
+
+/** The payload of a large body: others have their turn between the steps. */
+async function writtenInSteps(body: JsonObject, most: number): Promise<Payload | Refusal> {
+  await setImmediate()
+  const text = JSON.stringify(body)
+  await setImmediate()
+  const payload = payloadOf(body, text, most)
+  await setImmediate()
+  return payload
+}
+
+/** Some numbers grow when they are written anew; the limit holds for what is sent, too. */
+function payloadOf(body: JsonObject, text: string, most: number): Payload | Refusal {
+  const bytes = Buffer.from(text)
+  if (bytes.length > most) return refuse('body-too-large')
+  return { kind: 'json', bytes, name: body['name'], archived: body['archived'] }
 }
 
 function noteDropped({ metrics, onDropped }: PayloadParts, names: readonly string[]): void {

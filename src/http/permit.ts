@@ -13,7 +13,6 @@ import type { RuntimeFacts } from '../core/transport.ts'
 import type { Limiter, RateName } from '../limits/port.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Claim, OwnershipStore } from '../store/port.ts'
-import { threadKey } from './claims.ts'
 import type { Exchange } from './exchange.ts'
 import type { AskHistory } from './history.ts'
 import type { Identity } from './identity.ts'
@@ -46,7 +45,7 @@ export interface PermitParts {
   /** What is wrong with the credential of a request by now. */
   readonly outdated: (exchange: Exchange) => Refusal | null
   /** What rules that replaced these say against a permit: while a request was under way they may have come. */
-  readonly overruled: (permit: Permit) => Promise<Refusal | null>
+  readonly overruled: (permit: Permit) => Promise<Refusal | null> | null
   /** Counts changes of threads' standings. */
   readonly epoch: () => number
   /** Milliseconds since the epoch. */
@@ -62,7 +61,10 @@ export interface Granted {
   readonly release: () => void
 }
 
-/** Comes to a permit, or a refusal. */
+/**
+ * Comes to a permit, or a refusal. That the rules allow it to somebody was decided before the body was read: a record is looked
+ * up for those alone who may have one looked up.
+ */
 export async function permitFor(
   parts: PermitParts,
   body: ReadBody,
@@ -75,59 +77,66 @@ export async function permitFor(
   const { threadId } = descriptor.ids
   exchange.descriptor = descriptor
   exchange.threadId = threadId
-  const taking = takings(parts, callerKey(principal, exchange.address))
-  let facts: Facts = parts.facts
+  const key = threadId === undefined ? null : { scope: parts.scope, threadId }
+  const taking = takings(parts, principal, exchange.address)
   let asOf = parts.epoch()
   let isAsked = false
-  // At most: a record, a history, news, a lost race. Whatever goes on asking has gone wrong, and is refused.
-  for (let turn = 0; turn < 5; turn += 1) {
+  let facts: Facts = parts.facts
+  // At most: a history, news, a lost race. Whatever goes on asking has gone wrong, and is refused.
+  for (let turn = 0; turn < 4; turn += 1) {
+    if (key !== null && descriptor.route.thread !== undefined) {
+      asOf = parts.epoch()
+      const looked = parts.records.record(key, principal)
+      // What is remembered is there at once: each wait is a turn of the promise queue.
+      facts = { ...facts, record: looked instanceof Promise ? await looked : looked }
+    }
     exchange.facts = facts
     const decision = decide(descriptor, principal, parts.rules, facts)
     if (decision.outcome === 'refused') return decision
     if (decision.outcome === 'needs') {
-      if (threadId === undefined) throw new Error('a decision about a thread without its id')
-      if (decision.fact === 'upstreamHistory') {
-        // The upstream is asked about a thread that would be new: a caller who has had enough of them asks nothing.
-        const late = await taking.begin(decision.rule.limits.newThreads)
-        if (late !== null) return late
-        const history = await parts.askHistory(
-          upstream,
-          threadId,
-          upstreamHeaders(exchange.lines, narrowed(parts.headerRules, decision.rule), {
-            ...parts.identity.headers(principal, descriptor),
-            'x-request-id': exchange.id,
-          }),
-          signal,
-        )
-        if (isRefusal(history)) {
-          parts.metrics.upstreamFailed(history.reason)
-          if (facts.enforcement === 'enforce') return history
-        }
-        if (history === 'cannot-tell') parts.onHistoryUntold()
-        // Under `observe` nothing is reported that nobody knows.
-        facts = { ...facts, upstreamHistory: history === 'none' || isRefusal(history) ? 'none' : 'some' }
+      if (decision.fact !== 'upstreamHistory' || threadId === undefined)
+        throw new Error('a decision about a thread without its id')
+      // The upstream is asked about a thread that would be new: a caller who has had enough of them asks nothing.
+      const late = await taking.begin(decision.rule.limits.newThreads)
+      if (late !== null) return late
+      const history = await parts.askHistory(
+        upstream,
+        threadId,
+        upstreamHeaders(exchange.lines, narrowed(parts.headerRules, decision.rule), {
+          ...parts.identity.headers(principal, descriptor),
+          'x-request-id': exchange.id,
+        }),
+        signal,
+      )
+      if (isRefusal(history)) {
+        parts.metrics.upstreamFailed(history.reason)
+        if (facts.enforcement === 'enforce') return history
       }
-      asOf = parts.epoch()
-      // After a history again: the question took its time, and somebody may own the thread by now.
-      facts = { ...facts, record: await parts.records.record({ scope: parts.scope, threadId }, principal) }
+      if (history === 'cannot-tell') parts.onHistoryUntold()
+      // Under `observe` nothing is reported that nobody knows. The question took its time, and somebody may own it by now.
+      facts = { ...facts, upstreamHistory: history === 'none' || isRefusal(history) ? 'none' : 'some' }
       continue
     }
     // Body and history took their time, and nothing is begun for a credential that ended or was revoked meanwhile.
-    const late = parts.outdated(exchange) ?? (await parts.overruled(decision)) ?? (await taking.all(decision))
-    if (late !== null) return late
+    const outdated = parts.outdated(exchange)
+    if (outdated !== null) return outdated
+    for (const check of [parts.overruled, taking.all]) {
+      const checked = check(decision)
+      const late = checked instanceof Promise ? await checked : checked
+      if (late !== null) return late
+    }
     // A limit that is counted elsewhere takes its time, too, and a grant may have ended meanwhile.
-    if (threadId !== undefined && !isAsked && parts.epoch() !== asOf) {
+    if (key !== null && !isAsked && parts.epoch() !== asOf) {
       isAsked = true
       taking.release()
-      facts = { ...facts, record: await parts.records.record({ scope: parts.scope, threadId }, principal) }
       continue
     }
     let keeps = false
     try {
-      const granted = await written(parts, body, decision, taking.release)
+      const writing = written(parts, body, decision, taking.release)
+      const granted = writing instanceof Promise ? await writing : writing
       if (granted.outcome === 'refused') return granted
-      const key = decision.claim ? threadKey(decision, parts.scope) : null
-      const claim = key === null ? null : { key, ...(await parts.store.claim(key, claimOf(decision, parts.clock()))) }
+      const claim = decision.claim && key !== null ? await parts.store.claim(key, claimOf(decision, parts.clock())) : null
       if (claim?.outcome !== 'foreign') {
         if (claim !== null) exchange.registration = claim.registration
         if (claim?.outcome === 'new') parts.metrics.claimed('new')
@@ -136,7 +145,6 @@ export async function permitFor(
       }
       // Somebody was faster, or the owner took the thread away: decide again with what the store says now.
       parts.metrics.claimed('lost-race')
-      facts = { ...facts, record: await parts.records.record(claim.key, principal) }
     } finally {
       if (!keeps) taking.release()
     }
@@ -149,50 +157,72 @@ function claimOf({ owner, principal, descriptor }: Permit, now: number): Claim {
   return { userId: owner, agentId: descriptor.ids.agentId ?? '', guest: owner !== principal.id, now }
 }
 
-async function written(parts: PermitParts, body: ReadBody, permit: Permit, release: () => void): Promise<Granted | Refusal> {
+function written(
+  parts: PermitParts,
+  body: ReadBody,
+  permit: Permit,
+  release: () => void,
+): Granted | Refusal | Promise<Granted | Refusal> {
   const most = permit.rule.limits.body ?? configuredBody(parts.limits, permit.descriptor.route)
-  const payload = await body.write(permit.rule.passes, most)
-  return 'outcome' in payload ? payload : { outcome: 'granted', permit, payload, release }
+  const given = (payload: Payload | Refusal): Granted | Refusal =>
+    'outcome' in payload ? payload : { outcome: 'granted', permit, payload, release }
+  const payload = body.write(permit.rule.passes, most)
+  return payload instanceof Promise ? payload.then(given) : given(payload)
 }
 
 /** What one request takes of its caller's limits: each of them once, however often it is decided. */
-function takings({ limits, limiter }: PermitParts, caller: string) {
+function takings({ limits, limiter }: PermitParts, principal: Principal, address: string) {
   const taken = new Set<string>()
-  let close = (): void => {}
+  const caller = (): string => callerKey(principal, address)
+  let close: (() => void) | null = null
   const take = async (
     name: RateName,
     reason: 'requests-limited' | 'runs-limited' | 'new-threads-limited',
     who: string,
-    rate: Rate | 'off',
-  ) => {
-    if (rate === 'off' || taken.has(name)) return null
+    rate: Rate,
+  ): Promise<Refusal | null> => {
+    if (taken.has(name)) return null
     taken.add(name)
     const limit = await limiter.take(name, who, rate)
     return limit === null ? null : refuse(reason, { limit })
   }
-  const begin = (own: Rate | 'off' | undefined) => take('newThreads', 'new-threads-limited', caller, own ?? limits.newThreads)
-  const open = async (most: number | 'off'): Promise<Refusal | null> => {
-    if (most === 'off') return null
-    const opened = await limiter.open(caller, most)
+  const open = async (most: number): Promise<Refusal | null> => {
+    const opened = await limiter.open(caller(), most)
     if (typeof opened !== 'function') return refuse('streams-limited', { limit: opened })
     close = opened
     return null
   }
+  const begin = (own: Rate | 'off' | undefined): Promise<Refusal | null> | null => {
+    const rate = own ?? limits.newThreads
+    return rate === 'off' ? null : take('newThreads', 'new-threads-limited', caller(), rate)
+  }
+  /** What has to be taken for a permit, in this order; each but the first only if those before it were there. */
+  const needed = ({ descriptor: { route }, rule, begins }: Permit): readonly (() => Promise<Refusal | null> | null)[] => {
+    const { requests = 'off', runs = limits.runs, streams = limits.streams, newThreads } = rule.limits
+    const all: (() => Promise<Refusal | null> | null)[] = []
+    if (requests !== 'off') all.push(() => take('requests', 'requests-limited', JSON.stringify([rule.name, caller()]), requests))
+    if (runs !== 'off' && route.id === 'agent/run') all.push(() => take('runs', 'runs-limited', caller(), runs))
+    if (begins) all.push(() => begin(newThreads))
+    if (streams !== 'off' && route.streams === true) all.push(() => open(streams))
+    return all
+  }
+  const inTurn = async (steps: readonly (() => Promise<Refusal | null> | null)[]): Promise<Refusal | null> => {
+    for (const step of steps) {
+      const late = await step()
+      if (late !== null) return late
+    }
+    return null
+  }
   return {
     begin,
-    all: async ({ descriptor, rule, begins }: Permit): Promise<Refusal | null> => {
-      const { route } = descriptor
-      const own = rule.limits
-      return (
-        (await take('requests', 'requests-limited', JSON.stringify([rule.name, caller]), own.requests ?? 'off')) ??
-        (route.id === 'agent/run' ? await take('runs', 'runs-limited', caller, own.runs ?? limits.runs) : null) ??
-        (begins ? await begin(own.newThreads) : null) ??
-        (route.streams === true ? await open(own.streams ?? limits.streams) : null)
-      )
+    /** Where nothing is limited there is nothing to wait for. */
+    all: (permit: Permit): Promise<Refusal | null> | null => {
+      const steps = needed(permit)
+      return steps.length === 0 ? null : inTurn(steps)
     },
     release: () => {
-      close()
-      close = () => {}
+      close?.()
+      close = null
     },
   }
 }

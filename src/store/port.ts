@@ -106,8 +106,8 @@ export interface ListWindow {
 
 /** The ownership of threads, as requests need it. */
 export interface OwnershipStore {
-  /** What is known of a thread. It takes as long for one without a row, as far as it can: a refusal's time is not to tell. */
-  standing(key: ThreadKey, reader: Reader): Promise<Standing>
+  /** What is known of a thread. It takes as long for one without a row, as far as it can: a refusal's time is not to tell. At once where it is remembered. */
+  standing(key: ThreadKey, reader: Reader): Standing | Promise<Standing>
   /** The same of several; what nobody ever heard of is not in the map. One query, however many ids. */
   standings(scope: string, threadIds: readonly string[], reader: Reader): Promise<ReadonlyMap<string, Standing>>
   /**

@@ -79,16 +79,13 @@ type Ownership = Omit<OwnershipStore, 'listed' | 'fault' | 'close'>
 /** Makes the part of the store that decisions go by. */
 export function ownershipIn(file: SqliteFile, news: SqliteNews, remembered: SqliteStandings): Ownership {
   return {
-    async standing(key, reader) {
-      return (
-        remembered.find(key, reader) ??
-        (await file.read((database) => {
-          const standing = standingOf(database, key, reader)
-          remembered.keep(database, key, standing, reader)
-          return standing
-        }))
-      )
-    },
+    standing: (key, reader) =>
+      remembered.find(key, reader) ??
+      file.read((database) => {
+        const standing = standingOf(database, key, reader)
+        remembered.keep(database, key, standing, reader)
+        return standing
+      }),
     standings: (scope, threadIds, reader) => file.read((database) => standingsOf(database, scope, threadIds, reader)),
     async claim(key, claim) {
       const row = await file.ask((database) => database.get(ROW, { ...key }))

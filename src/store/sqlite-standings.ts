@@ -18,9 +18,6 @@ export interface SqliteStandings {
   forget(): void
 }
 
-/** Of how many threads. */
-const SIZE = 20_000
-
 // Changes whenever another process, or another connection, has committed (https://sqlite.org/pragma.html#pragma_data_version).
 const COMMITS = sql<{ data_version: number }>('PRAGMA data_version')
 // Counted up by whoever changes a standing.
@@ -38,8 +35,11 @@ interface State {
   readonly schema: number | undefined
 }
 
-/** Makes what remembers of a file. */
-export function standingsRememberedOf(file: SqliteFile): SqliteStandings {
+/**
+ * Makes what remembers of a file.
+ * @param size of how many threads at most
+ */
+export function standingsRememberedOf(file: SqliteFile, size: number): SqliteStandings {
   let commits: number | undefined
   let known: State | null = null
 
@@ -55,7 +55,7 @@ export function standingsRememberedOf(file: SqliteFile): SqliteStandings {
     commits = now
     return same
   }
-  const cache = makeStandingCache(SIZE, () => file.glance(catchUp) === true)
+  const cache = makeStandingCache(size, () => file.glance(catchUp) === true)
 
   return {
     find: (key, reader) => cache.find(key, reader),

@@ -19,16 +19,22 @@ import { standingsRememberedOf } from './sqlite-standings.ts'
 export interface SqliteOptions {
   /** How long another process's lock is waited for, in milliseconds, by default 5000. */
   readonly patience?: number
+  /** Of how many threads it is remembered who may use them, by default 20,000. */
+  readonly cache?: number
 }
+
+/** A few megabytes. */
+const CACHE = 20_000
+
 
 /**
  * Opens the store, making file and folder where they are missing.
  * @param path the path of the database
  * @throws StoreUnavailable with the path and what to do, if it can't be opened or written
  */
-export async function openSqliteStore(path: string, { patience }: SqliteOptions = {}): Promise<Store> {
+export async function openSqliteStore(path: string, { patience, cache = CACHE }: SqliteOptions = {}): Promise<Store> {
   const file = await SqliteFile.open(path, patience)
-  const remembered = standingsRememberedOf(file)
+  const remembered = standingsRememberedOf(file, cache)
   const news = newsOf(file, () => remembered.forget())
   return {
     ...ownershipIn(file, news, remembered),

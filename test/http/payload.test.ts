@@ -33,7 +33,7 @@ function parts(more: Partial<PayloadParts> = {}): PayloadParts {
 }
 
 const read = (given: PayloadParts, descriptor: RouteDescriptor, raw: readonly string[], body: string, most = 100) =>
-  readPayload(given, descriptor, assumedFacts('multi-route'), most, arriving(raw, body))
+  readPayload(given, descriptor, assumedFacts('multi-route'), () => most, arriving(raw, body))
 
 /** What goes upstream of a request that is read, where all of it passes. */
 async function written(...[given, descriptor, raw, body, most = 100]: Parameters<typeof read>): Promise<Payload | Refusal> {

@@ -25,7 +25,7 @@ void test('a server that is killed is unavailable, and comes back with all that 
   await store.grant(KEY, ALICE, grantOf(user(BOB)))
   for (let times = 0; times < 2; times += 1) {
     await server.kill()
-    await t.rejects(store.standing(KEY, readerOf(BOB)), StoreUnavailable)
+    await t.rejects(async () => store.standing(KEY, readerOf(BOB)), StoreUnavailable)
     await t.rejects(claim(store, BOB), StoreUnavailable)
     t.match(await store.fault(), /127\.0\.0\.1:\d+: (?:nothing listens|the connection broke|it crashed)/)
     told.length = 0
@@ -46,7 +46,7 @@ void test('a server that hangs is unavailable within the time-outs, and comes ba
   t.match(await store.fault(), /does not answer|broke/)
   // What is remembered is not used for longer than its second.
   await until(() =>
-    store.standing(KEY, readerOf(ALICE)).then(
+    Promise.resolve(store.standing(KEY, readerOf(ALICE))).then(
       () => false,
       (error: unknown) => error instanceof StoreUnavailable,
     ),
@@ -146,7 +146,7 @@ for (const [what, notice] of [
     t.equal((await other.standing(KEY, readerOf(BOB))).row, null, 'nobody’s there')
     await until(async () => /was lost and made anew/.test(String(await notice(store))))
     await t.rejects(claim(store, BOB), { name: 'StoreUnavailable', message: /put a backup back, or start all gateways again/ })
-    await t.rejects(store.standing(KEY, readerOf(ALICE)), StoreUnavailable, 'not from memory, either')
+    await t.rejects(async () => store.standing(KEY, readerOf(ALICE)), StoreUnavailable, 'not from memory, either')
     await admin('DROP SCHEMA threadwarden CASCADE')
     await admin('ALTER SCHEMA away RENAME TO threadwarden')
     await until(async () => (await notice(store)) === null || (await store.fault()) === null)

@@ -18,7 +18,7 @@ void test('what rests on the damage does not answer, `fault` says so, and it ans
   const mend = damage(file)
   // In a process of its own: a file that the test opens beside a connection of its own would lose its locks.
   const store = await openStoreProcess(t, file)
-  await t.rejects(store.call('standing', LAST, readerOf(ALICE)), StoreUnavailable)
+  await t.rejects(async () => store.call('standing', LAST, readerOf(ALICE)), StoreUnavailable)
   await t.rejects(store.call('claim', LAST, { userId: BOB, agentId: '', guest: false, now: NOW }), {
     name: 'StoreUnavailable',
     message: /malformed/,
@@ -40,7 +40,7 @@ void test('a file whose head is damaged is taken up again when it is mended', as
   const store = await openStoreProcess(t, file)
   truncateSync(file, 100)
   writeFileSync(file, 'this is no database, and long enough to be seen as none\n'.repeat(20), { flag: 'r+' })
-  await t.rejects(store.call('standing', LAST, readerOf(ALICE)), StoreUnavailable)
+  await t.rejects(async () => store.call('standing', LAST, readerOf(ALICE)), StoreUnavailable)
   t.match(await store.call('fault'), /the ownership store failed/)
   writeFileSync(file, before, { flag: 'r+' })
   await until(async () => (await store.call('fault')) === null)

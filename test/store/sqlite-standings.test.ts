@@ -33,7 +33,7 @@ void test('a thread that its owner may use is answered from memory', async (t) =
   // Written past everything that counts changes, on the quiet: what is answered then was remembered.
   const opened = await SqliteFile.open(file)
   t.teardown(() => opened.close())
-  const remembered = standingsRememberedOf(opened)
+  const remembered = standingsRememberedOf(opened, 10)
   const facts = rowOf(ALICE)
   await opened.read((database) => remembered.keep(database, KEY, { row: facts, runners: [] }, readerOf(ALICE)))
   t.same(remembered.find(KEY, readerOf(ALICE)), { row: facts, runners: [] })
@@ -45,7 +45,7 @@ void test('what lets nobody use it is not remembered', async (t) => {
   const { file } = await started(t)
   const opened = await SqliteFile.open(file)
   t.teardown(() => opened.close())
-  const remembered = standingsRememberedOf(opened)
+  const remembered = standingsRememberedOf(opened, 10)
   const facts = [{ ...rowOf(ALICE), deleted: true }, { ...rowOf(ALICE), provisional: true }, rowOf(''), rowOf(BOB)]
   for (const row of facts) {
     await opened.read((database) => remembered.keep(database, KEY, { row, runners: [] }, readerOf(ALICE)))

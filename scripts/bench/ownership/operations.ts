@@ -46,13 +46,13 @@ const FIRST_PAGE: ListWindow = { agentId: null, includeArchived: false, after: n
 export async function setUp(table: Table, population: Population, random: () => number): Promise<Workbench> {
   // A cache that forgets at once: every look-up asks the database, in the way of those that are remembered.
   const store = await table.open(1)
-  const remembering = table.store === 'postgres' ? await table.open(2 * REMEMBERED) : null
+  const remembering = await table.open(2 * REMEMBERED)
   const targets = targetsIn(population, random)
   const missingIds = targets.map(() => missingId(Math.floor(random() * 2 ** 32)))
   const shared = await store.grantedTo({ kind: 'group', id: GUEST.group }, null, GUEST.ofGroup)
   const operations = [
     ...lookUps(store, targets, missingIds, shared),
-    ...(remembering === null ? [] : [rememberedLookUp(remembering, targets)]),
+    rememberedLookUp(remembering, targets),
     ...claims(store, targets),
     ...pagesOfAnUpstream(store, targets),
     ...(await pagesOfTheTable(store, targets)),
@@ -61,7 +61,7 @@ export async function setUp(table: Table, population: Population, random: () => 
     table,
     operations,
     close: async () => {
-      await Promise.all([store.close(), remembering?.close()])
+      await Promise.all([store.close(), remembering.close()])
       await table.close()
     },
   }
@@ -98,20 +98,25 @@ function lookUps(
 ): Operation[] {
   const [own, foreign, several] = [turning(targets), turning(targets, 1 / 3), turning(targets, 2 / 3)]
   const [granted, missing] = [turning(shared), turning(missingIds)]
-  const lookUpOwn = (target: SeededThread): Promise<unknown> => store.standing(keyOf(target), readerOf(target))
+  const lookUpOwn = async (target: SeededThread): Promise<unknown> => store.standing(keyOf(target), readerOf(target))
   return [
     { id: 'own', title: 'Own thread', width: 1, run: () => lookUpOwn(own()) },
     { id: 'own-8', title: 'Own thread, 8 at a time', width: 8, run: () => lookUpOwn(several()) },
-    { id: 'granted', title: 'Thread shared with a group', width: 1, run: () => store.standing(granted(), MEMBER) },
-    { id: 'foreign', title: "Somebody else's thread", width: 1, run: () => store.standing(keyOf(foreign()), STRANGER) },
-    { id: 'missing', title: 'No such thread', width: 1, run: () => store.standing(keyOf({ threadId: missing() }), STRANGER) },
+    { id: 'granted', title: 'Thread shared with a group', width: 1, run: async () => store.standing(granted(), MEMBER) },
+    { id: 'foreign', title: "Somebody else's thread", width: 1, run: async () => store.standing(keyOf(foreign()), STRANGER) },
+    {
+      id: 'missing',
+      title: 'No such thread',
+      width: 1,
+      run: async () => store.standing(keyOf({ threadId: missing() }), STRANGER),
+    },
   ]
 }
 
 function rememberedLookUp(store: Store, targets: readonly SeededThread[]): Operation {
   const remembered = targets.slice(0, REMEMBERED)
   const next = turning(remembered)
-  const lookUp = (target: SeededThread): Promise<unknown> => store.standing(keyOf(target), readerOf(target))
+  const lookUp = async (target: SeededThread): Promise<unknown> => store.standing(keyOf(target), readerOf(target))
   return {
     id: 'own-remembered',
     title: 'Own thread, remembered',

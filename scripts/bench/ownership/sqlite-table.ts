@@ -19,7 +19,7 @@ export async function buildSqliteTable(file: string, population: Population, tel
   return {
     store: 'sqlite',
     place: file,
-    open: () => openSqliteStore(file),
+    open: (cache) => openSqliteStore(file, { cache }),
     bytes: async () => statSync(file).size,
     serverCpu: async () => null,
     version: async () => versionIn(file),

@@ -15,7 +15,7 @@ export interface Table {
   readonly place: string
   /**
    * Opens the store, as a gateway does.
-   * @param cache how many threads it remembers; SQLite has no such cache
+   * @param cache how many threads it remembers
    */
   open(cache: number): Promise<Store>
   /** On the disk, with all indexes. */

@@ -6,7 +6,7 @@ const WINDOW = { agentId: null, includeArchived: false, after: null, limit: 1 }
 
 /** A call of each method that asks the store something. */
 const CALLS: Record<Exclude<keyof Store, 'close' | 'fault' | 'onStanding'>, (store: Store) => Promise<unknown>> = {
-  standing: (store) => store.standing(KEY, readerOf(ALICE)),
+  standing: async (store) => store.standing(KEY, readerOf(ALICE)),
   standings: (store) => store.standings('', ['a'], readerOf(ALICE)),
   claim: (store) => store.claim(KEY, { userId: ALICE, agentId: '', guest: false, now: NOW }),
   settle: (store) => store.settle(KEY, ALICE, 0, 'confirmed'),
