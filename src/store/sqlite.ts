@@ -26,7 +26,6 @@ export interface SqliteOptions {
 /** A few megabytes. */
 const CACHE = 20_000
 
-
 /**
  * Opens the store, making file and folder where they are missing.
  * @param path the path of the database
