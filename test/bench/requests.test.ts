@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { IS_TOLD } from '../../scripts/bench/figures.ts'
-import { median } from '../../scripts/bench/requests/measuring.ts'
+import type { Helper } from '../../scripts/bench/processes.ts'
+import type { RoundOrder } from '../../scripts/bench/requests/generator.ts'
+import { measureLoad, median } from '../../scripts/bench/requests/measuring.ts'
 import type { RequestsResult } from '../../scripts/bench/requests/result.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { bench, benchWith, otherCheckout, scratch } from './command.ts'
@@ -94,6 +96,28 @@ void test('wrong usage is told', (t) => {
   const help = bench('--help').stdout
   for (const word of ['all but ownership', 'run-1mb', 'haproxy-jwt', '--also', '--streams']) t.match(help, word)
   t.end()
+})
+
+void test('rows take turns, the first round does not count, and what is told is the median', async (t) => {
+  const perSecond = [900, 1, 5, 3]
+  const ports: number[] = []
+  const generator: Helper = {
+    ...{ pid: process.pid, port: 0, stop: async () => {} },
+    async ask<Answer>(order: Partial<RoundOrder>) {
+      if (order.port === undefined) return {} as Answer
+      ports.push(order.port)
+      const round = { count: 10, perSecond: perSecond[(ports.length - 1) >> 1], p50: 1, p99: 2, bad: 0, firstBad: null }
+      return round as Answer
+    },
+  }
+  const row = (name: string, port: number) => ({ name, proxy: { pid: process.pid, port, stop: async () => {} } })
+  const effort = { rounds: 3, seconds: 1, connections: 1, tell: () => {} }
+  const measured = await measureLoad({ name: 'get', requests: [] }, [row('a', 1), row('b', 2)], generator, effort)
+  t.same(ports, [1, 2, 1, 2, 1, 2, 1, 2])
+  t.match(measured, [
+    { load: 'get', row: 'a', count: 30, perSecond: 3, p50: 1, p99: 2 },
+    { load: 'get', row: 'b', count: 30, perSecond: 3 },
+  ])
 })
 
 void test('the median of rounds', (t) => {
