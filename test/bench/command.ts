@@ -1,7 +1,6 @@
 /** The benchmark as a command. */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ROOT } from '../docs/markdown.ts'
 
@@ -16,9 +15,9 @@ export function benchWith(env: Readonly<Record<string, string>>, ...args: readon
   return spawnSync(process.execPath, [join(ROOT, 'scripts/bench.ts'), ...args], options)
 }
 
-/** What it has left behind. */
-export function scratch(): readonly string[] {
-  return readdirSync(tmpdir()).filter((name) => name.startsWith('threadwarden-bench-'))
+/** What it has left behind where it was given a folder for what is temporary (`TMPDIR`). */
+export function scratchIn(folder: string): readonly string[] {
+  return readdirSync(folder).filter((name) => name.startsWith('threadwarden-bench-'))
 }
 
 /**

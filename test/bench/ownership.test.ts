@@ -5,13 +5,19 @@ import { test } from 'tap'
 import { HEAVY, missingId, populate } from '../../scripts/bench/ownership/population.ts'
 import type { OwnershipResult } from '../../scripts/bench/ownership/result.ts'
 import { makeFolder } from '../support/gateway.ts'
-import { bench, scratch } from './command.ts'
+import { bench, benchWith, scratchIn } from './command.ts'
 
 void test('every operation is measured on a small table and on a large one', (t) => {
   const { folder, remove } = makeFolder()
   t.teardown(remove)
-  const before = scratch()
-  const { status, stdout, stderr } = bench('ownership', '--rows=12000', '--store=sqlite', '--seconds=0.01', `--out=${folder}`)
+  const { status, stdout, stderr } = benchWith(
+    { TMPDIR: folder },
+    'ownership',
+    '--rows=12000',
+    '--store=sqlite',
+    '--seconds=0.01',
+    `--out=${folder}`,
+  )
   t.equal(status, 0, stderr)
   const result = JSON.parse(readFileSync(join(folder, 'ownership.json'), 'utf8')) as OwnershipResult
   t.same(
@@ -27,11 +33,7 @@ void test('every operation is measured on a small table and on a large one', (t)
   }
   const ids = (size: string) => result.operations.filter((one) => one.size === size).map(({ operation }) => operation)
   t.same(ids('small'), ids('large'))
-  t.same(
-    scratch().filter((name) => !before.includes(name)),
-    [],
-    'what was built is gone',
-  )
+  t.same(scratchIn(folder), [], 'what was built is gone')
   t.equal(bench('--read', `--out=${folder}`).stdout, stdout, 'and what was kept can be shown again')
   t.end()
 })

@@ -8,7 +8,7 @@ import type { RoundOrder } from '../../scripts/bench/requests/generator.ts'
 import { measureLoad, median } from '../../scripts/bench/requests/measuring.ts'
 import type { RequestsResult } from '../../scripts/bench/requests/result.ts'
 import { makeFolder } from '../support/gateway.ts'
-import { bench, benchWith, otherCheckout, scratch } from './command.ts'
+import { bench, benchWith, otherCheckout, scratchIn } from './command.ts'
 
 const BRIEFLY = ['--rounds=1', '--seconds=0.2'] as const
 
@@ -17,9 +17,8 @@ const readResult = (folder: string) => JSON.parse(readFileSync(join(folder, 'req
 void test('each load goes through each row, and the gateway is one of them', (t) => {
   const { folder, remove } = makeFolder()
   t.teardown(remove)
-  const before = scratch()
   const which = ['--only=gateway,gateway-audit,http-proxy', '--load=get,run,list,mix']
-  const { status, stdout, stderr } = bench('requests', ...BRIEFLY, ...which, `--out=${folder}`)
+  const { status, stdout, stderr } = benchWith({ TMPDIR: folder }, 'requests', ...BRIEFLY, ...which, `--out=${folder}`)
   t.equal(status, 0, stderr)
   const result = readResult(folder)
   t.match(result, { rounds: 1, seconds: 0.2, connections: 32 })
@@ -32,11 +31,7 @@ void test('each load goes through each row, and the gateway is one of them', (t)
     t.equal(cpu !== null && memory !== null, IS_TOLD, 'Linux alone tells of other processes')
   }
   for (const { title, version } of result.rows) t.ok(stdout.includes(`| ${title} |`) && /^\d+\./.test(version ?? ''), title)
-  t.same(
-    scratch().filter((name) => !before.includes(name)),
-    [],
-    'what was made is gone',
-  )
+  t.same(scratchIn(folder), [], 'what was made is gone')
   t.equal(bench('--read', `--out=${folder}`).stdout, stdout, 'and what was kept can be shown again')
   t.end()
 })

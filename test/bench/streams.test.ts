@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { tooFewFiles } from '../../scripts/bench/streams/open-files.ts'
 import type { StreamsResult } from '../../scripts/bench/streams/result.ts'
 import { makeFolder } from '../support/gateway.ts'
-import { bench, otherCheckout, scratch } from './command.ts'
+import { bench, benchWith, otherCheckout, scratchIn } from './command.ts'
 
 const BRIEFLY = ['--streams=20', '--seconds=1'] as const
 
@@ -14,8 +14,13 @@ const readResult = (folder: string) => JSON.parse(readFileSync(join(folder, 'str
 void test('streams are opened through each row, and events arrive', (t) => {
   const { folder, remove } = makeFolder()
   t.teardown(remove)
-  const before = scratch()
-  const { status, stdout, stderr } = bench('streams', ...BRIEFLY, '--only=gateway,http-proxy', `--out=${folder}`)
+  const { status, stdout, stderr } = benchWith(
+    { TMPDIR: folder },
+    'streams',
+    ...BRIEFLY,
+    '--only=gateway,http-proxy',
+    `--out=${folder}`,
+  )
   t.equal(status, 0, stderr)
   const { streams, measured, rows } = readResult(folder)
   t.equal(streams, 20)
@@ -28,11 +33,7 @@ void test('streams are opened through each row, and events arrive', (t) => {
     t.ok(p50 !== null && p99 !== null && p50 > 0 && p99 >= p50, row)
   }
   for (const { title } of rows) t.match(stdout, `| ${title} |`)
-  t.same(
-    scratch().filter((name) => !before.includes(name)),
-    [],
-    'what was made is gone',
-  )
+  t.same(scratchIn(folder), [], 'what was made is gone')
   t.equal(bench('--read', `--out=${folder}`).stdout, stdout, 'and what was kept can be shown again')
   t.end()
 })
