@@ -25,7 +25,7 @@ Of requests and streams:
 
   --only     rows, with commas between (default: all that are installed):
              ${ROW_NAMES.join(', ')}
-  --also     NAME=FOLDER: the gateway of another checkout, built, as a row; may be repeated
+  --also     NAME=FOLDER: the gateway of another checkout, built, as a further row; may be repeated
 
 Of requests:
 

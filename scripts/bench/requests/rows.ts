@@ -39,10 +39,11 @@ export function kindOf(name: string): Bar['kind'] {
 
 /**
  * Chooses.
- * @param also further checkouts
- * @param only the names of those that are wanted; null for all
+ * @param also further checkouts: they are named, so they are wanted
+ * @param only the names of the rows of this checkout that are wanted; null for all
  */
 export function rowsOf(also: readonly Other[], only: readonly string[] | null): readonly Row[] {
   const others = also.map(({ name, folder }) => gatewayRow({ name, title: name, folder: resolve(folder) }, false))
-  return [...GATEWAYS, ...others, ...PEERS].filter(({ name }) => only?.includes(name) ?? true)
+  const isWanted = ({ name }: Row): boolean => only?.includes(name) ?? true
+  return [...GATEWAYS.filter(isWanted), ...others, ...PEERS.filter(isWanted)]
 }
