@@ -19,8 +19,8 @@ export const MAX_DEPTH = 128
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** An object that was read, or why it was not: codes `body-malformed` and `body-too-large`. */
-export type JsonReading = { readonly outcome: 'read'; readonly value: JsonObject } | Refusal
+/** An object that was read, with its text; or why it was not: codes `body-malformed` and `body-too-large`. */
+export type JsonReading = { readonly outcome: 'read'; readonly value: JsonObject; readonly text: string } | Refusal
 
 /** Reads one body. */
 export interface JsonReader {
@@ -90,7 +90,7 @@ function parse(text: string, shape: Shape): JsonReading {
   const fault = countKeys(value, kept)
   if (fault !== null) return fault
   // An object keeps one of several equal keys: fewer keys than members means that the text had duplicates.
-  return kept.members === shape.members() ? { outcome: 'read', value } : refuse('body-key-repeated')
+  return kept.members === shape.members() ? { outcome: 'read', value, text } : refuse('body-key-repeated')
 }
 
 /** What a JSON text holds, counted without parsing it. For a text that is not JSON the counts mean nothing. */

@@ -5,6 +5,7 @@ import { checkIds, isBodyOptional, passingBody, type BodyPolicy } from '../core/
 import type { RouteDescriptor } from '../core/classify.ts'
 import { admitEnvelope, type EnvelopeRules } from '../core/envelope.ts'
 import { isObject, makeJsonReader, type Json, type JsonObject, type JsonReading } from '../core/json.ts'
+import { memberTexts, writeAnew, type JsonSource } from '../core/json-writing.ts'
 import { isRefusal, refuse, type Reason, type Refusal } from '../core/reasons.ts'
 import type { RuntimeFacts } from '../core/transport.ts'
 import type { Metrics } from '../observe/metrics.ts'
@@ -75,7 +76,7 @@ export function readPayload(
     return withJson(parts, most, arriving, (reading, bytes) => {
       // A chunked body may turn out to be empty.
       if (bytes === 0 && isBodyOptional(descriptor.route)) return without(descriptor, missing)
-      return reading.outcome === 'refused' ? reading : checked(parts, descriptor, reading.value, bytes)
+      return reading.outcome === 'refused' ? reading : checked(parts, descriptor, reading, bytes)
     })
   }
   if (route.body.kind !== 'recording') return refuse('media-type-unsupported')
@@ -122,7 +123,8 @@ export async function readEnveloped(
     parts.metrics.dropped('query-name', envelope.droppedQueryNames)
     if (body === undefined) return without(descriptor, 'body-not-object')
     // The runtime takes a string for JSON that is written in it, and would read what nobody has checked (contract §1.3).
-    return isObject(body) ? checked(parts, descriptor, body, bytes) : refuse('body-not-object')
+    if (!isObject(body)) return refuse('body-not-object')
+    return checked(parts, descriptor, { value: body, text: memberTexts(reading.text).get('body') ?? '' }, bytes)
   })
 }
 
@@ -136,7 +138,8 @@ async function withRecording(
 ): Promise<ReadBody | Refusal> {
   const recording = await readRecording(type, arriving, most, parts.budget)
   if (recording.outcome === 'refused') return recording
-  return guarded(recording.release, () => checked(parts, descriptor, recording.value, recording.bytes))
+  const { value, bytes, release } = recording
+  return guarded(release, () => checked(parts, descriptor, { value, text: JSON.stringify(value) }, bytes))
 }
 
 /** What comes of a request that brings nothing along. */
@@ -171,7 +174,8 @@ async function guarded(release: () => void, make: () => Made | Refusal | Promise
 }
 
 /** Checks the ids of a JSON body, which is written anew when it is known what of it passes. */
-function checked(parts: PayloadParts, descriptor: RouteDescriptor, value: JsonObject, bytes: number): Made | Refusal {
+function checked(parts: PayloadParts, descriptor: RouteDescriptor, source: JsonSource, bytes: number): Made | Refusal {
+  const { value } = source
   const ids = checkIds(descriptor, value)
   if (ids.outcome === 'refused') return ids
   return {
@@ -182,15 +186,15 @@ function checked(parts: PayloadParts, descriptor: RouteDescriptor, value: JsonOb
       if (descriptor.route.own === true) return { kind: 'own', body: value }
       const { body, dropped } = passingBody(descriptor.route, value, policy)
       noteDropped(parts, dropped)
-      return bytes > LARGE_BODY ? writtenInSteps(body, most) : payloadOf(body, JSON.stringify(body), most)
+      return bytes > LARGE_BODY ? writtenInSteps(body, source, most) : payloadOf(body, writeAnew(body, source), most)
     },
   }
 }
 
 /** The payload of a large body: others have their turn between the steps. */
-async function writtenInSteps(body: JsonObject, most: number): Promise<Payload | Refusal> {
+async function writtenInSteps(body: JsonObject, source: JsonSource, most: number): Promise<Payload | Refusal> {
   await setImmediate()
-  const text = JSON.stringify(body)
+  const text = writeAnew(body, source)
   await setImmediate()
   const payload = payloadOf(body, text, most)
   await setImmediate()

@@ -66,21 +66,26 @@ export interface HeldBody {
  * @param budget the bound of all bodies: 503 beyond it
  * @param take takes the next bytes, or refuses them: the rest is not waited for then
  */
-export async function holdBody(
+export function holdBody(
   { message, lines, onWanted }: ArrivingBody,
   most: number,
   budget: BodyBudget,
   take: (bytes: Buffer) => Refusal | null,
 ): Promise<HeldBody | Refusal> {
-  if (Number(lines.get('content-length')?.[0] ?? 0) > most) return refuse('body-too-large')
+  if (Number(lines.get('content-length')?.[0] ?? 0) > most) return Promise.resolve(refuse('body-too-large'))
   onWanted()
   let held = 0
   const release = (): void => {
     budget.give(held)
     held = 0
   }
-  try {
-    for await (const chunk of message.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+  return new Promise((resolve) => {
+    const done = (outcome: Refusal | null): void => {
+      message.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken)
+      if (outcome !== null) release()
+      resolve(outcome ?? { bytes: held, release })
+    }
+    const onData = (chunk: Buffer): void => {
       let fault: Refusal | null
       if (held + chunk.length > most) fault = refuse('body-too-large')
       else if (!budget.take(chunk.length)) fault = refuse('bodies-budget-exhausted')
@@ -88,15 +93,17 @@ export async function holdBody(
         held += chunk.length
         fault = take(chunk)
       }
-      if (fault === null) continue
-      release()
-      return fault
+      if (fault === null) return
+      // What is left of it is for whoever answers to let go of.
+      message.pause()
+      done(fault)
     }
-  } catch {
-    release()
-    return refuse('body-aborted')
-  }
-  return { bytes: held, release }
+    const onEnd = (): void => done(null)
+    const onBroken = (): void => done(refuse('body-aborted'))
+    message.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken)
+    // One that broke off before has no event left to say so.
+    if (message.destroyed && !message.readableEnded) onBroken()
+  })
 }
 
 /** A body that goes through without being held; it breaks off with BodyTooLarge beyond its bound. */

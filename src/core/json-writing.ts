@@ -1,0 +1,137 @@
+/**
+ * Writes a JSON object anew, as JSON.stringify does, but of what stays as it was only the text is read again: V8 looks at each
+ * character of a long string to write it, and a chat is long strings. What comes out is byte for byte the same, in the order
+ * of the text.
+ */
+import type { Json, JsonObject } from './json.ts'
+
+/** An object, and the text that the strict reader took for it. */
+export interface JsonSource {
+  readonly value: JsonObject
+  readonly text: string
+}
+
+/**
+ * Writes an object.
+ * @param body of which the parts that are the source's own are written from its text
+ */
+export function writeAnew(body: JsonObject, { value, text }: JsonSource): string {
+  const texts = memberTexts(text)
+  const members = Object.keys(body).map((key) => {
+    const part = body[key] as Json
+    const known = part === value[key] ? texts.get(key) : undefined
+    return `${JSON.stringify(key)}:${known ?? JSON.stringify(part)}`
+  })
+  return `{${members.join(',')}}`
+}
+
+/**
+ * The members of an object, each as JSON.stringify would write it.
+ * @param text of an object, one that JSON.parse takes and that has no key twice
+ */
+export function memberTexts(text: string): ReadonlyMap<string, string> {
+  const members = new Map<string, string>()
+  const walk = walkThrough(text)
+  walk.skipSpace()
+  walk.expect('{')
+  for (;;) {
+    walk.skipSpace()
+    if (walk.next() === '}') return members
+    if (walk.next() === ',') walk.expect(',')
+    else {
+      const key = JSON.parse(walk.value()) as string
+      walk.skipSpace()
+      walk.expect(':')
+      walk.skipSpace()
+      members.set(key, walk.value())
+    }
+  }
+}
+
+/** Goes through a text from one value to the next. */
+interface Walk {
+  next(): string
+  expect(character: string): void
+  skipSpace(): void
+  /** Passes a value; gives it as JSON.stringify would write it. */
+  value(): string
+}
+
+/** What JSON.stringify writes behind a backslash, but for control characters: `"`, `\`, b, f, n, r, t. */
+const OWN_ESCAPES: ReadonlySet<number> = new Set([0x22, 0x5c, 0x62, 0x66, 0x6e, 0x72, 0x74])
+const NUMBER = /-?[0-9.eE+-]+/y
+/** Written as it is read; with more digits it may not be. */
+const PLAIN_NUMBER = /^(?:0|-?[1-9][0-9]{0,14})$/
+
+function walkThrough(text: string): Walk {
+  let at = 0
+  let backslash = indexFrom(text, '\\', 0)
+
+  /** Passes a string. @returns true if it stands as JSON.stringify would write it */
+  const passString = (): boolean => {
+    let own = true
+    let end = indexFrom(text, '"', at + 1)
+    while (backslash < end) {
+      own &&= OWN_ESCAPES.has(text.charCodeAt(backslash + 1))
+      const after = backslash + 2
+      if (end < after) end = indexFrom(text, '"', after)
+      backslash = indexFrom(text, '\\', after)
+    }
+    at = end + 1
+    return own
+  }
+  const passNumber = (): boolean => {
+    NUMBER.lastIndex = at
+    const digits = NUMBER.exec(text)?.[0] ?? ''
+    at += digits.length
+    return PLAIN_NUMBER.test(digits)
+  }
+  const skipSpace = (): void => {
+    while (at < text.length && isSpace(text.charCodeAt(at))) at += 1
+  }
+
+  return {
+    next: () => text.charAt(at),
+    skipSpace,
+    expect(character) {
+      if (text.charAt(at) !== character) throw new Error('a text that is no object')
+      at += 1
+    },
+    value() {
+      let written = ''
+      let from = at
+      let depth = 0
+      do {
+        const begin = at
+        const code = text.charCodeAt(at)
+        if (code === 0x22 || code === 0x2d || (code >= 0x30 && code <= 0x39)) {
+          if (!(code === 0x22 ? passString() : passNumber())) {
+            written += text.slice(from, begin) + JSON.stringify(JSON.parse(text.slice(begin, at)))
+            from = at
+          }
+        } else if (isSpace(code)) {
+          written += text.slice(from, at)
+          skipSpace()
+          from = at
+        } else {
+          // A literal ends with its last letter, and everything else is one character.
+          at += code === 0x66 ? 5 : code === 0x74 || code === 0x6e ? 4 : 1
+          if (code === 0x7b || code === 0x5b) depth += 1
+          else if (code === 0x7d || code === 0x5d) depth -= 1
+        }
+      } while (depth > 0 && at < text.length)
+      return written + text.slice(from, at)
+    },
+  }
+}
+
+/** JSON's white space (RFC 8259 §2). */
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
+}
+
+/** The index of a character from a place on, or the text's length. */
+function indexFrom(text: string, character: string, at: number): number {
+  const index = text.indexOf(character, at)
+  return index === -1 ? text.length : index
+}

@@ -1,0 +1,93 @@
+/** What is written from the text of an object is byte for byte what JSON.stringify writes of what JSON.parse reads. */
+import fc from 'fast-check'
+import { test } from 'tap'
+import type { Json, JsonObject } from '../../src/core/json.ts'
+import { memberTexts, writeAnew } from '../../src/core/json-writing.ts'
+
+const parsed = (text: string): JsonObject => JSON.parse(text) as JsonObject
+const anew = (text: string): string => writeAnew(parsed(text), { value: parsed(text), text })
+
+/** In a form that a report can show. */
+const escape = (text: string): string => text.replace(/[^\x21-\x7e]/gu, '?')
+
+void test('a text is written as JSON.stringify writes it', (t) => {
+  for (const text of [
+    '{}',
+    ' { } ',
+    '{"a":1}',
+    '\t{\r\n "a" : [ 1 , { "b" : null } , [ ] , { } ] ,\n"c":true , "d" : false }\n',
+    // Numbers that are written otherwise than they were.
+    '{"a":-0,"b":1.0,"c":1e3,"d":1E+2,"e":0.1e1,"f":12345678901234567890,"g":1e-7,"h":123456789012345,"i":-1,"j":0}',
+    '{"a":[-0,1.50,0.0],"b":0.1,"c":1234567890123456}',
+    // Escapes that are, and that are not, as they are written.
+    '{"a":"\\n\\t\\"\\\\\\b\\f\\r","b":"\\/","c":"\\u0041\\u000a\\u2028","d":"\\u001F","e":"\\ud83d\\ude00","f":"\\uD800"}',
+    '{"a\\u0062":"x","\\"":"\\\\","\\\\":"\\"","c":"\\\\\\""}',
+    '{"a":"\\\\","b":"\\"","c":"]}","d":"{[,:","e":""}',
+    '{"a":"\u2028\u00e9\u{1f600}\u007f","é":"ü"}',
+  ]) {
+    t.equal(anew(text), JSON.stringify(parsed(text)), escape(text))
+    for (const [key, member] of memberTexts(text)) t.equal(member, JSON.stringify(parsed(text)[key]), escape(key))
+  }
+  t.end()
+})
+
+/** Writes a value with space, escapes and forms of numbers that nobody needs. */
+function spelled(value: Json, choose: () => number): string {
+  const space = () => ['', '', ' ', '\n', '\t\r '][choose() % 5] as string
+  const quoted = (text: string): string => {
+    // Whole characters, so that no escape is cut in two.
+    const plain = [...text].map((one) => {
+      if (choose() % 7 > 0) return JSON.stringify(one).slice(1, -1)
+      return [...Array(one.length).keys()].map((at) => `\\u${one.charCodeAt(at).toString(16).padStart(4, '0')}`).join('')
+    })
+    return `"${plain.join('')}"`
+  }
+  if (typeof value === 'string') return space() + quoted(value) + space()
+  if (typeof value === 'number') {
+    const forms = [JSON.stringify(value), value.toExponential(), value.toExponential().replace('e', 'E')]
+    return space() + (forms[choose() % 3] as string) + space()
+  }
+  if (typeof value !== 'object' || value === null) return space() + JSON.stringify(value) + space()
+  if (Array.isArray(value)) {
+    return `${space()}[${space()}${value.map((one: Json) => spelled(one, choose)).join(',')}]${space()}`
+  }
+  const members = Object.entries(value).map(([key, one]) => `${space()}${quoted(key)}${space()}:${spelled(one, choose)}`)
+  return `${space()}{${space()}${members.join(',')}}${space()}`
+}
+
+void test('so is any text of any value', (t) => {
+  const { tree } = fc.letrec<{ tree: Json }>((tie) => ({
+    tree: fc.oneof(
+      { depthSize: 'small' },
+      fc.string({ unit: 'binary' }),
+      fc.string({ unit: fc.constantFrom('"', '\\', '\n', '/', 'a', '\u2028', '\ud800', '{', ',', ':') }),
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
+      fc.integer(),
+      fc.constantFrom(null, true, false, -0),
+      fc.array(tie('tree'), { maxLength: 4 }),
+      fc.dictionary(fc.string(), tie('tree'), { maxKeys: 4, noNullPrototype: true }),
+    ),
+  }))
+  // A key that is a whole number has its place among the others by itself: the text keeps its own.
+  const key = fc.string({ unit: 'binary' }).filter((name) => !/^\d+$/.test(name) && name !== '__proto__')
+  fc.assert(
+    fc.property(fc.dictionary(key, tree, { noNullPrototype: true }), fc.infiniteStream(fc.nat(1000)), (value, stream) => {
+      const choose = (): number => stream.next().value as number
+      const text = spelled(value, choose)
+      t.same(JSON.parse(anew(text)), JSON.parse(text))
+      const hasNumbersForKeys = /"\d+"\s*:/.test(JSON.stringify(JSON.parse(text)))
+      if (!hasNumbersForKeys) t.equal(anew(text), JSON.stringify(JSON.parse(text)))
+    }),
+    { numRuns: 500 },
+  )
+  t.end()
+})
+
+void test('what is not the text’s own is written from its value, and what does not pass is not written', (t) => {
+  const text = '{"messages": ["a" , 1.0],"forwardedProps":{"secret":1},"state":{ "b":2 },"threadId":"t"}'
+  const value = parsed(text)
+  const body: JsonObject = { messages: value['messages'] ?? null, forwardedProps: {}, threadId: 't', added: [1.5] }
+  t.equal(writeAnew(body, { value, text }), '{"messages":["a",1],"forwardedProps":{},"threadId":"t","added":[1.5]}')
+  t.equal(writeAnew({}, { value, text }), '{}')
+  t.end()
+})
