@@ -32,7 +32,7 @@ export function isUnsafeProp(name: string): boolean {
  * Keeps of `forwardedProps` what may pass.
  * @param value the property as the caller sent it
  * @param allowed top-level names and `command.x` names of the policy, besides the built-in ones
- * @returns what passes and the names that don't
+ * @returns what passes, the very value where that is all of it, and the names that don't
  */
 export function filterForwardedProps(
   value: Json,
@@ -48,9 +48,10 @@ export function filterForwardedProps(
     else if (name === 'command' && isObject(part)) {
       const inner = Object.entries(part)
       const passing = inner.filter(([key]) => passes(`command.${key}`))
-      if (passing.length > 0) kept['command'] = Object.fromEntries(passing)
+      if (passing.length > 0) kept['command'] = passing.length === inner.length ? part : Object.fromEntries(passing)
       dropped.push(...inner.filter(([key]) => !passes(`command.${key}`)).map(([key]) => `command.${key}`))
     } else dropped.push(name)
   }
-  return { kept, dropped }
+  const isAll = Object.keys(value).every((name) => kept[name] === value[name])
+  return { kept: isAll ? value : kept, dropped }
 }

@@ -14,29 +14,42 @@ export interface JsonSource {
 /**
  * Writes an object.
  * @param body of which the parts that are the source's own are written from its text
+ * @returns the very text of the source where it comes to the same
  */
 export function writeAnew(body: JsonObject, { value, text }: JsonSource): string {
-  const texts = memberTexts(text)
-  const members = Object.keys(body).map((key) => {
-    const part = body[key] as Json
-    const known = part === value[key] ? texts.get(key) : undefined
-    return `${JSON.stringify(key)}:${known ?? JSON.stringify(part)}`
-  })
+  const { members: texts, asWritten } = memberTexts(text)
+  const keys = Object.keys(body)
+  const own = (key: string): string | undefined => (body[key] === value[key] ? texts.get(key) : undefined)
+  // With a key for each member the order is theirs: no key that passes anywhere is a whole number.
+  if (asWritten && keys.length === texts.size && keys.every((key) => own(key) !== undefined)) return text
+  const members = keys.map((key) => `${JSON.stringify(key)}:${own(key) ?? JSON.stringify(body[key] as Json)}`)
   return `{${members.join(',')}}`
 }
 
+/** The members of a text. */
+export interface MemberTexts {
+  /** Each as JSON.stringify would write it. */
+  readonly members: ReadonlyMap<string, string>
+  /** True if the whole text stands as JSON.stringify would write it. */
+  readonly asWritten: boolean
+}
+
 /**
- * The members of an object, each as JSON.stringify would write it.
+ * Takes the text of an object apart.
  * @param text of an object, one that JSON.parse takes and that has no key twice
  */
-export function memberTexts(text: string): ReadonlyMap<string, string> {
+export function memberTexts(text: string): MemberTexts {
   const members = new Map<string, string>()
   const walk = walkThrough(text)
   walk.skipSpace()
   walk.expect('{')
   for (;;) {
     walk.skipSpace()
-    if (walk.next() === '}') return members
+    if (walk.next() === '}') {
+      walk.expect('}')
+      walk.skipSpace()
+      return { members, asWritten: walk.asWritten() }
+    }
     if (walk.next() === ',') walk.expect(',')
     else {
       const key = JSON.parse(walk.value()) as string
@@ -55,6 +68,8 @@ interface Walk {
   skipSpace(): void
   /** Passes a value; gives it as JSON.stringify would write it. */
   value(): string
+  /** True while everything that was passed stands so. */
+  asWritten(): boolean
 }
 
 /** What JSON.stringify writes behind a backslash, but for control characters: `"`, `\`, b, f, n, r, t. */
@@ -66,6 +81,7 @@ const PLAIN_NUMBER = /^(?:0|-?[1-9][0-9]{0,14})$/
 function walkThrough(text: string): Walk {
   let at = 0
   let backslash = indexFrom(text, '\\', 0)
+  let asWritten = true
 
   /** Passes a string. @returns true if it stands as JSON.stringify would write it */
   const passString = (): boolean => {
@@ -87,11 +103,12 @@ function walkThrough(text: string): Walk {
     return PLAIN_NUMBER.test(digits)
   }
   const skipSpace = (): void => {
-    while (at < text.length && isSpace(text.charCodeAt(at))) at += 1
+    for (; at < text.length && isSpace(text.charCodeAt(at)); at += 1) asWritten = false
   }
 
   return {
     next: () => text.charAt(at),
+    asWritten: () => asWritten,
     skipSpace,
     expect(character) {
       if (text.charAt(at) !== character) throw new Error('a text that is no object')
@@ -108,6 +125,7 @@ function walkThrough(text: string): Walk {
           if (!(code === 0x22 ? passString() : passNumber())) {
             written += text.slice(from, begin) + JSON.stringify(JSON.parse(text.slice(begin, at)))
             from = at
+            asWritten = false
           }
         } else if (isSpace(code)) {
           written += text.slice(from, at)

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import { checkIds, isBodyOptional, passingBody, type BodyPolicy } from '../core/bodies.ts'
 import type { RouteDescriptor } from '../core/classify.ts'
 import { admitEnvelope, type EnvelopeRules } from '../core/envelope.ts'
-import { isObject, makeJsonReader, type Json, type JsonObject, type JsonReading } from '../core/json.ts'
+import { isObject, makeJsonReader, type Json, type JsonObject } from '../core/json.ts'
 import { memberTexts, writeAnew, type JsonSource } from '../core/json-writing.ts'
 import { isRefusal, refuse, type Reason, type Refusal } from '../core/reasons.ts'
 import type { RuntimeFacts } from '../core/transport.ts'
@@ -124,7 +124,12 @@ export async function readEnveloped(
     if (body === undefined) return without(descriptor, 'body-not-object')
     // The runtime takes a string for JSON that is written in it, and would read what nobody has checked (contract §1.3).
     if (!isObject(body)) return refuse('body-not-object')
-    return checked(parts, descriptor, { value: body, text: memberTexts(reading.text).get('body') ?? '' }, bytes)
+    return checked(
+      parts,
+      descriptor,
+      { value: body, text: memberTexts(reading.text).members.get('body') ?? '', bytes: null },
+      bytes,
+    )
   })
 }
 
@@ -139,13 +144,19 @@ async function withRecording(
   const recording = await readRecording(type, arriving, most, parts.budget)
   if (recording.outcome === 'refused') return recording
   const { value, bytes, release } = recording
-  return guarded(release, () => checked(parts, descriptor, { value, text: JSON.stringify(value) }, bytes))
+  return guarded(release, () => checked(parts, descriptor, { value, text: JSON.stringify(value), bytes: null }, bytes))
 }
 
 /** What comes of a request that brings nothing along. */
 function without(descriptor: RouteDescriptor, missing: Reason): ReadBody | Refusal {
   if (!isBodyOptional(descriptor.route)) return refuse(missing)
   return { outcome: 'read', descriptor, write: () => NOTHING, release: () => {} }
+}
+
+/** A JSON body that was read. */
+interface BodySource extends JsonSource {
+  /** Its bytes as they came; null where they are not held beside the text. */
+  readonly bytes: readonly Buffer[] | null
 }
 
 /** A payload before somebody has said who lets it go. */
@@ -156,17 +167,29 @@ async function withJson(
   parts: PayloadParts,
   most: number,
   arriving: ArrivingBody,
-  make: (reading: JsonReading, bytes: number) => Made | Refusal | Promise<Made | Refusal>,
+  make: (reading: Refusal | (BodySource & { readonly outcome: 'read' }), bytes: number) => Made | Refusal,
 ): Promise<ReadBody | Refusal> {
   const reader = makeJsonReader()
-  const held = await holdBody(arriving, most, parts.budget, (piece) => reader.push(piece))
-  return isRefusal(held) ? held : guarded(held.release, () => make(reader.end(), held.bytes))
+  const pieces: Buffer[] = []
+  let length = 0
+  const held = await holdBody(arriving, most, parts.budget, (piece) => {
+    length += piece.length
+    if (length <= LARGE_BODY) pieces.push(piece)
+    else pieces.length = 0
+    return reader.push(piece)
+  })
+  if (isRefusal(held)) return held
+  return guarded(held.release, () => {
+    const reading = reader.end()
+    const bytes = length <= LARGE_BODY ? pieces : null
+    return make(reading.outcome === 'refused' ? reading : { ...reading, bytes }, held.bytes)
+  })
 }
 
-async function guarded(release: () => void, make: () => Made | Refusal | Promise<Made | Refusal>): Promise<ReadBody | Refusal> {
+function guarded(release: () => void, make: () => Made | Refusal): ReadBody | Refusal {
   let read: Made | Refusal | undefined
   try {
-    read = await make()
+    read = make()
   } finally {
     if (read?.outcome !== 'read') release()
   }
@@ -174,7 +197,7 @@ async function guarded(release: () => void, make: () => Made | Refusal | Promise
 }
 
 /** Checks the ids of a JSON body, which is written anew when it is known what of it passes. */
-function checked(parts: PayloadParts, descriptor: RouteDescriptor, source: JsonSource, bytes: number): Made | Refusal {
+function checked(parts: PayloadParts, descriptor: RouteDescriptor, source: BodySource, bytes: number): Made | Refusal {
   const { value } = source
   const ids = checkIds(descriptor, value)
   if (ids.outcome === 'refused') return ids
@@ -186,7 +209,9 @@ function checked(parts: PayloadParts, descriptor: RouteDescriptor, source: JsonS
       if (descriptor.route.own === true) return { kind: 'own', body: value }
       const { body, dropped } = passingBody(descriptor.route, value, policy)
       noteDropped(parts, dropped)
-      return bytes > LARGE_BODY ? writtenInSteps(body, source, most) : payloadOf(body, writeAnew(body, source), most)
+      return bytes > LARGE_BODY
+        ? writtenInSteps(body, source, most)
+        : payloadOf(body, bytesOf(writeAnew(body, source), source), most)
     },
   }
 }
@@ -196,14 +221,20 @@ async function writtenInSteps(body: JsonObject, source: JsonSource, most: number
   await setImmediate()
   const text = writeAnew(body, source)
   await setImmediate()
-  const payload = payloadOf(body, text, most)
+  const payload = payloadOf(body, Buffer.from(text), most)
   await setImmediate()
   return payload
 }
 
+/** What came is sent as it came where it would be written just so. */
+function bytesOf(text: string, source: BodySource): Buffer {
+  if (text !== source.text || source.bytes === null) return Buffer.from(text)
+  const [only, ...more] = source.bytes
+  return only !== undefined && more.length === 0 ? only : Buffer.concat(source.bytes)
+}
+
 /** Some numbers grow when they are written anew; the limit holds for what is sent, too. */
-function payloadOf(body: JsonObject, text: string, most: number): Payload | Refusal {
-  const bytes = Buffer.from(text)
+function payloadOf(body: JsonObject, bytes: Buffer, most: number): Payload | Refusal {
   if (bytes.length > most) return refuse('body-too-large')
   return { kind: 'json', bytes, name: body['name'], archived: body['archived'] }
 }

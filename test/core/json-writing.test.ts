@@ -26,7 +26,7 @@ void test('a text is written as JSON.stringify writes it', (t) => {
     '{"a":"\u2028\u00e9\u{1f600}\u007f","é":"ü"}',
   ]) {
     t.equal(anew(text), JSON.stringify(parsed(text)), escape(text))
-    for (const [key, member] of memberTexts(text)) t.equal(member, JSON.stringify(parsed(text)[key]), escape(key))
+    for (const [key, member] of memberTexts(text).members) t.equal(member, JSON.stringify(parsed(text)[key]), escape(key))
   }
   t.end()
 })
@@ -89,5 +89,30 @@ void test('what is not the text’s own is written from its value, and what does
   const body: JsonObject = { messages: value['messages'] ?? null, forwardedProps: {}, threadId: 't', added: [1.5] }
   t.equal(writeAnew(body, { value, text }), '{"messages":["a",1],"forwardedProps":{},"threadId":"t","added":[1.5]}')
   t.equal(writeAnew({}, { value, text }), '{}')
+  t.end()
+})
+
+void test('where nothing is changed it is the text itself, and where anything is it is not', (t) => {
+  const same = '{"messages":["a",1,{"b":"\\n"}],"state":{},"threadId":"t"}'
+  t.equal(anew(same), same)
+  const value = parsed(same)
+  t.equal(writeAnew({ ...value }, { value, text: same }), same)
+  t.equal(
+    writeAnew({ ...value, state: { b: 1 } }, { value, text: same }),
+    '{"messages":["a",1,{"b":"\\n"}],"state":{"b":1},"threadId":"t"}',
+  )
+  const less = { messages: value['messages'] ?? null, threadId: 't' }
+  t.equal(writeAnew(less, { value, text: same }), '{"messages":["a",1,{"b":"\\n"}],"threadId":"t"}')
+  for (const other of [
+    ` ${same}`,
+    `${same} `,
+    same.replace('1', '1.0'),
+    same.replace('\\n', '\\u000a'),
+    same.replace(':[', ': ['),
+  ]) {
+    t.equal(memberTexts(other).asWritten, false, other)
+    t.equal(anew(other), same)
+  }
+  t.equal(anew('{"a\\u0062":1}'), '{"ab":1}', 'keys count as well')
   t.end()
 })

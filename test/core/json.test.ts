@@ -25,7 +25,7 @@ void test('a JSON object is read as JSON.parse reads it', (t) => {
     '{"\\u0061":1,"b":"\\ud800"}',
     '{"":1,"__proto":2,"constructor":3}',
   ]
-  for (const text of texts) t.same(read(text), { outcome: 'read', value: JSON.parse(text) as unknown }, text)
+  for (const text of texts) t.same(read(text), { outcome: 'read', value: JSON.parse(text) as unknown, text }, text)
   t.end()
 })
 
@@ -117,7 +117,7 @@ void test('a character may be cut anywhere by the end of a piece', (t) => {
     for (const size of [1, 2, 3, 7, 8, 9])
       t.same(
         inPieces(bytes, size).result,
-        { outcome: 'read', value: { a: character } },
+        { outcome: 'read', value: { a: character }, text: String(bytes) },
         `${JSON.stringify(character)} by ${size}`,
       )
   }
@@ -129,7 +129,7 @@ void test('a piece without bytes changes nothing, also within an escape', (t) =>
   for (let at = 0; at <= text.length; at += 1) {
     const reader = makeJsonReader()
     for (const piece of [text.slice(0, at), '', text.slice(at)]) t.equal(reader.push(Buffer.from(piece)), null)
-    t.strictSame(reader.end(), { outcome: 'read', value: { 'a"b': 1, c: '\\' } }, String(at))
+    t.strictSame(reader.end(), { outcome: 'read', value: { 'a"b': 1, c: '\\' }, text }, String(at))
   }
   t.end()
 })
@@ -179,7 +179,7 @@ void test('an escaped key is read as what it stands for, whatever the engine has
     ['{"a":1,"\\\\n":1}', '{"a":1,"\\n":1}'],
   ] as const) {
     for (let at = 0; at < 3; at += 1) read(seen)
-    t.strictSame(read(then), { outcome: 'read', value: literal(then) }, then)
+    t.strictSame(read(then), { outcome: 'read', value: literal(then), text: then }, then)
   }
   t.end()
 })
@@ -212,7 +212,7 @@ void test('what is written with escapes is read as it was meant', (t) => {
       (meant, every, space) => {
         // Escapes in numbers are none: digits other than 0 are not touched, and 0 stands in texts alone here.
         const text = JSON.stringify(meant, null, space).replaceAll(/"(?:[^"\\]|\\.)*"/g, (string) => escape(string, every))
-        assert.deepEqual(readWhole(Buffer.from(text)), { outcome: 'read', value: meant })
+        assert.deepEqual(readWhole(Buffer.from(text)), { outcome: 'read', value: meant, text })
       },
     ),
     { numRuns: 2000 },
@@ -242,7 +242,7 @@ void test('escaped keys are read as what they stand for', (t) => {
     '{"\\"":{"\\n":[]}}',
     '{"a":"\\u0074"}',
   ]) {
-    t.same(read(text), { outcome: 'read', value: JSON.parse(text) as unknown }, text)
+    t.same(read(text), { outcome: 'read', value: JSON.parse(text) as unknown, text }, text)
   }
   t.end()
 })
