@@ -107,13 +107,18 @@ export class SqliteFile {
     }
   }
 
-  /** Writes what is not worth waiting for. It is left out where another process has the lock, and where writing fails. */
-  note(step: Step<unknown>): void {
-    if (this.#turns.write.waiting > 0) return
+  /**
+   * Writes what is not worth waiting for. It is left out where another process has the lock, and where writing fails.
+   * @returns true if it was written
+   */
+  note(step: Step<unknown>): boolean {
+    if (this.#turns.write.waiting > 0) return false
     try {
       this.#written(step)
+      return true
     } catch (error) {
       this.#failed(error, true)
+      return false
     }
   }
 

@@ -70,7 +70,7 @@ export function makeStandingCache(size: number, isFresh: () => boolean): Standin
   }
 }
 
-/** With the length of the first part, so that no two keys have one name. */
-function nameOf({ scope, threadId }: ThreadKey): string {
+/** A name for a key, with the length of the first part, so that no two keys have one name. */
+export function nameOf({ scope, threadId }: ThreadKey): string {
   return `${scope.length}:${scope}${threadId}`
 }

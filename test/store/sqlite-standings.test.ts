@@ -123,3 +123,23 @@ void test('a backup that is put back under a running gateway is seen, though it 
   old.close()
   t.same(await standing(store, readerOf(ALICE)), UNKNOWN)
 })
+
+void test('a run on a remembered thread is the owner’s still, and no longer when it is not', async (t) => {
+  const { store, other } = await started(t)
+  await own(store, ALICE)
+  const run = (userId: string, now: number) => store.claim(KEY, { userId, agentId: '', guest: false, now })
+  const usedAt = async () => (await other.thread(KEY))?.row?.lastUsedAt
+  for (let at = 0; at < 3; at += 1) {
+    await standing(store, readerOf(ALICE))
+    t.same(await run(ALICE, NOW + 1000 * at), { outcome: 'own', registration: null })
+  }
+  t.equal(await usedAt(), NOW, 'it is written down once a minute')
+  t.same(await run(ALICE, NOW + 60_000), { outcome: 'own', registration: null })
+  t.equal(await usedAt(), NOW + 60_000)
+  t.same(await run(BOB, NOW + 60_001), { outcome: 'foreign' })
+  await other.assign(KEY, BOB, NOW)
+  t.same(await run(ALICE, NOW + 60_002), { outcome: 'foreign' }, 'what another process has changed is known')
+  t.same(await run(BOB, NOW + 60_002), { outcome: 'own', registration: null })
+  await other.bury(KEY, BOB, NOW, true)
+  t.match(await run(BOB, NOW + 60_003), { outcome: 'new' }, 'a deleted thread is begun anew')
+})
