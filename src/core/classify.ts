@@ -93,11 +93,13 @@ function classifyEndpoint(method: string, segments: readonly string[], agentId: 
 
 const RUN = ROUTES.find(({ id }) => id === 'agent/run') as Route
 
-/** Routes by how many segments they have, those of fixed paths apart from those with ids. */
+/** Routes of one number of segments: those of a fixed path by it, and those with ids. */
 interface Ranks {
-  readonly fixed: readonly Route[]
+  readonly fixed: ReadonlyMap<string, readonly Route[]>
   readonly withIds: readonly Route[]
 }
+
+const NONE: readonly Route[] = []
 
 const RANKS = new Map([ALL_ROUTES, OWN_ROUTES].map((routes) => [routes, ranked(routes)]))
 
@@ -106,16 +108,20 @@ function ranked(routes: readonly Route[]): readonly Ranks[] {
   return Array.from({ length: longest + 1 }, (_, length) => {
     const ofLength = routes.filter(({ path }) => path.length === length)
     const hasIds = ({ path }: Route): boolean => path.some((word) => word.startsWith(':'))
-    return { fixed: ofLength.filter((row) => !hasIds(row)), withIds: ofLength.filter(hasIds) }
+    // No segment holds a '/', so that two paths joined by it are never one.
+    const fixed = Map.groupBy(
+      ofLength.filter((row) => !hasIds(row)),
+      ({ path }) => path.join('/'),
+    )
+    return { fixed, withIds: ofLength.filter(hasIds) }
   })
 }
 
 function rowsAt(segments: readonly string[], known: readonly Route[]): readonly Route[] {
   const ranks = (RANKS.get(known) ?? ranked(known))[segments.length]
-  if (ranks === undefined) return []
+  if (ranks === undefined) return NONE
   const fits = ({ path }: Route): boolean => path.every((word, at) => word === segments[at] || word.startsWith(':'))
-  const fixed = ranks.fixed.filter(fits)
-  return fixed.length > 0 ? fixed : ranks.withIds.filter(fits)
+  return ranks.fixed.get(segments.join('/')) ?? ranks.withIds.filter(fits)
 }
 
 /**

@@ -3,13 +3,14 @@
  * is ours. Fastify's router never sees what a caller wrote: every target is routed as `/`, and the gate reads the
  * original (library defaults that bite: design, last section).
  */
-import { STATUS_CODES, type ServerResponse } from 'node:http'
+import { STATUS_CODES } from 'node:http'
 import { Socket } from 'node:net'
 import proxy from '@fastify/http-proxy'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { refuse, type Refusal } from '../core/reasons.ts'
 import type { Logger } from '../observe/log.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
+import { closed, isDue, makeCallerConnections, makeLast, saidLast, type CallerConnections } from './connection-answers.ts'
 import type { Exchange } from './exchange.ts'
 import type { Arrived, Gate } from './gate.ts'
 import type { Upstream } from './upstream.ts'
@@ -59,8 +60,7 @@ const REQUEST_TIMEOUT_MS = 300_000
 export function makeApp(parts: AppParts): PublicApp {
   const { log } = parts
   let leaving = false
-  const answers = openAnswers()
-  const closing = new WeakSet<Socket>()
+  const connections = makeCallerConnections()
   const app = fastify({
     // One line a request, written below from what the gate learnt.
     logger: false,
@@ -75,7 +75,7 @@ export function makeApp(parts: AppParts): PublicApp {
     // A request without a host is refused by the gate, in its own words.
     // And one that says that it has no body has ended already, without an event for it.
     http: { maxHeaderSize: parts.maxHeaderSize, requireHostHeader: false, optimizeEmptyRequests: true },
-    clientErrorHandler: (error, socket) => answerUnreadable(parts, error, socket, answers),
+    clientErrorHandler: (error, socket) => answerUnreadable(parts, error, socket, connections),
   })
   app.decorateRequest('exchange', null)
   app.decorateRequest('gate', null)
@@ -85,13 +85,13 @@ export function makeApp(parts: AppParts): PublicApp {
 
   // By its callback: what is answered at once, as most requests are, waits for no promise.
   app.addHook('onRequest', (request, reply, done) => {
-    // Where the end of a request can't be trusted, what comes behind it is none (RFC 9112 §11.2).
-    if (closing.has(request.raw.socket)) return void reply.hijack()
+    const connection = connections.of(request.raw.socket)
+    if (connection.closing) return void reply.hijack()
     // Nothing was begun for what came behind the last answer, and the caller may ask it again (RFC 9112 §9.6).
-    if (leaving && answers.saidLast(request.raw.socket)) return void reply.hijack()
+    if (leaving && saidLast(connection)) return void reply.hijack()
     // A socket that is gone no longer knows its address.
     const client = request.ip
-    if (answers.count(request.raw.socket) >= MAX_PIPELINED) {
+    if (connection.open.length >= MAX_PIPELINED) {
       log.info({ client, requestId: request.id }, 'too many requests at once on a connection')
       request.raw.socket.destroy()
       return void reply.hijack()
@@ -104,13 +104,13 @@ export function makeApp(parts: AppParts): PublicApp {
     // Node's parser reads nothing more on a connection that was to be upgraded: what comes next would never be answered.
     const upgrading = exchange.lines.has('upgrade')
     if (upgrading) reply.raw.shouldKeepAlive = false
-    if (upgrading || exchange.headerFault !== null) closing.add(request.raw.socket)
-    answers.opened(request.raw.socket, reply.raw)
-    if (leaving) answers.makeLast(request.raw.socket)
+    if (upgrading || exchange.headerFault !== null) connection.closing = true
+    connection.open.push(reply.raw)
+    if (leaving) makeLast(connection)
     // Not Fastify's onResponse: it says nothing of answers that were cut off, and those have to be in the log too.
     reply.raw.once('close', () => {
       letGo()
-      answers.closed(request.raw.socket, reply.raw)
+      closed(connection, reply.raw)
       logRequest(parts, request, reply, exchange, client)
     })
     const go = (result: Arrived | Answer): void => {
@@ -148,7 +148,7 @@ export function makeApp(parts: AppParts): PublicApp {
     app.server.on(event, (request, response) => void app.server.emit('request', request, response))
   }
   app.server.on('connect', (_request, socket) => {
-    if (socket instanceof Socket) answerOutside(parts, socket, refuse('target-not-origin-form'), answers)
+    if (socket instanceof Socket) answerOutside(parts, socket, refuse('target-not-origin-form'), connections)
     else socket.destroy()
   })
 
@@ -169,7 +169,7 @@ export function makeApp(parts: AppParts): PublicApp {
     app,
     leave() {
       leaving = true
-      for (const socket of answers.sockets()) answers.makeLast(socket)
+      for (const connection of connections.all()) makeLast(connection)
     },
   }
 }
@@ -193,47 +193,6 @@ function send(reply: FastifyReply, exchange: Exchange | null, answer: Answer): F
  */
 const MAX_PIPELINED = 16
 
-/** The answers under way on each connection: with pipelining there may be several. */
-interface OpenAnswers {
-  opened(socket: Socket, response: ServerResponse): void
-  closed(socket: Socket, response: ServerResponse): void
-  /** How many there are. */
-  count(socket: Socket): number
-  /** True if one of them has begun, or is still due for a request that came whole. */
-  due(socket: Socket): boolean
-  /** The connections that have any. */
-  sockets(): readonly Socket[]
-  /** Lets the connection close behind the latest of them; what has begun stays as it is. */
-  makeLast(socket: Socket): void
-  /** True if the head of one has said that it is the last. */
-  saidLast(socket: Socket): boolean
-}
-
-function openAnswers(): OpenAnswers {
-  const open = new Map<Socket, Set<ServerResponse>>()
-  const of = (socket: Socket): readonly ServerResponse[] => [...(open.get(socket) ?? [])]
-  return {
-    opened(socket, response) {
-      const responses = open.get(socket) ?? new Set()
-      open.set(socket, responses.add(response))
-    },
-    closed(socket, response) {
-      const responses = open.get(socket)
-      responses?.delete(response)
-      if (responses?.size === 0) open.delete(socket)
-    },
-    count: (socket) => open.get(socket)?.size ?? 0,
-    due: (socket) => of(socket).some((response) => !response.writableFinished && (response.headersSent || response.req.complete)),
-    sockets: () => [...open.keys()],
-    makeLast(socket) {
-      const responses = of(socket)
-      const latest = responses.at(-1)
-      for (const response of responses) if (!response.headersSent) response.shouldKeepAlive = response !== latest
-    },
-    saidLast: (socket) => of(socket).some((response) => response.headersSent && !response.shouldKeepAlive),
-  }
-}
-
 /** Time for the rest of a body whose caller waits for no answer to it, in milliseconds. */
 const LAST_BODY_MS = 5000
 /** Time for an answer to reach a caller who does not close the connection, in milliseconds. */
@@ -254,21 +213,21 @@ function answerUnreadable(
   parts: AppParts,
   error: Error & { readonly code?: string },
   socket: Socket,
-  answers: OpenAnswers,
+  connections: CallerConnections,
 ): void {
   const reason = error.code === 'HPE_HEADER_OVERFLOW' ? 'http-headers-too-large' : 'http-unreadable'
   if (error.code === 'ECONNRESET') socket.destroy()
-  else answerOutside(parts, socket, refuse(reason), answers)
+  else answerOutside(parts, socket, refuse(reason), connections)
 }
 
 /**
  * Answers where no request is, and closes the connection. Whatever the caller does then, the socket is gone soon: it
  * belongs to no parser any more, so no time-out of the server's and no drain would find it.
  */
-function answerOutside(parts: AppParts, socket: Socket, refusal: Refusal, answers: OpenAnswers): void {
+function answerOutside(parts: AppParts, socket: Socket, refusal: Refusal, connections: CallerConnections): void {
   socket.on('error', () => socket.destroy())
   // An answer that has begun can't take another one in its middle, and one that is due would be taken for this one.
-  if (!socket.writable || answers.due(socket)) {
+  if (!socket.writable || isDue(connections.of(socket))) {
     socket.destroy()
     return
   }

@@ -13,13 +13,16 @@ export interface RunningRow {
 
 /** How long it takes. */
 export interface Effort {
-  /** Rounds that count, after one that doesn't: connections are opened and code is compiled then. */
+  /** Rounds that count, after one that doesn't. */
   readonly rounds: number
   readonly seconds: number
   readonly connections: number
   /** Is told that so many rounds are over. */
   readonly tell: (done: number) => void
 }
+
+/** The round that doesn't count takes so many times as long: connections are opened in it, and code is compiled that runs often. */
+const WARM_UP = 4
 
 interface Slice extends Round {
   readonly cpu: number | null
@@ -41,7 +44,8 @@ export async function measureLoad(
   for (let round = 0; round <= rounds; round += 1) {
     for (const { name, proxy } of rows) {
       const before = cpuOf(proxy.pid)
-      const order = { port: proxy.port, connections, milliseconds: 1000 * seconds } satisfies RoundOrder
+      const milliseconds = 1000 * seconds * (round === 0 ? WARM_UP : 1)
+      const order = { port: proxy.port, connections, milliseconds } satisfies RoundOrder
       const played = await generator.ask<Round>(order)
       const after = cpuOf(proxy.pid)
       if (played.bad > 0) throw new Error(`${name} gave ${played.bad} bad answers to ${load}: ${played.firstBad}`)

@@ -1,0 +1,59 @@
+/** The answers under way on each connection of callers': with pipelining there may be several. */
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/** A connection. */
+export interface ConnectionAnswers {
+  /** In the order of their requests. */
+  readonly open: ServerResponse[]
+  /** True where the end of a request can't be trusted: what comes behind it is none (RFC 9112 §11.2). */
+  closing: boolean
+}
+
+/** The connections of a listener. */
+export interface CallerConnections {
+  of(socket: Socket): ConnectionAnswers
+  all(): Iterable<ConnectionAnswers>
+}
+
+/** Makes the register of them. */
+export function makeCallerConnections(): CallerConnections {
+  const known = new WeakMap<Socket, ConnectionAnswers>()
+  const all = new Set<ConnectionAnswers>()
+  return {
+    of(socket) {
+      let connection = known.get(socket)
+      if (connection === undefined) {
+        const made: ConnectionAnswers = { open: [], closing: false }
+        connection = made
+        known.set(socket, made)
+        all.add(made)
+        socket.once('close', () => all.delete(made))
+      }
+      return connection
+    },
+    all: () => all,
+  }
+}
+
+/** An answer is over. */
+export function closed({ open }: ConnectionAnswers, response: ServerResponse): void {
+  const at = open.indexOf(response)
+  if (at !== -1) open.splice(at, 1)
+}
+
+/** True if one of them has begun, or is still due for a request that came whole. */
+export function isDue({ open }: ConnectionAnswers): boolean {
+  return open.some((response) => !response.writableFinished && (response.headersSent || response.req.complete))
+}
+
+/** Lets the connection close behind the latest of them; what has begun stays as it is. */
+export function makeLast({ open }: ConnectionAnswers): void {
+  const latest = open.at(-1)
+  for (const response of open) if (!response.headersSent) response.shouldKeepAlive = response !== latest
+}
+
+/** True if the head of one has said that it is the last. */
+export function saidLast({ open }: ConnectionAnswers): boolean {
+  return open.some((response) => response.headersSent && !response.shouldKeepAlive)
+}
