@@ -27,12 +27,14 @@ export function upstreamRequest(
 ): UpstreamRequest {
   const { method, target, envelope } = wireForm(upstream, basePath, descriptor, query)
   const pieces = Buffer.isBuffer(body) ? [body] : body
-  if (envelope === null) return { method, target, headers, ...(pieces === undefined ? {} : { body: pieces }) }
+  const lasting = descriptor.route.streams === true
+  if (envelope === null) return { method, target, headers, lasting, ...(pieces === undefined ? {} : { body: pieces }) }
   if (body !== undefined && !Buffer.isBuffer(body)) throw new Error('a recording that streams does not fit into an envelope')
   const open = JSON.stringify(envelope).slice(0, -1)
   return {
     method,
     target,
+    lasting,
     headers: { ...headers, 'content-type': 'application/json' },
     // The body is JSON already, and may be large: it is neither written once more nor copied.
     body: [Buffer.from(open), ...(body === undefined ? [] : [Buffer.from(',"body":'), body]), Buffer.from('}')],

@@ -17,6 +17,8 @@ export interface UpstreamRequest {
   readonly headers: Readonly<Record<string, string>>
   /** In pieces, so that nothing large is copied to be put between others; or a stream. */
   readonly body?: readonly Uint8Array[] | Readable
+  /** True where the answer may last: what was sent is then not kept until its end. */
+  readonly lasting?: boolean
 }
 
 /** The head of an answer, with its body to come. */
@@ -139,15 +141,19 @@ function dispatch(
 }
 
 /** Headers and body as the pool takes them: of pieces it doesn't know the length. */
-function written({ headers, body }: UpstreamRequest): Pick<Dispatcher.DispatchOptions, 'headers' | 'body'> {
+function written({ headers, body, lasting }: UpstreamRequest): Pick<Dispatcher.DispatchOptions, 'headers' | 'body'> {
   if (body === undefined) return { headers }
   if (body instanceof Readable) return { headers, body }
   const [first, ...more] = body
-  if (first !== undefined && more.length === 0) return { headers, body: first }
+  if (first !== undefined && more.length === 0 && lasting !== true) return { headers, body: first }
   const length = body.reduce((sum, piece) => sum + piece.length, 0)
-  // Where no connection is made the pool fails it, and an error that nobody listens to would end the process.
-  const pieces = Readable.from(body, { objectMode: false }).on('error', () => {})
-  return { headers: { ...headers, 'content-length': String(length) }, body: pieces }
+  // The types know no iterable, which the pool takes as it takes a stream (undici, "DispatchOptions").
+  return { headers: { ...headers, 'content-length': String(length) }, body: handedOver([...body]) as unknown as Readable }
+}
+
+/** The pool holds what it sends until the answer is over, and by then these have let go of each piece. */
+function* handedOver(pieces: Uint8Array[]): Generator<Uint8Array> {
+  for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) yield piece
 }
 
 function refusalOf(error: Error, maybeSent: boolean): Refusal {
