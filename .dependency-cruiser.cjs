@@ -104,6 +104,13 @@ module.exports = {
       to: { path: '^src/cli' },
     },
     {
+      name: 'only-serve-knows-the-workers',
+      comment: 'one process needs nothing of what several need',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(workers/|cli/serve.ts$)' },
+      to: { path: '^src/workers/' },
+    },
+    {
       name: 'nobody-imports-the-hooks',
       comment: 'they lead to the gateway, which knows nothing of them',
       severity: 'error',

@@ -5,7 +5,7 @@ import { mountsOf } from './config/mounts.ts'
 import { storeOf } from './config/ownership-schema.ts'
 import type { Config } from './config/schema.ts'
 import { makeDecisions } from './decisions.ts'
-import { makeGenerations, type Basis } from './generations.ts'
+import { makeGenerations, type Basis, type Generations } from './generations.ts'
 import { makeAdminApp, type ReloadResult } from './http/admin.ts'
 import { makeApp, type FastifyInstance } from './http/app.ts'
 import { ownAddresses } from './http/exposure.ts'
@@ -16,15 +16,16 @@ import { makeBudget } from './http/request-body.ts'
 import type { Upstream } from './http/upstream.ts'
 import { openLimiter, type OpenLimiter } from './open-limiter.ts'
 import { openStoreWithPool } from './open-store.ts'
-import { sayEnforcement, sayLostStore, sayShadow, sayUnowned } from './notices.ts'
+import { announce, sayLostStore } from './notices.ts'
 import { openAudit, type Audit } from './observe/audit.ts'
 import type { Logger } from './observe/log.ts'
-import { makeMetrics } from './observe/metrics.ts'
+import { makeMetrics, type Metrics } from './observe/metrics.ts'
 import type { Outcome } from './document/document.ts'
 import type { Prepared } from './prepare.ts'
 import { makeReload } from './reload.ts'
 import { keepRetention } from './retention.ts'
 import { readMounts } from './store/durability.ts'
+import type { RevocationList } from './store/port.ts'
 import { makeRevocationList } from './store/revocations.ts'
 
 /** A gateway that takes requests. */
@@ -59,6 +60,21 @@ export interface Surroundings {
   readonly machine?: Machine
   /** Reads the configuration anew; by default it stays as it is. */
   readonly prepare?: () => Outcome<Prepared>
+  /** What another process does for this one, a worker of several; by default nothing. */
+  readonly primary?: Primary
+}
+
+/** What a worker leaves to the process that keeps all of them: it tells operators, forgets old threads, and changes rules. */
+export interface Primary {
+  /** Counters of all workers; null where the store's database has them. */
+  readonly limiter: OpenLimiter | null
+  readonly audit: Audit
+  readonly readiness: Readiness
+  readonly metrics: Metrics
+  /** How many configurations were in force before. */
+  readonly before: number
+  /** Bytes of all bodies that this worker may hold. */
+  readonly bodiesInFlight: number
 }
 
 /** Time for the last event of a stream to leave, before its connection is cut. */
@@ -71,6 +87,8 @@ export interface Assembled {
   readonly running: RunningGateway
   /** Gives the bound address; null where the operator API is off. */
   readonly listenForAdmin: () => Promise<string | null>
+  readonly generations: Generations
+  readonly revocations: RevocationList
 }
 
 /**
@@ -86,12 +104,13 @@ export async function assemble<Begun>(
   begin: (assembled: Assembled) => Promise<Begun>,
 ): Promise<Begun> {
   const { store, pool } = await openStoreWithPool(prepared.config.ownership, { log })
-  const limiter = openLimiter(prepared.config.ownership, pool, log)
-  const metrics = makeMetrics()
-  const readiness = makeReadiness()
-  let audit: Audit | null = null
+  const { primary } = surroundings
+  const limiter = primary?.limiter ?? openLimiter(prepared.config.ownership, pool, log)
+  const metrics = primary?.metrics ?? makeMetrics()
+  const readiness = primary?.readiness ?? makeReadiness()
+  let audit: Audit | null = primary?.audit ?? null
   try {
-    audit = await openAudit(prepared.config.audit, { log, metrics, note: (text) => readiness.note('audit', text) })
+    audit ??= await openAudit(prepared.config.audit, { log, metrics, note: (text) => readiness.note('audit', text) })
     return await beginOn({ store, limiter, audit, metrics, readiness, log, runtime }, prepared, surroundings, begin)
   } catch (error) {
     await audit?.stop()
@@ -115,10 +134,10 @@ async function beginOn<Begun>(
 ): Promise<Begun> {
   const { store, limiter, audit, metrics, readiness, log, runtime } = opened
   const { config } = prepared
-  const { machine = { mounts: readMounts(), addresses: ownAddresses() } } = surroundings
+  const { machine = { mounts: readMounts(), addresses: ownAddresses() }, primary } = surroundings
   const clock = Date.now
   const now = (): number => performance.now()
-  sayLostStore(storeOf(config.ownership), machine.mounts, log)
+  if (primary === undefined) sayLostStore(storeOf(config.ownership), machine.mounts, log)
   const streams = makeOpenStreams(
     clock,
     metrics,
@@ -138,22 +157,21 @@ async function beginOn<Begun>(
     runtime,
     streams,
     limiter,
-    budget: makeBudget(config.limits.bodiesInFlight),
+    budget: makeBudget(primary?.bodiesInFlight ?? config.limits.bodiesInFlight),
     log,
     clock,
     addresses: machine.addresses,
+    before: primary?.before ?? 0,
     isRevoked: (userId, credential) => revocations.isRevoked(userId, credential),
     isShuttingDown: () => stopping,
     onDecision: decisions.take,
   })
   const { current } = generations
 
-  const endRetention = keepRetention({
-    store,
-    deleted: () => current().prepared.config.ownership.retention.deleted,
-    clock,
-    log,
-  })
+  const endRetention =
+    primary === undefined
+      ? keepRetention({ store, deleted: () => current().prepared.config.ownership.retention.deleted, clock, log })
+      : () => {}
   const [first] = [...current().connections.values()]
   if (first === undefined) throw new Error('a gateway without any upstream')
   const { app, leave } = makeApp({
@@ -168,12 +186,6 @@ async function beginOn<Begun>(
     requestId: randomUUID,
     now,
   })
-  /** Says what of a configuration operators have to see, when it comes into force. */
-  const announce = async ({ config: { enforcement }, shadow }: Prepared): Promise<void> => {
-    sayEnforcement(enforcement, readiness, metrics, log)
-    if (enforcement === 'enforce') await sayUnowned(store, log)
-    sayShadow(shadow, readiness, metrics, log)
-  }
   const { reload, settled } = makeReload({
     isStopping: () => stopping,
     prepare: surroundings.prepare ?? (() => ({ ok: true, value: prepared })),
@@ -182,7 +194,7 @@ async function beginOn<Begun>(
     put: async (next) => {
       await generations.put(next)
       log.level = next.prepared.config.log.level
-      await announce(next.prepared)
+      await announce(next.prepared, opened)
     },
     readiness,
     metrics,
@@ -237,14 +249,14 @@ async function beginOn<Begun>(
     },
   }
   try {
-    await announce(prepared)
+    if (primary === undefined) await announce(prepared, opened)
     void current().begin()
     const listenForAdmin = async (): Promise<string | null> => {
       if (admin === null || config.admin === undefined) return null
       await admin.listen({ host: config.admin.host, port: config.admin.port })
       return urlOf(admin)
     }
-    const begun = await begin({ app, healthApp, running, listenForAdmin })
+    const begun = await begin({ app, healthApp, running, listenForAdmin, generations, revocations })
     started = true
     return begun
   } catch (error) {

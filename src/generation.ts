@@ -42,6 +42,8 @@ export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' |
   readonly log: Logger
   readonly clock: () => number
   readonly addresses: readonly string[]
+  /** How many configurations were in force before the first of this process. */
+  readonly before: number
   /** Told every decision, with the policies that it was made by. */
   readonly onDecision: (generation: Generation, ...decision: Parameters<GateParts['onDecision']>) => void
   /** What the rules in force say against what a generation has permitted that may have been replaced. */
@@ -116,7 +118,7 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
       return [mount.scope, connect(mount, config.enforcement, { ...shared, readiness }, known)]
     }),
   )
-  const number = (previous?.number ?? 0) + 1
+  const number = (previous?.number ?? shared.before) + 1
   const observing = config.enforcement === 'observe'
   let keys: NodeJS.Timeout | undefined
   const records = makeOwnerRecords(store, observing)

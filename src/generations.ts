@@ -14,10 +14,12 @@ export interface Generations {
   /** The one in force. */
   readonly current: () => Generation
   /**
-   * Makes the next one, which is not in force yet.
+   * Makes the next one, which is not in force yet, and gives new upstreams time to say what they are.
    * @throws Error for files that have changed since they were checked
    */
-  readonly make: (prepared: Prepared) => Generation
+  readonly make: (prepared: Prepared) => Promise<Generation>
+  /** Lets go of one that is not put in force. */
+  readonly discard: (next: Generation) => Promise<void>
   /**
    * Puts it in force, and ends the streams that it does not allow.
    * @throws Error if the gateway stops meanwhile; the one before stays in force then
@@ -97,9 +99,9 @@ export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
   return {
     current: () => current,
     stop: watch.stop,
-    make: (next) => makeGeneration(next, shared, current),
-    async put(next) {
-      const before = current
+    discard,
+    async make(prepared) {
+      const next = makeGeneration(prepared, shared, current)
       const waiting = new AbortController()
       try {
         const late = sleep(FIRST_ANSWER_MS, undefined, { signal: waiting.signal }).catch(() => {})
@@ -110,6 +112,10 @@ export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
       } finally {
         waiting.abort()
       }
+      return next
+    },
+    async put(next) {
+      const before = current
       if (basis.isShuttingDown()) {
         await discard(next)
         throw new Error('the gateway is shutting down')

@@ -10,6 +10,7 @@ import type { ObservationStore } from './store/port.ts'
 import { onceByName, type Logger } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
 import type { Policy } from './policy/policy.ts'
+import type { Prepared } from './prepare.ts'
 
 /** Says of each client once that it comes with a token of its own. */
 export function sayClientToken(log: Logger): (userId: string) => void {
@@ -36,7 +37,7 @@ const OBSERVING =
   'enforcement: observe. THREADS ARE NOT PROTECTED: what rests on ownership alone is let through and only written down'
 
 /** Says loudly whether nothing that rests on ownership is refused (design, invariant 7). */
-export function sayEnforcement(enforcement: Enforcement, readiness: Readiness, metrics: Metrics, log: Logger): void {
+function sayEnforcement(enforcement: Enforcement, readiness: Readiness, metrics: Metrics, log: Logger): void {
   const observing = enforcement === 'observe'
   if (observing) log.warn({ enforcement }, OBSERVING)
   readiness.note('enforcement', observing ? OBSERVING : null)
@@ -44,7 +45,7 @@ export function sayEnforcement(enforcement: Enforcement, readiness: Readiness, m
 }
 
 /** Says whether a second policy is evaluated, of which nothing is enforced. */
-export function sayShadow(shadow: Policy | null, readiness: Readiness, metrics: Metrics, log: Logger): void {
+function sayShadow(shadow: Policy | null, readiness: Readiness, metrics: Metrics, log: Logger): void {
   if (shadow !== null)
     log.warn({ file: shadow.file, policy: shadow.hash }, 'a shadow policy is evaluated: nothing of it is enforced')
   readiness.note(
@@ -52,6 +53,24 @@ export function sayShadow(shadow: Policy | null, readiness: Readiness, metrics: 
     shadow === null ? null : `${basename(shadow.file)} is evaluated beside the policy; nothing of it is enforced`,
   )
   metrics.shadowing(shadow !== null)
+}
+
+/** Says what of a configuration operators have to see, when it comes into force. */
+export async function announce(
+  { config: { enforcement }, shadow }: Pick<Prepared, 'config' | 'shadow'>,
+  { store, readiness, metrics, log }: NoticeParts,
+): Promise<void> {
+  sayEnforcement(enforcement, readiness, metrics, log)
+  if (enforcement === 'enforce') await sayUnowned(store, log)
+  sayShadow(shadow, readiness, metrics, log)
+}
+
+/** Where it is said. */
+export interface NoticeParts {
+  readonly store: Pick<ObservationStore, 'unowned'>
+  readonly readiness: Readiness
+  readonly metrics: Metrics
+  readonly log: Logger
 }
 
 /** Says loudly that the table of owners goes with the container, the pod or the machine's memory. */
@@ -66,7 +85,7 @@ export function sayLostStore(store: ReturnType<typeof storeOf>, mounts: string, 
 }
 
 /** Says how many threads were seen under `observe` that have no owner now that it is over: they are not for others to claim. */
-export async function sayUnowned(store: Pick<ObservationStore, 'unowned'>, log: Logger): Promise<void> {
+async function sayUnowned(store: Pick<ObservationStore, 'unowned'>, log: Logger): Promise<void> {
   const threads = await store.unowned().catch((error: unknown) => {
     log.error({ err: error }, 'what was seen under observe could not be counted')
     return 0

@@ -29,6 +29,14 @@ export interface Prepared {
   readonly warnings: readonly Fault[]
   /** The same for the same configuration, policies, secrets, keys and certificates. */
   readonly fingerprint: string
+  /** Of these the keys and certificates, which are read once more by whoever puts it in force. */
+  readonly materials: Materials
+}
+
+/** Files, and what was in them. */
+export interface Materials {
+  readonly files: readonly string[]
+  readonly digest: string
 }
 
 /** How often files are read again that change while they are read. */
@@ -80,14 +88,24 @@ function check(file: string, loaded: Outcome<LoadedConfig>, named: Named, finger
       shadow: shadow?.value.policy ?? null,
       warnings: [...warnings, ...policy.value.warnings, ...(shadow?.value.warnings ?? [])],
       fingerprint,
+      materials: { files: named.materials, digest: digestOf(named.materials) },
     },
   }
 }
 
 /** Over the contents of every file that a configuration is made of. */
 function fingerprintOf(file: string, environment: NodeJS.ProcessEnv): string {
+  return digestOf(namedBy(file, environment)?.files ?? [file])
+}
+
+/** True while keys and certificates are what they were when the configuration was checked. */
+export function stillHas({ materials: { files, digest } }: Pick<Prepared, 'materials'>): boolean {
+  return digestOf(files) === digest
+}
+
+function digestOf(files: readonly string[]): string {
   const hash = createHash('sha256')
-  for (const path of namedBy(file, environment)?.files ?? [file]) {
+  for (const path of files) {
     let content: Buffer | string
     try {
       content = readFileSync(path)

@@ -3,22 +3,29 @@ import { basename } from 'node:path'
 import { needsRestart } from './config/restart.ts'
 import type { Outcome } from './document/document.ts'
 import { faultLine, type Fault } from './document/fault.ts'
-import type { Generation } from './generation.ts'
 import type { ReloadResult } from './http/admin.ts'
 import type { Readiness } from './http/readiness.ts'
 import type { Logger } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
 import type { Prepared } from './prepare.ts'
 
+/** A configuration in force, or one that may come to be. */
+export interface Numbered {
+  /** Counts up with every one that was put in force. */
+  readonly number: number
+  readonly prepared: Prepared
+}
+
 /** What a change is made with. */
-export interface ReloadParts {
+export interface ReloadParts<Next extends Numbered> {
   readonly prepare: () => Outcome<Prepared>
   /** True once nothing may change any more. */
   readonly isStopping: () => boolean
-  readonly current: () => Generation
-  readonly make: (prepared: Prepared) => Generation
-  /** Puts a generation in force. */
-  readonly put: (generation: Generation) => Promise<void>
+  readonly current: () => Numbered
+  /** Makes the next one, which is not in force yet. */
+  readonly make: (prepared: Prepared) => Promise<Next>
+  /** Puts it in force. */
+  readonly put: (next: Next) => Promise<void>
   readonly readiness: Readiness
   readonly metrics: Metrics
   readonly log: Logger
@@ -36,7 +43,7 @@ export interface Reload {
 }
 
 /** Makes what changes it. */
-export function makeReload(parts: ReloadParts): Reload {
+export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>): Reload {
   const { readiness, metrics, log } = parts
 
   const refused = (cause: string, faults: readonly string[], places: readonly string[] = faults): ReloadResult => {
@@ -53,7 +60,7 @@ export function makeReload(parts: ReloadParts): Reload {
   const change = async (cause: string): Promise<ReloadResult> => {
     if (parts.isStopping()) return refused(cause, ['the gateway is shutting down'])
     const running = parts.current()
-    let next: Generation
+    let next: Next
     try {
       const prepared = parts.prepare()
       // Anybody may read /readyz: it says where to look, and the log and the operator API say what is wrong.
@@ -72,7 +79,7 @@ export function makeReload(parts: ReloadParts): Reload {
           fixed,
         )
       }
-      next = parts.make(prepared.value)
+      next = await parts.make(prepared.value)
       await parts.put(next)
     } catch (error) {
       // A file that was there a moment ago, or anything else: what runs is better than half of something.

@@ -63,7 +63,7 @@ Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 w
     const told = untilTold()
     process.on('SIGHUP', () => void gateway?.reload('SIGHUP'))
     try {
-      gateway = await startGateway(prepared.value, log, { prepare: () => prepare(file, process.env) })
+      gateway = await start(prepared.value, log, { prepare: () => prepare(file, process.env) })
     } catch (error) {
       unwatch()
       complain(`error: ${error instanceof Error ? error.message : String(error)}`)
@@ -77,6 +77,7 @@ Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 w
         mode: config.authentication.mode,
         unknownThread: config.ownership.unknownThread,
         enforcement: config.enforcement,
+        ...(config.workers === 1 ? {} : { workers: config.workers }),
         policy: prepared.value.policy.hash,
       },
       'listening',
@@ -87,6 +88,13 @@ Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 w
     await drain(gateway, signal, log)
     return EXIT.fine
   },
+}
+
+/** Starts it, in one process or in several: what that needs is loaded only then. */
+const start: typeof startGateway = async (prepared, log, surroundings) => {
+  if (prepared.config.workers === 1) return startGateway(prepared, log, surroundings)
+  const { startWorkers, workersOf } = await import('../workers/primary.ts')
+  return (workersOf(prepared.config) === 1 ? startGateway : startWorkers)(prepared, log, surroundings)
 }
 
 /** Resolves with the first signal to stop; a second one ends the process at once. */

@@ -112,6 +112,8 @@ export interface Named {
   }
   /** Every file that it is made of: itself, policies, secrets, keys and certificates. */
   readonly files: readonly string[]
+  /** Of these the keys and certificates. */
+  readonly materials: readonly string[]
   /** What its references brought. */
   readonly secrets: readonly string[]
 }
@@ -137,6 +139,12 @@ export function namedBy(file: string, environment: NodeJS.ProcessEnv): Named | n
     // Not bearerTokenFile: it is read with each fetch, and rotates by itself.
     ['publicKeyFile', 'secretFile', 'ca'].flatMap((name) => pathsAt(`/authentication/issuers/${key}/${name}`)),
   )
+  const materials = [
+    ...ofIssuers,
+    ...placesIn(value).flatMap((place) => pathsAt(`/${place.join('/')}/ca`)),
+    ...pathsAt('/ownership/postgres/ca'),
+    ...pathsAt('/identity/assertion/keyFiles'),
+  ]
   const [policy] = pathsAt('/policy')
   const [shadowPolicy] = pathsAt('/shadowPolicy')
   return {
@@ -148,15 +156,8 @@ export function namedBy(file: string, environment: NodeJS.ProcessEnv): Named | n
       forwardHeaders: Array.isArray(headers) ? headers.filter((name): name is string => typeof name === 'string') : [],
       mode: mode === 'optional' || mode === 'off' ? mode : 'required',
     },
-    files: [
-      resolve(file),
-      ...[policy, shadowPolicy].filter((path) => path !== undefined),
-      ...files,
-      ...ofIssuers,
-      ...placesIn(value).flatMap((place) => pathsAt(`/${place.join('/')}/ca`)),
-      ...pathsAt('/ownership/postgres/ca'),
-      ...pathsAt('/identity/assertion/keyFiles'),
-    ],
+    files: [resolve(file), ...[policy, shadowPolicy].filter((path) => path !== undefined), ...files, ...materials],
+    materials,
     secrets,
   }
 }

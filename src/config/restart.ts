@@ -16,6 +16,7 @@ const FIXED = [
   '/limits/headers',
   '/limits/bodiesInFlight',
   '/audit',
+  '/workers',
 ] as const
 
 /**

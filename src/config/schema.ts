@@ -173,6 +173,16 @@ export const configSchema = z
       .min(1)
       .optional()
       .describe('A second policy, of which only is said where it would decide otherwise.'),
+    workers: z
+      .union(
+        [
+          z.literal('auto'),
+          z.int().min(1, 'is not a number of processes | write 4 or auto').max(256, 'is too many | at most 256'),
+        ],
+        'is not a number of processes | write 4 or auto',
+      )
+      .default(1)
+      .describe('How many processes serve requests on the one port; auto: one for each core that there is.'),
     shutdown: z
       .strictObject({
         delay: duration

@@ -19,16 +19,38 @@ export interface Audit {
   stop(): Promise<void>
 }
 
+/** Where lines go as texts. */
+export interface AuditSink extends LineSink {
+  /** Told of lines that were lost on their way here. */
+  lost(lines: number): void
+}
+
 /**
  * Opens the stream.
  * @throws Error that names the path and what to do, if the file can't be written
  */
 export async function openAudit(rules: AuditRules, parts: OutageParts): Promise<Audit> {
-  if (rules.to === 'off') return { isOn: false, write: () => {}, stop: () => Promise.resolve() }
+  const sink = await openAuditSink(rules, parts)
+  if (sink === null) return { isOn: false, write: () => {}, stop: () => Promise.resolve() }
+  return { isOn: true, write: (line) => sink.write(`${JSON.stringify(line)}\n`), stop: () => sink.stop() }
+}
+
+/**
+ * Opens the stream for lines that were written elsewhere; null where nobody reads any.
+ * @throws as openAudit
+ */
+export async function openAuditSink(rules: AuditRules, parts: OutageParts): Promise<AuditSink | null> {
+  if (rules.to === 'off') return null
   const outage = makeOutage(parts)
   const written = (lines: number): void => parts.metrics.auditWritten(lines)
   const sink = rules.to === 'file' ? await inFiles(rules, outage, written) : besideTheLog(parts.log, outage, written)
-  return { isOn: true, write: (line) => sink.write(`${JSON.stringify(line)}\n`), stop: () => sink.stop() }
+  return {
+    ...sink,
+    lost: (lines) => {
+      outage.began('too many lines wait')
+      outage.lost(lines)
+    },
+  }
 }
 
 /** What writes files takes its time to load: nobody waits for it who has none. */

@@ -1,5 +1,5 @@
 /** The figures of /metrics. No label ever holds what a caller chose: no thread, no user, no target, no header. */
-import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
+import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Registry, type MetricObject } from 'prom-client'
 import type { Reason } from '../core/reasons.ts'
 import type { RouteId } from '../core/routes.ts'
 
@@ -33,8 +33,24 @@ export interface Metrics {
   shadowing(isShadowing: boolean): void
   /** A request that the shadow policy would have decided otherwise. */
   shadowDiffered(route: RouteLabel, enforced: Ruling, shadow: Ruling | 'undecided' | 'failed'): void
+  /** All of them as data, for who joins those of several processes. */
+  figures(): Promise<Figures>
   /** The text of /metrics and its content type. */
-  expose(): Promise<{ readonly type: string; readonly text: string }>
+  expose(): Promise<Exposed>
+}
+
+/** The figures of one process. */
+export type Figures = readonly MetricObject[]
+
+/** The text of /metrics and its content type. */
+export interface Exposed {
+  readonly type: string
+  readonly text: string
+}
+
+/** Joins the figures of several processes: what is counted is added up, and of a state the one that operators have to see. */
+export function joined(all: readonly Figures[]): Registry {
+  return AggregatorRegistry.aggregate(all.map((figures) => [...figures]))
 }
 
 /** Makes the figures, all in one registry of its own, so that two gateways in one process don't mix. */
@@ -88,6 +104,7 @@ export function makeMetrics(): Metrics {
     name: 'threadwarden_issuer_keys_stale',
     help: '1 while the issuer fails and its last good keys are used.',
     labelNames: ['issuer'],
+    aggregator: 'max',
     registers,
   })
   const reloads = new Counter({
@@ -99,18 +116,21 @@ export function makeMetrics(): Metrics {
   const reloadFine = new Gauge({
     name: 'threadwarden_config_last_reload_successful',
     help: '0 while the files say something that could not be put in force.',
+    aggregator: 'min',
     registers,
   })
   reloadFine.set(1)
   const generation = new Gauge({
     name: 'threadwarden_config_generation',
     help: 'Counts up with every configuration that was put in force.',
+    aggregator: 'max',
     registers,
   })
   generation.set(1)
   const observing = new Gauge({
     name: 'threadwarden_observing',
     help: '1 while nothing is refused that rests on ownership alone (enforcement: observe).',
+    aggregator: 'max',
     registers,
   })
   const wouldRefuse = new Counter({
@@ -132,6 +152,7 @@ export function makeMetrics(): Metrics {
   const shadowing = new Gauge({
     name: 'threadwarden_shadow_policy',
     help: '1 while a second policy is evaluated beside the enforced one (shadowPolicy).',
+    aggregator: 'max',
     registers,
   })
   const shadow = new Counter({
@@ -162,6 +183,7 @@ export function makeMetrics(): Metrics {
     },
     keyFetchFailed: (issuer) => keyFetches.inc({ issuer }),
     keysStale: (issuer, isStale) => stale.set({ issuer }, isStale ? 1 : 0),
+    figures: () => registry.getMetricsAsJSON(),
     expose: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   }
 }

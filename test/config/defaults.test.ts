@@ -61,6 +61,7 @@ void test('what is left out has the documented value', (t) => {
       runs: 'off',
       streams: 'off',
     },
+    workers: 1,
     shutdown: { delay: 5000 },
     audit: { to: 'off', file: '/somewhere/audit.jsonl', maxSize: 104_857_600, keep: 10 },
     log: { level: 'info' },

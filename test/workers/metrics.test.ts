@@ -1,0 +1,45 @@
+/** One endpoint has the figures of all workers: sums of what is counted, and of a state the one that operators have to see. */
+import { test } from 'tap'
+import { until } from '../support/until.ts'
+import { startScene } from './scene.ts'
+
+const REFUSED = 'threadwarden_decisions_total{route="none",reason="token-malformed"}'
+
+void test('what the workers count is added up, and does not fall when one dies', async (t) => {
+  const scene = await startScene(t)
+  const workers = await scene.workers()
+  for (const worker of workers.values()) for (let at = 0; at < 3; at += 1) await worker.ask('nonsense', '/info')
+  t.equal(await scene.figure(REFUSED), 6)
+  process.kill(scene.processOf(1), 'SIGKILL')
+  await scene.line(({ msg }) => String(msg).startsWith('a worker ended'))
+  t.equal(await scene.figure(REFUSED), 6)
+  for (const worker of (await scene.workers()).values()) await worker.ask('nonsense', '/info')
+  t.equal(await scene.figure(REFUSED), 8)
+})
+
+void test('states are not added up', async (t) => {
+  const scene = await startScene(t, { config: { enforcement: 'observe' } })
+  t.equal(await scene.figure('threadwarden_observing '), 1)
+  t.equal(await scene.figure('threadwarden_config_generation '), 1)
+  t.equal(await scene.figure('threadwarden_config_last_reload_successful '), 1)
+  t.equal(await scene.figure('threadwarden_issuer_keys_stale{issuer="corp"}'), 0)
+  scene.write({ limits: { newThreads: '9/m' } })
+  t.equal((await scene.operate('/reload', undefined, 'POST')).status, 200)
+  t.equal(await scene.figure('threadwarden_config_generation '), 2)
+  t.equal(await scene.figure('threadwarden_config_reloads_total{outcome="reloaded"}'), 1)
+  scene.write({ version: 7 })
+  t.equal((await scene.operate('/reload', undefined, 'POST')).status, 409)
+  t.equal(await scene.figure('threadwarden_config_last_reload_successful '), 0)
+  t.equal(await scene.figure('threadwarden_config_generation '), 2)
+})
+
+void test('open streams are those of all workers, without those of one that died', async (t) => {
+  const scene = await startScene(t)
+  const workers = [...(await scene.workers()).values()]
+  const alice = scene.sign('alice')
+  await workers[0]!.run(alice, 't1')
+  for (const worker of workers) await worker.connect(alice, 't1')
+  await until(async () => (await scene.figure('threadwarden_open_streams ')) === 2)
+  process.kill(scene.processOf(2), 'SIGKILL')
+  await until(async () => (await scene.figure('threadwarden_open_streams ')) === 1)
+})
