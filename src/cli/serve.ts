@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { namedBy } from '../config/load.ts'
 import { faultLine } from '../document/fault.ts'
 import { startGateway, type Gateway } from '../gateway.ts'
-import { makeLog, type Logger } from '../observe/log.ts'
+import { makeLog, sharedStdout, type Logger } from '../observe/log.ts'
 import { prepare } from '../prepare.ts'
 import { watchFiles } from '../watch.ts'
 import { complain, EXIT, readOptions, UsageError, type Command } from './command.ts'
@@ -52,7 +52,7 @@ Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 w
       return EXIT.failure
     }
     const { config, warnings } = prepared.value
-    const log = makeLog(config.log.level)
+    const log = config.workers === 1 ? makeLog(config.log.level) : makeLog(config.log.level, sharedStdout())
     for (const warning of warnings) log.warn(warning, 'configuration')
     if (config.shutdown.delay > 0 && config.shutdown.delay >= timeToDrain())
       log.warn(

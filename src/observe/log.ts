@@ -35,15 +35,15 @@ function makeTimestamp(): () => string {
 /** How much is held of what can't be written: beyond that it is lost, and the gateway goes on. */
 const MOST_HELD = 8 * 1024 * 1024
 
-/** How much is gathered of one turn before it is written all the same, in characters. */
+/** How much is gathered of one turn before it is written all the same, in bytes. */
 const MOST_GATHERED = 256 * 1024
 
 /**
  * Standard output; a full disk behind it takes the lines, and not the gateway. The lines of one turn of the event loop are
  * written at its end, together: a write for each would cost more than all else about a line.
  */
-function stdout(): DestinationStream & Pick<NodeJS.EventEmitter, 'on'> {
-  const stream = pino.destination({ dest: 1, maxLength: MOST_HELD })
+function stdout(most = MOST_GATHERED): DestinationStream & Pick<NodeJS.EventEmitter, 'on'> {
+  const stream = pino.destination({ dest: 1, maxLength: MOST_HELD, maxWrite: most })
   let failing = false
   // Without a listener of its own an error would end the process.
   stream.on('error', () => (failing = true))
@@ -54,6 +54,7 @@ function stdout(): DestinationStream & Pick<NodeJS.EventEmitter, 'on'> {
     if (!failing) flush()
   }
   let gathered = ''
+  let bytes = 0
   let turn: NodeJS.Immediate | undefined
   const write = (): void => {
     clearImmediate(turn)
@@ -61,17 +62,28 @@ function stdout(): DestinationStream & Pick<NodeJS.EventEmitter, 'on'> {
     if (gathered === '') return
     const lines = gathered
     gathered = ''
+    bytes = 0
     stream.write(lines)
   }
   process.once('exit', write)
   return {
     write(line) {
+      const length = Buffer.byteLength(line)
+      if (bytes + length > most) write()
       gathered += line
-      if (gathered.length > MOST_GATHERED) write()
-      else turn ??= setImmediate(write)
+      bytes += length
+      turn ??= setImmediate(write)
     },
     on: (name: string, listener: (...values: unknown[]) => void) => stream.on(name, listener),
   }
+}
+
+/** What a pipe takes of one process without a word of another in between, in bytes (PIPE_BUF of Linux). */
+const WHOLE = 4096
+
+/** Standard output that other processes write to as well: lines of up to 4 KiB stay whole. */
+export function sharedStdout(): DestinationStream {
+  return stdout(WHOLE)
 }
 
 /** The stream that a log writes to, with its events where it has any. */

@@ -4,7 +4,7 @@ import { urlOf, assemble, type Assembled } from '../assembly.ts'
 import type { Generation } from '../generation.ts'
 import { makeReadiness } from '../http/readiness.ts'
 import { storeOf } from '../config/ownership-schema.ts'
-import { makeLog, type Logger } from '../observe/log.ts'
+import { makeLog, sharedStdout, type Logger } from '../observe/log.ts'
 import { makeMetrics } from '../observe/metrics.ts'
 import { stillHas, type Prepared } from '../prepare.ts'
 import { auditLines } from './audit-lines.ts'
@@ -74,7 +74,7 @@ async function serve({ prepared, number, port, worker, workers }: Beginning): Pr
   process.title = `threadwarden worker ${worker}`
   const { config } = read(prepared)
   const { limits } = config
-  const log = makeLog(config.log.level).child({ worker })
+  const log = makeLog(config.log.level, sharedStdout()).child({ worker })
   const primary = {
     limiter: storeOf(config.ownership).kind === 'postgres' ? null : borrowedLimiter(call),
     audit: auditLines(config.audit.to !== 'off', (lines) => call('audit', lines)),

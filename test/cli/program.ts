@@ -120,6 +120,8 @@ export interface Serving {
   readonly signal: (signal: NodeJS.Signals) => void
   /** Waits for a line that the program logs. */
   readonly line: (fits: (line: Line) => boolean) => Promise<Line>
+  /** Goes on to read what it writes, or waits: then it can't write any more once the pipe is full. */
+  readonly hear: (isHearing: boolean) => void
   /** Sends a signal and waits for the end. */
   readonly end: (signal: NodeJS.Signals) => Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
 }
@@ -149,6 +151,10 @@ export async function serving(t: Scope, file: string, surroundings: Surroundings
     listening: await Promise.race([listening, gone]),
     lines,
     signal: (signal) => void child.kill(signal),
+    hear: (isHearing) => {
+      if (isHearing) child.stdout.resume()
+      else child.stdout.pause()
+    },
     line: async (fits) => {
       await until(() => lines.some(fits))
       return lines.find(fits)!
