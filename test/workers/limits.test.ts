@@ -1,7 +1,9 @@
 /** Limits hold over all workers, and a worker that dies takes none of them along. */
 import { test } from 'tap'
+import { runInput } from '../support/client.ts'
+import { firstAnswer, head, openRaw } from '../support/raw.ts'
 import { until } from '../support/until.ts'
-import { startScene } from './scene.ts'
+import { startScene, type ToWorker } from './scene.ts'
 
 void test('the 121st new thread is one too many, whichever workers the others were begun at', async (t) => {
   const scene = await startScene(t, { config: { limits: {} } })
@@ -44,4 +46,24 @@ void test('streams are counted over all workers, and given back by those that en
   const again = [...(await scene.workers()).values()]
   t.equal((await again[1]!.connect(alice, 't1')).status, 200)
   t.equal((await again[0]!.connect(alice, 't1')).status, 429)
+})
+
+void test('what all bodies may take of the memory is divided', async (t) => {
+  const limits = { newThreads: 'off', body: '64KiB', runBody: '1MiB', bodiesInFlight: '2MiB' }
+  const scene = await startScene(t, { config: { limits } })
+  const workers = await scene.workers()
+  const alice = scene.sign('alice')
+  const large = runInput('t1', 'x'.repeat(900_000))
+  // One that is never sent to its end is held as far as it came.
+  const connection = await openRaw(scene.url)
+  t.teardown(() => connection.destroy())
+  connection.write(head('GET /api/copilotkit/nobody HTTP/1.1', 'Host: a'))
+  const id = firstAnswer(await connection.until('"code"')).headers.get('x-request-id')
+  const { worker } = await scene.line(({ msg, requestId }) => msg === 'request' && requestId === id)
+  const body = JSON.stringify(large)
+  const lines = [`Authorization: Bearer ${alice}`, 'Content-Type: application/json', `Content-Length: ${body.length}`]
+  connection.write(head('POST /api/copilotkit/agent/default/run HTTP/1.1', 'Host: a', ...lines) + body.slice(0, 800_000))
+  const statusAt = async (way: ToWorker): Promise<number> => (await way.ask(alice, '/agent/default/run', large)).status
+  await until(async () => (await statusAt(workers.get(Number(worker))!)) === 503)
+  for (const [number, way] of workers) if (number !== worker) t.equal(await statusAt(way), 200)
 })

@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
+import type { Line } from '../cli/program.ts'
 import { OWNERS_SHARE } from '../support/sharing.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
@@ -48,7 +49,7 @@ void test('SIGHUP and a changed file do the same', async (t) => {
 })
 
 void test('a broken file leaves all as it is, also a worker that begins meanwhile', async (t) => {
-  const scene = await startScene(t)
+  const scene = await startScene(t, { config: { audit: { to: 'stdout' } } })
   scene.write(SMALL)
   t.equal((await scene.operate('/reload', undefined, 'POST')).status, 200)
   writeFileSync(scene.file, '{ "version": ')
@@ -59,6 +60,12 @@ void test('a broken file leaves all as it is, also a worker that begins meanwhil
   process.kill(scene.processOf(2), 'SIGKILL')
   await scene.line(({ msg, worker }) => msg === 'the worker serves again' && worker === 2)
   t.same(await renamed(scene), [413, 413])
+  const refused = ({ audit, code }: Line): boolean => audit === 1 && code === 'body-too-large'
+  await until(() => scene.lines.filter(refused).length === 4)
+  t.ok(
+    scene.lines.filter(refused).every(({ generation }) => generation === 2),
+    'it is the same to all of them',
+  )
   scene.write({})
   writeFileSync(join(scene.folder, 'policy.yaml'), OWNERS_SHARE)
   t.match((await scene.operate('/reload', undefined, 'POST')).json, { outcome: DONE, generation: 3 })
