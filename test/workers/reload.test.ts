@@ -57,10 +57,12 @@ void test('a broken file leaves all as it is, also a worker that begins meanwhil
   t.equal((await scene.operate('/reload', undefined, 'POST')).status, 409)
   t.match((await scene.ready()).json, { status: 'ready', notes: { reload: /refused/ } })
   t.same(await renamed(scene), [413, 413])
+  const refused = ({ audit, code }: Line): boolean => audit === 1 && code === 'body-too-large'
+  // Whoever is killed takes along what is not written yet.
+  await until(() => scene.lines.filter(refused).length === 2)
   process.kill(scene.processOf(2), 'SIGKILL')
   await scene.line(({ msg, worker }) => msg === 'the worker serves again' && worker === 2)
   t.same(await renamed(scene), [413, 413])
-  const refused = ({ audit, code }: Line): boolean => audit === 1 && code === 'body-too-large'
   await until(() => scene.lines.filter(refused).length === 4)
   t.ok(
     scene.lines.filter(refused).every(({ generation }) => generation === 2),
