@@ -19,9 +19,13 @@ export interface Authenticated {
 /**
  * Finds out who is asking.
  * @param authorization the one Authorization header, undefined if there was none
+ * @param connection the caller's, where there is one: who comes by it again with the same header is known without a digest
  * @returns who it is, or a refusal: 401, 400 for a malformed id, 503 while keys can't be had; at once where it is remembered
  */
-export type Authenticate = (authorization: string | undefined) => Authenticated | Refusal | Promise<Authenticated | Refusal>
+export type Authenticate = (
+  authorization: string | undefined,
+  connection?: object,
+) => Authenticated | Refusal | Promise<Authenticated | Refusal>
 
 /** What the gate is made of. */
 export interface AuthenticateParts {
@@ -42,6 +46,8 @@ interface Remembered {
   readonly issuer: Issuer
   /** Which keys; null where the issuer was asked instead. */
   readonly generation: number | null
+  /** Milliseconds since the epoch, from which on it is to be found again. */
+  readonly until: number
 }
 
 /** Makes the gate for a mode and its issuers. */
@@ -51,6 +57,18 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
   const byIss = new Map(parts.issuers.map((issuer) => [issuer.config.issuer, issuer]))
   const opaque = parts.issuers.find((issuer) => issuer.introspection !== null)
   const cache = makeTokenCache<Remembered>(parts.tokenCache)
+  // With the header itself, which is kept no longer than the connection that it came by.
+  const latest = new WeakMap<object, { readonly authorization: string; readonly known: Remembered }>()
+  /** What is remembered, and still good. */
+  const find = (authorization: string, connection: object | undefined): Remembered | null => {
+    const now = clock()
+    const last = connection === undefined ? undefined : latest.get(connection)
+    if (last?.authorization === authorization && isGood(last.known, now)) return last.known
+    const known = isTooLong(authorization) ? null : cache.get(authorization, now)
+    if (known === null || !isGood(known, now)) return null
+    if (connection !== undefined) latest.set(connection, { authorization, known })
+    return known
+  }
 
   /** The issuer that a token is for, by what it says and nothing else, before any key is looked up. */
   const issuerOf = (token: string) => {
@@ -82,19 +100,21 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
     const authenticated: Authenticated = { outcome: 'authenticated', principal, credential: verified.credential }
     // An answer of the issuer's is of now; what it signed is good to its end.
     const longest = asked ? Math.min(end, clock() + (issuer.introspection?.cacheFor ?? 0)) : end
-    if (longest > clock()) cache.put(authorization as string, { verified, authenticated, issuer, generation }, longest)
+    if (longest > clock())
+      cache.put(authorization as string, { verified, authenticated, issuer, generation, until: longest }, longest)
     return told(parts, verified, authenticated)
   }
 
-  return (authorization) => {
+  return (authorization, connection) => {
     if (authorization === undefined && parts.mode === 'optional') return without(ANONYMOUS)
-    const known = authorization === undefined || isTooLong(authorization) ? null : cache.get(authorization, clock())
-    return known !== null && isGood(known) ? told(parts, known.verified, known.authenticated) : verify(authorization)
+    const known = authorization === undefined ? null : find(authorization, connection)
+    return known !== null ? told(parts, known.verified, known.authenticated) : verify(authorization)
   }
 }
 
-/** Keys that were fetched anew, or are no longer trusted: what was found with them is to be found again. */
-function isGood({ issuer: { keys }, generation }: Remembered): boolean {
+/** What was found with keys that were fetched anew since, or are no longer trusted, is to be found again. */
+function isGood({ issuer: { keys }, generation, until }: Remembered, now: number): boolean {
+  if (now >= until) return false
   return generation === null || (generation === keys.generation() && keys.trusted())
 }
 

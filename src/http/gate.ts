@@ -144,7 +144,7 @@ export function makeGate(parts: GateParts): Gate {
     }
     const entered = (authenticated: Authenticated | Refusal) =>
       enter(authenticated, { method, mount, segments, target }, exchange)
-    const authenticated = whoAsks(parts, exchange)
+    const authenticated = whoAsks(parts, exchange, message.socket)
     return authenticated instanceof Promise ? authenticated.then(entered) : entered(authenticated)
   }
 
@@ -328,13 +328,13 @@ export function makeGate(parts: GateParts): Gate {
   }
 }
 
-function whoAsks({ authenticate, onFault }: GateParts, { id, lines }: Exchange): ReturnType<Authenticate> {
+function whoAsks({ authenticate, onFault }: GateParts, { id, lines }: Exchange, connection: object): ReturnType<Authenticate> {
   const failed = (error: unknown): Refusal => {
     onFault(error, id)
     return refuse('identity-failed')
   }
   try {
-    const answer = authenticate(lines.get('authorization')?.[0])
+    const answer = authenticate(lines.get('authorization')?.[0], connection)
     return answer instanceof Promise ? answer.catch(failed) : answer
   } catch (error) {
     return failed(error)

@@ -18,6 +18,19 @@ const UNKNOWN = 'credential-invalid: key-unknown'
 const signed = (changes: Part = {}, header: Part = {}) =>
   token({ alg: 'RS256', ...header }, claims(changes), PAIRS.rsa.privateKey)
 
+/** The connection that everything comes by; undefined where each request comes by one of its own. */
+let connection: object | undefined
+
+/** Whatever is remembered, it is so for a connection as for all of them. */
+function both(name: string, run: (t: Test) => Promise<void>): void {
+  for (const one of [undefined, {}]) {
+    void test(one === undefined ? name : `${name}, by one connection`, async (t) => {
+      connection = one
+      await run(t)
+    })
+  }
+}
+
 /** A gate whose only key takes every token and counts; its generation and the trust in it are the test's to change. */
 function counting(t: Test, { tokenCache = 100, ...config }: Part & { readonly tokenCache?: number } = {}) {
   const made: Issuer[] = []
@@ -46,10 +59,10 @@ function counting(t: Test, { tokenCache = 100, ...config }: Part & { readonly to
     clock: () => state.now,
     onClientToken: () => {},
   })
-  return { state, told: (bearer: string) => heard(authenticate, bearer) }
+  return { state, told: (bearer: string) => heard(authenticate, bearer, connection) }
 }
 
-void test('a token that comes a hundred times is verified once', async (t) => {
+both('a token that comes a hundred times is verified once', async (t) => {
   const { state, told } = counting(t)
   const [alice, bob] = [signed(), signed({ sub: 'bob' })]
   for (let at = 0; at < 100; at += 1) t.equal(await told(alice), 'corp:alice')
@@ -59,7 +72,7 @@ void test('a token that comes a hundred times is verified once', async (t) => {
   t.equal(state.verified, 2)
 })
 
-void test('with a tokenCache of 0 it is verified each time, with one of 2 the third pushes out the first', async (t) => {
+both('with a tokenCache of 0 it is verified each time, with one of 2 the third pushes out the first', async (t) => {
   const none = counting(t, { tokenCache: 0 })
   const alice = signed()
   for (let at = 0; at < 3; at += 1) await none.told(alice)
@@ -71,7 +84,7 @@ void test('with a tokenCache of 0 it is verified each time, with one of 2 the th
   t.equal(two.state.verified, 4)
 })
 
-void test('it is verified again when keys were fetched, and refused when they are no longer trusted', async (t) => {
+both('it is verified again when keys were fetched, and refused when they are no longer trusted', async (t) => {
   const { state, told } = counting(t)
   const alice = signed()
   await told(alice)
@@ -82,7 +95,7 @@ void test('it is verified again when keys were fetched, and refused when they ar
   t.equal(await told(alice), 'keys-unavailable: keys-unavailable')
 })
 
-void test('it is remembered until its end, whatever the tolerance of clocks', async (t) => {
+both('it is remembered until its end, whatever the tolerance of clocks', async (t) => {
   const { state, told } = counting(t, { clockTolerance: '10m' })
   const exp = Math.floor(state.now / 1000) + 60
   const alice = signed({ exp })
@@ -96,7 +109,7 @@ void test('it is remembered until its end, whatever the tolerance of clocks', as
   t.equal(state.verified, 3)
 })
 
-void test('it is remembered until it is as old as maxTokenAge allows, and refused after that', async (t) => {
+both('it is remembered until it is as old as maxTokenAge allows, and refused after that', async (t) => {
   const { state, told } = counting(t, { maxTokenAge: '5m', clockTolerance: '0s' })
   const iat = Math.floor(state.now / 1000)
   const alice = signed({ iat, exp: iat + 3600 })
@@ -108,14 +121,14 @@ void test('it is remembered until it is as old as maxTokenAge allows, and refuse
   t.equal(await told(alice), 'credential-invalid: token-too-old')
 })
 
-void test('a refusal is not remembered', async (t) => {
+both('a refusal is not remembered', async (t) => {
   const { state, told } = counting(t)
   const bad = signed({ aud: 'other' })
   for (let at = 0; at < 3; at += 1) t.equal(await told(bad), 'credential-invalid: audience-mismatch')
   t.equal(state.verified, 3)
 })
 
-void test('an expired token that was remembered is expired', async (t) => {
+both('an expired token that was remembered is expired', async (t) => {
   const running = Date.now
   const time = { now: running() }
   Date.now = () => time.now
@@ -123,12 +136,12 @@ void test('an expired token that was remembered is expired', async (t) => {
   const corp = { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey), clockTolerance: '0s' }
   const authenticate = gate(t, { corp }, { tokenCache: 10, now: () => time.now })
   const alice = signed({ exp: Math.floor(time.now / 1000) + 60 })
-  t.equal(await heard(authenticate, alice), 'corp:alice')
+  t.equal(await heard(authenticate, alice, connection), 'corp:alice')
   time.now += 61_000
-  t.equal(await heard(authenticate, alice), 'credential-expired: token-expired')
+  t.equal(await heard(authenticate, alice, connection), 'credential-expired: token-expired')
 })
 
-void test('a token that differs from a remembered one in its signature alone, or in its issuer, is another', async (t) => {
+both('a token that differs from a remembered one in its signature alone, or in its issuer, is another', async (t) => {
   const other = 'https://other.example'
   const ec = pemOf(PAIRS.p256.publicKey)
   const corp = { algorithms: ['ES256'], publicKey: ec }
@@ -136,24 +149,27 @@ void test('a token that differs from a remembered one in its signature alone, or
   const good = token({ alg: 'ES256' }, claims({ jti: 'one' }), PAIRS.p256.privateKey)
   const unsigned = good.slice(0, good.lastIndexOf('.') + 1)
   for (let at = 0; at < 2; at += 1) {
-    t.equal(await heard(authenticate, good), 'corp:alice')
-    t.match(await heard(authenticate, `${unsigned}${Buffer.alloc(64, 1).toString('base64url')}`), /^credential-invalid/)
-    t.match(await heard(authenticate, unsigned), /^credential-invalid/)
+    t.equal(await heard(authenticate, good, connection), 'corp:alice')
+    t.match(
+      await heard(authenticate, `${unsigned}${Buffer.alloc(64, 1).toString('base64url')}`, connection),
+      /^credential-invalid/,
+    )
+    t.match(await heard(authenticate, unsigned, connection), /^credential-invalid/)
     const elsewhere = token({ alg: 'ES256' }, claims({ jti: 'one', iss: other }), PAIRS.p256.privateKey)
-    t.match(await heard(authenticate, elsewhere), /^credential-invalid/)
+    t.match(await heard(authenticate, elsewhere, connection), /^credential-invalid/)
     const theirs = token({ alg: 'RS256' }, claims({ jti: 'one', iss: other }), PAIRS.rsa.privateKey)
-    t.equal(await heard(authenticate, theirs), 'other:alice')
+    t.equal(await heard(authenticate, theirs, connection), 'other:alice')
   }
 })
 
-void test('a remembered token of a key that was taken back counts no more when keys were renewed', async (t) => {
+both('a remembered token of a key that was taken back counts no more when keys were renewed', async (t) => {
   const issuer = await startMisbehaving(t)
   const made: Issuer[] = []
   const time = { now: 0 }
   const config = { corp: { issuer: ISSUER, algorithms: ['RS256'], jwksUri: `${issuer.url}/jwks`, keyCache: '1m', staleIfError: '2m' } } // prettier-ignore
   const authenticate = gate(t, config, { made, clock: () => time.now, tokenCache: 10 })
   const alice = signed({}, { kid: 'k1' })
-  const told = () => heard(authenticate, alice)
+  const told = () => heard(authenticate, alice, connection)
   t.equal(await told(), 'corp:alice')
   issuer.keys(SECOND)
   time.now = 60_001

@@ -73,7 +73,7 @@ export function rsaToken(claims: Part | string, header: Part = {}): string {
 }
 
 /** What the caller hears: the user id, or the code of the refusal with its reason. */
-export async function heard(authenticate: Authenticate, bearer: string | undefined): Promise<string> {
-  const answer = await authenticate(bearer === undefined ? undefined : `Bearer ${bearer}`)
+export async function heard(authenticate: Authenticate, bearer: string | undefined, connection?: object): Promise<string> {
+  const answer = await authenticate(bearer === undefined ? undefined : `Bearer ${bearer}`, connection)
   return answer.outcome === 'refused' ? `${answer.code}: ${answer.reason}` : answer.principal.id
 }
