@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticate, Authenticated } from '../auth/authenticate.ts'
 import { configuredBody } from '../core/bodies.ts'
-import { classifyAt, type RouteDescriptor } from '../core/classify.ts'
+import type { RouteDescriptor } from '../core/classify.ts'
 import { corsHeaders, isPreflight, preflightHeaders, type CorsRules } from '../core/cors.ts'
 import type { Credential } from '../core/credential.ts'
 import { callerKey } from '../core/callers.ts'
@@ -13,8 +13,8 @@ import { decide, mostBody, mostBodyOfAny, type Enforcement } from '../core/decid
 import { headerFault, headerLines } from '../core/headers.ts'
 import type { Principal } from '../core/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
-import { QUERY_NAMES, type Route } from '../core/routes.ts'
-import { findMount, KEY_SET_TARGET, readTarget, type Target } from '../core/target.ts'
+import type { Route } from '../core/routes.ts'
+import { KEY_SET_TARGET } from '../core/target.ts'
 import { hasOperation, isBridged, type RuntimeFacts, type Transport } from '../core/transport.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { StoreUnavailable } from '../store/port.ts'
@@ -25,6 +25,7 @@ import type { Grants } from './grants.ts'
 import type { Identity } from './identity.ts'
 import { readEnveloped, readPayload, type PayloadParts } from './payload.ts'
 import { permitFor, type Granted, type PermitParts } from './permit.ts'
+import { makePlaces, type Place } from './places.ts'
 import type { Rewriter } from './rewriter.ts'
 import type { TransportState } from './transport-probe.ts'
 
@@ -80,10 +81,7 @@ export interface Arrived {
 /** What a request asks for, as its head says. */
 interface Asked {
   readonly method: string
-  readonly mount: GateMount
-  /** Below the mount's public path; null outside all of them. */
-  readonly segments: readonly string[] | null
-  readonly target: Target
+  readonly place: Place<GateMount>
 }
 
 /** The gate. */
@@ -105,6 +103,7 @@ export interface Gate {
 /** Makes the gate. */
 export function makeGate(parts: GateParts): Gate {
   const { metrics } = parts
+  const placeOf = makePlaces(parts.mounts)
   const permitParts = new Map<GateMount, PermitParts>(
     parts.mounts.map((mount) => [mount, { ...parts, ...mount, outdated: (exchange) => outdated(parts, exchange) }]),
   )
@@ -125,10 +124,9 @@ export function makeGate(parts: GateParts): Gate {
   const arrive: Gate['arrive'] = (message, rawTarget, exchange) => {
     const { lines } = exchange
     const method = message.method ?? ''
-    const target = readTarget(rawTarget, QUERY_NAMES)
-    if (target.outcome === 'refused') return refused(target, exchange)
-    const { mount, segments } = findMount(parts.mounts, target) ?? { mount: parts.mounts[0], segments: null }
-    exchange.scope = mount.scope
+    const place = placeOf(rawTarget)
+    if (place.outcome === 'refused') return refused(place, exchange)
+    exchange.scope = place.mount.scope
     if (exchange.headerFault !== null) return refused(exchange.headerFault, exchange)
     if (isPreflight(method, lines)) {
       const headers = preflightHeaders(lines, parts.cors)
@@ -142,8 +140,7 @@ export function makeGate(parts: GateParts): Gate {
       const headers = { 'content-type': 'application/jwk-set+json', 'cache-control': 'public, max-age=300' }
       return { status: 200, headers, body: parts.keySet }
     }
-    const entered = (authenticated: Authenticated | Refusal) =>
-      enter(authenticated, { method, mount, segments, target }, exchange)
+    const entered = (authenticated: Authenticated | Refusal) => enter(authenticated, { method, place }, exchange)
     const authenticated = whoAsks(parts, exchange, message.socket)
     return authenticated instanceof Promise ? authenticated.then(entered) : entered(authenticated)
   }
@@ -166,7 +163,8 @@ export function makeGate(parts: GateParts): Gate {
   }
 
   /** Finds what they ask for. */
-  const findRoute = ({ method, mount, segments, target }: Asked, principal: Principal, exchange: Exchange): Arrived | Answer => {
+  const findRoute = ({ method, place }: Asked, principal: Principal, exchange: Exchange): Arrived | Answer => {
+    const { mount, segments, target } = place
     if (parts.isShuttingDown()) return refused(refuse('shutting-down'), exchange)
     const upstream = mount.transport.current()
     if (upstream === null) return refused(refuse('upstream-transport-pending'), exchange)
@@ -182,7 +180,7 @@ export function makeGate(parts: GateParts): Gate {
       exchange.client = 'single-route'
       return { outcome: 'arrived', mount, principal, descriptor: null }
     }
-    const descriptor = classifyAt(mount, method, segments, target.query)
+    const descriptor = place.classified(method)
     if (descriptor.outcome === 'refused') return refused(descriptor, exchange)
     const refusal = admit(mount, descriptor, principal, exchange)
     return refusal === null ? { outcome: 'arrived', mount, principal, descriptor } : refused(refusal, exchange)
