@@ -46,7 +46,7 @@ type Sent = Pick<Dispatcher.RequestOptions, 'method'> & { readonly body?: string
  * @param home the configured address: the bearer token goes to its origin alone
  */
 export function makeFetching(home: string, access: IssuerAccess): Fetching {
-  const dispatcher = access.ca === undefined ? undefined : new Agent({ connect: { ca: access.ca } })
+  const dispatcher = new Agent({ allowH2: false, ...(access.ca === undefined ? {} : { connect: { ca: access.ca } }) })
   const send = (uri: string, options: Sent) => {
     const bearer = access.bearerTokenFile
     const mine = bearer !== undefined && new URL(uri).origin === new URL(home).origin
@@ -60,7 +60,7 @@ export function makeFetching(home: string, access: IssuerAccess): Fetching {
       ...options,
       headers,
       signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
-      ...(dispatcher === undefined ? {} : { dispatcher }),
+      dispatcher,
     })
   }
   const ask = async (uri: string, options: Sent): Promise<Document> => {

@@ -56,6 +56,9 @@ export interface PublicApp {
 /** A whole request must have come in within this time, or a caller could hold a connection for nothing. */
 const REQUEST_TIMEOUT_MS = 300_000
 
+/** A connection without a request is closed after that: later than usual load balancers close theirs. */
+const KEEP_ALIVE_TIMEOUT_MS = 72_000
+
 /** Makes the application; it is not listening yet. */
 export function makeApp(parts: AppParts): PublicApp {
   const { log } = parts
@@ -72,6 +75,10 @@ export function makeApp(parts: AppParts): PublicApp {
     bodyLimit: Number.MAX_SAFE_INTEGER,
     return503OnClosing: false,
     requestTimeout: REQUEST_TIMEOUT_MS,
+    // A stream may be silent, and a connection be used, for as long as they like.
+    connectionTimeout: 0,
+    maxRequestsPerSocket: 0,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     // A request without a host is refused by the gate, in its own words.
     // And one that says that it has no body has ended already, without an event for it.
     http: { maxHeaderSize: parts.maxHeaderSize, requireHostHeader: false, optimizeEmptyRequests: true },

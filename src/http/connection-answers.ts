@@ -42,6 +42,15 @@ export function closed({ open }: ConnectionAnswers, response: ServerResponse): v
   if (at !== -1) open.splice(at, 1)
 }
 
+/**
+ * Cuts an answer that can't come to its end. One that waits behind others has no socket yet, and node would leave its caller
+ * waiting for the rest for ever: the connection goes with it.
+ */
+export function cutOff(response: ServerResponse): void {
+  if (response.socket === null) response.req.socket.destroy()
+  response.destroy()
+}
+
 /** True if one of them has begun, or is still due for a request that came whole. */
 export function isDue({ open }: ConnectionAnswers): boolean {
   return open.some((response) => !response.writableFinished && (response.headersSent || response.req.complete))

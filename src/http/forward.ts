@@ -19,6 +19,7 @@ import type { Metrics } from '../observe/metrics.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
 import type { AnswerBody } from './answer-body.ts'
 import type { Claims } from './claims.ts'
+import { cutOff } from './connection-answers.ts'
 import type { Exchange } from './exchange.ts'
 import type { Identity } from './identity.ts'
 import type { OpenStreams, StreamOwner, StreamRules } from './open-streams.ts'
@@ -160,7 +161,7 @@ function handOn(body: AnswerBody, response: ServerResponse): void {
   body.read({
     data: (chunk) => response.write(chunk),
     end: (last) => endWith(response, last),
-    broken: () => void response.destroy(),
+    broken: () => cutOff(response),
   })
 }
 

@@ -10,6 +10,7 @@ import { eventBoundary } from '../core/event-boundary.ts'
 import type { StreamForm } from '../core/headers.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { AnswerBody } from './answer-body.ts'
+import { cutOff } from './connection-answers.ts'
 
 /** Whose a stream is, and how long their credential is good. */
 export interface StreamOwner {
@@ -99,7 +100,7 @@ export function makeOpenStreams(
     const keep = (): void => {
       if (boundary.between() && !response.writableEnded) response.write(KEEP_ALIVE)
     }
-    const timer = form === 'events' && rules.keepAlive > 0 ? setInterval(keep, rules.keepAlive) : undefined
+    let timer: NodeJS.Timeout | undefined
     let cut: NodeJS.Timeout | undefined
     const end: End = (message, code) => {
       clearInterval(timer)
@@ -131,7 +132,8 @@ export function makeOpenStreams(
     else response.once('close', closed)
     if (isRevoked(owner)) end(...REVOKED)
     else expiry = at(deadline(owner, rules), () => end('Your sign-in has expired: sign in again.', 'credential-expired'))
-    // Nothing is handed on of a stream that may not even begin.
+    // Nothing is handed on of a stream that may not even begin, and its last word stands.
+    if (!isOpen(response)) return true
     const sent = { begun: false }
     body.read({
       data(chunk) {
@@ -147,8 +149,10 @@ export function makeOpenStreams(
         response.end(last)
       },
       // The upstream broke off: the caller must see a broken answer, not a short one.
-      broken: () => void response.destroy(),
+      broken: () => cutOff(response),
     })
+    // One that came whole needs none.
+    if (isOpen(response) && form === 'events' && rules.keepAlive > 0) timer = setInterval(keep, rules.keepAlive)
     return sent.begun || response.writableEnded
   }
 
@@ -166,4 +170,9 @@ export function makeOpenStreams(
       for (const [end, owner] of [...open]) if (owners.has(owner)) end(...NO_LONGER_ALLOWED)
     },
   }
+}
+
+/** True for an answer that may still be written to. */
+function isOpen({ writableEnded, destroyed }: ServerResponse): boolean {
+  return !writableEnded && !destroyed
 }

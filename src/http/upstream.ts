@@ -74,6 +74,8 @@ export function openUpstream(options: UpstreamOptions): Upstream {
   const pool = new Pool(options.url, {
     connections: null,
     pipelining: 1,
+    // One request at a time on a connection, in the only form that runtimes speak.
+    allowH2: false,
     connect: { timeout: options.timeouts.connect, ...(options.ca === undefined ? {} : { ca: options.ca }) },
     headersTimeout: options.timeouts.headers,
     bodyTimeout: options.timeouts.body,

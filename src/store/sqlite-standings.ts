@@ -30,6 +30,8 @@ const GRANTS = sql<Grant>(
 
 /** What the file was like when everything that is remembered was true. */
 interface State {
+  /** Each counts the commits of others for itself, from the same number on: a new one knows nothing of those before it. */
+  readonly connection: Connection
   readonly identity: string | null
   readonly changes: number | undefined
   readonly schema: number | undefined
@@ -46,12 +48,13 @@ export function standingsRememberedOf(file: SqliteFile, size: number): SqliteSta
   /** Takes in what others have committed: what that may have touched is forgotten. @returns true if there was nothing */
   const catchUp = (database: Connection): boolean => {
     const now = database.get(COMMITS)?.data_version
-    if (known !== null && now === commits && known.identity === file.identity) return true
+    if (known?.connection === database && now === commits && known.identity === file.identity) return true
     const changes = database.get(CHANGES)?.value
     const schema = database.get(SCHEMA)?.schema_version
-    const same = known?.identity === file.identity && known.changes === changes && known.schema === schema
+    const same =
+      known?.connection === database && known.identity === file.identity && known.changes === changes && known.schema === schema
     if (!same) cache.drop(null)
-    known = { identity: file.identity, changes, schema }
+    known = { connection: database, identity: file.identity, changes, schema }
     commits = now
     return same
   }

@@ -2,7 +2,7 @@
 import { test } from 'tap'
 import { makePlaces } from '../../src/http/places.ts'
 
-const RUNTIME = { publicPath: '/api', agentId: null }
+const RUNTIME: { readonly publicPath: string; readonly agentId: string | null } = { publicPath: '/api', agentId: null }
 const AGENT = { publicPath: '/legal', agentId: 'legal' }
 const placeOf = makePlaces([RUNTIME, AGENT])
 

@@ -2,6 +2,7 @@
  * What the SQLite store remembers of threads: it answers without looking at their rows, and never with what is no longer so,
  * whoever has changed it, in this process or another, and whatever was put back.
  */
+import { existsSync, mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { test, type Test } from 'tap'
@@ -10,6 +11,7 @@ import { SqliteFile } from '../../src/store/sqlite-file.ts'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
 import { standingsRememberedOf } from '../../src/store/sqlite-standings.ts'
 import { makeFolder } from '../support/gateway.ts'
+import { until } from '../support/until.ts'
 import { ALICE, at, BOB, CAROL, claim, grant, group, KEY, NOW, own, readerOf, standing, user } from './contract/under-test.ts'
 
 const UNKNOWN = { row: null, runners: [] }
@@ -142,4 +144,27 @@ void test('a run on a remembered thread is the owner’s still, and no longer wh
   t.same(await run(BOB, NOW + 60_002), { outcome: 'own', registration: null })
   await other.bury(KEY, BOB, NOW, true)
   t.match(await run(BOB, NOW + 60_003), { outcome: 'new' }, 'a deleted thread is begun anew')
+})
+
+void test('a file that was away and is back, with a change that was made meanwhile, is looked at anew', async (t) => {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const [file, away] = [join(folder, 'ownership.db'), join(folder, 'away')]
+  mkdirSync(away)
+  const move = (from: string, to: string): void => {
+    for (const end of ['', '-wal', '-shm']) if (existsSync(`${from}${end}`)) renameSync(`${from}${end}`, `${to}${end}`)
+  }
+  // Its connection has seen no commit of another's, and counts from where every new one begins.
+  const store = await openSqliteStore(file)
+  t.teardown(() => store.close())
+  await own(store, ALICE)
+  t.equal((await standing(store, readerOf(ALICE))).row?.owner, ALICE)
+  move(file, join(away, 'ownership.db'))
+  await until(async () => (await store.fault()) !== null)
+  const other = await openSqliteStore(join(away, 'ownership.db'))
+  await other.assign(KEY, BOB, NOW)
+  await other.close()
+  move(join(away, 'ownership.db'), file)
+  await until(async () => (await store.fault()) === null)
+  t.equal((await store.standing(KEY, readerOf(ALICE))).row?.owner, BOB)
 })

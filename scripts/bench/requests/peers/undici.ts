@@ -13,20 +13,18 @@ const server = createServer((message, response) => {
   pool.dispatch(
     { method, path, headers, body: method === 'GET' ? null : message },
     {
-      onConnect() {},
-      onError() {
+      onRequestStart() {},
+      onResponseError() {
         if (!response.headersSent) response.statusCode = 502
         response.end()
       },
-      onHeaders(status, raw) {
-        response.writeHead(status, raw.map(String))
-        return true
+      onResponseStart(_controller, status, fields) {
+        response.writeHead(status, fields)
       },
-      onData(chunk) {
+      onResponseData(_controller, chunk) {
         response.write(chunk)
-        return true
       },
-      onComplete() {
+      onResponseEnd() {
         response.end()
       },
     },
