@@ -63,7 +63,11 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
   const find = (authorization: string, connection: object | undefined): Remembered | null => {
     const now = clock()
     const last = connection === undefined ? undefined : latest.get(connection)
-    if (last?.authorization === authorization && isGood(last.known, now)) return last.known
+    if (last?.authorization === authorization) {
+      if (isGood(last.known, now)) return last.known
+      // What was over once is over, also where the clock goes back.
+      if (connection !== undefined) latest.delete(connection)
+    }
     const known = isTooLong(authorization) ? null : cache.get(authorization, now)
     if (known === null || !isGood(known, now)) return null
     if (connection !== undefined) latest.set(connection, { authorization, known })
