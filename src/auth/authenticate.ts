@@ -3,10 +3,10 @@ import type { Credential } from '../core/credential.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../core/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
 import { bearerToken, isTooLong } from './bearer.ts'
-import { userOf, type Verified } from './claim-rules.ts'
+import { userOf } from './claim-rules.ts'
 import type { Issuer } from './issuer.ts'
 import { verifySigned } from './signed-token.ts'
-import { makeTokenCache } from './token-cache.ts'
+import { makeTokenCache, type Lasting } from './token-cache.ts'
 import { looksLikeJwt, readUnverified } from './unverified.ts'
 
 /** Who is asking, and with what; no credential for who came without one. */
@@ -40,14 +40,13 @@ export interface AuthenticateParts {
 }
 
 /** What is remembered of a credential, and what of its issuer made it good. */
-interface Remembered {
-  readonly verified: Verified
+interface Remembered extends Lasting {
   readonly authenticated: Authenticated
+  /** True if no person signed in with it. */
+  readonly isClient: boolean
   readonly issuer: Issuer
   /** Which keys; null where the issuer was asked instead. */
   readonly generation: number | null
-  /** Milliseconds since the epoch, from which on it is to be found again. */
-  readonly until: number
 }
 
 /** Makes the gate for a mode and its issuers. */
@@ -100,19 +99,19 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
     if ('outcome' in result) return result
     const verified = userOf(issuer.key, issuer.config, result.claims, clock(), issuer.clockTolerance)
     if (isRefusal(verified)) return verified
-    const { user: principal, end } = verified
-    const authenticated: Authenticated = { outcome: 'authenticated', principal, credential: verified.credential }
+    const { user: principal, credential: own, end, isClient } = verified
+    const authenticated: Authenticated = { outcome: 'authenticated', principal, credential: own }
     // An answer of the issuer's is of now; what it signed is good to its end.
-    const longest = asked ? Math.min(end, clock() + (issuer.introspection?.cacheFor ?? 0)) : end
-    if (longest > clock())
-      cache.put(authorization as string, { verified, authenticated, issuer, generation, until: longest }, longest)
-    return told(parts, verified, authenticated)
+    const until = asked ? Math.min(end, clock() + (issuer.introspection?.cacheFor ?? 0)) : end
+    const remembered: Remembered = { authenticated, isClient, issuer, generation, until }
+    if (until > clock()) cache.put(authorization as string, remembered)
+    return told(parts, remembered)
   }
 
   return (authorization, connection) => {
     if (authorization === undefined && parts.mode === 'optional') return without(ANONYMOUS)
     const known = authorization === undefined ? null : find(authorization, connection)
-    return known !== null ? told(parts, known.verified, known.authenticated) : verify(authorization)
+    return known !== null ? told(parts, known) : verify(authorization)
   }
 }
 
@@ -122,8 +121,8 @@ function isGood({ issuer: { keys }, generation, until }: Remembered, now: number
   return generation === null || (generation === keys.generation() && keys.trusted())
 }
 
-function told({ onClientToken }: AuthenticateParts, { isClient, user }: Verified, authenticated: Authenticated): Authenticated {
-  if (isClient) onClientToken(user.id)
+function told({ onClientToken }: AuthenticateParts, { authenticated, isClient }: Remembered): Authenticated {
+  if (isClient) onClientToken(authenticated.principal.id)
   return authenticated
 }
 

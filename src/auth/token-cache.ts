@@ -5,35 +5,40 @@
  */
 import { hash } from 'node:crypto'
 
+/** What may be remembered. */
+export interface Lasting {
+  /** Milliseconds since the epoch, from which on it is not to be used. */
+  readonly until: number
+}
+
 /** The cache. */
-export interface TokenCache<Found> {
+export interface TokenCache<Found extends Lasting> {
   /** @param now milliseconds since the epoch */
   get(credential: string, now: number): Found | null
-  /** @param until milliseconds since the epoch, after which it is not to be used */
-  put(credential: string, found: Found, until: number): void
+  put(credential: string, found: Found): void
 }
 
 /**
  * Makes it.
  * @param most how many are remembered: the one that was used least recently goes first
  */
-export function makeTokenCache<Found>(most: number): TokenCache<Found> {
-  const entries = new Map<string, { readonly found: Found; readonly until: number }>()
+export function makeTokenCache<Found extends Lasting>(most: number): TokenCache<Found> {
+  const entries = new Map<string, Found>()
   return {
     get(credential, now) {
       const key = digestOf(credential)
-      const entry = entries.get(key)
-      if (entry === undefined) return null
+      const found = entries.get(key)
+      if (found === undefined) return null
       entries.delete(key)
-      if (now >= entry.until) return null
-      entries.set(key, entry)
-      return entry.found
+      if (now >= found.until) return null
+      entries.set(key, found)
+      return found
     },
-    put(credential, found, until) {
+    put(credential, found) {
       if (most === 0) return
       const key = digestOf(credential)
       entries.delete(key)
-      entries.set(key, { found, until })
+      entries.set(key, found)
       if (entries.size <= most) return
       const oldest = entries.keys().next()
       if (!oldest.done) entries.delete(oldest.value)

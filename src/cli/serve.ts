@@ -20,7 +20,8 @@ export const serve: Command = {
 
 Runs the gateway. Log lines go to stdout as JSON; the line "listening" names the bound addresses.
 SIGTERM and SIGINT drain: /readyz fails at once; after SIGTERM the gateway serves on for shutdown.delay, for those who have not
-heard of it yet. Then no new request is taken, and what is running may end. Streams that are still open ${MARGIN_S} s before the end of the grace period, the ${DEFAULT_GRACE_S} s or TERMINATION_GRACE_PERIOD_SECONDS behind the signal, are ended with a RUN_ERROR event.
+heard of it yet. Then no new request is taken, and what is running may end. Streams that are still open ${MARGIN_S} s before the end
+of the grace period, the ${DEFAULT_GRACE_S} s or TERMINATION_GRACE_PERIOD_SECONDS behind the signal, are ended with a RUN_ERROR event.
 A second signal ends at once.
 
 The configuration, its policies, secrets, keys and certificates are watched. What changes is put in force as a whole, within

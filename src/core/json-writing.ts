@@ -3,7 +3,7 @@
  * character of a long string to write it, and a chat is long strings. What comes out is byte for byte the same, in the order
  * of the text.
  */
-import type { Json, JsonObject } from './json.ts'
+import { stringsOf, type Json, type JsonObject } from './json.ts'
 
 /** An object, and the text that the strict reader took for it. */
 export interface JsonSource {
@@ -72,29 +72,19 @@ interface Walk {
   asWritten(): boolean
 }
 
-/** What JSON.stringify writes behind a backslash, but for control characters: `"`, `\`, b, f, n, r, t. */
-const OWN_ESCAPES: ReadonlySet<number> = new Set([0x22, 0x5c, 0x62, 0x66, 0x6e, 0x72, 0x74])
 const NUMBER = /-?[0-9.eE+-]+/y
 /** Written as it is read; with more digits it may not be. */
 const PLAIN_NUMBER = /^(?:0|-?[1-9][0-9]{0,14})$/
 
 function walkThrough(text: string): Walk {
   let at = 0
-  let backslash = indexFrom(text, '\\', 0)
+  const strings = stringsOf(text, 0)
   let asWritten = true
 
   /** Passes a string. @returns true if it stands as JSON.stringify would write it */
   const passString = (): boolean => {
-    let own = true
-    let end = indexFrom(text, '"', at + 1)
-    while (backslash < end) {
-      own &&= OWN_ESCAPES.has(text.charCodeAt(backslash + 1))
-      const after = backslash + 2
-      if (end < after) end = indexFrom(text, '"', after)
-      backslash = indexFrom(text, '\\', after)
-    }
-    at = end + 1
-    return own
+    at = strings.endFrom(at + 1) + 1
+    return strings.asWritten()
   }
   const passNumber = (): boolean => {
     NUMBER.lastIndex = at
@@ -146,10 +136,4 @@ function walkThrough(text: string): Walk {
 /** JSON's white space (RFC 8259 §2). */
 function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
-}
-
-/** The index of a character from a place on, or the text's length. */
-function indexFrom(text: string, character: string, at: number): number {
-  const index = text.indexOf(character, at)
-  return index === -1 ? text.length : index
 }

@@ -163,30 +163,39 @@ function makeShape(): Shape {
 }
 
 /** Finds where the strings of a text end. */
-interface Strings {
+export interface Strings {
   /** The place of the quote that ends the string which this is a place in, or the text's length. */
   endFrom(at: number): number
   /** True if the string that was read last has an escape, from there on. */
   escaped(): boolean
   /** True if its last escape goes on behind the text. */
   cut(): boolean
+  /** True if its escapes are those that JSON.stringify writes for what they stand for, as far as these are not control characters. */
+  asWritten(): boolean
 }
 
+/** What JSON.stringify writes behind a backslash, but for control characters: `"`, `\`, b, f, n, r, t. */
+const OWN_ESCAPES: ReadonlySet<number> = new Set([0x22, 0x5c, 0x62, 0x66, 0x6e, 0x72, 0x74])
+
 /** Strings are read in their order. Backslashes are looked for once, not once a string. */
-function stringsOf(text: string, start: number): Strings {
+export function stringsOf(text: string, start: number): Strings {
   let escape = indexFrom(text, '\\', start)
   let escaped = false
   let cut = false
+  let asWritten = true
   return {
     escaped: () => escaped,
     cut: () => cut,
+    asWritten: () => asWritten,
     endFrom(at) {
       escaped = false
+      asWritten = true
       let end = indexFrom(text, '"', at)
       while (escape < end) {
         const after = escape + 2
         escaped = true
         cut = after > text.length
+        asWritten &&= OWN_ESCAPES.has(text.charCodeAt(escape + 1))
         if (end < after) end = indexFrom(text, '"', after)
         escape = indexFrom(text, '\\', after)
       }

@@ -78,6 +78,7 @@ export class ArrivingBody implements AnswerBody {
   }
 
   read(reader: BodyReader): void {
+    if (this.#over === 'destroyed') return
     this.#reader = reader
     if (this.#error === null) this.#handOn(reader)
     else reader.broken(this.#error)

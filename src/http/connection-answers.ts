@@ -1,6 +1,7 @@
 /** The answers under way on each connection of callers': with pipelining there may be several. */
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { AnswerBody } from './answer-body.ts'
 
 /** A connection. */
 export interface ConnectionAnswers {
@@ -40,6 +41,22 @@ export function makeCallerConnections(): CallerConnections {
 export function closed({ open }: ConnectionAnswers, response: ServerResponse): void {
   const at = open.indexOf(response)
   if (at !== -1) open.splice(at, 1)
+}
+
+/**
+ * Ties an answer to the body that it passes on: who reads slowly holds back this body alone, and who leaves ends it.
+ * @param closed told when the answer is over, which it may be already
+ */
+export function tie(response: ServerResponse, body: AnswerBody, closed: () => void = () => {}): void {
+  // A caller whose connection fails is a closed one: no error of theirs may reach the process.
+  response.on('error', () => response.destroy())
+  response.on('drain', () => body.resume())
+  const end = (): void => {
+    body.destroy()
+    closed()
+  }
+  if (response.destroyed) end()
+  else response.once('close', end)
 }
 
 /**

@@ -1,9 +1,11 @@
 /** One request on its way through the gateway, as far as it is known. */
+import type { IncomingMessage } from 'node:http'
 import type { RouteDescriptor } from '../core/classify.ts'
+import { corsHeaders, type CorsRules } from '../core/cors.ts'
 import type { Credential } from '../core/credential.ts'
 import type { Enforcement, Facts } from '../core/decide.ts'
 import type { Principal } from '../core/principal.ts'
-import type { HeaderLines } from '../core/headers.ts'
+import { headerFault, headerLines, type HeaderLines } from '../core/headers.ts'
 import type { Reason, Refusal, RulePlace } from '../core/reasons.ts'
 import type { RuntimeFacts, Transport } from '../core/transport.ts'
 import type { RouteLabel } from '../observe/metrics.ts'
@@ -51,4 +53,34 @@ export interface Exchange {
   hidden: number
   /** How many changes of threads' standings had been told of when the request came. */
   readonly epoch: number
+}
+
+/** Begins the record of a request, of which only the head is known. */
+export function beginExchange(
+  { rawHeaders, httpVersion }: Pick<IncomingMessage, 'rawHeaders' | 'httpVersion'>,
+  known: Pick<Exchange, 'id' | 'startedAt' | 'address' | 'enforcement' | 'epoch'>,
+  cors: CorsRules,
+): Exchange {
+  const lines = headerLines(rawHeaders)
+  return {
+    ...known,
+    lines,
+    headerFault: headerFault(lines, httpVersion),
+    answerHeaders: { ...corsHeaders(lines, cors), 'x-request-id': known.id },
+    client: 'multi-route',
+    scope: '',
+    upstream: null,
+    principal: undefined,
+    credential: null,
+    route: 'none',
+    descriptor: null,
+    threadId: undefined,
+    registration: null,
+    reason: undefined,
+    isDecided: false,
+    facts: null,
+    rule: undefined,
+    observed: null,
+    hidden: 0,
+  }
 }

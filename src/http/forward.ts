@@ -19,7 +19,7 @@ import type { Metrics } from '../observe/metrics.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
 import type { AnswerBody } from './answer-body.ts'
 import type { Claims } from './claims.ts'
-import { cutOff } from './connection-answers.ts'
+import { cutOff, tie } from './connection-answers.ts'
 import type { Exchange } from './exchange.ts'
 import type { Identity } from './identity.ts'
 import type { OpenStreams, StreamOwner, StreamRules } from './open-streams.ts'
@@ -150,14 +150,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
 
 /** Passes a body on. One that breaks off must look so to the caller, and not like a short one. */
 function handOn(body: AnswerBody, response: ServerResponse): void {
-  // A caller whose connection fails is a closed one: no error of theirs may reach the process.
-  response.on('error', () => response.destroy())
-  if (response.destroyed) {
-    body.destroy()
-    return
-  }
-  response.once('close', () => body.destroy())
-  response.on('drain', () => body.resume())
+  tie(response, body)
   body.read({
     data: (chunk) => response.write(chunk),
     end: (last) => endWith(response, last),

@@ -6,11 +6,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticate, Authenticated } from '../auth/authenticate.ts'
 import { configuredBody } from '../core/bodies.ts'
 import type { RouteDescriptor } from '../core/classify.ts'
-import { corsHeaders, isPreflight, preflightHeaders, type CorsRules } from '../core/cors.ts'
+import { isPreflight, preflightHeaders, type CorsRules } from '../core/cors.ts'
 import type { Credential } from '../core/credential.ts'
 import { callerKey } from '../core/callers.ts'
 import { decide, mostBody, mostBodyOfAny, type Enforcement } from '../core/decide.ts'
-import { headerFault, headerLines } from '../core/headers.ts'
 import type { Principal } from '../core/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
 import type { Route } from '../core/routes.ts'
@@ -19,7 +18,7 @@ import { hasOperation, isBridged, type RuntimeFacts, type Transport } from '../c
 import type { Metrics } from '../observe/metrics.ts'
 import { StoreUnavailable } from '../store/port.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
-import type { Exchange } from './exchange.ts'
+import { beginExchange, type Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
 import type { Grants } from './grants.ts'
 import type { Identity } from './identity.ts'
@@ -291,35 +290,8 @@ export function makeGate(parts: GateParts): Gate {
   }
 
   return {
-    open: (message, id, now, address) => {
-      const lines = headerLines(message.rawHeaders)
-      const answerHeaders = { ...corsHeaders(lines, parts.cors), 'x-request-id': id }
-      return {
-        id,
-        startedAt: now,
-        address,
-        enforcement: parts.enforcement,
-        lines,
-        headerFault: headerFault(lines, message.httpVersion),
-        answerHeaders,
-        client: 'multi-route',
-        scope: '',
-        upstream: null,
-        principal: undefined,
-        credential: null,
-        route: 'none',
-        descriptor: null,
-        threadId: undefined,
-        registration: null,
-        reason: undefined,
-        isDecided: false,
-        facts: null,
-        rule: undefined,
-        observed: null,
-        hidden: 0,
-        epoch: parts.epoch(),
-      }
-    },
+    open: (message, id, now, address) =>
+      beginExchange(message, { id, startedAt: now, address, enforcement: parts.enforcement, epoch: parts.epoch() }, parts.cors),
     arrive,
     proceed,
     refused,

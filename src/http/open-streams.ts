@@ -10,7 +10,7 @@ import { eventBoundary } from '../core/event-boundary.ts'
 import type { StreamForm } from '../core/headers.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { AnswerBody } from './answer-body.ts'
-import { cutOff } from './connection-answers.ts'
+import { cutOff, tie } from './connection-answers.ts'
 
 /** Whose a stream is, and how long their credential is good. */
 export interface StreamOwner {
@@ -117,19 +117,13 @@ export function makeOpenStreams(
     }
     open.set(end, owner)
     let expiry = (): void => {}
-    response.on('drain', () => body.resume())
-    // A caller whose connection fails is a closed one: no error of theirs may reach the process.
-    response.on('error', () => response.destroy())
-    const closed = (): void => {
+    tie(response, body, () => {
       clearInterval(timer)
       clearTimeout(cut)
       expiry()
       open.delete(end)
-      body.destroy()
       metrics.streamClosed()
-    }
-    if (response.destroyed) closed()
-    else response.once('close', closed)
+    })
     if (isRevoked(owner)) end(...REVOKED)
     else expiry = at(deadline(owner, rules), () => end('Your sign-in has expired: sign in again.', 'credential-expired'))
     // Nothing is handed on of a stream that may not even begin, and its last word stands.

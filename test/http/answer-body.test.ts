@@ -124,6 +124,17 @@ void test('one that is not wanted any more is given up once, and its reader hear
   t.end()
 })
 
+void test('one that was given up while it was held back is not asked for more by a reader who comes late', (t) => {
+  const { body, asked } = arriving()
+  body.push(Buffer.alloc(64 * 1024 + 1))
+  body.destroy()
+  const late = reader()
+  body.read(late)
+  t.same(asked, ['pause', 'abort'])
+  t.same(late.told, [])
+  t.end()
+})
+
 void test('a whole body is read within its bound', async (t) => {
   t.same(await collect(streamedBody(Readable.from([bytes('ab'), bytes('cd')])), 4), bytes('abcd'))
   const long = new PassThrough()

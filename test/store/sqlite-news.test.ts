@@ -1,23 +1,16 @@
 /** News over processes on one SQLite file. */
 import { renameSync } from 'node:fs'
-import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import type { Store, ThreadKey } from '../../src/store/port.ts'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
-import { makeFolder } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
 import { ALICE, BOB, grant, KEY, NOW, own, user } from './contract/under-test.ts'
+import { openPair, type SqlitePair } from './sqlite-pair.ts'
 
-async function started(t: Test): Promise<{ readonly store: Store; readonly other: Store; readonly file: string }> {
-  const { folder, remove } = makeFolder()
-  const file = join(folder, 'ownership.db')
-  const [store, other] = [await openSqliteStore(file), await openSqliteStore(file)]
-  t.teardown(async () => {
-    await Promise.all([store.close(), other.close()])
-    remove()
-  })
-  await own(store, ALICE)
-  return { store, other, file }
+async function started(t: Test): Promise<SqlitePair> {
+  const pair = await openPair(t)
+  await own(pair.store, ALICE)
+  return pair
 }
 
 function listen(store: Store): (ThreadKey | null)[] {

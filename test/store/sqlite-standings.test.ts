@@ -5,7 +5,7 @@
 import { existsSync, mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { test, type Test } from 'tap'
+import { test } from 'tap'
 import type { Store } from '../../src/store/port.ts'
 import { SqliteFile } from '../../src/store/sqlite-file.ts'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
@@ -13,23 +13,13 @@ import { standingsRememberedOf } from '../../src/store/sqlite-standings.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
 import { ALICE, at, BOB, CAROL, claim, grant, group, KEY, NOW, own, readerOf, standing, user } from './contract/under-test.ts'
+import { openPair } from './sqlite-pair.ts'
 
 const UNKNOWN = { row: null, runners: [] }
 const rowOf = (owner: string, granted: 'read' | 'write' | null = null) => ({ owner, deleted: false, provisional: false, granted })
 
-async function started(t: Test): Promise<{ readonly store: Store; readonly other: Store; readonly file: string }> {
-  const { folder, remove } = makeFolder()
-  const file = join(folder, 'ownership.db')
-  const [store, other] = [await openSqliteStore(file), await openSqliteStore(file)]
-  t.teardown(async () => {
-    await Promise.all([store.close(), other.close()])
-    remove()
-  })
-  return { store, other, file }
-}
-
 void test('a thread that its owner may use is answered from memory', async (t) => {
-  const { store, file } = await started(t)
+  const { store, file } = await openPair(t)
   await own(store, ALICE)
   await standing(store, readerOf(ALICE))
   // Written past everything that counts changes, on the quiet: what is answered then was remembered.
@@ -44,7 +34,7 @@ void test('a thread that its owner may use is answered from memory', async (t) =
 })
 
 void test('what lets nobody use it is not remembered', async (t) => {
-  const { file } = await started(t)
+  const { file } = await openPair(t)
   const opened = await SqliteFile.open(file)
   t.teardown(() => opened.close())
   const remembered = standingsRememberedOf(opened, 10)
@@ -69,7 +59,7 @@ const CHANGES: readonly (readonly [string, (store: Store) => Promise<unknown>, s
 for (const by of ['this', 'another'] as const) {
   for (const [name, change, owner] of CHANGES) {
     void test(`${name} by ${by} process is seen by the next look-up`, async (t) => {
-      const { store, other } = await started(t)
+      const { store, other } = await openPair(t)
       await own(store, ALICE)
       await grant(store, user(BOB), 'write')
       for (const reader of [ALICE, BOB]) await standing(store, readerOf(reader))
@@ -84,7 +74,7 @@ for (const by of ['this', 'another'] as const) {
   }
 
   void test(`a grant that ${by} process takes back or narrows is seen by the next look-up`, async (t) => {
-    const { store, other } = await started(t)
+    const { store, other } = await openPair(t)
     const changing = by === 'this' ? store : other
     await own(store, ALICE)
     await grant(store, user(BOB), 'write')
@@ -101,7 +91,7 @@ for (const by of ['this', 'another'] as const) {
 }
 
 void test('claims of others forget nothing that is still so, and a change behind many of them is seen', async (t) => {
-  const { store, other } = await started(t)
+  const { store, other } = await openPair(t)
   await own(store, ALICE)
   for (let n = 0; n < 20; n += 1) {
     await claim(other, BOB, at(`of-others-${n}`))
@@ -112,7 +102,7 @@ void test('claims of others forget nothing that is still so, and a change behind
 })
 
 void test('a backup that is put back under a running gateway is seen, though it counts as many changes', async (t) => {
-  const { store, file } = await started(t)
+  const { store, file } = await openPair(t)
   const backup = join(file, '..', 'backup.db')
   const source = new Database(file)
   await source.backup(backup)
@@ -127,7 +117,7 @@ void test('a backup that is put back under a running gateway is seen, though it 
 })
 
 void test('a run on a remembered thread is the owner’s still, and no longer when it is not', async (t) => {
-  const { store, other } = await started(t)
+  const { store, other } = await openPair(t)
   await own(store, ALICE)
   const run = (userId: string, now: number) => store.claim(KEY, { userId, agentId: '', guest: false, now })
   const usedAt = async () => (await other.thread(KEY))?.row?.lastUsedAt
