@@ -1,9 +1,8 @@
 /** The health listener: what lives, what has started, what is pending by name; nothing secret and nothing to change. */
 import { test } from 'tap'
 import { call, codeOf } from '../support/client.ts'
-import { gateBefore, gated } from '../support/gated.ts'
+import { gateBefore, gated, NOWHERE } from '../support/gated.ts'
 import { ISSUER, AUDIENCE, makeSigner } from '../support/tokens.ts'
-import { startUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
 async function pendingOf(healthUrl: string): Promise<Record<string, string>> {
@@ -35,9 +34,7 @@ void test('nothing else is there, and nothing of the gate', async (t) => {
 })
 
 void test('an upstream that is away is pending by name, and the gateway lives all the same', async (t) => {
-  const gone = await startUpstream()
-  await gone.close()
-  const { gateway } = await gateBefore(t, gone.url, { config: { upstream: { transport: 'auto' } } })
+  const { gateway } = await gateBefore(t, NOWHERE, { config: { upstream: { transport: 'auto' } } })
   t.match((await pendingOf(gateway.healthUrl))['upstream'], /./)
   t.equal((await call(`${gateway.healthUrl}/readyz`)).status, 503)
   t.equal((await call(`${gateway.healthUrl}/livez`)).status, 200)
@@ -45,13 +42,11 @@ void test('an upstream that is away is pending by name, and the gateway lives al
 })
 
 void test('an issuer whose keys can’t be had is pending by name, and its tokens are 503', async (t) => {
-  const gone = await startUpstream()
-  await gone.close()
   const signer = makeSigner()
   t.teardown(() => signer.remove())
   const issuers = {
     ...signer.authentication.issuers,
-    other: { issuer: 'https://other.example/', audiences: [AUDIENCE], algorithms: ['RS256'], jwksUri: `${gone.url}/jwks` },
+    other: { issuer: 'https://other.example/', audiences: [AUDIENCE], algorithms: ['RS256'], jwksUri: `${NOWHERE}/jwks` },
   }
   const policy = 'version: 1\nrules:\n  - { routes: [info], allow: [signed-in] }\n'
   const { base, gateway, upstream, alice } = await gated(t, undefined, {

@@ -1,7 +1,7 @@
 /** `unknownThread: verify`: the upstream is asked first whether it holds something of a thread that nobody owns. */
 import { test } from 'tap'
 import { call, codeOf, runInput } from '../support/client.ts'
-import { gateBefore, gated, type GatedUpstream } from '../support/gated.ts'
+import { gateBefore, gated, NOWHERE, type GatedUpstream } from '../support/gated.ts'
 import { startRawUpstream } from '../support/raw-upstream.ts'
 import { owners } from '../support/rows.ts'
 import { until } from '../support/until.ts'
@@ -128,9 +128,7 @@ void test('an upstream that fails cannot tell: 502, nothing is sent and nothing 
 })
 
 void test('an upstream that is away: 502, nothing claimed', async (t) => {
-  const gone = await startRawUpstream(() => {})
-  await gone.close()
-  const { base, alice, gateway } = await gateBefore(t, gone.url, VERIFY)
+  const { base, alice, gateway } = await gateBefore(t, NOWHERE, VERIFY)
   const answer = await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1') })
   t.equal(answer.status, 502)
   t.equal(codeOf(answer), 'upstream-unreachable')

@@ -4,10 +4,9 @@
  * certainly did not start. Where it may have started, the row stays: test/http/claim-release.
  */
 import { runInput } from '../support/client.ts'
-import { gateBefore, gated } from '../support/gated.ts'
+import { gateBefore, gated, NOWHERE } from '../support/gated.ts'
 import { testEachPair } from '../support/pairs.ts'
 import { ask, openRaw, requestBytes, sendRaw, type RawRequest } from '../support/raw.ts'
-import { startRawUpstream } from '../support/raw-upstream.ts'
 import { owners, rows } from '../support/rows.ts'
 import { events, json } from '../support/upstream.ts'
 import { BASE, BODY_ROUTES, codeIn, PATH_ROUTES, run } from './thread-routes.ts'
@@ -97,9 +96,7 @@ void testEachPair('many refused runs on many guessed ids leave an empty table', 
 })
 
 void testEachPair('a connection that was refused releases the thread', async (t) => {
-  const gone = await startRawUpstream(() => {})
-  await gone.close()
-  const { gateway, alice } = await gateBefore(t, gone.url)
+  const { gateway, alice } = await gateBefore(t, NOWHERE)
   t.equal(await run(gateway.url, alice, 't1'), 502)
   t.same(owners(gateway.folder), [])
 })

@@ -5,6 +5,11 @@ import { currentPair } from './pair.ts'
 import { makeSigner, type Signer } from './tokens.ts'
 import { startUpstream, type Answering, type Upstream } from './upstream.ts'
 
+/**
+ * Where nothing listens. The port of a server that was closed is no such place: whatever starts next may get it.
+ */
+export const NOWHERE = 'http://127.0.0.1:1'
+
 /** Gateway and people. */
 export interface Gated {
   readonly gateway: TestGateway
