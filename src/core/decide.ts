@@ -301,6 +301,15 @@ export function isListed(
   return decide(descriptor, principal, rules, { ...facts, enforcement: 'enforce', record }).outcome === 'permitted'
 }
 
+/**
+ * True for a caller in whose list threads stand that neither are theirs nor were granted to them: those of others, for
+ * operators. No list holds a thread that nobody owns.
+ */
+export function listsForeign(principal: Principal, rules: Rules, facts: StandingFacts): boolean {
+  // Of the threads that are foreign to a caller, none is open that a settled live one is not. No user id is without a colon.
+  return isListed('another', { owner: 'somebody-else', deleted: false }, principal, rules, facts)
+}
+
 function whyNobody(tried: readonly Rule[], verdicts: readonly Verdict[], principal: Principal): Reason {
   const allowing = tried.filter(({ effect }) => effect === 'allow')
   const missed = verdicts.filter((_verdict, at) => tried[at]?.effect === 'allow')

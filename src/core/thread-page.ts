@@ -4,9 +4,19 @@
  */
 import { isObject, type Json, type JsonObject } from './json.ts'
 
+/** The member of a page that holds its threads. */
+export const THREADS = 'threads'
+
+/** A thread on a page: where it stands among the others, from 0 on, and what the upstream says of it. */
+export interface PageThread {
+  readonly id: string
+  readonly at: number
+  readonly item: JsonObject
+}
+
 /** One page of the upstream's list, read. */
 export interface ThreadPage {
-  readonly threads: readonly { readonly id: string; readonly item: JsonObject }[]
+  readonly threads: readonly PageThread[]
   /** The upstream's cursor of the page after this, or null at the end. */
   readonly next: string | null
   /** Capabilities to subscribe with (contract §3.1 #26): they pass only where the upstream scopes users itself. */
@@ -19,11 +29,11 @@ export interface ThreadPage {
  * @returns the page, or null if this is no list of threads: an item without an id can't be decided
  */
 export function readThreadPage(value: Json): ThreadPage | null {
-  if (!isObject(value) || !Array.isArray(value['threads'])) return null
-  const threads: { id: string; item: JsonObject }[] = []
-  for (const item of value['threads'] as readonly Json[]) {
+  if (!isObject(value) || !Array.isArray(value[THREADS])) return null
+  const threads: PageThread[] = []
+  for (const item of value[THREADS] as readonly Json[]) {
     if (!isObject(item) || typeof item['id'] !== 'string') return null
-    threads.push({ id: item['id'], item })
+    threads.push({ id: item['id'], at: threads.length, item })
   }
   const next = value['nextCursor'] ?? null
   if (next !== null && typeof next !== 'string') return null
@@ -63,18 +73,16 @@ export interface Gathering {
 }
 
 /**
- * Takes from a page what the caller may read, until the limit is full.
- * @param page the page, and the upstream cursor that named it
- * @param from the first item to look at
- * @param mayRead the decision for one thread id
+ * Takes from some threads of a page what the caller may read, until the limit is full.
+ * @param mayRead the decision for each of the threads
  * @param gathering where the items go
- * @returns the place of the caller's first item that found no room, or null if all of the page was done
+ * @returns where the caller's first thread stands that found no room, or null if all had it
  */
-export function gather(page: ThreadPage, from: Place, mayRead: (id: string) => boolean, gathering: Gathering): Place | null {
-  for (const [at, thread] of page.threads.entries()) {
-    if (at < from.offset || !mayRead(thread.id)) continue
-    if (gathering.items.length >= gathering.limit) return { page: from.page, offset: at }
-    gathering.items.push(thread.item)
+export function gather(threads: readonly PageThread[], mayRead: readonly boolean[], gathering: Gathering): number | null {
+  for (const [which, { at, item }] of threads.entries()) {
+    if (mayRead[which] !== true) continue
+    if (gathering.items.length >= gathering.limit) return at
+    gathering.items.push(item)
   }
   return null
 }

@@ -14,14 +14,22 @@ export interface OwnerRecords {
     threadIds: readonly string[],
     principal: Principal,
   ): Promise<ReadonlyMap<string, NonNullable<OwnerRecord>>>
+  /**
+   * The ids of the threads whose records name a caller: all that could be own or shared. Null where these are too many to
+   * tell, or where others may count as the caller's too.
+   */
+  naming(scope: string, principal: Principal): Promise<ReadonlySet<string> | null>
 }
+
+/** Telling so many ids takes a few milliseconds of SQLite. */
+const MOST_NAMED = 10_000
 
 /**
  * Makes the look-up.
  * @param observing while nothing is enforced, who was seen first counts as the owner that a row would name; after it, what
  * was seen is not for others to claim
  */
-export function makeOwnerRecords(store: Pick<OwnershipStore, 'standing' | 'standings'>, observing: boolean): OwnerRecords {
+export function makeOwnerRecords(store: Pick<OwnershipStore, 'standing' | 'standings' | 'naming'>, observing: boolean): OwnerRecords {
   return {
     record(key, principal) {
       const standing = store.standing(key, readerOf(principal))
@@ -36,6 +44,8 @@ export function makeOwnerRecords(store: Pick<OwnershipStore, 'standing' | 'stand
         }),
       )
     },
+    // What somebody was only seen on is theirs while nothing is enforced.
+    naming: async (scope, principal) => (observing ? null : store.naming(scope, readerOf(principal), MOST_NAMED)),
   }
 }
 

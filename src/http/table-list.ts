@@ -2,7 +2,7 @@
  * The thread list from the ownership table: the threads whose messages the caller may read, by the same decision as a list
  * from the upstream (invariant 3), in the runtime's own shape.
  */
-import { isListed, type OwnerRecord, type Permit, type StandingFacts } from '../core/decide.ts'
+import { isListed, listsForeign, type OwnerRecord, type Permit, type StandingFacts } from '../core/decide.ts'
 import type { Principal } from '../core/principal.ts'
 import { refuse } from '../core/reasons.ts'
 import type { Rules } from '../core/rules.ts'
@@ -39,9 +39,8 @@ type Key = NonNullable<ListWindow['after']>
 const LEAST_CANDIDATES = 100
 const MAX_QUERIES = 20
 
-/** Threads of somebody else's, as they would stand to a caller: no user id is without a colon. */
-const FOREIGN = { owner: 'somebody-else', deleted: false } as const
-const SHARED = { ...FOREIGN, granted: 'read' } as const
+/** A thread that was granted, as it would stand to a caller: no user id is without a colon. */
+const SHARED = { owner: 'somebody-else', deleted: false, granted: 'read' } as const
 
 /** Makes the list. */
 export function makeTableList({ store, records, scope, rules, facts, seal }: TableListParts): TableList {
@@ -50,7 +49,7 @@ export function makeTableList({ store, records, scope, rules, facts, seal }: Tab
 
   /** Gives pages of threads that may be a caller's to read, and says of each how it stands to them. */
   const candidatesFor = (principal: Principal) => {
-    const readsForeign = mayRead('another', FOREIGN, principal)
+    const readsForeign = listsForeign(principal, rules, facts)
     const whose: Reader | 'everybody' = readsForeign ? 'everybody' : readerOf(principal)
     // Among everybody's threads nothing says what was granted. It matters where that would close a thread to the caller.
     const asksForGrants = readsForeign && !mayRead('another', SHARED, principal)

@@ -2,21 +2,33 @@
  * The thread list: walks the upstream's pages and keeps exactly the threads whose messages the caller may read, by the
  * same decision as that route (design "Lists"; invariant 3).
  */
-import { isListed, type Permit, type StandingFacts } from '../core/decide.ts'
+import { setImmediate } from 'node:timers/promises'
+import { isListed, listsForeign, type Permit, type StandingFacts } from '../core/decide.ts'
 import { isThreadId } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
 import { refuse } from '../core/reasons.ts'
 import type { Rules } from '../core/rules.ts'
-import { gather, isJoinCode, limitIn, readThreadPage, type Gathering, type Place, type ThreadPage } from '../core/thread-page.ts'
+import {
+  gather,
+  isJoinCode,
+  limitIn,
+  readThreadPage,
+  THREADS,
+  type Gathering,
+  type PageThread,
+  type Place,
+  type ThreadPage,
+} from '../core/thread-page.ts'
 import type { CursorSeal } from './cursor.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
 import type { OwnerRecords } from './owner-records.ts'
 import { readAnswer, writtenAnew, type Rewritten, type Unread } from './rewriting.ts'
+import type { UpstreamAnswer, UpstreamFailure } from './upstream.ts'
 
 /** What the list works with. */
 export interface ThreadListParts {
-  readonly records: Pick<OwnerRecords, 'records'>
+  readonly records: Pick<OwnerRecords, 'records' | 'naming'>
   readonly scope: string
   readonly rules: Rules
   readonly facts: StandingFacts
@@ -31,28 +43,42 @@ export type ThreadList = (permit: Permit, exchange: Exchange, signal: AbortSigna
 const MAX_PAGE_BYTES = 32 * 1024 * 1024
 const MAX_PAGES = 20
 
+/** How many threads are decided in one go: others have their turn after them. */
+const AT_ONCE = 100
+
+/** Whether the caller may read each of some threads, in their order; asked of the store in one query. */
+type Reading = (threads: readonly PageThread[]) => Promise<readonly boolean[]>
+
 /** Makes the list. */
 export function makeThreadList(parts: ThreadListParts): ThreadList {
-  /** What of one upstream page the caller may read; one store query for the page. */
-  const reader = async (page: ThreadPage, permit: Permit): Promise<(id: string) => boolean> => {
-    const ids = page.threads.map((thread) => thread.id).filter(isThreadId)
-    const owners = await parts.records.records(parts.scope, ids, permit.principal)
-    return (threadId) => {
-      return isListed(threadId, owners.get(threadId) ?? null, permit.principal, parts.rules, parts.facts)
+  const { records, scope, rules, facts } = parts
+
+  const readingOf = ({ principal }: Permit): Reading => {
+    return async (threads) => {
+      const owners = await records.records(scope, threads.map(({ id }) => id).filter(isThreadId), principal)
+      return threads.map(({ id }) => isListed(id, owners.get(id) ?? null, principal, rules, facts))
     }
+  }
+
+  /** The ids of all threads that the decision could open to the caller; null where it has to be asked of each. */
+  const namingOf = ({ principal }: Permit): (() => Promise<ReadonlySet<string> | null>) => {
+    let naming: Promise<ReadonlySet<string> | null> | undefined
+    return () => (naming ??= listsForeign(principal, rules, facts) ? Promise.resolve(null) : records.naming(scope, principal))
   }
 
   /** Under `observe`: what the upstream gives, but for join codes; and how much of it enforcing would have hidden. */
   const observed: ThreadList = async (permit, exchange, signal) => {
     const answer = await parts.forwarder.ask(permit, exchange, signal)
     if (answer.outcome === 'answered' && answer.status !== 200) return { outcome: 'elsewise', answer }
-    const read = await readAnswer(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable')
+    const read = await readPage(answer)
     if (read.outcome !== 'read') return read
-    const page = readThreadPage(read.value)
-    if (page === null) return refuse('upstream-list-unreadable')
-    const mayRead = await reader(page, permit)
-    exchange.hidden = page.threads.filter(({ id }) => !mayRead(id)).length
-    const passing = Object.entries(read.value as JsonObject).filter(([name]) => parts.facts.userScoped || !isJoinCode(name))
+    const { page, value } = read
+    const reading = readingOf(permit)
+    for (let at = 0; at < page.threads.length; at += AT_ONCE) {
+      exchange.hidden += (await reading(page.threads.slice(at, at + AT_ONCE))).filter((mayRead) => !mayRead).length
+      await setImmediate()
+    }
+    const passing = Object.entries(value).filter(([name]) => facts.userScoped || !isJoinCode(name))
     return writtenAnew(Object.fromEntries(passing), 'upstream-list-unreadable')
   }
 
@@ -65,15 +91,22 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     if (start === null) return refuse('query-cursor-invalid')
 
     const gathering: Gathering = { items: [], limit }
+    const reading = readingOf(permit)
+    const naming = namingOf(permit)
     let joinCodes: ThreadPage['joinCodes'] = {}
     let place: Place | null = start
     for (let pages = 0; place !== null && pages < MAX_PAGES; pages += 1) {
-      const page: ThreadPage | Unread = await fetchPage(parts.forwarder, permit, exchange, signal, query, place.page)
-      if ('outcome' in page) return page
-      if (pages === 0 && parts.facts.userScoped) joinCodes = page.joinCodes
-      const rest = gather(page, place, await reader(page, permit), gathering)
-      if (rest !== null) {
-        place = rest
+      const read = await fetchPage(parts.forwarder, permit, exchange, signal, query, place.page)
+      if (read.outcome !== 'read') return read
+      const { page } = read
+      if (pages === 0 && facts.userScoped) joinCodes = page.joinCodes
+      const from: number = place.offset
+      // Where the caller's threads are few among many, only those are asked of that the store has for the caller.
+      const names = page.threads.length > AT_ONCE ? await naming() : null
+      const asked = page.threads.filter(({ id }, at) => at >= from && (names === null || names.has(id)))
+      const full = await gatherFrom(asked, reading, gathering)
+      if (full !== null) {
+        place = { page: place.page, offset: full }
         break
       }
       place = page.next === null ? null : { page: page.next, offset: 0 }
@@ -83,7 +116,25 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     return writtenAnew({ threads: gathering.items, ...nextCursor, ...joinCodes }, 'upstream-list-unreadable')
   }
 
-  return parts.facts.enforcement === 'observe' ? observed : filtered
+  return facts.enforcement === 'observe' ? observed : filtered
+}
+
+/** Gathers what the caller may read. @returns where the first one stands that found no room, or null if all had it */
+async function gatherFrom(threads: readonly PageThread[], reading: Reading, gathering: Gathering): Promise<number | null> {
+  for (let at = 0; at < threads.length; at += AT_ONCE) {
+    if (at > 0) await setImmediate()
+    const some = threads.slice(at, at + AT_ONCE)
+    const full = gather(some, await reading(some), gathering)
+    if (full !== null) return full
+  }
+  return null
+}
+
+/** A page of the upstream's that was read, with all that it holds. */
+interface PageRead {
+  readonly outcome: 'read'
+  readonly page: ThreadPage
+  readonly value: JsonObject
 }
 
 async function fetchPage(
@@ -93,12 +144,16 @@ async function fetchPage(
   signal: AbortSignal,
   query: readonly (readonly [string, string])[],
   cursor: string | null,
-): Promise<ThreadPage | Unread> {
+): Promise<PageRead | Unread> {
   const withCursor = cursor === null ? query : [...query, ['cursor', cursor] as const]
-  const answer = await forwarder.ask(permit, exchange, signal, { query: withCursor })
-  const read = await readAnswer(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable')
+  return readPage(await forwarder.ask(permit, exchange, signal, { query: withCursor }))
+}
+
+async function readPage(answer: UpstreamAnswer | UpstreamFailure): Promise<PageRead | Unread> {
+  const read = await readAnswer(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable', THREADS)
   if (read.outcome !== 'read') return read
-  return readThreadPage(read.value) ?? refuse('upstream-list-unreadable')
+  const page = readThreadPage(read.value)
+  return page === null ? refuse('upstream-list-unreadable') : { outcome: 'read', page, value: read.value as JsonObject }
 }
 
 function readStart(permit: Permit, seal: CursorSeal, bound: readonly unknown[]): Place | null {

@@ -111,6 +111,13 @@ export interface OwnershipStore {
   /** The same of several; what nobody ever heard of is not in the map. One query, however many ids. */
   standings(scope: string, threadIds: readonly string[], reader: Reader): Promise<ReadonlyMap<string, Standing>>
   /**
+   * The ids of the threads that name a reader: whose row says that they are theirs, in whatever state, or that were granted to
+   * them. Only their own entries are looked at, whatever else the scope holds.
+   * @param most how many may be told
+   * @returns null for more
+   */
+  naming(scope: string, reader: Reader, most: number): Promise<ReadonlySet<string> | null>
+  /**
    * Registers a run: claims the thread if nobody owns it, revives it if the user deleted it. Notes the time of use,
    * at most once a minute.
    */

@@ -43,6 +43,15 @@ export function ownershipOn(database: Database, tables: Tables, news: PostgresNe
     name: 'row',
     text: `SELECT user_id AS owner, deleted_at IS NOT NULL AS deleted, provisional, last_used_at AS "usedAt" FROM ${threads} ${WHERE}`,
   }
+  // Each from an index alone, up to so many.
+  const NAMING = {
+    name: 'naming',
+    text: `SELECT thread_id AS "threadId" FROM (
+        SELECT thread_id FROM ${threads} WHERE user_id = $2 AND user_id <> '' AND scope = $1
+        UNION ALL SELECT thread_id FROM ${grants} WHERE kind = 'user' AND grantee = $2 AND scope = $1
+        UNION ALL SELECT thread_id FROM ${grants} WHERE kind = 'group' AND grantee = ANY($3::text[]) AND scope = $1
+      ) AS named LIMIT $4`,
+  }
   // A row of another's, and a settled live one, are left alone: then no row comes back. A new row, or a new life, has one run.
   const REGISTER = {
     name: 'register',
@@ -126,6 +135,10 @@ export function ownershipOn(database: Database, tables: Tables, news: PostgresNe
           },
         ]),
       )
+    },
+    async naming(scope, { userId, groups }, most) {
+      const rows = await database.query<{ threadId: string }>(NAMING, [scope, userId, groups, most + 1])
+      return rows.length > most ? null : new Set(rows.map(({ threadId }) => threadId))
     },
     claim,
     settle: settlingOn(database, tables, news),

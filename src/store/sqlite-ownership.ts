@@ -47,6 +47,14 @@ const SEVERAL = sql<Owned>(
   `SELECT thread_id, user_id, deleted_at, provisional FROM threads
    WHERE scope = :scope AND thread_id IN (SELECT value FROM json_each(:threadIds))`,
 )
+// Each from an index alone, up to so many.
+const NAMING = sql<{ thread_id: string }>(
+  `SELECT thread_id FROM threads WHERE user_id = :userId AND user_id <> '' AND scope = :scope
+   UNION ALL SELECT thread_id FROM grants WHERE kind = 'user' AND grantee = :userId AND scope = :scope
+   UNION ALL SELECT thread_id FROM json_each(:groups) AS named
+     CROSS JOIN grants ON kind = 'group' AND grantee = named.value AND scope = :scope
+   LIMIT :limit`,
+)
 const ROW = sql<Row>(`SELECT user_id, deleted_at, provisional, last_used_at, life FROM threads ${WHERE}`)
 const INSERT = sql(
   `INSERT INTO threads (scope, thread_id, user_id, agent_id, created_at, last_used_at, provisional, pending)
@@ -92,6 +100,12 @@ export function ownershipIn(file: SqliteFile, news: SqliteNews, remembered: Sqli
         return standing
       }),
     standings: (scope, threadIds, reader) => file.read((database) => standingsOf(database, scope, threadIds, reader)),
+    naming: (scope, { userId, groups }, most) =>
+      file.read((database) => {
+        const values = { scope, userId, groups: JSON.stringify(groups), limit: most + 1 }
+        const rows = database.all(NAMING, values)
+        return rows.length > most ? null : new Set(rows.map(({ thread_id: threadId }) => threadId))
+      }),
     async claim(key, claim) {
       const { userId, now } = claim
       // Remembered is a live row that is settled, and as of now: then the row has nothing more to say than when it was used.

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { test, type Test } from 'tap'
 import type { RouteDescriptor } from '../../src/core/classify.ts'
 import type { CallerConditions, ClaimTest } from '../../src/core/conditions.ts'
-import { decide, isListed, isUnsettled, neededRight, relationOf, type Facts, type OwnerRecord } from '../../src/core/decide.ts'
+import { decide, isListed, isUnsettled, listsForeign, neededRight, relationOf, type Facts, type OwnerRecord } from '../../src/core/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/principal.ts'
 import { verdictOn, type Rule } from '../../src/core/rules.ts'
 import { suffices, type Right } from '../../src/core/sharing.ts'
@@ -261,6 +261,15 @@ void test('a list holds a thread exactly where its messages may be read, by what
     const reading = { ...request, about: messages, facts: { ...facts, enforcement: 'enforce' as const } }
     const listed = isListed('t-1', facts.record, principal, { ...rulesOf({ 'threads/messages': rules }), sharing }, facts)
     return listed === permits(reading, rules)
+  })
+})
+
+void test('whoever lists nothing foreign lists only what a record names them in', (t) => {
+  holds(t, [asked, anyRules], ({ principal, facts, sharing }, rules) => {
+    const all = { ...rulesOf({ 'threads/messages': rules }), sharing }
+    if (facts.record === null || listsForeign(principal, all, facts)) return null
+    if (facts.record.owner === principal.id || facts.record.granted !== undefined) return null
+    return !isListed('t-1', facts.record, principal, all, facts)
   })
 })
 

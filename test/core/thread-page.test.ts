@@ -6,7 +6,7 @@ import { gather, readThreadPage, type Gathering, type ThreadPage } from '../../s
 void test('of a page only the threads, the cursor and the join codes are read', (t) => {
   const item = { id: 'a', name: 'Holidays' }
   t.strictSame(readThreadPage({ threads: [item], nextCursor: 'c', joinCode: 'code', joinToken: 'token', total: 7, note: 'n' }), {
-    threads: [{ id: 'a', item }],
+    threads: [{ id: 'a', at: 0, item }],
     next: 'c',
     joinCodes: { joinCode: 'code', joinToken: 'token' },
   })
@@ -41,30 +41,28 @@ void test('a page is read only if every item can be decided', (t) => {
   t.end()
 })
 
-const page = readThreadPage({ threads: ['x', 'a', 'x', 'b', 'c'].map((id) => ({ id })) }) as ThreadPage
-const notX = (id: string) => id !== 'x'
+const { threads } = readThreadPage({ threads: ['x', 'a', 'x', 'b', 'c'].map((id) => ({ id })) }) as ThreadPage
+const notX = [false, true, false, true, true]
 
 void test('gathering stops at the first item of the caller without room, and says where', (t) => {
   const gathering: Gathering = { items: [], limit: 2 }
-  t.strictSame(gather(page, { page: 'p', offset: 0 }, notX, gathering), { page: 'p', offset: 4 })
+  t.equal(gather(threads, notX, gathering), 4)
   t.strictSame(gathering.items, [{ id: 'a' }, { id: 'b' }])
   t.end()
 })
 
-void test('gathering goes on at the place it stopped at, without losing or repeating an item', (t) => {
+void test('gathering goes on with a part of a page, without losing or repeating an item', (t) => {
   const gathering: Gathering = { items: [{ id: 'earlier' }], limit: 3 }
-  t.equal(gather(page, { page: null, offset: 3 }, notX, gathering), null)
+  t.equal(gather(threads.slice(3), [true, true], gathering), null)
   t.strictSame(gathering.items, [{ id: 'earlier' }, { id: 'b' }, { id: 'c' }])
+  t.equal(gather(threads.slice(2), [false, false, true], gathering), 4, 'the place is that on the page')
   t.end()
 })
 
 void test('a page is done where nothing of the caller is left in it', (t) => {
   const full: Gathering = { items: [], limit: 0 }
-  t.equal(
-    gather(page, { page: 'p', offset: 3 }, (id) => id === 'x', full),
-    null,
-  )
-  t.equal(gather(page, { page: 'p', offset: 9 }, notX, full), null, 'a page that became shorter')
+  t.equal(gather(threads, [false, false, false, false, false], full), null)
+  t.equal(gather([], [], full), null)
   t.strictSame(full.items, [])
   t.end()
 })

@@ -1,15 +1,16 @@
 /** What requests ask of a store, in the model. */
 import { MAX_GRANTS, rightIn, type Grantee, type Reader } from '../../src/core/sharing.ts'
-import type {
-  Claim,
-  ClaimResult,
-  GrantOutcome,
-  ListedThread,
-  ListWindow,
-  RunOutcome,
-  Standing,
-  StoredGrant,
-  ThreadKey,
+import {
+  NOBODY,
+  type Claim,
+  type ClaimResult,
+  type GrantOutcome,
+  type ListedThread,
+  type ListWindow,
+  type RunOutcome,
+  type Standing,
+  type StoredGrant,
+  type ThreadKey,
 } from '../../src/store/port.ts'
 import { byBytes } from './contract/under-test.ts'
 import { byAge, byFirstUse, isSame, isTo, pageOf, Rows, type Row } from './model-rows.ts'
@@ -36,6 +37,14 @@ export class RequestModel extends Rows {
       if (known.row !== null || known.runners.length > 0) all.set(threadId, known)
     }
     return all
+  }
+
+  async naming(scope: string, reader: Reader, most: number): Promise<ReadonlySet<string> | null> {
+    const rows = this.all().filter(
+      ({ key, owner, grants }) =>
+        key.scope === scope && ((owner === reader.userId && owner !== NOBODY) || rightIn(grants, reader) !== null),
+    )
+    return rows.length > most ? null : new Set(rows.map(({ key }) => key.threadId))
   }
 
   async claim(key: ThreadKey, { userId, agentId, guest, now }: Claim): Promise<ClaimResult> {

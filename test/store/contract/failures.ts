@@ -8,6 +8,7 @@ const WINDOW = { agentId: null, includeArchived: false, after: null, limit: 1 }
 const CALLS: Record<Exclude<keyof Store, 'close' | 'fault' | 'onStanding'>, (store: Store) => Promise<unknown>> = {
   standing: async (store) => store.standing(KEY, readerOf(ALICE)),
   standings: (store) => store.standings('', ['a'], readerOf(ALICE)),
+  naming: (store) => store.naming('', readerOf(ALICE), 1),
   claim: (store) => store.claim(KEY, { userId: ALICE, agentId: '', guest: false, now: NOW }),
   settle: (store) => store.settle(KEY, ALICE, 0, 'confirmed'),
   rename: (store) => store.rename(KEY, ALICE, null),

@@ -1,0 +1,111 @@
+/** A long list is read in pieces, and comes to what JSON.parse makes of it. */
+import fc from 'fast-check'
+import { test } from 'tap'
+import type { Json } from '../../src/core/json.ts'
+import { parsedInPieces } from '../../src/core/json-pieces.ts'
+
+const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+/** What is read of a text, and in how many steps. */
+function read(text: string | Uint8Array, piece?: number): { readonly value: Json | undefined; readonly steps: number } {
+  const reading = parsedInPieces(typeof text === 'string' ? bytesOf(text) : text, 'threads', piece)
+  let steps = 0
+  for (;;) {
+    const { done, value } = reading.next()
+    if (done === true) return { value: value, steps }
+    steps += 1
+  }
+}
+
+/** What JSON.parse makes of it. */
+function whole(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return undefined
+  }
+}
+
+const items = (count: number): Json[] => Array.from({ length: count }, (_, at) => ({ id: `t${at}`, name: `Thread ${at}` }))
+const LONG = JSON.stringify({ threads: items(10_000), nextCursor: 'c' })
+
+void test('a long list is read in pieces of 64 KiB or so, a short one at once', (t) => {
+  const { value, steps } = read(LONG)
+  t.strictSame(value, whole(LONG))
+  t.ok(steps >= LONG.length / (64 * 1024) - 3, `${steps} steps`)
+  t.equal(read(JSON.stringify({ threads: items(100) })).steps, 0)
+  t.end()
+})
+
+void test('whatever the text holds, it is what JSON.parse makes of it', (t) => {
+  const texts = [
+    '{"threads":[]}',
+    ' {\n "threads" : [ {"id":"a"} ,\r\n\t{"id":"b"}\n,{"id":"c"} ] , "nextCursor" : null } ',
+    '{"threads":[{"id":"a"},{"id":"b"},{"id":"c"}],"joinCode":"j"}',
+    '{"joinCode":"j","threads":[{"id":"a"},{"id":"b"},{"id":"c"}]}',
+    // What looks like the end of an item, within an item.
+    '{"threads":[{"id":"},{"},{"id":"a","b":[{},{},{"c":[{},{}]}]},{"id":"\\"},{\\""},{"id":"c"}]}',
+    '{"threads":[{"id":"},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{"}]}',
+    // And behind the list.
+    '{"threads":[{"id":"a"},{"id":"b"}],"x":[{"id":"c"},{"id":"d"}],"y":{"z":[{},{},{},{}]}}',
+    '{"threads":[{"id":"a"},{"id":"b"}],"nextCursor":"},{},{},{"}',
+    '{"threads":[5,{"id":"b"},[{},{}],{"id":"c"},null,{"id":"d"}]}',
+    // Members of one name.
+    '{"threads":[{"id":"a"},{"id":"b"},{"id":"c"},{"id":"d"}],"threads":[{"id":"e"}]}',
+    '{"threads":[{"id":"a"},{"id":"b"},{"id":"c"},{"id":"d"}],"thread\\u0073":[{"id":"e"}]}',
+    '{"threads":[{"id":"a"},{"id":"b"},{"id":"c"},{"id":"d"}],"threads":5}',
+    '{"threads":[{"id":"a"},{"id":"b"},{"id":"c"},{"id":"d"}],"__proto__":{"x":1},"7":1}',
+    '{"threads":{"a":{"id":"a"},"b":{"id":"b"}}}',
+    '[{"threads":[{},{}]},{"threads":[{},{}]}]',
+    // Other than ASCII, also where a piece is cut.
+    `{"threads":[${Array.from({ length: 40 }, (_, at) => `{"id":"${'é€😀'.repeat(at)}"}`).join(',')}]}`,
+    // No JSON.
+    '',
+    '{"threads":[',
+    '{"threads":[{"id":"a"},{"id":"b"},{"id":"c"}',
+    '{"threads":[{"id":"a"},{"id":"b"},{"id":"c"}]',
+    '{"threads":[{"id":"a"},{"id":"b"},{"id":"c"},]}',
+    '{"threads":[{"id":"a"},,{"id":"b"},{"id":"c"}]}',
+    '{"threads":[{"id":"a"}{"id":"b"},{"id":"c"},{"id":"d"}]}',
+    '{"threads":[{"id":"a"},{"id":"b"},{"id":"c"}]}]}',
+    '{"threads":[{"id":"a"},{"id":"b"},{"id":"c"}]},{"id":"d"}',
+    '{"threads":[{"id":"a"},{"id":"b"]},{"id":"c"}}',
+    '\u{feff}{"threads":[{"id":"a"},{"id":"b"},{"id":"c"}]}',
+  ]
+  for (const text of texts) for (const piece of [1, 2, 3, 5, 8, 13, 40]) t.strictSame(read(text, piece).value, whole(text), `${text} ${piece}`)
+  t.end()
+})
+
+void test('and so for any list, however it is written', (t) => {
+  const item = fc.oneof(
+    fc.record({ id: fc.string({ unit: 'grapheme' }), name: fc.constantFrom('},{', '"},{"', ']', '\\', '{"id":"x"},{"id":"y"}') }),
+    fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 3 }),
+    fc.jsonValue(),
+  )
+  const page = fc.record({ threads: fc.array(item, { maxLength: 30 }) }).chain((list) =>
+    fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 2 }).map((others) => ({ ...list, ...others })),
+  )
+  fc.assert(
+    fc.property(page, fc.integer({ min: 1, max: 60 }), fc.constantFrom(undefined, 1, '\t'), (value, piece, space) => {
+      const text = JSON.stringify(value, null, space)
+      t.strictSame(read(text, piece).value, JSON.parse(text))
+    }),
+    { numRuns: 300 },
+  )
+  t.end()
+})
+
+void test('bytes that are no UTF-8 are read as they would be at once', (t) => {
+  const bytes = Buffer.from('{"threads":[{"id":"a\xff"},{"id":"\xc3"},{"id":"c"},{"id":"d"}]}', 'latin1')
+  t.strictSame(read(bytes, 4).value, whole(bytes.toString('utf8')))
+  t.end()
+})
+
+void test('what looks like ends of items costs no more than twice', (t) => {
+  const name = '},{'.repeat(200_000)
+  const text = JSON.stringify({ threads: [...items(50), { id: 'x', name }, ...items(50)] })
+  const { value, steps } = read(text, 64)
+  t.strictSame(value, whole(text))
+  t.ok(steps < 100, `${steps} steps`)
+  t.end()
+})
