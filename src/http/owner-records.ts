@@ -29,7 +29,10 @@ const MOST_NAMED = 10_000
  * @param observing while nothing is enforced, who was seen first counts as the owner that a row would name; after it, what
  * was seen is not for others to claim
  */
-export function makeOwnerRecords(store: Pick<OwnershipStore, 'standing' | 'standings' | 'naming'>, observing: boolean): OwnerRecords {
+export function makeOwnerRecords(
+  store: Pick<OwnershipStore, 'standing' | 'standings' | 'naming'>,
+  observing: boolean,
+): OwnerRecords {
   return {
     record(key, principal) {
       const standing = store.standing(key, readerOf(principal))

@@ -17,7 +17,6 @@ import { removeGrants, rightOn, rightsOn } from './sqlite-grants.ts'
 import type { Changed, SqliteNews } from './sqlite-news.ts'
 import { runnersOf, runnersOfSeveral } from './sqlite-observations.ts'
 import type { SqliteStandings } from './sqlite-standings.ts'
-import { nameOf } from './standing-cache.ts'
 
 const MINUTE = 60_000
 
@@ -87,9 +86,8 @@ type Ownership = Omit<OwnershipStore, 'listed' | 'fault' | 'close'>
 
 /** Makes the part of the store that decisions go by. */
 export function ownershipIn(file: SqliteFile, news: SqliteNews, remembered: SqliteStandings): Ownership {
-  const used = makeLastUses()
   const touch = (key: ThreadKey, { userId, now }: Claim): void => {
-    if (file.note((database) => database.run(TOUCH, { ...key, userId, now }))) used.note(key, now)
+    if (file.note((database) => database.run(TOUCH, { ...key, userId, now }))) remembered.noteUse(key, now)
   }
   return {
     standing: (key, reader) =>
@@ -109,7 +107,7 @@ export function ownershipIn(file: SqliteFile, news: SqliteNews, remembered: Sqli
     async claim(key, claim) {
       const { userId, now } = claim
       // Remembered is a live row that is settled, and as of now: then the row has nothing more to say than when it was used.
-      const last = remembered.find(key, { userId, groups: [] })?.row?.owner === userId ? used.at(key) : undefined
+      const last = remembered.find(key, { userId, groups: [] })?.row?.owner === userId ? remembered.usedAt(key) : undefined
       if (last !== undefined) {
         if (now - last >= MINUTE) touch(key, claim)
         return { outcome: 'own', registration: null }
@@ -119,7 +117,7 @@ export function ownershipIn(file: SqliteFile, news: SqliteNews, remembered: Sqli
       if (row?.user_id !== claim.userId || row.user_id === NOBODY || row.provisional === 1 || row.deleted_at !== null)
         return file.write((database) => register(database, key, claim))
       if (now - row.last_used_at >= MINUTE) touch(key, claim)
-      else used.note(key, row.last_used_at)
+      else remembered.noteUse(key, row.last_used_at)
       return { outcome: 'own', registration: null }
     },
     settle: (key, userId, registration, outcome) =>
@@ -143,21 +141,6 @@ export function ownershipIn(file: SqliteFile, news: SqliteNews, remembered: Sqli
         if (row === undefined) throw new Error('the cursor secret vanished')
         return row.value
       })
-    },
-  }
-}
-
-/** Of how many threads it is known when they were used. */
-const MOST_USES = 20_000
-
-/** When threads were used, as far as that is known here. */
-function makeLastUses() {
-  const times = new Map<string, number>()
-  return {
-    at: (key: ThreadKey): number | undefined => times.get(nameOf(key)),
-    note(key: ThreadKey, time: number): void {
-      if (times.size >= MOST_USES) times.clear()
-      times.set(nameOf(key), time)
     },
   }
 }

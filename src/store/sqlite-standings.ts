@@ -6,7 +6,7 @@ import type { Grant, Reader } from '../core/sharing.ts'
 import type { Standing, ThreadKey } from './port.ts'
 import { sql, type Connection } from './sqlite-connection.ts'
 import type { SqliteFile } from './sqlite-file.ts'
-import { makeStandingCache } from './standing-cache.ts'
+import { makeStandingCache, nameOf } from './standing-cache.ts'
 
 /** What is remembered. */
 export interface SqliteStandings {
@@ -14,6 +14,10 @@ export interface SqliteStandings {
   find(key: ThreadKey, reader: Reader): Standing | null
   /** Keeps what a look-up has found, if it let the reader use the thread. Part of the step that looks it up. */
   keep(database: Connection, key: ThreadKey, standing: Standing, reader: Reader): void
+  /** When a thread was used last, as far as that is remembered; as true as what `find` has just answered. */
+  usedAt(key: ThreadKey): number | undefined
+  /** Keeps when a thread was used. */
+  noteUse(key: ThreadKey, time: number): void
   /** Forgets everything, because this process is about to change a standing: its own commits are not in the count. */
   forget(): void
 }
@@ -44,6 +48,12 @@ interface State {
 export function standingsRememberedOf(file: SqliteFile, size: number): SqliteStandings {
   let commits: number | undefined
   let known: State | null = null
+  // A row that went and came again may have been used at another time: what changes a standing makes that unknown as well.
+  const uses = new Map<string, number>()
+  const forget = (): void => {
+    cache.drop(null)
+    uses.clear()
+  }
 
   /** Takes in what others have committed: what that may have touched is forgotten. @returns true if there was nothing */
   const catchUp = (database: Connection): boolean => {
@@ -53,7 +63,7 @@ export function standingsRememberedOf(file: SqliteFile, size: number): SqliteSta
     const schema = database.get(SCHEMA)?.schema_version
     const same =
       known?.connection === database && known.identity === file.identity && known.changes === changes && known.schema === schema
-    if (!same) cache.drop(null)
+    if (!same) forget()
     known = { connection: database, identity: file.identity, changes, schema }
     commits = now
     return same
@@ -68,6 +78,11 @@ export function standingsRememberedOf(file: SqliteFile, size: number): SqliteSta
       catchUp(database)
       cache.begin()(key, { owner: row.owner, grants: database.all(GRANTS, { ...key }) })
     },
-    forget: () => cache.drop(null),
+    usedAt: (key) => uses.get(nameOf(key)),
+    noteUse(key, time) {
+      if (uses.size >= size) uses.clear()
+      uses.set(nameOf(key), time)
+    },
+    forget,
   }
 }

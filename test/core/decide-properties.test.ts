@@ -6,7 +6,16 @@ import fc from 'fast-check'
 import { test, type Test } from 'tap'
 import type { RouteDescriptor } from '../../src/core/classify.ts'
 import type { CallerConditions, ClaimTest } from '../../src/core/conditions.ts'
-import { decide, isListed, isUnsettled, listsForeign, neededRight, relationOf, type Facts, type OwnerRecord } from '../../src/core/decide.ts'
+import {
+  decide,
+  isListed,
+  isUnsettled,
+  listsForeign,
+  neededRight,
+  relationOf,
+  type Facts,
+  type OwnerRecord,
+} from '../../src/core/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/principal.ts'
 import { verdictOn, type Rule } from '../../src/core/rules.ts'
 import { suffices, type Right } from '../../src/core/sharing.ts'

@@ -72,7 +72,8 @@ void test('whatever the text holds, it is what JSON.parse makes of it', (t) => {
     '{"threads":[{"id":"a"},{"id":"b"]},{"id":"c"}}',
     '\u{feff}{"threads":[{"id":"a"},{"id":"b"},{"id":"c"}]}',
   ]
-  for (const text of texts) for (const piece of [1, 2, 3, 5, 8, 13, 40]) t.strictSame(read(text, piece).value, whole(text), `${text} ${piece}`)
+  for (const text of texts)
+    for (const piece of [1, 2, 3, 5, 8, 13, 40]) t.strictSame(read(text, piece).value, whole(text), `${text} ${piece}`)
   t.end()
 })
 
@@ -82,9 +83,9 @@ void test('and so for any list, however it is written', (t) => {
     fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 3 }),
     fc.jsonValue(),
   )
-  const page = fc.record({ threads: fc.array(item, { maxLength: 30 }) }).chain((list) =>
-    fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 2 }).map((others) => ({ ...list, ...others })),
-  )
+  const page = fc
+    .record({ threads: fc.array(item, { maxLength: 30 }) })
+    .chain((list) => fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 2 }).map((others) => ({ ...list, ...others })))
   fc.assert(
     fc.property(page, fc.integer({ min: 1, max: 60 }), fc.constantFrom(undefined, 1, '\t'), (value, piece, space) => {
       const text = JSON.stringify(value, null, space)

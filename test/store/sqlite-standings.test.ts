@@ -136,6 +136,22 @@ void test('a run on a remembered thread is the owner’s still, and no longer wh
   t.match(await run(BOB, NOW + 60_003), { outcome: 'new' }, 'a deleted thread is begun anew')
 })
 
+void test('a row that went and came again was used when it says, not when the one before it was', async (t) => {
+  const { store, other } = await openPair(t)
+  const run = (now: number) => store.claim(KEY, { userId: ALICE, agentId: '', guest: false, now })
+  for (const changing of [store, other]) {
+    await own(store, ALICE)
+    await standing(store, readerOf(ALICE))
+    await run(NOW + 60_000)
+    t.equal(await changing.prune({ unusedSince: NOW + 60_001 }, 10), 1)
+    await changing.assign(KEY, ALICE, NOW)
+    await standing(store, readerOf(ALICE))
+    t.same(await run(NOW + 90_000), { outcome: 'own', registration: null })
+    t.equal((await other.thread(KEY))?.row?.lastUsedAt, NOW + 90_000)
+    t.equal(await store.prune({ unusedSince: NOW + 90_001 }, 10), 1)
+  }
+})
+
 void test('a file that was away and is back, with a change that was made meanwhile, is looked at anew', async (t) => {
   const { folder, remove } = makeFolder()
   t.teardown(remove)

@@ -73,31 +73,34 @@ export function standingContract(holds: Holds): void {
     })
   })
 
-  holds('whom threads name: their owners, in whatever state they are, and those whom they were granted to', async (t, { store }) => {
-    const naming = async (reader: Reader, most = 100, scope = '') => {
-      const ids = await store.naming(scope, reader, most)
-      return ids === null ? null : [...ids].sort()
-    }
-    for (const id of ['a', 'b', 'c', 'd']) await own(store, ALICE, at(id))
-    await claim(store, ALICE, at('unconfirmed'))
-    await store.bury(at('d'), ALICE, NOW, true)
-    await store.withhold(at('c'), NOW)
-    await own(store, CAROL, at('e'))
-    await own(store, ALICE, { scope: 'other', threadId: 'f' })
-    await grant(store, user(BOB), 'read', at('a'))
-    await grant(store, group(TEAM), 'write', at('a'))
-    await grant(store, group(TEAM), 'read', at('b'))
-    await store.observe(at('seen'), ALICE, 'agent', true, NOW)
-    t.same(await naming(readerOf(ALICE)), ['a', 'b', 'd', 'unconfirmed'])
-    t.same(await naming(readerOf(ALICE), 100, 'other'), ['f'])
-    t.same(await naming(readerOf(BOB)), ['a'])
-    t.same(await naming(readerOf(BOB, TEAM)), ['a', 'b'])
-    t.same(await naming(readerOf('corp:nobody', TEAM)), ['a', 'b'])
-    t.same(await naming(readerOf(CAROL)), ['e'])
-    t.same(await naming({ userId: '', groups: [] }), [], 'what is nobody’s is no one’s')
-    t.same(await naming(readerOf(ALICE), 4), ['a', 'b', 'd', 'unconfirmed'], 'as many as may be told')
-    t.equal(await naming(readerOf(ALICE), 3), null, 'and more than that')
-  })
+  holds(
+    'whom threads name: their owners, in whatever state they are, and those whom they were granted to',
+    async (t, { store }) => {
+      const naming = async (reader: Reader, most = 100, scope = '') => {
+        const ids = await store.naming(scope, reader, most)
+        return ids === null ? null : [...ids].sort()
+      }
+      for (const id of ['a', 'b', 'c', 'd']) await own(store, ALICE, at(id))
+      await claim(store, ALICE, at('unconfirmed'))
+      await store.bury(at('d'), ALICE, NOW, true)
+      await store.withhold(at('c'), NOW)
+      await own(store, CAROL, at('e'))
+      await own(store, ALICE, { scope: 'other', threadId: 'f' })
+      await grant(store, user(BOB), 'read', at('a'))
+      await grant(store, group(TEAM), 'write', at('a'))
+      await grant(store, group(TEAM), 'read', at('b'))
+      await store.observe(at('seen'), ALICE, 'agent', true, NOW)
+      t.same(await naming(readerOf(ALICE)), ['a', 'b', 'd', 'unconfirmed'])
+      t.same(await naming(readerOf(ALICE), 100, 'other'), ['f'])
+      t.same(await naming(readerOf(BOB)), ['a'])
+      t.same(await naming(readerOf(BOB, TEAM)), ['a', 'b'])
+      t.same(await naming(readerOf('corp:nobody', TEAM)), ['a', 'b'])
+      t.same(await naming(readerOf(CAROL)), ['e'])
+      t.same(await naming({ userId: '', groups: [] }), [], 'what is nobody’s is no one’s')
+      t.same(await naming(readerOf(ALICE), 4), ['a', 'b', 'd', 'unconfirmed'], 'as many as may be told')
+      t.equal(await naming(readerOf(ALICE), 3), null, 'and more than that')
+    },
+  )
 
   holds('five thousand ids are one question', async (t, { store }) => {
     const all = Array.from({ length: 5000 }, (_, n) => `thread-${n}`)
