@@ -10,6 +10,7 @@ import { makeAdminApp, type ReloadResult } from './http/admin.ts'
 import { makeApp, type FastifyInstance } from './http/app.ts'
 import { ownAddresses } from './http/exposure.ts'
 import { makeHealthApp } from './http/health.ts'
+import { listenOn } from './http/listening.ts'
 import { makeOpenStreams } from './http/open-streams.ts'
 import { makeReadiness, type Readiness } from './http/readiness.ts'
 import { makeBudget } from './http/request-body.ts'
@@ -253,7 +254,7 @@ async function beginOn<Begun>(
     void current().begin()
     const listenForAdmin = async (): Promise<string | null> => {
       if (admin === null || config.admin === undefined) return null
-      await admin.listen({ host: config.admin.host, port: config.admin.port })
+      await listenOn(admin, config.admin.host, config.admin.port)
       return urlOf(admin)
     }
     const begun = await begin({ app, healthApp, running, listenForAdmin, generations, revocations })

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { assemble, urlOf, type RunningGateway, type Surroundings } from './assembly.ts'
+import { listenOn } from './http/listening.ts'
 import type { Upstream } from './http/upstream.ts'
 import type { Logger } from './observe/log.ts'
 import type { Prepared } from './prepare.ts'
@@ -41,8 +42,8 @@ export interface Inside {
 export async function startGateway(prepared: Prepared, log: Logger, surroundings: Surroundings = {}): Promise<Gateway> {
   const { listen, health } = prepared.config
   return assemble(prepared, log, surroundings, null, async ({ app, healthApp, running, listenForAdmin }) => {
-    await app.listen({ host: listen.host, port: listen.port })
-    await healthApp.listen({ host: health.host, port: health.port })
+    await listenOn(app, listen.host, listen.port)
+    await listenOn(healthApp, health.host, health.port)
     return { ...running, url: urlOf(app), healthUrl: urlOf(healthApp), adminUrl: await listenForAdmin() }
   })
 }
@@ -66,7 +67,7 @@ export async function startInside(
       while (connections.size > 0) await Promise.race([...connections].map((connection) => once(connection, 'close')))
     })
     await app.ready()
-    if (inside.health) await healthApp.listen({ host: health.host, port: health.port })
+    if (inside.health) await listenOn(healthApp, health.host, health.port)
     return {
       ...running,
       accept: (connection) => {

@@ -11,6 +11,7 @@ import { isAdmitted, type AdminCredentials } from './admin-credentials.ts'
 import { addRevocationRoutes, type AdminRevocationParts } from './admin-revocations.ts'
 import { addThreadRoutes, type AdminThreadParts } from './admin-threads.ts'
 import { refusalAnswer } from './answer.ts'
+import { OPERATOR_LISTENER, withoutCaps } from './listening.ts'
 
 /** What the operator API is made of. */
 export interface AdminParts extends AdminRevocationParts, AdminThreadParts {
@@ -22,9 +23,6 @@ export interface AdminParts extends AdminRevocationParts, AdminThreadParts {
   readonly requestId: () => string
 }
 
-const BODY_LIMIT = 4096
-/** Nobody holds a connection by sending slowly. */
-const REQUEST_TIMEOUT_MS = 10_000
 /** The longest id, percent-encoded: more than Fastify's 100 characters, which would make a 404 of it. */
 const MAX_PARAM_LENGTH = 16_384
 
@@ -73,8 +71,7 @@ export function makeAdminApp(parts: AdminParts): FastifyInstance {
     forceCloseConnections: true,
     genReqId: parts.requestId,
     requestIdHeader: false,
-    bodyLimit: BODY_LIMIT,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    ...OPERATOR_LISTENER,
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     // What the router can't read is no way to an answer without a credential.
@@ -84,6 +81,7 @@ export function makeAdminApp(parts: AdminParts): FastifyInstance {
       else socket.end(unreadable(error.code))
     },
   })
+  withoutCaps(app.server)
   app.decorateRequest('audited', null)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))

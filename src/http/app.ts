@@ -13,6 +13,7 @@ import { refusalAnswer, type Answer } from './answer.ts'
 import { closed, isDue, makeCallerConnections, makeLast, saidLast, type CallerConnections } from './connection-answers.ts'
 import type { Exchange } from './exchange.ts'
 import type { Arrived, Gate } from './gate.ts'
+import { publicListener, withoutCaps } from './listening.ts'
 import type { Upstream } from './upstream.ts'
 
 declare module 'fastify' {
@@ -53,12 +54,6 @@ export interface PublicApp {
   readonly leave: () => void
 }
 
-/** A whole request must have come in within this time, or a caller could hold a connection for nothing. */
-const REQUEST_TIMEOUT_MS = 300_000
-
-/** A connection without a request is closed after that: later than usual load balancers close theirs. */
-const KEEP_ALIVE_TIMEOUT_MS = 72_000
-
 /** Makes the application; it is not listening yet. */
 export function makeApp(parts: AppParts): PublicApp {
   const { log } = parts
@@ -71,19 +66,12 @@ export function makeApp(parts: AppParts): PublicApp {
     genReqId: parts.requestId,
     requestIdHeader: false,
     trustProxy: parts.trustedProxies.length === 0 ? false : [...parts.trustedProxies],
-    // The gate bounds bodies by route and answers while closing in its own words.
-    bodyLimit: Number.MAX_SAFE_INTEGER,
+    // The gate answers while closing in its own words.
     return503OnClosing: false,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    // A stream may be silent, and a connection be used, for as long as they like.
-    connectionTimeout: 0,
-    maxRequestsPerSocket: 0,
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    // A request without a host is refused by the gate, in its own words.
-    // And one that says that it has no body has ended already, without an event for it.
-    http: { maxHeaderSize: parts.maxHeaderSize, requireHostHeader: false, optimizeEmptyRequests: true },
+    ...publicListener(parts.maxHeaderSize),
     clientErrorHandler: (error, socket) => answerUnreadable(parts, error, socket, connections),
   })
+  withoutCaps(app.server)
   app.decorateRequest('exchange', null)
   app.decorateRequest('gate', null)
   app.decorateRequest('arrived', null)

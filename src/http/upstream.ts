@@ -69,6 +69,28 @@ export class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge'
 }
 
+/** Nothing here is left to a default that may change with a version (docs/operations.md). Durations in milliseconds. */
+const FIXED = {
+  // More than what runtimes say of an answer; what goes beyond it is none.
+  maxHeaderSize: 16 * 1024,
+  // Answers are bounded where they are read; what is passed on goes on for as long as it likes.
+  maxResponseSize: -1,
+  maxRequestsPerClient: 0,
+  strictContentLength: true,
+  // Node's servers close an idle connection after 5 s. One that says for how long it keeps them is believed, less a margin.
+  keepAliveTimeout: 4000,
+  keepAliveMaxTimeout: 600_000,
+  keepAliveTimeoutThreshold: 2000,
+}
+
+/** How a connection is made: of several addresses each but the last has so long, and a machine that is gone is noticed. */
+const CONNECTING = {
+  autoSelectFamily: true,
+  autoSelectFamilyAttemptTimeout: 250,
+  keepAlive: true,
+  keepAliveInitialDelay: 60_000,
+}
+
 /** Opens the pool of connections. `connections: null` is no cap: each open stream holds one. */
 export function openUpstream(options: UpstreamOptions): Upstream {
   const pool = new Pool(options.url, {
@@ -76,9 +98,10 @@ export function openUpstream(options: UpstreamOptions): Upstream {
     pipelining: 1,
     // One request at a time on a connection, in the only form that runtimes speak.
     allowH2: false,
-    connect: { timeout: options.timeouts.connect, ...(options.ca === undefined ? {} : { ca: options.ca }) },
+    connect: { timeout: options.timeouts.connect, ...CONNECTING, ...(options.ca === undefined ? {} : { ca: options.ca }) },
     headersTimeout: options.timeouts.headers,
     bodyTimeout: options.timeouts.body,
+    ...FIXED,
   })
   return {
     pool,

@@ -11,6 +11,7 @@ import type { Gateway } from '../gateway.ts'
 import { makeAdminCredentials, type AdminCredentials } from '../http/admin-credentials.ts'
 import { makeAdminApp } from '../http/admin.ts'
 import { makeHealthApp } from '../http/health.ts'
+import { listenOn } from '../http/listening.ts'
 import { makeReadiness } from '../http/readiness.ts'
 import { announce, sayLostStore } from '../notices.ts'
 import { openAuditSink } from '../observe/audit.ts'
@@ -138,7 +139,7 @@ async function start(
   const health = makeHealthApp({ readiness, store, metrics, isStarted: () => started })
   let started = false
   closing.push(() => health.close())
-  await health.listen({ host: config.health.host, port: config.health.port })
+  await listenOn(health, config.health.host, config.health.port)
   let adminUrl: string | null = null
   if (config.admin !== undefined) {
     const admin = makeAdminApp({
@@ -161,7 +162,7 @@ async function start(
       requestId: randomUUID,
     })
     closing.push(() => admin.close())
-    await admin.listen({ host: config.admin.host, port: config.admin.port })
+    await listenOn(admin, config.admin.host, config.admin.port)
     adminUrl = urlOf(admin)
   }
   started = true

@@ -2,6 +2,7 @@
 import cluster from 'node:cluster'
 import { urlOf, assemble, type Assembled } from '../assembly.ts'
 import type { Generation } from '../generation.ts'
+import { listenOn } from '../http/listening.ts'
 import { makeReadiness } from '../http/readiness.ts'
 import { storeOf } from '../config/ownership-schema.ts'
 import { makeLog, sharedStdout, type Logger } from '../observe/log.ts'
@@ -85,7 +86,7 @@ async function serve({ prepared, number, port, worker, workers }: Beginning): Pr
     bodiesInFlight: Math.max(limits.bodiesInFlight / workers, limits.runBody, limits.body),
   }
   await assemble(prepared, log, { primary }, null, async ({ app, running, generations, revocations }) => {
-    await app.listen({ host: config.listen.host, port })
+    await listenOn(app, config.listen.host, port)
     serving.resolve({ running, generations, revocations, log })
     await call('listening', urlOf(app))
   })

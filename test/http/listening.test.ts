@@ -1,0 +1,130 @@
+/**
+ * The values that run, of each setting of a library that could cut or cap a connection, a request or a stream. They stand here
+ * once more, so that a library whose default changes, or that gets a new setting of this kind, is noticed (docs/operations.md).
+ */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Server } from 'node:http'
+import fastify from 'fastify'
+import { test, type Test } from 'tap'
+import { OPERATOR_LISTENER, publicListener } from '../../src/http/listening.ts'
+import { openUpstream } from '../../src/http/upstream.ts'
+import { gated } from '../support/gated.ts'
+import { firstAnswer, head, openRaw } from '../support/raw.ts'
+import { startUpstream } from '../support/upstream.ts'
+
+/** What cuts or caps, by its name. */
+const BOUND = /timeout|max|(?<!de)limit|interval|threshold|keepalive|watermark|nodelay/i
+
+/** Every property of an object that does, by the name of its key; timers that run for one are no value. */
+function boundsOf(object: object): Record<string, unknown> {
+  const found: Record<string, unknown> = {}
+  for (const key of Reflect.ownKeys(object)) {
+    const name = typeof key === 'symbol' ? (key.description ?? '') : key
+    const value = (object as Record<string | symbol, unknown>)[key]
+    if (BOUND.test(name) && (typeof value !== 'object' || value === null)) found[name] = value
+  }
+  return found
+}
+
+/** The servers that begin to listen while something is done, with the lengths of their queues. */
+async function listening(t: Test, act: () => Promise<unknown>): Promise<{ server: Server; backlog: unknown }[]> {
+  const found: { server: Server; backlog: unknown }[] = []
+  const hear = (message: unknown): void => {
+    const { server, options } = message as { server: Server; options: { backlog?: number } }
+    found.push({ server, backlog: options.backlog })
+  }
+  subscribe('tracing:net.server.listen:asyncStart', hear)
+  t.teardown(() => unsubscribe('tracing:net.server.listen:asyncStart', hear))
+  await act()
+  unsubscribe('tracing:net.server.listen:asyncStart', hear)
+  return found
+}
+
+const OF_EACH_SERVER = {
+  _maxListeners: undefined,
+  timeout: 0,
+  headersTimeout: 60_000,
+  connectionsCheckingInterval: 30_000,
+  keepAliveTimeout: 72_000,
+  keepAliveTimeoutBuffer: 1000,
+  maxHeadersCount: 0,
+  maxRequestsPerSocket: 0,
+  keepAlive: true,
+  // In seconds, unlike all others.
+  keepAliveInitialDelay: 60,
+  noDelay: true,
+  highWaterMark: 65_536,
+}
+
+const OF_THE_PUBLIC_ONE = { ...OF_EACH_SERVER, requestTimeout: 300_000, maxHeaderSize: 20_480 }
+
+const OF_THE_OPERATORS = {
+  ...OF_EACH_SERVER,
+  requestTimeout: 10_000,
+  headersTimeout: 10_000,
+  connectionsCheckingInterval: 5000,
+  maxHeaderSize: 16_384,
+}
+
+void test('the servers of all listeners', async (t) => {
+  const config = { limits: { headers: '20KiB' }, admin: { host: '127.0.0.1', port: 0, credential: 'x'.repeat(32) } }
+  // The first is the upstream of the test's own.
+  const [, ...found] = await listening(t, () => gated(t, undefined, { config }))
+  t.equal(found.length, 3, 'public, health and admin')
+  for (const [at, expected] of [OF_THE_PUBLIC_ONE, OF_THE_OPERATORS, OF_THE_OPERATORS].entries()) {
+    const { server, backlog } = found[at]!
+    t.strictSame(boundsOf(server), expected)
+    t.equal(server.maxConnections, undefined)
+    t.equal(backlog, 4096)
+  }
+})
+
+void test('what Fastify adds of its own', async (t) => {
+  const rest = { connectionTimeout: 0, handlerTimeout: 0, maxRequestsPerSocket: 0, keepAliveTimeout: 72_000 }
+  // What only concerns a start, other protocols, and parts of targets, which the public listener does not route by.
+  const other = { pluginTimeout: 10_000, http2SessionTimeout: 72_000, maxParamLength: 100 }
+  for (const [options, expected] of [
+    [publicListener(1), { requestTimeout: 300_000, bodyLimit: Number.MAX_SAFE_INTEGER }],
+    [OPERATOR_LISTENER, { requestTimeout: 10_000, bodyLimit: 4096 }],
+  ] as const) {
+    const app = fastify(options)
+    t.strictSame(boundsOf(app.initialConfig), { ...rest, ...other, ...expected })
+    await app.close()
+  }
+})
+
+void test('the pool to the upstream', async (t) => {
+  const origin = await startUpstream()
+  t.teardown(() => origin.close())
+  const upstream = openUpstream({ url: origin.url, timeouts: { connect: 1500, headers: 2500, body: 0 } })
+  t.teardown(() => upstream.close())
+  const answer = await upstream.send({ method: 'GET', target: '/info', headers: {} }, new AbortController().signal)
+  t.equal(answer.outcome, 'answered')
+  const part = (object: object, name: string): unknown =>
+    (object as Record<symbol, unknown>)[Object.getOwnPropertySymbols(object).find(({ description }) => description === name)!]
+  t.equal(part(upstream.pool, 'connections'), null)
+  const [client] = part(upstream.pool, 'clients') as object[]
+  t.equal(part(client!, 'pipelining'), 1)
+  t.strictSame(boundsOf(client!), {
+    _maxListeners: undefined,
+    'headers timeout': 2500,
+    'body timeout': 0,
+    'max headers size': 16_384,
+    'max response size': -1,
+    maxRequestsPerClient: 0,
+    'default keep alive timeout': 4000,
+    'max keep alive timeout': 600_000,
+    'keep alive timeout threshold': 2000,
+    // As the server here said: 5 s, less the margin.
+    'keep alive timeout': 3000,
+  })
+})
+
+void test('a head of very many lines is read whole: its bytes are its bound', async (t) => {
+  const { gateway, alice } = await gated(t)
+  const connection = await openRaw(gateway.url)
+  const lines = Array.from({ length: 3000 }, () => 'a:')
+  const last = ['Host: a', `Authorization: Bearer ${alice}`, 'Connection: close']
+  connection.write(head('GET /api/copilotkit/info HTTP/1.1', ...lines, ...last))
+  t.equal(firstAnswer(await connection.ended()).status, 200)
+})
