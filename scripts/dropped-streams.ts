@@ -10,7 +10,13 @@ const USAGE = `Streams that are opened and dropped by their callers, at every mo
   --at-once  how many are open at once: a multiple of 15 (default: 300)
 
 Callers, gateway and upstream are in this process: what is counted is that of all three.
+Exit code: 0 if nothing is left, 1 if something is, 2 for wrong usage.
 `
+
+/** Objects that may be more at the end: of the last look at the figures, and the like. */
+const ODD_ONES = 10
+/** Bytes of heap for each stream of the second half: the least that could be kept of one takes more. */
+const MOST_GROWTH = 50
 
 /** How often the progress is told, in batches. */
 const TELL_EVERY = 20
@@ -43,9 +49,12 @@ const rows = [
   ...Object.keys(seen.last.objects).map((kind) => line(kind, ({ objects }) => objects[kind])),
   ...Object.keys(seen.last.resources).map((kind) => line(`running: ${kind}`, ({ resources }) => resources[kind])),
 ]
-const growth = ((seen.last.heap - seen.halfway.heap) / (streams / 2)).toFixed(1)
+const growth = (seen.last.heap - seen.halfway.heap) / (streams / 2)
 process.stdout.write(`${rows.join('\n')}
 
 ${seen.arrived} of ${streams} reached the upstream, ${seen.mostOpen} were open at once.
-Left: ${seen.openStreams ?? '?'} open streams, ${seen.upstreamConnections} connections at the upstream; ${growth} bytes of heap for each of the second half.
+Left: ${seen.openStreams ?? '?'} open streams, ${seen.upstreamConnections} connections at the upstream; ${growth.toFixed(1)} bytes of heap for each of the second half.
 `)
+
+const isLeft = Object.entries(seen.last.objects).some(([kind, count]) => count > (seen.first.objects[kind] ?? 0) + ODD_ONES)
+if (isLeft || growth > MOST_GROWTH || seen.openStreams !== '0' || seen.upstreamConnections > 0) process.exitCode = 1

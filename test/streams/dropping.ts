@@ -87,8 +87,10 @@ export async function dropStreams(count: number, batch: number, onBatch: (droppe
     message.on('error', () => {})
     message.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
     message.on('end', () => {
-      // What the gateway asks on its own account.
+      // What the gateway asks on its own account, now and then, on a connection that it keeps for a while.
       if (message.headers['x-request-id'] === undefined) return void response.writeHead(404).end()
+      const { socket } = message
+      sockets.add(socket.once('close', () => sockets.delete(socket)))
       arrived += 1
       const { threadId } = JSON.parse(text) as { threadId: string }
       const said = SAID[threadId as Moment]
@@ -98,7 +100,6 @@ export async function dropStreams(count: number, batch: number, onBatch: (droppe
       else response.write(said)
     })
   })
-  upstream.on('connection', (socket) => sockets.add(socket.once('close', () => sockets.delete(socket))))
   upstream.listen(0, '127.0.0.1')
   await once(upstream, 'listening')
   const signer = makeSigner()
