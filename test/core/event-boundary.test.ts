@@ -39,3 +39,34 @@ void test('nowhere within an event', (t) => {
   t.notOk(between('data: x\n', 'e\n'))
   t.end()
 })
+
+/** True where a reader who goes by the standard stands before the first byte or behind an event (HTML Standard §9.2.6). */
+function standsBetween(bytes: Buffer, most: number): boolean {
+  // Greedily: CR LF is one end of a line.
+  const parts =
+    bytes
+      .subarray(0, most)
+      .toString('latin1')
+      .match(/\r\n|\r|\n|[^\r\n]+/g) ?? []
+  const [before = '\n', last = '\n'] = parts.slice(-2)
+  return /[\r\n]/.test(before) && /[\r\n]/.test(last)
+}
+
+void test('cut at each byte and each two, for each way to end a line, it never says so within an event', (t) => {
+  for (const end of ['\n', '\r\n', '\r']) {
+    const bytes = Buffer.from(`id: 1${end}data: ü${end}${end}: c${end}${end}data:${end}data: x\\n\\n${end}${end}`)
+    for (let first = 0; first <= bytes.length; first += 1) {
+      for (let second = first; second <= bytes.length; second += 1) {
+        const boundary = eventBoundary()
+        boundary.see(bytes.subarray(0, first))
+        boundary.see(bytes.subarray(first, second))
+        const at = `${JSON.stringify(end)} ${first} ${second}`
+        // Between the two of a CR LF that ends an event, nobody knows yet whether the LF comes: no comment is put there.
+        const within = end === '\r\n' && bytes[second] === 0x0a && bytes[second - 1] === 0x0d
+        if (boundary.between() !== (standsBetween(bytes, second) && !within)) t.fail(at)
+      }
+    }
+    t.pass(JSON.stringify(end))
+  }
+  t.end()
+})

@@ -64,6 +64,8 @@ void test('never inside an event, wherever it was cut', async (t) => {
     ['data: 1\n', '\n'],
     ['data: 1\r\n', '\r\n'],
     ['data: 1\r\n\r', '\n'],
+    ['data: 1\r', '\r'],
+    ['data: 1\r', 'data: 2\r\r'],
     ['id: 7\ndata: 1\n', 'data: 2\n\n'],
     ['data: \\n\\n', '\n\n'],
   ] as const) {
