@@ -111,11 +111,12 @@ function groupLines({ title, bars }: BarGroup, top: number): readonly string[] {
   ]
 }
 
-/** A tenth of a pixel is as much as anybody sees. */
-function tidy(value: number): number {
+/** A length in pixels: a tenth is as much as anybody sees. */
+export function tidy(value: number): number {
   return Math.round(10 * value) / 10
 }
 
-function escaped(text: string): string {
+/** Text within an SVG. */
+export function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 }

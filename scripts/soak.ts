@@ -1,0 +1,34 @@
+/** Runs the gateway under load and faults for an hour, and judges what came of it. The result is kept as JSON; docs/soak.md shows it. */
+import { demandsOf } from './soak/demands.ts'
+import { readOptions, USAGE, UsageError } from './soak/options.ts'
+import { readResult, writePage, writeResult } from './soak/page.ts'
+import { soakReport } from './soak/report.ts'
+import { soak, type Teller } from './soak/soaking.ts'
+
+const teller: Teller = {
+  line: (text) => void process.stderr.write(`${text}\n`),
+  unexplained: (answer) => void process.stderr.write(`nothing explains this: ${JSON.stringify(answer)}\n`),
+}
+
+async function main(): Promise<number> {
+  const options = readOptions(process.argv.slice(2))
+  if (options === null) {
+    process.stdout.write(USAGE)
+    return 0
+  }
+  const { out, page, read, keep, ...wanted } = options
+  if (!read) writeResult(out, await soak(wanted, keep, teller))
+  const result = readResult(out)
+  process.stdout.write(`${soakReport(result)}\n`)
+  if (page) writePage(result)
+  return demandsOf(result).some(({ isMet }) => isMet === false) ? 1 : 0
+}
+
+try {
+  process.exitCode = await main()
+} catch (error) {
+  const isUsage = error instanceof UsageError || (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS') === true
+  if (!isUsage) throw error
+  process.stderr.write(`${(error as Error).message}\n\n${USAGE}`)
+  process.exitCode = 2
+}

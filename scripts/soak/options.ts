@@ -1,0 +1,73 @@
+/** The command line of the soak. */
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { LEAST_MINUTES } from './demands.ts'
+import { RESULT } from './page.ts'
+import type { SoakOptions } from './result.ts'
+
+export const USAGE = `Runs the gateway under mixed load for an hour, and looks what the faults do to it that are made meanwhile.
+
+  npm run soak -- [OPTION…]
+
+The upstream is killed and started again, tokens end, keys are rotated, the configuration is changed, and broken.
+Every answer is held against what it has to be. docs/soak.md says more.
+
+  --minutes  how long it takes (default: 60); parts of a minute may be said. Memory is judged from ${LEAST_MINUTES} on
+  --warm-up  minutes at the beginning that don't count for the memory (default: a sixth)
+  --workers  of the gateway (default: 1)
+  --rate     questions a second, besides the streams (default: 200)
+  --streams  that are open all the time (default: 200)
+  --out      the file that the result is kept in (default: bench/results/soak.json)
+  --page     writes the result into docs/soak.md, with its picture
+  --read     shows the kept result instead of making one
+  --keep     leaves the files of the gateway, its log among them, and says where
+
+Log and audit of an hour take about half a gigabyte in the folder for what is temporary; they go when it ends.
+
+Exit code: 0 if every demand is met that can be judged, 1 if one is not, 2 for wrong usage.
+`
+
+/** Something that the command line does not say well. */
+export class UsageError extends Error {}
+
+/** What it says. */
+export interface Options extends SoakOptions {
+  readonly out: string
+  readonly page: boolean
+  readonly read: boolean
+  readonly keep: boolean
+}
+
+/**
+ * Reads it.
+ * @returns null where help is wanted
+ * @throws UsageError, or what `parseArgs` throws
+ */
+export function readOptions(args: readonly string[]): Options | null {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      minutes: { type: 'string', default: '60' },
+      'warm-up': { type: 'string' },
+      workers: { type: 'string', default: '1' },
+      rate: { type: 'string', default: '200' },
+      streams: { type: 'string', default: '200' },
+      out: { type: 'string', default: RESULT },
+      page: { type: 'boolean', default: false },
+      read: { type: 'boolean', default: false },
+      keep: { type: 'boolean', default: false },
+      help: { type: 'boolean' },
+    },
+  })
+  if (values.help === true) return null
+  const minutes = Number(values.minutes)
+  if (!(minutes > 0)) throw new UsageError('--minutes is a number above zero')
+  const warmUp = values['warm-up'] === undefined ? minutes / 6 : Number(values['warm-up'])
+  if (!(warmUp >= 0 && warmUp < minutes)) throw new UsageError('--warm-up is a number of minutes below --minutes')
+  const [workers, rate, streams] = (['workers', 'rate', 'streams'] as const).map((name) => {
+    if (!/^[1-9]\d{0,4}$/.test(values[name])) throw new UsageError(`--${name} is a whole number above zero`)
+    return Number(values[name])
+  }) as [number, number, number]
+  const { page, read, keep } = values
+  return { minutes, warmUp, workers, rate, streams, out: resolve(values.out), page, read, keep }
+}
