@@ -49,8 +49,6 @@ export type Need =
   /** With the rule that would allow it. */
   | { readonly outcome: 'needs'; readonly fact: 'upstreamHistory'; readonly rule: Rule }
 
-const PERMITS = new WeakSet<object>()
-
 /** Leave to go on, with what has to be done on the way. Made by decide alone. */
 export interface Permit {
   readonly outcome: 'permitted'
@@ -72,8 +70,7 @@ export interface Permit {
 
 /** True if `value` is a permit that decide made: the forwarder takes nothing else. */
 export function isPermit(value: unknown): value is Permit {
-  // What is no object is in no WeakSet: has() says false (ECMA-262 §24.4.3.4).
-  return PERMITS.has(value as object)
+  return MadePermit.is(value)
 }
 
 /** What a request wants of a thread that is not the caller's. */
@@ -324,29 +321,49 @@ function placeOf({ name, file, line }: Rule): RulePlace {
   return line === undefined ? { name, file } : { name, file, line }
 }
 
-function permit(
-  descriptor: RouteDescriptor,
-  principal: Principal,
-  rule: Rule,
-  duties: {
-    readonly owner?: string | undefined
-    readonly begins?: boolean
-    readonly claim?: boolean
-    readonly answerEmpty?: boolean
-    readonly observed?: Reason | null
-  },
-): Permit {
-  const made = Object.freeze({
-    outcome: 'permitted',
-    descriptor,
-    principal,
-    rule,
-    owner: duties.owner ?? principal.id,
-    begins: duties.begins ?? false,
-    claim: duties.claim ?? false,
-    answerEmpty: duties.answerEmpty ?? false,
-    observed: duties.observed ?? null,
-  } as const)
-  PERMITS.add(made)
-  return made
+/** What has to be done on the way; what is left out has not. */
+interface Duties {
+  readonly owner?: string | undefined
+  readonly begins?: boolean
+  readonly claim?: boolean
+  readonly answerEmpty?: boolean
+  readonly observed?: Reason | null
+}
+
+/** Nobody else has it. */
+const MAKING = Symbol('making a permit')
+
+/** A permit is known by a private name: no copy has it, and no object that looks like one (ECMA-262 §13.10.1). */
+class MadePermit implements Permit {
+  readonly outcome = 'permitted'
+  readonly descriptor: RouteDescriptor
+  readonly principal: Principal
+  readonly rule: Rule
+  readonly owner: string
+  readonly begins: boolean
+  readonly claim: boolean
+  readonly answerEmpty: boolean
+  readonly observed: Reason | null
+  readonly #making = MAKING
+
+  constructor(making: typeof MAKING, descriptor: RouteDescriptor, principal: Principal, rule: Rule, duties: Duties) {
+    if (making !== MAKING) throw new Error('decide alone makes permits')
+    this.descriptor = descriptor
+    this.principal = principal
+    this.rule = rule
+    this.owner = duties.owner ?? principal.id
+    this.begins = duties.begins ?? false
+    this.claim = duties.claim ?? false
+    this.answerEmpty = duties.answerEmpty ?? false
+    this.observed = duties.observed ?? null
+    Object.freeze(this)
+  }
+
+  static is(value: unknown): value is Permit {
+    return typeof value === 'object' && value !== null && #making in value
+  }
+}
+
+function permit(descriptor: RouteDescriptor, principal: Principal, rule: Rule, duties: Duties): Permit {
+  return new MadePermit(MAKING, descriptor, principal, rule, duties)
 }

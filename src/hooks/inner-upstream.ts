@@ -41,7 +41,7 @@ export function innerUpstream(handle: (request: Request) => Promise<Response>, h
           give({ ...failed('caller-left', 'caller-left'), maybeSent: false })
           return
         }
-        signal.addEventListener('abort', () => stop('caller-left'), { once: true })
+        signal.addEventListener('abort', () => stop('caller-left'))
         void answered(handle, request, away).then(give)
       }),
     retire: () => Promise.resolve(),

@@ -20,6 +20,7 @@ import { refusalAnswer, type Answer } from './answer.ts'
 import type { AnswerBody } from './answer-body.ts'
 import type { Claims } from './claims.ts'
 import { cutOff, tie } from './connection-answers.ts'
+import type { Departure } from './departure.ts'
 import type { Exchange } from './exchange.ts'
 import type { Identity } from './identity.ts'
 import type { OpenStreams, StreamOwner, StreamRules } from './open-streams.ts'
@@ -47,14 +48,14 @@ export interface ForwardParts {
 /** Sends what a permit allows. */
 export interface Forwarder {
   /** Sends a permitted request and gives the answer, or the failure; for answers that the gateway reads itself. */
-  ask(permit: Permit, exchange: Exchange, signal: AbortSignal, options?: AskOptions): Promise<UpstreamAnswer | UpstreamFailure>
+  ask(permit: Permit, exchange: Exchange, signal: Departure, options?: AskOptions): Promise<UpstreamAnswer | UpstreamFailure>
   /** Sends a permitted request and passes the answer on. Gives an answer of the gateway's own if it can't. */
   pass(
     permit: Permit,
     exchange: Exchange,
     payload: Payload,
     response: ServerResponse,
-    signal: AbortSignal,
+    signal: Departure,
   ): Promise<Answer | 'passed'>
   /** Passes an answer on that `ask` gave. */
   deliver(answer: UpstreamAnswer, permit: Permit, exchange: Exchange, response: ServerResponse): Answer | 'passed'

@@ -18,6 +18,7 @@ import { hasOperation, isBridged, type RuntimeFacts, type Transport } from '../c
 import type { Metrics } from '../observe/metrics.ts'
 import { StoreUnavailable } from '../store/port.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
+import { CallerDeparture, type Departure } from './departure.ts'
 import { beginExchange, type Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
 import type { Grants } from './grants.ts'
@@ -202,7 +203,7 @@ export function makeGate(parts: GateParts): Gate {
 
   const proceed: Gate['proceed'] = async ({ mount, principal, descriptor }, message, response, exchange) => {
     const { facts } = mount
-    const left = new AbortController()
+    const left = new CallerDeparture()
     let release: (() => void) | null = null
     response.once('close', () => {
       if (!response.writableFinished) left.abort()
@@ -228,14 +229,14 @@ export function makeGate(parts: GateParts): Gate {
     const body = reading instanceof Promise ? await reading : reading
     if (body.outcome === 'refused') return refused(body, exchange)
     try {
-      const granted = await permitFor(permitPartsOf(mount), body, upstreamOf(exchange), principal, exchange, left.signal)
+      const granted = await permitFor(permitPartsOf(mount), body, upstreamOf(exchange), principal, exchange, left)
       if (granted.outcome === 'refused') return refused(granted, exchange)
-      if (left.signal.aborted) granted.release()
+      if (left.aborted) granted.release()
       else release = granted.release
       exchange.reason = 'permitted'
       exchange.rule = granted.permit.rule
       exchange.observed = granted.permit.observed
-      return await act(mount, granted, response, exchange, left.signal)
+      return await act(mount, granted, response, exchange, left)
     } catch (error) {
       if (error instanceof StoreUnavailable) return refused(refuse('store-unavailable'), exchange)
       throw error
@@ -255,7 +256,7 @@ export function makeGate(parts: GateParts): Gate {
     { permit, payload }: Granted,
     response: ServerResponse,
     exchange: Exchange,
-    signal: AbortSignal,
+    signal: Departure,
   ): Promise<Answer | 'passed'> => {
     if (permit.descriptor.route.own === true) {
       const answer = await mount.grants(permit, payload, exchange)

@@ -6,6 +6,7 @@ import { classify, type RouteDescriptor } from '../core/classify.ts'
 import { isObject } from '../core/json.ts'
 import { refuse, type Refusal } from '../core/reasons.ts'
 import { hasOperation, type RuntimeFacts } from '../core/transport.ts'
+import type { Departure } from './departure.ts'
 import { upstreamRequest } from './upstream-request.ts'
 import { collect } from './answer-body.ts'
 import { jsonOf, type Upstream, type UpstreamAnswer } from './upstream.ts'
@@ -24,7 +25,7 @@ export type AskHistory = (
   facts: RuntimeFacts,
   threadId: string,
   headers: Readonly<Record<string, string>>,
-  signal: AbortSignal,
+  signal: Departure,
 ) => Promise<History | Refusal>
 
 /** Histories beyond this are not read to their end: they are not empty. */

@@ -13,6 +13,7 @@ import type { RuntimeFacts } from '../core/transport.ts'
 import type { Limiter, RateName } from '../limits/port.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Claim, OwnershipStore } from '../store/port.ts'
+import type { Departure } from './departure.ts'
 import type { Exchange } from './exchange.ts'
 import type { AskHistory } from './history.ts'
 import type { Identity } from './identity.ts'
@@ -71,7 +72,7 @@ export async function permitFor(
   upstream: RuntimeFacts,
   principal: Principal,
   exchange: Exchange,
-  signal: AbortSignal,
+  signal: Departure,
 ): Promise<Granted | Refusal> {
   const { descriptor } = body
   const { threadId } = descriptor.ids

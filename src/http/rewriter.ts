@@ -4,6 +4,7 @@ import type { Route } from '../core/routes.ts'
 import type { Rules } from '../core/rules.ts'
 import { isTableRoute, type TableUse } from '../core/table-lists.ts'
 import { isBridged, type RuntimeFacts } from '../core/transport.ts'
+import type { Departure } from './departure.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
 import type { Granted } from './permit.ts'
@@ -34,7 +35,7 @@ export interface Rewriter {
     granted: Pick<Granted, 'permit' | 'payload'>,
     exchange: Exchange,
     upstream: RuntimeFacts,
-    signal: AbortSignal,
+    signal: Departure,
   ): Promise<Rewritten | null>
 }
 

@@ -4,6 +4,7 @@ import type { Permit } from '../core/decide.ts'
 import { refuse } from '../core/reasons.ts'
 import { tellsOfTable, withTableLists, type TableUse } from '../core/table-lists.ts'
 import { infoFor as infoOfOther } from '../core/transport.ts'
+import type { Departure } from './departure.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
 import { readAnswer, writtenAnew, type Rewritten } from './rewriting.ts'
@@ -26,7 +27,7 @@ export async function infoFor(
   permit: Permit,
   exchange: Exchange,
   { bridged, mayUse, use }: InfoRules,
-  signal: AbortSignal,
+  signal: Departure,
 ): Promise<Rewritten> {
   const answer = await forwarder.ask(permit, exchange, signal)
   // Whatever else an upstream says to the question is its own, unless it could tell of agents that are not the caller's.

@@ -9,6 +9,7 @@ import { threadRecord } from '../core/table-lists.ts'
 import { hasOperation, type RuntimeFacts } from '../core/transport.ts'
 import type { OwnershipStore, ThreadAdministration } from '../store/port.ts'
 import { noteChange, threadKey, type Claims } from './claims.ts'
+import type { Departure } from './departure.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
 import type { Payload } from './payload.ts'
@@ -30,7 +31,7 @@ export type TableChange = (
   payload: Payload,
   exchange: Exchange,
   upstream: RuntimeFacts,
-  signal: AbortSignal,
+  signal: Departure,
 ) => Promise<Rewritten>
 
 /** Makes what changes threads. */

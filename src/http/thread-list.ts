@@ -20,6 +20,7 @@ import {
   type ThreadPage,
 } from '../core/thread-page.ts'
 import type { CursorSeal } from './cursor.ts'
+import type { Departure } from './departure.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
 import type { OwnerRecords } from './owner-records.ts'
@@ -37,7 +38,7 @@ export interface ThreadListParts {
 }
 
 /** Gives the caller's list. */
-export type ThreadList = (permit: Permit, exchange: Exchange, signal: AbortSignal) => Promise<Rewritten>
+export type ThreadList = (permit: Permit, exchange: Exchange, signal: Departure) => Promise<Rewritten>
 
 /** Bounds of one walk: a page in bytes, and pages for one request. */
 const MAX_PAGE_BYTES = 32 * 1024 * 1024
@@ -141,7 +142,7 @@ async function fetchPage(
   forwarder: Forwarder,
   permit: Permit,
   exchange: Exchange,
-  signal: AbortSignal,
+  signal: Departure,
   query: readonly (readonly [string, string])[],
   cursor: string | null,
 ): Promise<PageRead | Unread> {

@@ -8,6 +8,7 @@ import { refuse, type Refusal } from '../core/reasons.ts'
 import type { UpstreamAnswerHeaders } from '../core/headers.ts'
 import type { Json } from '../core/json.ts'
 import { ArrivingBody, type AnswerBody } from './answer-body.ts'
+import type { Departure } from './departure.ts'
 
 /** A request to the upstream, written by the gateway from what it checked. */
 export interface UpstreamRequest {
@@ -55,7 +56,7 @@ export interface Upstream {
    * @param request what to send
    * @param signal aborted when the caller has left
    */
-  send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer | UpstreamFailure>
+  send(request: UpstreamRequest, signal: Departure): Promise<UpstreamAnswer | UpstreamFailure>
   /** The pool itself, for a library that wants a dispatcher. */
   readonly pool: Pool
   /** Takes nothing new, and closes when what is under way is over. */
@@ -77,10 +78,12 @@ const FIXED = {
   maxResponseSize: -1,
   maxRequestsPerClient: 0,
   strictContentLength: true,
-  // Node's servers close an idle connection after 5 s. One that says for how long it keeps them is believed, less a margin.
-  keepAliveTimeout: 4000,
+  // A connection that its other end is about to close loses the request that is sent on it, and none is sent twice. Servers of
+  // runtimes close after 5 s of silence (Node, uvicorn), and not all of them say so: none is used again after a second, or
+  // 4 s before the time that one has said. Beyond a second the pool measures by a clock that stands still where the process does.
+  keepAliveTimeout: 1000,
   keepAliveMaxTimeout: 600_000,
-  keepAliveTimeoutThreshold: 2000,
+  keepAliveTimeoutThreshold: 4000,
 }
 
 /** How a connection is made: of several addresses each but the last has so long, and a machine that is gone is noticed. */
@@ -114,7 +117,7 @@ export function openUpstream(options: UpstreamOptions): Upstream {
 function dispatch(
   pool: Pool,
   request: UpstreamRequest,
-  signal: AbortSignal,
+  signal: Departure,
   resolve: (result: UpstreamAnswer | UpstreamFailure) => void,
 ): void {
   let maybeSent = false
@@ -127,7 +130,7 @@ function dispatch(
       if (signal.aborted) abort()
       else {
         maybeSent = true
-        signal.addEventListener('abort', onAbort, { once: true })
+        signal.addEventListener('abort', onAbort)
       }
     },
     onResponseStart(controller, status, headers) {

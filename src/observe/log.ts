@@ -35,12 +35,13 @@ function makeTimestamp(): () => string {
 /** How much is held of what can't be written: beyond that it is lost, and the gateway goes on. */
 const MOST_HELD = 8 * 1024 * 1024
 
-/** How much is gathered of one turn before it is written all the same, in bytes. */
-const MOST_GATHERED = 256 * 1024
+/** How much is gathered before it is written all the same, in bytes; and for how long, in milliseconds. */
+const MOST_GATHERED = 64 * 1024
+const GATHERING_MS = 10
 
 /**
- * Standard output; a full disk behind it takes the lines, and not the gateway. The lines of one turn of the event loop are
- * written at its end, together: a write for each would cost more than all else about a line.
+ * Standard output; a full disk behind it takes the lines, and not the gateway. Lines are gathered for a
+ * moment and written together: a write for each would cost more than all else about a line.
  */
 function stdout(most = MOST_GATHERED): DestinationStream & Pick<NodeJS.EventEmitter, 'on'> {
   const stream = pino.destination({ dest: 1, maxLength: MOST_HELD, maxWrite: most })
@@ -55,10 +56,10 @@ function stdout(most = MOST_GATHERED): DestinationStream & Pick<NodeJS.EventEmit
   }
   let gathered = ''
   let bytes = 0
-  let turn: NodeJS.Immediate | undefined
+  let pause: NodeJS.Timeout | undefined
   const write = (): void => {
-    clearImmediate(turn)
-    turn = undefined
+    clearTimeout(pause)
+    pause = undefined
     if (gathered === '') return
     const lines = gathered
     gathered = ''
@@ -72,7 +73,7 @@ function stdout(most = MOST_GATHERED): DestinationStream & Pick<NodeJS.EventEmit
       if (bytes + length > most) write()
       gathered += line
       bytes += length
-      turn ??= setImmediate(write)
+      pause ??= setTimeout(write, GATHERING_MS)
     },
     on: (name: string, listener: (...values: unknown[]) => void) => stream.on(name, listener),
   }

@@ -14,6 +14,8 @@ export type Values = Readonly<Record<string, string | number | null | Uint8Array
 /** An open connection. */
 export interface Connection {
   get<Row>(sql: Sql<Row>, values?: Values): Row | undefined
+  /** The first column of the first row, of a statement that has no values. */
+  value<Value>(sql: Sql<Value>): Value | undefined
   all<Row>(sql: Sql<Row>, values?: Values): Row[]
   /** Changes rows. @returns how many */
   run(sql: Sql<never>, values?: Values): number
@@ -58,9 +60,16 @@ export function connect(file: string, mustExist: boolean, prepare: (database: Da
     if (statement === undefined) statements.set(text, (statement = database.prepare<[Values]>(text)))
     return statement
   }
+  const values = new Map<string, Database.Statement<[]>>()
+  const plucked = ({ text }: Sql<unknown>) => {
+    let statement = values.get(text)
+    if (statement === undefined) values.set(text, (statement = database.prepare<[]>(text).pluck()))
+    return statement
+  }
   const transaction = database.transaction(<T>(step: () => T): T => step())
   return {
     get: <Row>(sql: Sql<Row>, values: Values = {}) => prepared(sql).get(values) as Row | undefined,
+    value: <Value>(sql: Sql<Value>) => plucked(sql).get() as Value | undefined,
     all: <Row>(sql: Sql<Row>, values: Values = {}) => prepared(sql).all(values) as Row[],
     run: (sql, values = {}) => prepared(sql).run(values).changes,
     snapshot: <T>(step: () => T) => transaction.deferred(step) as T,

@@ -23,11 +23,11 @@ export interface SqliteStandings {
 }
 
 // Changes whenever another process, or another connection, has committed (https://sqlite.org/pragma.html#pragma_data_version).
-const COMMITS = sql<{ data_version: number }>('PRAGMA data_version')
+const COMMITS = sql<number>('PRAGMA data_version')
 // Counted up by whoever changes a standing.
-const CHANGES = sql<{ value: number }>("SELECT value FROM versions WHERE name = 'standing'")
+const CHANGES = sql<number>("SELECT value FROM versions WHERE name = 'standing'")
 // Counted up by a backup that is put back, which may have any count of those.
-const SCHEMA = sql<{ schema_version: number }>('PRAGMA schema_version')
+const SCHEMA = sql<number>('PRAGMA schema_version')
 const GRANTS = sql<Grant>(
   'SELECT kind, grantee AS id, access AS right FROM grants WHERE scope = :scope AND thread_id = :threadId',
 )
@@ -57,10 +57,10 @@ export function standingsRememberedOf(file: SqliteFile, size: number): SqliteSta
 
   /** Takes in what others have committed: what that may have touched is forgotten. @returns true if there was nothing */
   const catchUp = (database: Connection): boolean => {
-    const now = database.get(COMMITS)?.data_version
+    const now = database.value(COMMITS)
     if (known?.connection === database && now === commits && known.identity === file.identity) return true
-    const changes = database.get(CHANGES)?.value
-    const schema = database.get(SCHEMA)?.schema_version
+    const changes = database.value(CHANGES)
+    const schema = database.value(SCHEMA)
     const same =
       known?.connection === database && known.identity === file.identity && known.changes === changes && known.schema === schema
     if (!same) forget()

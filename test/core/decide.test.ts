@@ -197,6 +197,11 @@ void test('only decide makes permits', (t) => {
   t.ok(isPermit(permit))
   t.ok(Object.isFrozen(permit))
   t.notOk(isPermit({ ...permit }), 'a copy is none')
+  t.notOk(isPermit(structuredClone(permit)))
+  t.notOk(isPermit(Object.create(permit)), 'nor what inherits from one')
+  t.notOk(isPermit(new Proxy(permit, {})))
+  const { constructor } = permit as unknown as { readonly constructor: new (...values: unknown[]) => unknown }
+  t.throws(() => new constructor(Symbol('making a permit'), at('GET', 'info'), alice, {}, {}), /decide alone/)
   t.notOk(isPermit(decide(run, ANONYMOUS, rules, facts)))
   for (const value of [undefined, null, 'permitted', 5, {}, []]) t.notOk(isPermit(value), JSON.stringify(value))
   t.end()

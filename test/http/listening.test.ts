@@ -112,11 +112,11 @@ void test('the pool to the upstream', async (t) => {
     'max headers size': 16_384,
     'max response size': -1,
     maxRequestsPerClient: 0,
-    'default keep alive timeout': 4000,
+    'default keep alive timeout': 1000,
     'max keep alive timeout': 600_000,
-    'keep alive timeout threshold': 2000,
+    'keep alive timeout threshold': 4000,
     // As the server here said: 5 s, less the margin.
-    'keep alive timeout': 3000,
+    'keep alive timeout': 1000,
   })
 })
 
