@@ -1,15 +1,9 @@
 /** The runtime of the same process as an upstream: its handler is called, and nothing goes over a network. */
 import { Readable } from 'node:stream'
+import { Client } from 'undici'
 import { refuse } from '../core/reasons.ts'
 import { streamedBody } from '../http/answer-body.ts'
-import {
-  BodyTooLarge,
-  openUpstream,
-  type Upstream,
-  type UpstreamAnswer,
-  type UpstreamFailure,
-  type UpstreamRequest,
-} from '../http/upstream.ts'
+import { BodyTooLarge, type Upstream, type UpstreamAnswer, type UpstreamFailure, type UpstreamRequest } from '../http/upstream.ts'
 
 /** An address that nobody has (RFC 2606 §2): the runtime looks at the path behind it alone. */
 const NOWHERE = 'http://runtime.invalid'
@@ -22,7 +16,7 @@ const NOWHERE = 'http://runtime.invalid'
 export function innerUpstream(handle: (request: Request) => Promise<Response>, headersTimeout: () => number): Upstream {
   return {
     // What a library wants that is never asked to send anything.
-    pool: openUpstream({ url: NOWHERE, timeouts: { connect: 1, headers: 0, body: 0 } }).pool,
+    dispatcher: new Client(NOWHERE),
     send: (request, signal) =>
       new Promise((resolve) => {
         const away = new AbortController()

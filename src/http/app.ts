@@ -126,7 +126,7 @@ export function makeApp(parts: AppParts): PublicApp {
   void app.register(proxy, {
     upstream: parts.upstreamUrl,
     // reply-from would otherwise open a pool of its own, which verifies no certificate.
-    undici: parts.upstream.pool as never,
+    undici: parts.upstream.dispatcher as never,
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
       const { exchange, gate, arrived } = request
       if (exchange === null || gate === null || arrived === null)

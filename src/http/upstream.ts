@@ -3,12 +3,13 @@
  * failure says whether anything was sent at all.
  */
 import { Readable } from 'node:stream'
-import { Pool, type Dispatcher } from 'undici'
+import { Client, type Dispatcher } from 'undici'
 import { refuse, type Refusal } from '../core/reasons.ts'
 import type { UpstreamAnswerHeaders } from '../core/headers.ts'
 import type { Json } from '../core/json.ts'
 import { ArrivingBody, type AnswerBody } from './answer-body.ts'
 import type { Departure } from './departure.ts'
+import { connectionsTo, type Connections } from './upstream-connections.ts'
 
 /** A request to the upstream, written by the gateway from what it checked. */
 export interface UpstreamRequest {
@@ -57,8 +58,8 @@ export interface Upstream {
    * @param signal aborted when the caller has left
    */
   send(request: UpstreamRequest, signal: Departure): Promise<UpstreamAnswer | UpstreamFailure>
-  /** The pool itself, for a library that wants a dispatcher. */
-  readonly pool: Pool
+  /** For a library that wants one of its own; nothing is ever sent by it. */
+  readonly dispatcher: Dispatcher
   /** Takes nothing new, and closes when what is under way is over. */
   retire(): Promise<void>
   /** Closes at once. */
@@ -80,7 +81,7 @@ const FIXED = {
   strictContentLength: true,
   // A connection that its other end is about to close loses the request that is sent on it, and none is sent twice. Servers of
   // runtimes close after 5 s of silence (Node, uvicorn), and not all of them say so: none is used again after a second, or
-  // 4 s before the time that one has said. Beyond a second the pool measures by a clock that stands still where the process does.
+  // 4 s before the time that one has said. Beyond a second undici measures by a clock that stands still where the process does.
   keepAliveTimeout: 1000,
   keepAliveMaxTimeout: 600_000,
   keepAliveTimeoutThreshold: 4000,
@@ -94,32 +95,37 @@ const CONNECTING = {
   keepAliveInitialDelay: 60_000,
 }
 
-/** Opens the pool of connections. `connections: null` is no cap: each open stream holds one. */
+/** Opens the way to the upstream. */
 export function openUpstream(options: UpstreamOptions): Upstream {
-  const pool = new Pool(options.url, {
-    connections: null,
-    pipelining: 1,
-    // One request at a time on a connection, in the only form that runtimes speak.
-    allowH2: false,
-    connect: { timeout: options.timeouts.connect, ...CONNECTING, ...(options.ca === undefined ? {} : { ca: options.ca }) },
-    headersTimeout: options.timeouts.headers,
-    bodyTimeout: options.timeouts.body,
-    ...FIXED,
-  })
+  const connections = connectionsFor(options)
   return {
-    pool,
-    send: (request, signal) => new Promise((resolve) => dispatch(pool, request, signal, resolve)),
-    retire: () => pool.close(),
-    close: () => pool.destroy(),
+    dispatcher: new Client(options.url),
+    send: (request, signal) => new Promise((resolve) => dispatch(connections, request, signal, resolve)),
+    retire: () => connections.close(),
+    close: () => connections.destroy(),
   }
 }
 
+/** The connections that it is reached by. Nothing caps their number: each open stream holds one. */
+export function connectionsFor({ url, ca, timeouts }: UpstreamOptions): Connections {
+  return connectionsTo(url, {
+    pipelining: 1,
+    // One request at a time on a connection, in the only form that runtimes speak.
+    allowH2: false,
+    connect: { timeout: timeouts.connect, ...CONNECTING, ...(ca === undefined ? {} : { ca }) },
+    headersTimeout: timeouts.headers,
+    bodyTimeout: timeouts.body,
+    ...FIXED,
+  })
+}
+
 function dispatch(
-  pool: Pool,
+  connections: Connections,
   request: UpstreamRequest,
   signal: Departure,
   resolve: (result: UpstreamAnswer | UpstreamFailure) => void,
 ): void {
+  const connection = connections.take()
   let maybeSent = false
   let body: ArrivingBody | undefined
   let abort: (() => void) | undefined
@@ -148,17 +154,19 @@ function dispatch(
     },
     onResponseEnd() {
       signal.removeEventListener('abort', onAbort)
+      connections.give(connection)
       body?.finish()
     },
     onResponseError(_controller, error) {
       signal.removeEventListener('abort', onAbort)
+      connections.drop(connection)
       if (body === undefined) {
         const refusal = signal.aborted ? refuse('caller-left') : refusalOf(error, maybeSent)
         resolve({ outcome: 'failed', refusal, maybeSent, detail: codeOf(error) })
       } else body.fail(error)
     },
   }
-  pool.dispatch(
+  connection.dispatch(
     {
       path: request.target,
       method: request.method,
@@ -168,18 +176,18 @@ function dispatch(
   )
 }
 
-/** Headers and body as the pool takes them: of pieces it doesn't know the length. */
+/** Headers and body as undici takes them: of pieces it doesn't know the length. */
 function written({ headers, body, lasting }: UpstreamRequest): Pick<Dispatcher.DispatchOptions, 'headers' | 'body'> {
   if (body === undefined) return { headers }
   if (body instanceof Readable) return { headers, body }
   const [first, ...more] = body
   if (first !== undefined && more.length === 0 && lasting !== true) return { headers, body: first }
   const length = body.reduce((sum, piece) => sum + piece.length, 0)
-  // The types know no iterable, which the pool takes as it takes a stream (undici, "DispatchOptions").
+  // The types know no iterable, which it takes as it takes a stream (undici, "DispatchOptions").
   return { headers: { ...headers, 'content-length': String(length) }, body: handedOver([...body]) as unknown as Readable }
 }
 
-/** The pool holds what it sends until the answer is over, and by then these have let go of each piece. */
+/** What is sent is held until the answer is over, and by then these have let go of each piece. */
 function* handedOver(pieces: Uint8Array[]): Generator<Uint8Array> {
   for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) yield piece
 }

@@ -7,7 +7,7 @@ import type { Server } from 'node:http'
 import fastify from 'fastify'
 import { test, type Test } from 'tap'
 import { OPERATOR_LISTENER, publicListener } from '../../src/http/listening.ts'
-import { openUpstream } from '../../src/http/upstream.ts'
+import { connectionsFor } from '../../src/http/upstream.ts'
 import { gated } from '../support/gated.ts'
 import { firstAnswer, head, openRaw } from '../support/raw.ts'
 import { startUpstream } from '../support/upstream.ts'
@@ -93,19 +93,19 @@ void test('what Fastify adds of its own', async (t) => {
   }
 })
 
-void test('the pool to the upstream', async (t) => {
+void test('the connections to the upstream', async (t) => {
   const origin = await startUpstream()
   t.teardown(() => origin.close())
-  const upstream = openUpstream({ url: origin.url, timeouts: { connect: 1500, headers: 2500, body: 0 } })
-  t.teardown(() => upstream.close())
-  const answer = await upstream.send({ method: 'GET', target: '/info', headers: {} }, new AbortController().signal)
-  t.equal(answer.outcome, 'answered')
+  const connections = connectionsFor({ url: origin.url, timeouts: { connect: 1500, headers: 2500, body: 0 } })
+  t.teardown(() => connections.destroy())
+  const client = connections.take()
+  const answer = await client.request({ method: 'GET', path: '/info' })
+  await answer.body.dump()
+  t.equal(answer.statusCode, 200)
   const part = (object: object, name: string): unknown =>
     (object as Record<symbol, unknown>)[Object.getOwnPropertySymbols(object).find(({ description }) => description === name)!]
-  t.equal(part(upstream.pool, 'connections'), null)
-  const [client] = part(upstream.pool, 'clients') as object[]
-  t.equal(part(client!, 'pipelining'), 1)
-  t.strictSame(boundsOf(client!), {
+  t.equal(part(client, 'pipelining'), 1)
+  t.strictSame(boundsOf(client), {
     _maxListeners: undefined,
     'headers timeout': 2500,
     'body timeout': 0,
