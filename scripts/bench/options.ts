@@ -19,11 +19,12 @@ Without a part it measures all but ownership, which takes an hour.
   --keep     leaves what was built, and says where
   --read     shows the kept results instead of measuring: of the parts named, or of all
   --page     writes the results into docs/performance.md, with its pictures
-  --seconds  what is measured for: a round of requests (default: 2), open streams (10), a number of ownership (3)
+  --seconds  what is measured for: a round (default: 2; of streams 10), a number of ownership (3)
 
-Of requests and streams:
+Of requests, lists and streams:
 
-  --only     rows, with commas between (default: all that are installed):
+  --rounds   that count, of each row in turns (default: 5, of streams 3); those of requests and lists after one that does not
+  --only     rows, with commas between (default: all that are installed; of lists gateway and http-proxy):
              ${ROW_NAMES.join(', ')}
   --also     NAME=FOLDER: the gateway of another checkout, built, as a further row; may be repeated
 
@@ -31,7 +32,6 @@ Of requests:
 
   --load     loads, with commas between (default: all):
 ${LOAD_NAMES.map((name) => `             ${name.padEnd(9)}${LOADS[name].title}`).join('\n')}
-  --rounds   of each load that count, after one that does not (default: 5)
 
 Of streams:
 
@@ -70,7 +70,7 @@ export function readOptions(): Options | null {
       load: { type: 'string' },
       only: { type: 'string' },
       also: { type: 'string', multiple: true, default: [] },
-      rounds: { type: 'string', default: '5' },
+      rounds: { type: 'string' },
       streams: { type: 'string', default: '8000' },
       out: { type: 'string', default: RESULTS },
       keep: { type: 'boolean', default: false },
@@ -82,7 +82,8 @@ export function readOptions(): Options | null {
   if (values.help === true) return null
   const { keep, read, page } = values
   if (!/^\d{5,8}$/.test(values.rows) || Number(values.rows) < 10_000) throw new UsageError('--rows is a number from 10000 on')
-  if (!/^[1-9]\d{0,3}$/.test(values.rounds)) throw new UsageError('--rounds is a whole number above zero')
+  if (values.rounds !== undefined && !/^[1-9]\d{0,3}$/.test(values.rounds))
+    throw new UsageError('--rounds is a whole number above zero')
   if (!/^[1-9]\d{0,5}$/.test(values.streams)) throw new UsageError('--streams is a whole number above zero')
   const seconds = values.seconds === undefined ? null : Number(values.seconds)
   if (seconds !== null && !(seconds > 0)) throw new UsageError('--seconds is a number above zero')
@@ -94,7 +95,7 @@ export function readOptions(): Options | null {
       values.only === undefined ? null : oneOf('row', values.only.split(','), [...ROW_NAMES, ...also.map(({ name }) => name)]),
     stores: storesOf(values.store),
     rows: Number(values.rows),
-    rounds: Number(values.rounds),
+    rounds: values.rounds === undefined ? null : Number(values.rounds),
     streams: Number(values.streams),
     out: resolve(values.out),
     ...{ also, seconds, keep, read, page },

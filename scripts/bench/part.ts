@@ -13,8 +13,8 @@ export interface BenchOptions {
   readonly only: readonly string[] | null
   /** Further checkouts, as rows. */
   readonly also: readonly Other[]
-  /** That count. */
-  readonly rounds: number
+  /** That count; null for as many as a part thinks right. */
+  readonly rounds: number | null
   /** Of `streams` alone: how many are opened. */
   readonly streams: number
   /** What a part measures for, whatever that is; null for what it thinks right. */

@@ -1,9 +1,10 @@
 /** The parts of the benchmark, by the names that the command line has for them. */
+import { lists } from './lists.ts'
 import { ownership } from './ownership.ts'
 import { requests } from './requests.ts'
 import { streams } from './streams.ts'
 
 /** All of them. Each has bench/results/NAME.json, and its place in docs/performance.md. */
-export const PARTS = { requests, streams, ownership } as const
+export const PARTS = { requests, lists, streams, ownership } as const
 
 export type PartName = keyof typeof PARTS

@@ -16,6 +16,9 @@ const CONNECTIONS = 32
 /** To the upstream: more than there are callers. */
 const UPSTREAM_CONNECTIONS = 256
 
+/** That count. */
+const ROUNDS = 5
+
 /** Of a round. */
 const SECONDS = 2
 
@@ -27,9 +30,10 @@ export const requests: Part<RequestsResult> = {
   plot: requestsPlot,
 }
 
-async function run({ load, also, only, rounds, seconds, keep, progress }: BenchOptions): Promise<RequestsResult> {
+async function run({ load, also, only, rounds: wanted, seconds, keep, progress }: BenchOptions): Promise<RequestsResult> {
   const scratch = makeScratch(keep)
   const starter = makeStarter(scratch.folder, UPSTREAM_CONNECTIONS)
+  const rounds = wanted ?? ROUNDS
   const effort = { rounds, seconds: seconds ?? SECONDS, connections: CONNECTIONS }
   const rows = rowsOf(also, only).map((row) => ({ row, version: row.version() }))
   try {

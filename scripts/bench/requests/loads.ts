@@ -10,7 +10,8 @@ export interface Load {
   make(token: (subject: string) => string): readonly Buffer[]
 }
 
-const BASE = '/api/copilotkit'
+/** What all paths begin with. */
+export const BASE = '/api/copilotkit'
 
 /** Of the history that a run sends, in characters. */
 const MESSAGE = 1800
@@ -48,7 +49,8 @@ export function run(threadId: string, token: string, bytes: number): Buffer {
   return Buffer.from(`${head('POST', '/agent/default/run', token, more)}${body}`)
 }
 
-function get(path: string, token: string): Buffer {
+/** A GET. @param path what follows {@link BASE} */
+export function get(path: string, token: string): Buffer {
   return Buffer.from(head('GET', path, token, ''))
 }
 

@@ -22,7 +22,7 @@ export interface Effort {
 }
 
 /** The round that doesn't count takes so many times as long: connections are opened in it, and code is compiled that runs often. */
-const WARM_UP = 4
+export const WARM_UP = 4
 
 interface Slice extends Round {
   readonly cpu: number | null

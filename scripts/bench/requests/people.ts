@@ -18,6 +18,15 @@ export const LISTED: readonly Owned[] = Array.from({ length: 1000 }, (_, at) => 
   subject: at % 2 === 0 ? ALICE : 'bob',
 }))
 
+/** Sends the lists of the part `lists`: nobody else's figures change with what is hers. */
+export const CAROL = 'carol'
+
+/** In the upstream's list of the part `lists`: every twentieth is Carol's. */
+export const MANY: readonly Owned[] = Array.from({ length: 10_000 }, (_, at) => ({
+  threadId: `00000000-0000-4000-a000-${String(at).padStart(12, '0')}`,
+  subject: at % 20 === 0 ? CAROL : `other-${at % 200}`,
+}))
+
 /** Who sends `mix`, and how many threads each of them has. */
 export const CROWD = { users: 500, threadsEach: 10 } as const
 
@@ -31,4 +40,4 @@ export const CROWDED: readonly Owned[] = Array.from({ length: CROWD.users * CROW
 export const TOKEN_CACHE = CROWD.users / 2
 
 /** Everything that is in the ownership table when the measurement begins. */
-export const ALL_OWNED: readonly Owned[] = [THREAD, ...LISTED, ...CROWDED]
+export const ALL_OWNED: readonly Owned[] = [THREAD, ...LISTED, ...MANY, ...CROWDED]

@@ -6,6 +6,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import type { Ready } from '../processes.ts'
 import { makeReader } from './framing.ts'
 import { LISTED } from './people.ts'
+import { listBody, MANY_AGENT, MANY_BODY } from './thread-lists.ts'
 
 /** Tells the gateway that this is a runtime, with both routes and lists. */
 const INFO = jsonAnswer({
@@ -20,22 +21,10 @@ const MESSAGES = jsonAnswer({
   messages: Array.from({ length: 6 }, (_, at) => ({ id: `m${at}`, role: 'user', content: 'y'.repeat(120) })),
 })
 
-const CREATED = '2026-01-01T00:00:00.000Z'
+const LIST = answer(Buffer.from(listBody(LISTED, 'default', () => null)))
 
-/** As the runtime writes its items. */
-const LIST = jsonAnswer({
-  threads: LISTED.map(({ threadId }) => ({
-    id: threadId,
-    name: null,
-    agentId: 'default',
-    organizationId: '',
-    createdById: '',
-    archived: false,
-    createdAt: CREATED,
-    updatedAt: CREATED,
-  })),
-  nextCursor: null,
-})
+/** What the part `lists` asks for. */
+const MANY_LIST = answer(MANY_BODY)
 
 /** 20 events, 1.5 KB. They come at once, and in one chunk: the part `streams` has them one by one. */
 const EVENTS = eventsAnswer(
@@ -48,8 +37,14 @@ const EVENTS = eventsAnswer(
 const MISSING = Buffer.from('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n')
 
 function jsonAnswer(value: object): Buffer {
-  const body = JSON.stringify(value)
-  return Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+  return answer(Buffer.from(JSON.stringify(value)))
+}
+
+function answer(body: Buffer): Buffer {
+  return Buffer.concat([
+    Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`),
+    body,
+  ])
 }
 
 function eventsAnswer(body: string): Buffer {
@@ -59,16 +54,16 @@ function eventsAnswer(body: string): Buffer {
 }
 
 function answerTo(head: string): Buffer {
-  const [, path = ''] = /^\S+ ([^ ?]+)/.exec(head) ?? []
+  const [, path = '', query = ''] = /^\S+ ([^ ?]+)(\S*)/.exec(head) ?? []
   if (path.endsWith('/messages')) return MESSAGES
   if (path.endsWith('/run')) return EVENTS
-  if (path.endsWith('/threads')) return LIST
+  if (path.endsWith('/threads')) return query.includes(`agentId=${MANY_AGENT}`) ? MANY_LIST : LIST
   return path.endsWith('/info') ? INFO : MISSING
 }
 
 const server = createServer({ noDelay: true }, (socket) => {
-  let answer: Buffer = MISSING
-  const read = makeReader({ head: (text) => (answer = answerTo(text)), end: () => socket.write(answer) })
+  let next: Buffer = MISSING
+  const read = makeReader({ head: (text) => (next = answerTo(text)), end: () => socket.write(next) })
   socket.on('data', read)
   socket.on('error', () => {})
 })
