@@ -7,11 +7,14 @@ import type { Row } from './requests/row.ts'
 import { rowsOf } from './requests/rows.ts'
 import { makeStarter, type Starter } from './requests/starting.ts'
 import { makeScratch } from './scratch.ts'
-import { measureStreams, type StreamsWanted } from './streams/measuring.ts'
+import { measureStreams, medianOf, type StreamsWanted } from './streams/measuring.ts'
 import { tooFewFiles } from './streams/open-files.ts'
 import { streamsPlot } from './streams/plot.ts'
 import { streamsTable } from './streams/report.ts'
 import type { MeasuredStreams, StreamsResult } from './streams/result.ts'
+
+/** A row takes half a minute for each. */
+const ROUNDS = 3
 
 /** That is measured, once they are open. */
 const SECONDS = 10
@@ -24,7 +27,15 @@ export const streams: Part<StreamsResult> = {
   plot: streamsPlot,
 }
 
-async function run({ streams: count, also, only, seconds, keep, progress }: BenchOptions): Promise<StreamsResult> {
+async function run({
+  streams: count,
+  also,
+  only,
+  rounds: wantedRounds,
+  seconds,
+  keep,
+  progress,
+}: BenchOptions): Promise<StreamsResult> {
   // Node takes as many as it may have, and so does what it starts: what is told of this process holds for all of them.
   const fault = tooFewFiles(count, openFilesOf(process.pid))
   if (fault !== null) throw new Error(fault)
@@ -33,12 +44,16 @@ async function run({ streams: count, also, only, seconds, keep, progress }: Benc
   const starter = makeStarter(scratch.folder, count + 1000)
   const rows = rowsOf(also, only).map((row) => ({ row, version: row.version() }))
   const wanted = { streams: count, seconds: seconds ?? SECONDS, token: starter.token(ALICE) }
-  const measured: MeasuredStreams[] = []
+  const rounds = wantedRounds ?? ROUNDS
+  const slices: MeasuredStreams[] = []
   try {
-    progress.begin('streams, rows', rows.length)
-    for (const [at, { row, version }] of rows.entries()) {
-      if (version !== null) measured.push(await measure(starter, row, wanted))
-      progress.at(at + 1)
+    const installed = rows.filter(({ version }) => version !== null)
+    progress.begin('streams, rows of all rounds', rounds * installed.length)
+    for (let round = 0; round < rounds; round += 1) {
+      for (const { row } of installed) {
+        slices.push(await measure(starter, row, wanted))
+        progress.at(slices.length)
+      }
     }
   } finally {
     progress.end()
@@ -46,7 +61,8 @@ async function run({ streams: count, also, only, seconds, keep, progress }: Benc
     scratch.remove()
   }
   const told = rows.map(({ row: { name, title }, version }) => ({ name, title, version }))
-  return { date: today(), machine: thisMachine(), streams: count, seconds: wanted.seconds, rows: told, measured }
+  const measured = Array.from(Map.groupBy(slices, ({ row }) => row).values(), medianOf)
+  return { date: today(), machine: thisMachine(), streams: count, rounds, seconds: wanted.seconds, rows: told, measured }
 }
 
 /** A row with an upstream and a client of its own. They are gone before the next one begins. */

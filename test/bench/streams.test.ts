@@ -2,12 +2,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
+import { medianOf } from '../../scripts/bench/streams/measuring.ts'
 import { tooFewFiles } from '../../scripts/bench/streams/open-files.ts'
-import type { StreamsResult } from '../../scripts/bench/streams/result.ts'
+import type { MeasuredStreams, StreamsResult } from '../../scripts/bench/streams/result.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { bench, benchWith, otherCheckout, scratchIn } from './command.ts'
 
-const BRIEFLY = ['--streams=20', '--seconds=1'] as const
+const BRIEFLY = ['--streams=20', '--seconds=1', '--rounds=1'] as const
 
 const readResult = (folder: string) => JSON.parse(readFileSync(join(folder, 'streams.json'), 'utf8')) as StreamsResult
 
@@ -46,6 +47,38 @@ void test('streams that end are counted, and so is what does not arrive', (t) =>
   t.equal(status, 0, stderr)
   t.match(readResult(folder).measured, [{ opened: 20, cut: 20, events: 0, p50: null, p99: null, cpu: null }])
   t.match(stdout, /\| other \| 20 \| 20 \| 0 \| 0 \| – \| – \|/)
+  t.end()
+})
+
+void test('each row is measured in each round, with processes of its own', (t) => {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  // It refuses more than the streams of one round: those of the second one have to come to another process.
+  const also = otherCheckout(
+    folder,
+    `response.writeHead((globalThis.asked = (globalThis.asked ?? 0) + 1) > 20 ? 429 : 200).end('data: 1\\n\\n')`,
+  )
+  const { status, stdout, stderr } = bench('streams', ...BRIEFLY, '--rounds=2', '--only=http-proxy', also, `--out=${folder}`)
+  t.equal(status, 0, stderr)
+  const { rounds, measured } = readResult(folder)
+  t.equal(rounds, 2)
+  t.match(measured, [
+    { row: 'other', opened: 20, cut: 40 },
+    { row: 'http-proxy', opened: 20, cut: 0 },
+  ])
+  t.match(stdout, 'medians of 2 rounds of 1 s for each row, in turns')
+  t.end()
+})
+
+void test('rounds are put together as medians, and counts are those of all', (t) => {
+  const one = (figure: number | null, opened: number): MeasuredStreams => ({
+    ...{ row: 'a', opened, cut: 1, expected: 10, events: 9 },
+    ...{ p50: figure, p99: figure && 2 * figure, cpu: figure && 3 * figure, memoryEach: null },
+  })
+  t.same(medianOf([one(1, 20), one(9, 19), one(2, 20)]), {
+    ...{ row: 'a', opened: 19, cut: 3, expected: 30, events: 27, p50: 2, p99: 4, cpu: 6, memoryEach: null },
+  })
+  t.match(medianOf([one(null, 20), one(3, 20)]), { p50: 3, p99: 6 }, 'one without a figure does not count')
   t.end()
 })
 

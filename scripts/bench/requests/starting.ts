@@ -1,5 +1,5 @@
 /** Starts rows, and what stands before and behind them. */
-import { mkdirSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { startHelper, type Helper, type Started } from '../processes.ts'
 import type { RunningRow } from './measuring.ts'
@@ -34,8 +34,8 @@ export function makeStarter(folder: string, connections: number): Starter {
       return helper
     },
     async row(row, upstream) {
-      const own = join(folder, row.name)
-      mkdirSync(own)
+      // Some are started more than once.
+      const own = mkdtempSync(join(folder, `${row.name}-`))
       const proxy = await row.start({ folder: own, publicKeyFile, upstreamPort: upstream.port, connections })
       started.push(proxy)
       return { name: row.name, proxy }

@@ -1,8 +1,8 @@
-/** Measures a row: its streams are opened, then listened to for a while. */
+/** Measures a row: its streams are opened, then listened to for a while; and the rounds of a row are put together. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { cpuOf, memoryOf } from '../figures.ts'
 import type { Helper } from '../processes.ts'
-import type { RunningRow } from '../requests/measuring.ts'
+import { median, type RunningRow } from '../requests/measuring.ts'
 import { now, type Span } from './clock.ts'
 import type { Sent } from './event-upstream.ts'
 import type { MeasuredStreams } from './result.ts'
@@ -22,7 +22,7 @@ const REST = 1500
 const NOTICE = 300
 
 /**
- * Measures.
+ * Measures one round.
  * @param upstream of this row alone, as is the client: nothing is left over from the row before
  * @throws an Error if an answer is no 2xx
  */
@@ -54,5 +54,20 @@ export async function measureStreams(
     ...{ row: name, opened, cut, expected: sent.events, events, p50, p99 },
     cpu: each(cpuBefore, cpuAfter, events),
     memoryEach: each(memoryBefore, memoryAfter, opened),
+  }
+}
+
+/** Puts the rounds of a row together, of which there is one at least: medians of those that have a figure, and sums of counts. */
+export function medianOf(rounds: readonly MeasuredStreams[]): MeasuredStreams {
+  const told = (figure: 'p50' | 'p99' | 'cpu' | 'memoryEach'): number | null => {
+    const values = rounds.map((one) => one[figure]).filter((value) => value !== null)
+    return values.length === 0 ? null : median(values)
+  }
+  const sum = (count: 'cut' | 'expected' | 'events'): number => rounds.reduce((all, one) => all + one[count], 0)
+  return {
+    row: rounds[0]?.row ?? '',
+    opened: Math.min(...rounds.map(({ opened }) => opened)),
+    ...{ cut: sum('cut'), expected: sum('expected'), events: sum('events') },
+    ...{ p50: told('p50'), p99: told('p99'), cpu: told('cpu'), memoryEach: told('memoryEach') },
   }
 }

@@ -7,16 +7,22 @@ import type { MeasuredStreams, StreamsResult } from './result.ts'
 
 /** The table, and the sentences that go with it. */
 export function streamsTable(result: StreamsResult): string {
-  const { date, machine, streams, seconds, rows, measured } = result
+  const { date, machine, streams, rounds, seconds, rows, measured } = result
   const head = [
     `${date}, on ${described(machine)}.`,
     ...rowVersions(rows),
-    `${counted(streams)} streams with an event a second each, for ${seconds} s, one row after the other.`,
+    `${counted(streams)} streams with an event a second each; ${span(rounds, seconds)}.`,
     ...absentRows(rows),
   ].join(' ')
   const names = ['Row', 'open', 'cut', 'events', 'of', 'p50 ms', 'p99 ms', 'KiB a stream', 'CPU µs an event']
   const lines = rows.flatMap((row) => measured.filter((one) => one.row === row.name).map((one) => cells(row, one)))
   return [head, markdownTable(names, lines)].join('\n\n')
+}
+
+function span(rounds: number, seconds: number): string {
+  return rounds === 1
+    ? `one round of ${seconds} s for each row`
+    : `medians of ${rounds} rounds of ${seconds} s for each row, in turns`
 }
 
 function cells({ title }: RowResult, { opened, cut, events, expected, p50, p99, memoryEach, cpu }: MeasuredStreams): string[] {

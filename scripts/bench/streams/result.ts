@@ -2,10 +2,10 @@
 import type { Machine } from '../machine.ts'
 import type { RowResult } from '../requests/result.ts'
 
-/** How a row did. Latencies are in milliseconds, and null where no event arrived. */
+/** How a row did: medians over the rounds, and counts of all of them. Latencies are in milliseconds, and null where no event arrived. */
 export interface MeasuredStreams {
   readonly row: string
-  /** That were open when the measurement began. */
+  /** That were open when the measurement began, in the round that had the fewest. */
   readonly opened: number
   /** That ended before the measurement was over. */
   readonly cut: number
@@ -27,7 +27,9 @@ export interface StreamsResult {
   readonly machine: Machine
   /** That were to be opened. */
   readonly streams: number
-  /** That were measured, once they were open. */
+  /** Each with processes of its own. */
+  readonly rounds: number
+  /** Of a round: that were measured, once the streams were open. */
   readonly seconds: number
   readonly rows: readonly RowResult[]
   readonly measured: readonly MeasuredStreams[]
