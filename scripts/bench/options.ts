@@ -24,8 +24,9 @@ Without a part it measures all but ownership, which takes an hour.
 Of requests, lists and streams:
 
   --rounds   that count, of each row in turns (default: 5, of streams 3); those of requests and lists after one that does not
-  --only     rows, with commas between (default: all that are installed; of lists gateway and http-proxy):
+  --only     rows, with commas between (default: all that are installed; of lists gateway, http-proxy):
              ${ROW_NAMES.join(', ')}
+             gateway-2-workers is measured with the loads get, run and mix, and with streams where it is named
   --also     NAME=FOLDER: the gateway of another checkout, built, as a further row; may be repeated
 
 Of requests:

@@ -6,6 +6,7 @@ import { measureLoad, type RunningRow } from './requests/measuring.ts'
 import { requestsPlot } from './requests/plot.ts'
 import { requestsTable } from './requests/report.ts'
 import type { MeasuredLoad, RequestsResult } from './requests/result.ts'
+import type { Row } from './requests/row.ts'
 import { rowsOf } from './requests/rows.ts'
 import { makeStarter } from './requests/starting.ts'
 import { makeScratch } from './scratch.ts'
@@ -39,13 +40,14 @@ async function run({ load, also, only, rounds: wanted, seconds, keep, progress }
   try {
     const upstream = await starter.helper('requests/stub-upstream.ts')
     const generator = await starter.helper('requests/generator.ts')
-    const running: RunningRow[] = []
-    for (const { row, version } of rows) if (version !== null) running.push(await starter.row(row, upstream))
+    const running: (RunningRow & Pick<Row, 'loads'>)[] = []
+    for (const { row, version } of rows) if (version !== null) running.push({ ...row, ...(await starter.row(row, upstream)) })
     const measured: MeasuredLoad[] = []
     for (const name of LOAD_NAMES.filter((one) => load?.includes(one) ?? true)) {
       progress.begin(`${name}, rounds`, rounds + 1)
       const made = { name, requests: LOADS[name].make(starter.token) }
-      measured.push(...(await measureLoad(made, running, generator, { ...effort, tell: (done) => progress.at(done) })))
+      const loaded = running.filter(({ loads }) => loads?.includes(name) ?? true)
+      measured.push(...(await measureLoad(made, loaded, generator, { ...effort, tell: (done) => progress.at(done) })))
     }
     const told = rows.map(({ row: { name, title }, version }) => ({ name, title, version }))
     return { date: today(), machine: thisMachine(), ...effort, rows: told, measured }

@@ -4,7 +4,7 @@ import { thisMachine, today } from './machine.ts'
 import type { BenchOptions, Part } from './part.ts'
 import { ALICE } from './requests/people.ts'
 import type { Row } from './requests/row.ts'
-import { rowsOf } from './requests/rows.ts'
+import { rowsOf, SINGLE_ROWS } from './requests/rows.ts'
 import { makeStarter, type Starter } from './requests/starting.ts'
 import { makeScratch } from './scratch.ts'
 import { measureStreams, medianOf, type StreamsWanted } from './streams/measuring.ts'
@@ -42,7 +42,7 @@ async function run({
   const scratch = makeScratch(keep)
   // Each stream holds one connection to the upstream.
   const starter = makeStarter(scratch.folder, count + 1000)
-  const rows = rowsOf(also, only).map((row) => ({ row, version: row.version() }))
+  const rows = rowsOf(also, only ?? SINGLE_ROWS).map((row) => ({ row, version: row.version() }))
   const wanted = { streams: count, seconds: seconds ?? SECONDS, token: starter.token(ALICE) }
   const rounds = wantedRounds ?? ROUNDS
   const slices: MeasuredStreams[] = []

@@ -1,5 +1,5 @@
 /** The benchmark of requests, as a command: what it measures, and what it keeps. Not how fast anything is. */
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { IS_TOLD } from '../../scripts/bench/figures.ts'
@@ -33,6 +33,27 @@ void test('each load goes through each row, and the gateway is one of them', (t)
   for (const { title, version } of result.rows) t.ok(stdout.includes(`| ${title} |`) && /^\d+\./.test(version ?? ''), title)
   t.same(scratchIn(folder), [], 'what was made is gone')
   t.equal(bench('--read', `--out=${folder}`).stdout, stdout, 'and what was kept can be shown again')
+  t.end()
+})
+
+void test('several workers are one row, of the loads that more cores are for', (t) => {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const which = ['--only=gateway,gateway-2-workers', '--load=get,run,list,mix', '--keep']
+  const { status, stderr } = benchWith({ TMPDIR: folder }, 'requests', ...BRIEFLY, ...which, `--out=${folder}`)
+  t.equal(status, 0, stderr)
+  const { measured } = readResult(folder)
+  const loadsOf = (name: string) => measured.filter(({ row }) => row === name).map(({ load }) => load)
+  t.same(loadsOf('gateway'), ['get', 'run', 'list', 'mix'])
+  t.same(loadsOf('gateway-2-workers'), ['get', 'run', 'mix'])
+  const [kept = ''] = scratchIn(folder)
+  const logOf = (name: string) => {
+    const own = readdirSync(join(folder, kept)).find((one) => new RegExp(`^${name}-\\w{6}$`).test(one))
+    return readFileSync(join(folder, kept, own ?? '', 'gateway.log'), 'utf8')
+  }
+  const workersIn = (log: string) => new Set(Array.from(log.matchAll(/"worker":(\d+)/g), ([, worker]) => worker))
+  t.equal(workersIn(logOf('gateway-2-workers')).size, 2, 'both of them serve')
+  t.equal(workersIn(logOf('gateway')).size, 0)
   t.end()
 })
 

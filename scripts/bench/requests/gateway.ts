@@ -13,15 +13,23 @@ export interface Checkout {
   readonly folder: string
 }
 
+/** In what it is other than a plain gateway. */
+export interface Variant {
+  /** It writes an audit file. */
+  readonly audit?: boolean
+  /** So many processes serve; one unless it is said. */
+  readonly workers?: number
+}
+
 /** The row of a checkout. */
-export function gatewayRow({ name, title, folder }: Checkout, audit: boolean): Row {
+export function gatewayRow({ name, title, folder }: Checkout, variant: Variant = {}): Row {
   const program = join(folder, 'dist/cli.js')
   return {
     name,
     title,
     version: () => (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version,
     start: (setting) =>
-      startServing({ program, folder: setting.folder, configuration: configuration(setting, audit), owned: ALL_OWNED }),
+      startServing({ program, folder: setting.folder, configuration: configuration(setting, variant), owned: ALL_OWNED }),
   }
 }
 
@@ -29,7 +37,7 @@ export function gatewayRow({ name, title, folder }: Checkout, audit: boolean): R
  * Everything else is as it is without being said: the shipped policy, the metrics, the sizes. Of the limits those are off that
  * would refuse what one caller sends here in a minute.
  */
-function configuration({ upstreamPort, publicKeyFile }: Setting, audit: boolean): object {
+function configuration({ upstreamPort, publicKeyFile }: Setting, { audit = false, workers }: Variant): object {
   return {
     version: 1,
     listen: { host: '127.0.0.1', port: 0 },
@@ -39,6 +47,7 @@ function configuration({ upstreamPort, publicKeyFile }: Setting, audit: boolean)
     ownership: { store: 'sqlite:./ownership.db', unknownThread: 'claim' },
     limits: { newThreads: 'off', requests: 'off', runs: 'off', streams: 'off' },
     log: { level: 'info' },
+    ...(workers === undefined ? {} : { workers }),
     ...(audit ? { audit: { to: 'file', file: './audit.jsonl' } } : {}),
   }
 }

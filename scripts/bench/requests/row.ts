@@ -1,5 +1,6 @@
 /** A row of the tables: a proxy, in front of the same upstream as all others. */
 import type { Started } from '../processes.ts'
+import type { LoadName } from './loads.ts'
 
 /** What a proxy is started with. */
 export interface Setting {
@@ -23,6 +24,8 @@ export interface Row {
   readonly name: string
   /** What the tables call it. */
   readonly title: string
+  /** The loads that it is measured with; all unless it is said. */
+  readonly loads?: readonly LoadName[]
   /** @returns its version, or null where it isn't installed */
   version(): string | null
   start(setting: Setting): Promise<Proxy>

@@ -16,14 +16,22 @@ export interface Other {
 
 /** Those of this checkout. */
 const GATEWAYS: readonly Row[] = [
-  gatewayRow({ name: 'gateway', title: 'Threadwarden', folder: ROOT }, false),
-  gatewayRow({ name: 'gateway-audit', title: 'Threadwarden, audit to a file', folder: ROOT }, true),
+  gatewayRow({ name: 'gateway', title: 'Threadwarden', folder: ROOT }),
+  gatewayRow({ name: 'gateway-audit', title: 'Threadwarden, audit to a file', folder: ROOT }, { audit: true }),
+  // With one worker it is the first row.
+  {
+    ...gatewayRow({ name: 'gateway-2-workers', title: 'Threadwarden, two workers', folder: ROOT }, { workers: 2 }),
+    loads: ['get', 'run', 'mix'],
+  },
 ]
 
 const PEERS: readonly Row[] = [...NODE_PEERS, ...INSTALLED_PEERS]
 
 /** What the command line may name. */
 export const ROW_NAMES = [...GATEWAYS, ...PEERS].map(({ name }) => name)
+
+/** All but the one of several workers: what is measured where nothing is to be learned from that one. */
+export const SINGLE_ROWS = [...GATEWAYS, ...PEERS].filter(({ loads }) => loads === undefined).map(({ name }) => name)
 
 /** Those whose version is that of this checkout. */
 export const OWN_ROWS = GATEWAYS.map(({ name }) => name)
@@ -43,7 +51,7 @@ export function kindOf(name: string): Bar['kind'] {
  * @param only the names of the rows of this checkout that are wanted; null for all
  */
 export function rowsOf(also: readonly Other[], only: readonly string[] | null): readonly Row[] {
-  const others = also.map(({ name, folder }) => gatewayRow({ name, title: name, folder: resolve(folder) }, false))
+  const others = also.map(({ name, folder }) => gatewayRow({ name, title: name, folder: resolve(folder) }))
   const isWanted = ({ name }: Row): boolean => only?.includes(name) ?? true
   return [...GATEWAYS.filter(isWanted), ...others, ...PEERS.filter(isWanted)]
 }
