@@ -121,6 +121,11 @@ async function start(
       return made
     },
     async put(next) {
+      // Workers that end put nothing in force any more.
+      if (stopping) {
+        await crew.ask('discard', null)
+        throw new Error('the gateway is shutting down')
+      }
       current = next
       await crew.order('put', null)
       log.level = next.prepared.config.log.level
@@ -175,11 +180,11 @@ async function start(
     config: () => current.prepared.config,
     reload: reloadAll,
     async stop(deadline, served) {
-      stopping = true
       crew.retire()
       own.set('shutting-down', 'the gateway is shutting down')
       const stopped = crew.ask('stop', deadline)
       await served
+      stopping = true
       await crew.ask('served', null)
       await stopped
       await close()

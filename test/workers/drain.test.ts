@@ -1,5 +1,8 @@
 /** All workers drain together, within the time that the first process has. */
+import { connect } from 'node:net'
 import { test } from 'tap'
+import { startUpstream } from '../support/upstream.ts'
+import { deferred, until } from '../support/until.ts'
 import { startScene } from './scene.ts'
 
 void test('streams of every worker end with an event at the deadline', async (t) => {
@@ -37,6 +40,45 @@ void test('a second signal ends everything at once', async (t) => {
     const { status, headers } = await worker.ask(alice, '/info')
     t.same([status, headers.get('connection')], [200, 'close'])
   }
+  // New rules come into force as well.
+  scene.write({ limits: { newThreads: 'off', body: '64B' }, shutdown: { delay: '10m' } })
+  t.match((await scene.operate('/reload', undefined, 'POST')).json, { outcome: 'reloaded' })
   t.same(await scene.end('SIGTERM'), { code: 1, signal: null })
   for (const stream of streams) await stream.over
 })
+
+void test('an end that comes in the middle of a change cuts no stream, and nothing is changed', async (t) => {
+  const scene = await startScene(t, { environment: { TERMINATION_GRACE_PERIOD_SECONDS: '7' } })
+  const other = await startUpstream()
+  t.teardown(() => other.close())
+  const told = deferred()
+  other.answerQuestions((_request, response) => void told.promise.then(() => response.writeHead(500).end()))
+  const workers = [...(await scene.workers()).values()]
+  const alice = scene.sign('alice')
+  await workers[0]!.run(alice, 't1')
+  const streams = await Promise.all(workers.map((worker) => worker.connect(alice, 't1')))
+  scene.write({ upstream: { url: other.url, basePath: '/api/copilotkit', transport: 'auto' } })
+  const reloading = scene.operate('/reload', undefined, 'POST')
+  // Every worker is in the middle of it.
+  await until(() => other.questions.length >= workers.length)
+  scene.signal('SIGTERM')
+  await until(async () => !(await listens(scene.url)))
+  told.resolve()
+  t.match(await reloading, { status: 409, text: /shutting down/ })
+  t.same(await scene.end('SIGCONT'), { code: 0, signal: null })
+  for (const stream of streams) {
+    await stream.over
+    t.match(stream.text(), /"type":"RUN_ERROR".*"code":"shutting-down"/)
+  }
+})
+
+/** Whether anybody takes connections there. */
+async function listens(url: string): Promise<boolean> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  const taken = await new Promise<boolean>((resolve) => {
+    socket.once('connect', () => resolve(true))
+    socket.once('error', () => resolve(false))
+  })
+  socket.destroy()
+  return taken
+}
