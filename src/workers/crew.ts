@@ -39,13 +39,17 @@ export interface Crew {
   exclusively<T>(work: () => Promise<T>): Promise<T>
   figures(): Promise<readonly Figures[]>
   conditions(): readonly Conditions[]
-  /** Starts none any more. */
-  retire(): void
+  /**
+   * Starts none any more, and asks those that are there to stop, as RunningGateway.stop. Whoever has not come to its end well
+   * after the deadline is killed.
+   */
+  stop(deadline: number): Promise<void>
   /** Ends what is left of them. */
   end(): Promise<void>
 }
 
-/** Time for a worker that has stopped to come to its end. */
+/** Time for a worker to close up after the deadline, and for one that has stopped to come to its end. */
+const LONGEST_CLOSE_MS = 3000
 const LONGEST_END_MS = 2000
 /** The pause before a worker is started again; twice as long after each that did not live for long. */
 const FIRST_PAUSE_MS = 100
@@ -166,7 +170,19 @@ export function makeCrew(parts: CrewParts): Crew {
       return looked.flatMap(({ member, figures }) => (figures === null || !members.has(member) ? [] : [figures]))
     },
     conditions: () => [...serving].map(({ conditions }) => conditions()),
-    retire: () => retired.abort(),
+    async stop(deadline) {
+      retired.abort()
+      const stop = async (member: Member): Promise<void> => {
+        const kill = (error?: unknown): void => {
+          log.error({ worker: member.number, err: error }, 'a worker did not come to its end: it is killed')
+          member.kill()
+        }
+        const late = setTimeout(kill, deadline + LONGEST_CLOSE_MS)
+        await member.ask('stop', deadline).catch(kill)
+        clearTimeout(late)
+      }
+      await Promise.all([...members].map(stop))
+    },
     async end() {
       // Who was not asked to stop has nothing to bring to an end.
       const patience = isRetired() ? LONGEST_END_MS : 0

@@ -180,9 +180,8 @@ async function start(
     config: () => current.prepared.config,
     reload: reloadAll,
     async stop(deadline, served) {
-      crew.retire()
       own.set('shutting-down', 'the gateway is shutting down')
-      const stopped = crew.ask('stop', deadline)
+      const stopped = crew.stop(deadline)
       await served
       stopping = true
       await crew.ask('served', null)

@@ -72,6 +72,17 @@ void test('an end that comes in the middle of a change cuts no stream, and nothi
   }
 })
 
+void test('a worker that hangs does not keep the others from their end', async (t) => {
+  const scene = await startScene(t, { environment: { TERMINATION_GRACE_PERIOD_SECONDS: '5' } })
+  const hanging = scene.processOf(1)
+  process.kill(hanging, 'SIGSTOP')
+  t.same(await scene.end('SIGTERM'), { code: 0, signal: null })
+  t.match(
+    scene.lines.filter(({ msg }) => msg === 'a worker did not come to its end: it is killed'),
+    [{ worker: 1, level: 'error' }],
+  )
+})
+
 /** Whether anybody takes connections there. */
 async function listens(url: string): Promise<boolean> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
