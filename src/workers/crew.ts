@@ -21,6 +21,8 @@ export interface CrewParts {
   /** Told whenever a worker begins to serve or ends: how many serve now. */
   readonly onChange: (serving: number) => void
   readonly log: Logger
+  /** As MemberParts. */
+  readonly longestAnswer?: number
 }
 
 /** The workers. */
@@ -83,6 +85,7 @@ export function makeCrew(parts: CrewParts): Crew {
       beginning: () => ({ ...parts.beginning(), port, worker: number, workers: size }),
       lent: parts.lend(),
       onAudit: parts.onAudit,
+      longestAnswer: parts.longestAnswer,
     })
     members.add(member)
     void member.gone.then(() => {

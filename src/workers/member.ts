@@ -42,16 +42,19 @@ export interface MemberParts {
   readonly beginning: () => Beginning
   readonly lent: Lent
   readonly onAudit: PrimaryHandlers['audit']
+  /** How long it may take to answer, in milliseconds, by default 30 s: it is killed then, because nobody knows what it goes by. */
+  readonly longestAnswer: number | undefined
 }
 
 const PROGRAM = fileURLToPath(new URL(`./worker${extname(import.meta.url)}`, import.meta.url))
 
-/** How long a worker may take to start, or to answer: it is killed then, because nobody knows what it goes by. */
+/** How long a worker may take to start. */
 const LONGEST_START_MS = 60_000
 const LONGEST_ANSWER_MS = 30_000
 
 /** Starts one. */
-export function startMember({ number, beginning, lent, onAudit }: MemberParts): Member {
+export function startMember(parts: MemberParts): Member {
+  const { number, beginning, lent, onAudit, longestAnswer = LONGEST_ANSWER_MS } = parts
   cluster.schedulingPolicy = cluster.SCHED_RR
   cluster.setupPrimary({ exec: PROGRAM, args: [], serialization: 'advanced', stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const child = cluster.fork()
@@ -95,7 +98,7 @@ export function startMember({ number, beginning, lent, onAudit }: MemberParts): 
 
   const ask: Member['ask'] = async (name, asked) => {
     // A stop takes as long as its streams: whoever asks for it sees to its end.
-    const hung = name === 'stop' ? undefined : setTimeout(kill, LONGEST_ANSWER_MS)
+    const hung = name === 'stop' ? undefined : setTimeout(kill, longestAnswer)
     try {
       return { answer: await calls.call(name, asked as never) } as never
     } catch (error) {

@@ -111,8 +111,7 @@ export async function startScene(
     keyFile: (signer.authentication.issuers['corp'] as { readonly publicKeyFile: string }).publicKeyFile,
     write,
     processes: () => childrenOf(gateway.pid),
-    processOf: (worker) =>
-      childrenOf(gateway.pid).find((id) => procFile(`${id}`, 'cmdline').startsWith(`threadwarden worker ${worker}`)) ?? 0,
+    processOf: (worker) => workerOf(gateway.pid, worker),
     workers: () => connections(t, gateway, url, workers),
     operate: (path, body, method) =>
       call(`${admin}${path}`, {
@@ -210,6 +209,11 @@ async function whose(gateway: Serving, answer: Sent): Promise<{ readonly worker:
 export function childrenOf(pid: number): readonly number[] {
   const ids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   return ids.filter((id) => Number(/\) . (\d+)/.exec(procFile(id, 'stat'))?.[1]) === pid).map(Number)
+}
+
+/** The id of the process of a worker of one, by its number; 0 where there is none. */
+export function workerOf(pid: number, worker: number): number {
+  return childrenOf(pid).find((id) => procFile(`${id}`, 'cmdline').startsWith(`threadwarden worker ${worker}`)) ?? 0
 }
 
 /** A file of a process, or nothing where it is gone. */

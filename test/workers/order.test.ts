@@ -1,0 +1,70 @@
+/** Whoever does not do what all workers do is ended, because it would go by something else than the others. */
+import { test, type Test } from 'tap'
+import type { Line } from '../cli/program.ts'
+import { configFile } from '../cli/program.ts'
+import { makeMemoryLimiter } from '../../src/limits/memory.ts'
+import { makeLog } from '../../src/observe/log.ts'
+import { prepare } from '../../src/prepare.ts'
+import { makeCrew, type Crew } from '../../src/workers/crew.ts'
+import { lend } from '../../src/workers/limiter.ts'
+import { until } from '../support/until.ts'
+import { childrenOf, workerOf } from './scene.ts'
+
+/** Two workers of this process. */
+async function startCrew(t: Test, longestAnswer?: number) {
+  const outcome = prepare(configFile(t, { workers: 2 }).file, {})
+  if (!outcome.ok) throw new Error('no configuration')
+  const { value: prepared } = outcome
+  const lines: Line[] = []
+  const begun: number[] = []
+  let number = 1
+  const crew: Crew = makeCrew({
+    size: 2,
+    port: 0,
+    beginning: () => {
+      begun.push(number)
+      return { prepared, number }
+    },
+    lend: () => lend(makeMemoryLimiter()),
+    onAudit: () => {},
+    onGone: () => {},
+    onChange: () => {},
+    log: makeLog('info', { write: (line) => void lines.push(JSON.parse(line) as Line) }),
+    ...(longestAnswer === undefined ? {} : { longestAnswer }),
+  })
+  t.teardown(() => crew.end())
+  await crew.start()
+  const said = (text: string): readonly Line[] => lines.filter(({ msg }) => String(msg).startsWith(text))
+  return { crew, prepared, said, begun, putInForce: (next: number) => (number = next) }
+}
+
+const isThere = (id: number): boolean => childrenOf(process.pid).includes(id)
+
+void test('one that cannot put a change in force begins anew, by what is in force', async (t) => {
+  const { crew, prepared, said, begun, putInForce } = await startCrew(t)
+  await crew.ask('prepare', prepared)
+  // It dies between the two steps, and the next one has nothing to put in force.
+  process.kill(workerOf(process.pid, 1), 'SIGKILL')
+  await until(() => said('the worker serves again').length === 1)
+  const [other, able] = [workerOf(process.pid, 1), workerOf(process.pid, 2)]
+  putInForce(2)
+  await crew.order('put', null)
+  t.notOk(isThere(other), 'it serves nobody by the old one when the order is done')
+  t.ok(isThere(able))
+  t.match(said('a worker could not do'), [{ worker: 1, err: { message: /nothing to put in force/ } }])
+  await until(() => said('the worker serves again').length === 2)
+  t.same(begun, [1, 1, 1, 2])
+})
+
+for (const [what, asked] of [
+  ['an order', (crew: Crew) => crew.order('discard', null)],
+  ['a revocation', (crew: Crew) => crew.ask('revocations', null)],
+] as const) {
+  void test(`${what} is done when one that does not answer is no more`, async (t) => {
+    const { crew } = await startCrew(t, 1000)
+    const hanging = workerOf(process.pid, 1)
+    process.kill(hanging, 'SIGSTOP')
+    await asked(crew)
+    t.notOk(isThere(hanging))
+  })
+}
