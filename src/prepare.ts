@@ -1,5 +1,4 @@
 /** Everything that has to be right before a gateway may start, checked in one place for `serve` and `validate`. */
-import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { checkCertificates } from './auth/certificates.ts'
@@ -13,6 +12,7 @@ import type { Outcome } from './document/document.ts'
 import type { Fault } from './document/fault.ts'
 import { makeAdminCredentials } from './http/admin-credentials.ts'
 import { checkAssertionKey } from './http/identity.ts'
+import { digestOf, type Materials } from './materials.ts'
 import { auditFileFault } from './observe/audit-path.ts'
 import { loadPolicy } from './policy/compile.ts'
 import type { Policy } from './policy/policy.ts'
@@ -31,12 +31,6 @@ export interface Prepared {
   readonly fingerprint: string
   /** Of these the keys and certificates, which are read once more by whoever puts it in force. */
   readonly materials: Materials
-}
-
-/** Files, and what was in them. */
-export interface Materials {
-  readonly files: readonly string[]
-  readonly digest: string
 }
 
 /** How often files are read again that change while they are read. */
@@ -96,25 +90,6 @@ function check(file: string, loaded: Outcome<LoadedConfig>, named: Named, finger
 /** Over the contents of every file that a configuration is made of. */
 function fingerprintOf(file: string, environment: NodeJS.ProcessEnv): string {
   return digestOf(namedBy(file, environment)?.files ?? [file])
-}
-
-/** True while keys and certificates are what they were when the configuration was checked. */
-export function stillHas({ materials: { files, digest } }: Pick<Prepared, 'materials'>): boolean {
-  return digestOf(files) === digest
-}
-
-function digestOf(files: readonly string[]): string {
-  const hash = createHash('sha256')
-  for (const path of files) {
-    let content: Buffer | string
-    try {
-      content = readFileSync(path)
-    } catch {
-      content = 'unreadable'
-    }
-    hash.update(createHash('sha256').update(path).digest()).update(createHash('sha256').update(content).digest())
-  }
-  return hash.digest('hex')
 }
 
 function fileFaults(file: string, config: Config): readonly Fault[] {

@@ -13,7 +13,7 @@ import {
 } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import { listenerFaults } from './listeners.ts'
-import { mountFaults } from './mounts.ts'
+import { mountFaults } from './mount-faults.ts'
 import { storeOf } from './ownership-schema.ts'
 import { configSchema, type Config } from './schema.ts'
 import { fillReferences } from './secrets.ts'
