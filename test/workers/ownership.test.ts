@@ -78,6 +78,32 @@ void test('grants, transfers and deletions are seen by the next request at every
   for (const worker of workers) t.equal((await worker.run(alice, 't1')).status, 403)
 })
 
+void test('runs on a thread that every worker remembers go by whose it is now', async (t) => {
+  const scene = await startScene(t)
+  const workers = [...(await scene.workers()).values()]
+  const [alice, bob] = [scene.sign('alice'), scene.sign('bob')]
+  const runs = async (token: string): Promise<readonly number[]> => {
+    const statuses: number[] = []
+    // The second run of each goes by what the first has left behind.
+    for (const worker of [...workers, ...workers]) statuses.push((await worker.run(token, 't1')).status)
+    return statuses
+  }
+  const [passed, refused] = [
+    [200, 200, 200, 200],
+    [403, 403, 403, 403],
+  ]
+  t.same(await runs(alice), passed)
+  for (let round = 0; round < 3; round += 1) {
+    t.equal((await scene.operate('/threads/t1/grants', { user: 'corp:bob', right: 'write' })).status, 201)
+    t.same(await runs(bob), passed, 'a grant')
+    t.equal((await scene.operate('/threads/t1/grants', { user: 'corp:bob' }, 'DELETE')).status, 204)
+    t.same(await runs(bob), refused, 'none any more')
+    t.same(await runs(alice), passed)
+  }
+  await runProgram(['threads', 'transfer', '--config', scene.file, '--from', 'corp:alice', '--to', 'corp:bob', '--quiet'])
+  t.same([await runs(alice), await runs(bob)], [refused, passed], 'a transfer')
+})
+
 void test('a stream ends at every worker with the grant that it rests on', async (t) => {
   const scene = await startScene(t)
   const workers = [...(await scene.workers()).values()]
