@@ -1,6 +1,6 @@
 /**
- * Reading of a large JSON object with a long list in it, piece by piece: between two pieces other requests get their turn.
- * What comes of it is what JSON.parse makes of the text.
+ * Reading of a large JSON object with a long list in it, piece by piece: between two pieces other requests get their turn, and
+ * whoever wants little of the list holds no more of it. What comes of it is what JSON.parse makes of the text.
  */
 import { isObject, type Json } from './json.ts'
 
@@ -15,18 +15,26 @@ const MOST_IN_VAIN = 8
 // What JSON.parse sees of bytes: a byte order mark stays, and what is no UTF-8 is read as U+FFFD.
 const UTF8 = new TextDecoder('utf-8', { ignoreBOM: true })
 
+/** What comes behind the pieces. */
+export interface Rest {
+  /** The value, or undefined for what is no JSON. */
+  readonly value: Json | undefined
+  /** True if its list goes on where the last piece ended; false if it holds all of it, and the pieces mean nothing. */
+  readonly goesOn: boolean
+}
+
 /**
  * Parses a JSON text.
  * @param bytes the text in UTF-8
  * @param list the name of a member that holds a list of objects. If it is the first one and its list is long, the text is
  * read in pieces; else at once
  * @param piece about how many bytes are parsed at once
- * @returns steps, one behind each piece; at the end the value, or undefined for what is no JSON
+ * @returns the items of the list, piece by piece, and at the end the rest
  */
-export function* parsedInPieces(bytes: Uint8Array, list: string, piece = PIECE): Generator<void, Json | undefined, void> {
+export function* parsedInPieces(bytes: Uint8Array, list: string, piece = PIECE): Generator<readonly Json[], Rest, void> {
   const head = new RegExp(`^[ \\t\\r\\n]*\\{[ \\t\\r\\n]*"${list}"[ \\t\\r\\n]*:[ \\t\\r\\n]*\\[`)
   const first = head.exec(UTF8.decode(bytes.subarray(0, piece)))?.[0]
-  const items: Json[] = []
+  let pieces = 0
   // Up to the list there are characters of one byte only.
   let from = first === undefined ? bytes.length : first.length
   let length = piece
@@ -38,22 +46,23 @@ export function* parsedInPieces(bytes: Uint8Array, list: string, piece = PIECE):
     // an item ends there and the next one begins behind it; if not, this is no list, and a later gap is tried.
     const some = parsed(`[${UTF8.decode(bytes.subarray(from, gap.end))}]`)
     if (Array.isArray(some)) {
-      for (const item of some as readonly Json[]) items.push(item)
+      pieces += 1
       from = gap.next
       length = piece
+      yield some as readonly Json[]
     } else {
       inVain += gap.end - from
       length *= 2
+      yield []
     }
-    yield
   }
-  const rest = `{"${REST}":[${UTF8.decode(bytes.subarray(from))}`
-  const value = items.length === 0 ? undefined : parsed(rest)
-  const last = isObject(value) ? value[REST] : undefined
+  const rest = pieces === 0 ? undefined : parsed(`{"${REST}":[${UTF8.decode(bytes.subarray(from))}`)
+  const last = isObject(rest) ? rest[REST] : undefined
   // Where this is no such list, or of two lists that JSON.parse would take the second of, the text is read at once.
-  if (!isObject(value) || !Array.isArray(last) || Object.hasOwn(value, list)) return parsed(UTF8.decode(bytes))
-  const others = Object.entries(value).filter(([name]) => name !== REST)
-  return Object.fromEntries([[list, items.concat(last as readonly Json[])], ...others])
+  if (!isObject(rest) || !Array.isArray(last) || Object.hasOwn(rest, list))
+    return { value: parsed(UTF8.decode(bytes)), goesOn: false }
+  const others = Object.entries(rest).filter(([name]) => name !== REST)
+  return { value: Object.fromEntries<Json>([[list, last as readonly Json[]], ...others]), goesOn: true }
 }
 
 function parsed(text: string): Json | undefined {

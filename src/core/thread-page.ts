@@ -3,6 +3,7 @@
  * upstream writes beside the threads (counts, other people's codes) does not.
  */
 import { isObject, type Json, type JsonObject } from './json.ts'
+import { parsedInPieces } from './json-pieces.ts'
 
 /** The member of a page that holds its threads. */
 export const THREADS = 'threads'
@@ -16,6 +17,7 @@ export interface PageThread {
 
 /** One page of the upstream's list, read. */
 export interface ThreadPage {
+  /** Those that are wanted, in their order. */
   readonly threads: readonly PageThread[]
   /** The upstream's cursor of the page after this, or null at the end. */
   readonly next: string | null
@@ -23,20 +25,74 @@ export interface ThreadPage {
   readonly joinCodes: JsonObject
 }
 
+/** True for a thread that is to be kept, by its id and where it stands on the page. */
+export type Wanted = (id: string, at: number) => boolean
+
 /**
  * Reads a page of the upstream's list.
  * @param value the parsed answer
  * @returns the page, or null if this is no list of threads: an item without an id can't be decided
  */
 export function readThreadPage(value: Json): ThreadPage | null {
-  if (!isObject(value) || !Array.isArray(value[THREADS])) return null
-  const threads: PageThread[] = []
-  for (const item of value[THREADS] as readonly Json[]) {
-    if (!isObject(item) || typeof item['id'] !== 'string') return null
-    threads.push({ id: item['id'], at: threads.length, item })
+  return isList(value)
+    ? pageOf(
+        value,
+        value[THREADS],
+        makeKeeper(() => true),
+      )
+    : null
+}
+
+/**
+ * Reads a page that may be long, in steps.
+ * @param bytes of the answer
+ * @param wanted which threads are kept; all have to be such as can be decided
+ * @returns steps, between which others may have their turn; at the end the page, or null as above
+ */
+export function* threadPageIn(bytes: Uint8Array, wanted: Wanted): Generator<void, ThreadPage | null, void> {
+  const reading = parsedInPieces(bytes, THREADS)
+  const kept = makeKeeper(wanted)
+  for (;;) {
+    const { done, value } = reading.next()
+    if (done !== true) {
+      kept.take(value)
+      yield
+    } else if (!isList(value.value)) return null
+    else return pageOf(value.value, value.value[THREADS], value.goesOn ? kept : makeKeeper(wanted))
   }
+}
+
+interface List extends JsonObject {
+  readonly [THREADS]: readonly Json[]
+}
+
+function isList(value: Json | undefined): value is List {
+  return isObject(value) && Array.isArray(value[THREADS])
+}
+
+/** Keeps of a page's items what is wanted. */
+function makeKeeper(wanted: Wanted) {
+  const threads: PageThread[] = []
+  let count = 0
+  let isDecidable = true
+  return {
+    take(items: readonly Json[]): void {
+      for (const item of items) {
+        const id = isObject(item) ? item['id'] : undefined
+        if (!isObject(item) || typeof id !== 'string') isDecidable = false
+        else if (wanted(id, count)) threads.push({ id, at: count, item })
+        count += 1
+      }
+    },
+    threads: (): readonly PageThread[] | null => (isDecidable ? threads : null),
+  }
+}
+
+function pageOf(value: JsonObject, rest: readonly Json[], keeper: ReturnType<typeof makeKeeper>): ThreadPage | null {
+  keeper.take(rest)
+  const threads = keeper.threads()
   const next = value['nextCursor'] ?? null
-  if (next !== null && typeof next !== 'string') return null
+  if (threads === null || (next !== null && typeof next !== 'string')) return null
   const codes = Object.entries(value).filter(([name, code]) => isJoinCode(name) && typeof code === 'string')
   return { threads, next: next === '' ? null : next, joinCodes: Object.fromEntries(codes) }
 }

@@ -1,7 +1,6 @@
 /** Answers of the upstream's that the gateway reads and writes anew: the thread list, and /info for the other transport. */
 import { setImmediate } from 'node:timers/promises'
 import type { Json } from '../core/json.ts'
-import { parsedInPieces } from '../core/json-pieces.ts'
 import { refuse, type Reason, type Refusal } from '../core/reasons.ts'
 import { collect } from './answer-body.ts'
 import { jsonOf, type UpstreamAnswer, type UpstreamFailure } from './upstream.ts'
@@ -18,18 +17,22 @@ export interface ReadAnswer {
   readonly value: Json
 }
 
+/** The bytes of an answer that says that it is JSON. */
+export interface ReadBytes {
+  readonly outcome: 'read'
+  readonly bytes: Buffer
+}
+
 /**
- * Reads an answer that has to be JSON.
- * @param most its bound in bytes
+ * Reads the bytes of an answer that has to be JSON.
+ * @param most its bound
  * @param unreadable the reason for one that is too large, not JSON or oddly encoded (502)
- * @param list the name of a member with a long list: others have their turn while it is read
  */
-export async function readAnswer(
+export async function readBytes(
   answer: UpstreamAnswer | UpstreamFailure,
   most: number,
   unreadable: Reason,
-  list?: string,
-): Promise<ReadAnswer | Unread> {
+): Promise<ReadBytes | Unread> {
   if (answer.outcome === 'failed') return answer
   // Only 200 can be it; an error of the upstream's is passed on, anything else is not understood.
   if (answer.status !== 200) {
@@ -42,14 +45,25 @@ export async function readAnswer(
   const readable = /^application\/json\s*(?:;\s*charset=utf-8\s*)?$/.test(type) && encoding === 'identity'
   if (!readable) answer.body.destroy()
   const bytes = readable ? await collect(answer.body, most) : 'unreadable'
-  const value = typeof bytes === 'string' ? undefined : list === undefined ? jsonOf(bytes) : await jsonInTurns(bytes, list)
+  return typeof bytes === 'string' ? refuse(unreadable) : { outcome: 'read', bytes }
+}
+
+/** Reads an answer that has to be JSON, as above. */
+export async function readAnswer(
+  answer: UpstreamAnswer | UpstreamFailure,
+  most: number,
+  unreadable: Reason,
+): Promise<ReadAnswer | Unread> {
+  const read = await readBytes(answer, most, unreadable)
+  if (read.outcome !== 'read') return read
+  const value = jsonOf(read.bytes)
   return value === undefined ? refuse(unreadable) : { outcome: 'read', value }
 }
 
-async function jsonInTurns(bytes: Buffer, list: string): Promise<Json | undefined> {
-  const reading = parsedInPieces(bytes, list)
+/** Takes steps, and lets others have their turn between them. @returns what comes of the last one */
+export async function inTurns<Result>(steps: Generator<unknown, Result, void>): Promise<Result> {
   for (;;) {
-    const { done, value } = reading.next()
+    const { done, value } = steps.next()
     if (done === true) return value
     await setImmediate()
   }

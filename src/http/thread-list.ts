@@ -13,7 +13,7 @@ import {
   isJoinCode,
   limitIn,
   readThreadPage,
-  THREADS,
+  threadPageIn,
   type Gathering,
   type PageThread,
   type Place,
@@ -24,7 +24,7 @@ import type { Departure } from './departure.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
 import type { OwnerRecords } from './owner-records.ts'
-import { readAnswer, writtenAnew, type Rewritten, type Unread } from './rewriting.ts'
+import { inTurns, readAnswer, readBytes, writtenAnew, type Rewritten } from './rewriting.ts'
 import type { UpstreamAnswer, UpstreamFailure } from './upstream.ts'
 
 /** What the list works with. */
@@ -43,6 +43,9 @@ export type ThreadList = (permit: Permit, exchange: Exchange, signal: Departure)
 /** Bounds of one walk: a page in bytes, and pages for one request. */
 const MAX_PAGE_BYTES = 32 * 1024 * 1024
 const MAX_PAGES = 20
+
+/** A page of more bytes is long: it may hold a hundred threads and more. */
+const LONG_PAGE = 16 * 1024
 
 /** How many threads are decided in one go: others have their turn after them. */
 const AT_ONCE = 100
@@ -71,15 +74,16 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
   const observed: ThreadList = async (permit, exchange, signal) => {
     const answer = await parts.forwarder.ask(permit, exchange, signal)
     if (answer.outcome === 'answered' && answer.status !== 200) return { outcome: 'elsewise', answer }
-    const read = await readPage(answer)
+    const read = await readAnswer(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable')
     if (read.outcome !== 'read') return read
-    const { page, value } = read
+    const page = readThreadPage(read.value)
+    if (page === null) return refuse('upstream-list-unreadable')
     const reading = readingOf(permit)
     for (let at = 0; at < page.threads.length; at += AT_ONCE) {
       exchange.hidden += (await reading(page.threads.slice(at, at + AT_ONCE))).filter((mayRead) => !mayRead).length
       await setImmediate()
     }
-    const passing = Object.entries(value).filter(([name]) => facts.userScoped || !isJoinCode(name))
+    const passing = Object.entries(read.value as JsonObject).filter(([name]) => facts.userScoped || !isJoinCode(name))
     return writtenAnew(Object.fromEntries(passing), 'upstream-list-unreadable')
   }
 
@@ -97,15 +101,17 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     let joinCodes: ThreadPage['joinCodes'] = {}
     let place: Place | null = start
     for (let pages = 0; place !== null && pages < MAX_PAGES; pages += 1) {
-      const read = await fetchPage(parts.forwarder, permit, exchange, signal, query, place.page)
+      const answer = await fetchPage(parts.forwarder, permit, exchange, signal, query, place.page)
+      const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable')
       if (read.outcome !== 'read') return read
-      const { page } = read
-      if (pages === 0 && facts.userScoped) joinCodes = page.joinCodes
       const from: number = place.offset
-      // Where the caller's threads are few among many, only those are asked of that the store has for the caller.
-      const names = page.threads.length > AT_ONCE ? await naming() : null
-      const asked = page.threads.filter(({ id }, at) => at >= from && (names === null || names.has(id)))
-      const full = await gatherFrom(asked, reading, gathering)
+      // Where the caller's threads may be few among many, only those are asked of that the store has for the caller.
+      const names = read.bytes.length > LONG_PAGE ? await naming() : null
+      const wanted = (id: string, at: number): boolean => at >= from && (names === null || names.has(id))
+      const page: ThreadPage | null = await inTurns(threadPageIn(read.bytes, wanted))
+      if (page === null) return refuse('upstream-list-unreadable')
+      if (pages === 0 && facts.userScoped) joinCodes = page.joinCodes
+      const full = await gatherFrom(page.threads, reading, gathering)
       if (full !== null) {
         place = { page: place.page, offset: full }
         break
@@ -131,30 +137,16 @@ async function gatherFrom(threads: readonly PageThread[], reading: Reading, gath
   return null
 }
 
-/** A page of the upstream's that was read, with all that it holds. */
-interface PageRead {
-  readonly outcome: 'read'
-  readonly page: ThreadPage
-  readonly value: JsonObject
-}
-
-async function fetchPage(
+function fetchPage(
   forwarder: Forwarder,
   permit: Permit,
   exchange: Exchange,
   signal: Departure,
   query: readonly (readonly [string, string])[],
   cursor: string | null,
-): Promise<PageRead | Unread> {
+): Promise<UpstreamAnswer | UpstreamFailure> {
   const withCursor = cursor === null ? query : [...query, ['cursor', cursor] as const]
-  return readPage(await forwarder.ask(permit, exchange, signal, { query: withCursor }))
-}
-
-async function readPage(answer: UpstreamAnswer | UpstreamFailure): Promise<PageRead | Unread> {
-  const read = await readAnswer(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable', THREADS)
-  if (read.outcome !== 'read') return read
-  const page = readThreadPage(read.value)
-  return page === null ? refuse('upstream-list-unreadable') : { outcome: 'read', page, value: read.value as JsonObject }
+  return forwarder.ask(permit, exchange, signal, { query: withCursor })
 }
 
 function readStart(permit: Permit, seal: CursorSeal, bound: readonly unknown[]): Place | null {

@@ -9,11 +9,16 @@ const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
 /** What is read of a text, and in how many steps. */
 function read(text: string | Uint8Array, piece?: number): { readonly value: Json | undefined; readonly steps: number } {
   const reading = parsedInPieces(typeof text === 'string' ? bytesOf(text) : text, 'threads', piece)
-  let steps = 0
-  for (;;) {
+  const items: Json[] = []
+  for (let steps = 0; ; steps += 1) {
     const { done, value } = reading.next()
-    if (done === true) return { value: value, steps }
-    steps += 1
+    if (done !== true) {
+      items.push(...value)
+      continue
+    }
+    if (!value.goesOn) return { value: value.value, steps }
+    const { threads, ...others } = value.value as { readonly threads: readonly Json[] }
+    return { value: { threads: [...items, ...threads], ...others }, steps }
   }
 }
 
