@@ -6,11 +6,8 @@ import { isObject, type Json } from './json.ts'
 
 const PIECE = 64 * 1024
 
-/** The name that the rest of the list has while it is read. */
-const REST = 'the rest of the list'
-
-/** How many pieces may be parsed in vain, besides as many as were parsed to a purpose. */
-const MOST_IN_VAIN = 8
+/** The name that the rest of the list has while it is read: no text has a member of that name. */
+const REST = `the rest of the list ${crypto.randomUUID()}`
 
 // What JSON.parse sees of bytes: a byte order mark stays, and what is no UTF-8 is read as U+FFFD.
 const UTF8 = new TextDecoder('utf-8', { ignoreBOM: true })
@@ -33,28 +30,26 @@ export interface Rest {
  */
 export function* parsedInPieces(bytes: Uint8Array, list: string, piece = PIECE): Generator<readonly Json[], Rest, void> {
   const head = new RegExp(`^[ \\t\\r\\n]*\\{[ \\t\\r\\n]*"${list}"[ \\t\\r\\n]*:[ \\t\\r\\n]*\\[`)
-  const first = head.exec(UTF8.decode(bytes.subarray(0, piece)))?.[0]
+  const first = head.exec(UTF8.decode(bytes.subarray(0, PIECE)))?.[0]
   let pieces = 0
   // Up to the list there are characters of one byte only.
   let from = first === undefined ? bytes.length : first.length
-  let length = piece
-  let inVain = 0
-  while (bytes.length - from > 2 * length && inVain <= from + MOST_IN_VAIN * piece) {
-    const gap = gapBehind(bytes, from + length)
+  let isGuessing = true
+  while (bytes.length - from > 2 * piece) {
+    // A guess costs next to nothing. Where it was wrong once, it may be so everywhere: callers choose the names of threads.
+    const gap = (isGuessing ? gapBehind : gapBetween)(bytes, from + piece, from)
     if (gap === null) break
     // The gap may lie within a string, or an item. What is read from the left has one reading: if all up to the gap is a list,
-    // an item ends there and the next one begins behind it; if not, this is no list, and a later gap is tried.
+    // an item ends there and the next one begins behind it; if not, this is no list, or the guess was wrong.
     const some = parsed(`[${UTF8.decode(bytes.subarray(from, gap.end))}]`)
-    if (Array.isArray(some)) {
+    if (Array.isArray(some) && some.length > 0) {
       pieces += 1
       from = gap.next
-      length = piece
       yield some as readonly Json[]
-    } else {
-      inVain += gap.end - from
-      length *= 2
+    } else if (isGuessing) {
+      isGuessing = false
       yield []
-    }
+    } else break
   }
   const rest = pieces === 0 ? undefined : parsed(`{"${REST}":[${UTF8.decode(bytes.subarray(from))}`)
   const last = isObject(rest) ? rest[REST] : undefined
@@ -73,8 +68,14 @@ function parsed(text: string): Json | undefined {
   }
 }
 
-/** The next place where one object ends and another begins behind a comma: where the one ends, and where the other begins. */
-function gapBehind(bytes: Uint8Array, at: number): { readonly end: number; readonly next: number } | null {
+/** Where one item ends, and where the next one begins. */
+interface Gap {
+  readonly end: number
+  readonly next: number
+}
+
+/** The next place that looks as if one object ended and another began behind a comma. */
+function gapBehind(bytes: Uint8Array, at: number): Gap | null {
   for (let brace = bytes.indexOf(0x7d, at); brace !== -1; brace = bytes.indexOf(0x7d, brace + 1)) {
     const comma = behindSpace(bytes, brace + 1)
     if (bytes[comma] !== 0x2c) continue
@@ -82,6 +83,42 @@ function gapBehind(bytes: Uint8Array, at: number): { readonly end: number; reado
     if (bytes[next] === 0x7b) return { end: brace + 1, next }
   }
   return null
+}
+
+/** The next place where an item ends and another begins, found by all that stands before it from the beginning of an item on. */
+function gapBetween(bytes: Uint8Array, behind: number, from: number): Gap | null {
+  let depth = 0
+  for (let at = from; at < bytes.length; at += 1) {
+    switch (bytes[at] as number) {
+      case 0x22: // "
+        at = endOfString(bytes, at + 1)
+        break
+      case 0x7b: // {
+      case 0x5b: // [
+        depth += 1
+        break
+      case 0x7d: // }
+      case 0x5d: // ]
+        depth -= 1
+        if (depth < 0) return null
+        break
+      case 0x2c: // ,
+        if (depth === 0 && at >= behind) {
+          const next = behindSpace(bytes, at + 1)
+          // A comma that nothing comes behind is none of a list.
+          return bytes[next] === 0x5d ? null : { end: at, next }
+        }
+        break
+    }
+  }
+  return null
+}
+
+/** The place of the quote that ends the string which this is a place in, or one behind the text. */
+function endOfString(bytes: Uint8Array, from: number): number {
+  let at = from
+  while (at < bytes.length && bytes[at] !== 0x22) at += bytes[at] === 0x5c ? 2 : 1
+  return at
 }
 
 function behindSpace(bytes: Uint8Array, from: number): number {

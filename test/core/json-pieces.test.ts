@@ -48,6 +48,12 @@ void test('whatever the text holds, it is what JSON.parse makes of it', (t) => {
     ' {\n "threads" : [ {"id":"a"} ,\r\n\t{"id":"b"}\n,{"id":"c"} ] , "nextCursor" : null } ',
     '{"threads":[{"id":"a"},{"id":"b"},{"id":"c"}],"joinCode":"j"}',
     '{"joinCode":"j","threads":[{"id":"a"},{"id":"b"},{"id":"c"}]}',
+    // No item behind a comma, or before it, and no end of an item that can be guessed.
+    '{"threads":[{"id":"},{},{"},5,6,7,8],"x":"............................................................"}',
+    '{"threads":[{"id":"},{},{"},5,6,7,],"x":"............................................................"}',
+    '{"threads":[{"id":"},{},{"},{"id":"b"},],"x":"............................................................"}',
+    '{"threads":[{"id":"},{},{"},            ,{"id":"b"}],"x":"............................................................"}',
+    '{"threads":[            ,{"id":"},{},{"},{"id":"b"},{"id":"c"}],"x":"............................................................"}',
     // What looks like the end of an item, within an item.
     '{"threads":[{"id":"},{"},{"id":"a","b":[{},{},{"c":[{},{}]}]},{"id":"\\"},{\\""},{"id":"c"}]}',
     '{"threads":[{"id":"},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{"}]}',
@@ -60,6 +66,7 @@ void test('whatever the text holds, it is what JSON.parse makes of it', (t) => {
     '{"threads":[{"id":"a"},{"id":"b"},{"id":"c"},{"id":"d"}],"thread\\u0073":[{"id":"e"}]}',
     '{"threads":[{"id":"a"},{"id":"b"},{"id":"c"},{"id":"d"}],"threads":5}',
     '{"threads":[{"id":"a"},{"id":"b"},{"id":"c"},{"id":"d"}],"__proto__":{"x":1},"7":1}',
+    '{"threads":[{"id":"a"},{"id":"b"},{"id":"c"},{"id":"d"}],"the rest of the list":[{"id":"e"}]}',
     '{"threads":{"a":{"id":"a"},"b":{"id":"b"}}}',
     '[{"threads":[{},{}]},{"threads":[{},{}]}]',
     // Other than ASCII, also where a piece is cut.
@@ -101,17 +108,45 @@ void test('and so for any list, however it is written', (t) => {
   t.end()
 })
 
+void test('a text of which a character was taken away, doubled or changed is read as JSON.parse reads it', (t) => {
+  const text = JSON.stringify({
+    threads: [{ id: '},{' }, { a: [{}, {}], b: '\\"},{"' }, 5, { c: { d: [] } }, {}],
+    nextCursor: '},{',
+  })
+  const changes = ['', ',', '{', '}', '[', ']', '"', '\\', ' ', '1']
+  for (let at = 0; at < text.length; at += 1)
+    for (const change of changes)
+      for (const kept of [0, 1]) {
+        const changed = text.slice(0, at + kept) + change + text.slice(at + 1)
+        for (const piece of [1, 4, 9]) {
+          const { value } = read(changed, piece)
+          if (JSON.stringify(value) !== JSON.stringify(whole(changed))) t.strictSame(value, whole(changed), `${changed} ${piece}`)
+        }
+      }
+  t.end()
+})
+
 void test('bytes that are no UTF-8 are read as they would be at once', (t) => {
   const bytes = Buffer.from('{"threads":[{"id":"a\xff"},{"id":"\xc3"},{"id":"c"},{"id":"d"}]}', 'latin1')
   t.strictSame(read(bytes, 4).value, whole(bytes.toString('utf8')))
   t.end()
 })
 
-void test('what looks like ends of items costs no more than twice', (t) => {
+void test('an item with a long name that looks like ends of items is read at once', (t) => {
   const name = '},{'.repeat(200_000)
   const text = JSON.stringify({ threads: [...items(50), { id: 'x', name }, ...items(50)] })
   const { value, steps } = read(text, 64)
   t.strictSame(value, whole(text))
   t.ok(steps < 100, `${steps} steps`)
+  t.end()
+})
+
+void test('names that look like ends of items everywhere keep nobody from their turn', (t) => {
+  for (const name of ['},{'.repeat(60), 'x'.repeat(200) + '},{', '\\\\"},{\\"'.repeat(30), '[{'.repeat(60), '}]'.repeat(60)]) {
+    const text = JSON.stringify({ threads: Array.from({ length: 5000 }, (_, at) => ({ id: `t${at}`, name })), nextCursor: 'c' })
+    const { value, steps } = read(text)
+    t.strictSame(value, whole(text))
+    t.ok(steps >= text.length / (64 * 1024) - 3, `${steps} steps of ${text.length} bytes`)
+  }
   t.end()
 })
