@@ -106,6 +106,23 @@ export function isJoinCode(name: string): boolean {
 export interface Place {
   readonly page: string | null
   readonly offset: number
+  /** The caller's threads on both sides of it: the last that was given, and the next one. Not in cursors of earlier versions. */
+  readonly between?: readonly [last: string, next: string]
+}
+
+/**
+ * Where to go on in a page. It may have changed since the place was noted: what stood before it is gone, or more than that stands
+ * there now. Then the place is where the next thread stands, or behind the last that was given, if the next one is gone or moved up.
+ * @param threads of the page, the caller's among them
+ */
+export function startIn(threads: readonly PageThread[], { offset, between }: Place): number {
+  if (between === undefined) return offset
+  const [lastId, nextId] = between
+  if (threads.some(({ id, at }) => at === offset && id === nextId)) return offset
+  const placeOf = (known: string): number => threads.find(({ id }) => id === known)?.at ?? -1
+  const [last, next] = [placeOf(lastId), placeOf(nextId)]
+  if (last === -1 && next === -1) return offset
+  return next > last ? next : last + 1
 }
 
 /** Items of a page where the caller names no limit, and the most that one may name. */
@@ -132,13 +149,13 @@ export interface Gathering {
  * Takes from some threads of a page what the caller may read, until the limit is full.
  * @param mayRead the decision for each of the threads
  * @param gathering where the items go
- * @returns where the caller's first thread stands that found no room, or null if all had it
+ * @returns the caller's first thread that found no room, or null if all had it
  */
-export function gather(threads: readonly PageThread[], mayRead: readonly boolean[], gathering: Gathering): number | null {
-  for (const [which, { at, item }] of threads.entries()) {
+export function gather(threads: readonly PageThread[], mayRead: readonly boolean[], gathering: Gathering): PageThread | null {
+  for (const [which, thread] of threads.entries()) {
     if (mayRead[which] !== true) continue
-    if (gathering.items.length >= gathering.limit) return at
-    gathering.items.push(item)
+    if (gathering.items.length >= gathering.limit) return thread
+    gathering.items.push(thread.item)
   }
   return null
 }

@@ -30,7 +30,10 @@ export function makeCursorSeal(secret: Uint8Array, scope: string): CursorSeal {
     seal(place, bound) {
       const iv = randomBytes(IV_BYTES)
       const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(bindingOf(bound))
-      const sealed = Buffer.concat([cipher.update(padded(JSON.stringify([place.page, place.offset]))), cipher.final()])
+      const sealed = Buffer.concat([
+        cipher.update(padded(JSON.stringify([place.page, place.offset, ...(place.between ?? [])]))),
+        cipher.final(),
+      ])
       return Buffer.concat([iv, sealed, cipher.getAuthTag()]).toString('base64url')
     },
     open(cursor, bound) {
@@ -40,8 +43,8 @@ export function makeCursorSeal(secret: Uint8Array, scope: string): CursorSeal {
         const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES)).setAAD(bindingOf(bound))
         decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
         const text = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()]).toString('utf8')
-        const [page, offset] = JSON.parse(text) as [string | null, number]
-        return { page, offset }
+        const [page, offset, last, next] = JSON.parse(text) as [string | null, number, string?, string?]
+        return { page, offset, ...(last === undefined || next === undefined ? {} : { between: [last, next] }) }
       } catch {
         return null
       }

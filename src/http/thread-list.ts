@@ -13,6 +13,7 @@ import {
   isJoinCode,
   limitIn,
   readThreadPage,
+  startIn,
   threadPageIn,
   type Gathering,
   type PageThread,
@@ -104,16 +105,19 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
       const answer = await fetchPage(parts.forwarder, permit, exchange, signal, query, place.page)
       const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable')
       if (read.outcome !== 'read') return read
-      const from: number = place.offset
       // Where the caller's threads may be few among many, only those are asked of that the store has for the caller.
       const names = read.bytes.length > LONG_PAGE ? await naming() : null
-      const wanted = (id: string, at: number): boolean => at >= from && (names === null || names.has(id))
-      const page: ThreadPage | null = await inTurns(threadPageIn(read.bytes, wanted))
+      const page: ThreadPage | null = await inTurns(threadPageIn(read.bytes, (id) => names === null || names.has(id)))
       if (page === null) return refuse('upstream-list-unreadable')
       if (pages === 0 && facts.userScoped) joinCodes = page.joinCodes
-      const full = await gatherFrom(page.threads, reading, gathering)
+      const from = startIn(page.threads, place)
+      const full = await gatherFrom(
+        page.threads.filter(({ at }) => at >= from),
+        reading,
+        gathering,
+      )
       if (full !== null) {
-        place = { page: place.page, offset: full }
+        place = { page: place.page, offset: full.at, ...between(gathering, full) }
         break
       }
       place = page.next === null ? null : { page: page.next, offset: 0 }
@@ -126,8 +130,8 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
   return facts.enforcement === 'observe' ? observed : filtered
 }
 
-/** Gathers what the caller may read. @returns where the first one stands that found no room, or null if all had it */
-async function gatherFrom(threads: readonly PageThread[], reading: Reading, gathering: Gathering): Promise<number | null> {
+/** Gathers what the caller may read. @returns the first one that found no room, or null if all had it */
+async function gatherFrom(threads: readonly PageThread[], reading: Reading, gathering: Gathering): Promise<PageThread | null> {
   for (let at = 0; at < threads.length; at += AT_ONCE) {
     if (at > 0) await setImmediate()
     const some = threads.slice(at, at + AT_ONCE)
@@ -135,6 +139,12 @@ async function gatherFrom(threads: readonly PageThread[], reading: Reading, gath
     if (full !== null) return full
   }
   return null
+}
+
+/** The threads on both sides of a place where there was no more room. */
+function between({ items }: Gathering, next: PageThread): Pick<Place, 'between'> {
+  const last = items.at(-1)?.['id']
+  return typeof last === 'string' ? { between: [last, next.id] } : {}
 }
 
 function fetchPage(

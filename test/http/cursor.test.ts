@@ -12,9 +12,10 @@ void test('a cursor gives its place back, for the same secret, the same upstream
     { page: '', offset: 1 },
     { page: 'p-ü-漢-\u0000', offset: 12_345 },
     { page: 'x'.repeat(5000), offset: 2 },
-  ]) {
+    { page: 'p', offset: 2, between: ['t-1', 't-2'] },
+  ] as const) {
     const cursor = seal.seal(place, BOUND)
-    t.same(seal.open(cursor, BOUND), place)
+    t.strictSame(seal.open(cursor, BOUND), place)
     t.equal(seal.open(cursor, ['corp:bob', [['agentId', 'd']]]), null)
     t.equal(seal.open(cursor, ['corp:alice', []]), null)
     t.equal(makeCursorSeal(SECRET, 'other').open(cursor, BOUND), null, 'of another upstream')

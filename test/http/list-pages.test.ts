@@ -109,3 +109,30 @@ void test('an upstream whose pages never end is asked a bounded number of times'
   t.equal(answer.status, 200)
   t.ok(upstream.requests.length - before <= 20, 'pages for one request')
 })
+
+/** A page of a list that changes: what it was before the first answer was given on, and what it is after. */
+async function changed(t: Parameters<typeof gated>[0], before: readonly string[], after: readonly string[]): Promise<string[]> {
+  const { base, alice, upstream } = await owning(t, [...new Set([...before, ...after, 'a9'])])
+  upstream.answer(paged([before, ['a9']]))
+  const first = await list(base, alice, '?limit=2')
+  upstream.answer(paged([after, ['a9']]))
+  return idsOf(await list(base, alice, `?cursor=${first.nextCursor ?? ''}`))
+}
+
+void test('a page that shrank or grew between two answers leaves no thread out', async (t) => {
+  const page = ['b1', 'a1', 'b2', 'a2', 'a3', 'b3', 'a4']
+  for (const [what, after, rest] of [
+    ['as it was', page, ['a3', 'a4']],
+    ['another’s thread is gone', ['a1', 'b2', 'a2', 'a3', 'b3', 'a4'], ['a3', 'a4']],
+    ['several before the place are gone', ['a2', 'a3', 'b3', 'a4'], ['a3', 'a4']],
+    ['the one before the place is gone', ['b1', 'a1', 'b2', 'a3', 'b3', 'a4'], ['a3', 'a4']],
+    ['the one at the place is gone', ['a1', 'a2', 'b3', 'a4'], ['a4']],
+    ['both are gone', ['b1', 'a1', 'b2', 'b3', 'a4'], ['a4']],
+    ['others came', ['b7', 'b8', ...page], ['a3', 'a4']],
+    ['the one before the place moved up', ['a2', 'b1', 'a1', 'b2', 'a3', 'b3', 'a4'], ['a3', 'a4']],
+    // It stands among what was given before, where the caller sees it who reads the list anew.
+    ['the one at the place moved up', ['a3', 'b1', 'a1', 'b2', 'a2', 'b3', 'a4'], ['a4']],
+    ['it moved up, and others are gone', ['a3', 'a2', 'a4'], ['a4']],
+  ] as const)
+    await t.test(what, async (t) => t.same(await changed(t, page, after), [...rest, 'a9']))
+})
