@@ -65,11 +65,12 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     }
   }
 
-  /** The ids of all threads that the decision could open to the caller; null where it has to be asked of each. */
-  const namingOf = ({ principal }: Permit): (() => Promise<ReadonlySet<string> | null>) => {
-    let naming: Promise<ReadonlySet<string> | null> | undefined
-    return () => (naming ??= listsForeign(principal, rules, facts) ? Promise.resolve(null) : records.naming(scope, principal))
-  }
+  /**
+   * The ids of all threads that the decision could open to the caller; null where it has to be asked of each. Asked anew for
+   * each page: fetching one may have taken long enough for something to be granted.
+   */
+  const naming = ({ principal }: Permit): Promise<ReadonlySet<string> | null> =>
+    listsForeign(principal, rules, facts) ? Promise.resolve(null) : records.naming(scope, principal)
 
   /** Under `observe`: what the upstream gives, but for join codes; and how much of it enforcing would have hidden. */
   const observed: ThreadList = async (permit, exchange, signal) => {
@@ -98,7 +99,6 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
 
     const gathering: Gathering = { items: [], limit }
     const reading = readingOf(permit)
-    const naming = namingOf(permit)
     let joinCodes: ThreadPage['joinCodes'] = {}
     let place: Place | null = start
     for (let pages = 0; place !== null && pages < MAX_PAGES; pages += 1) {
@@ -106,7 +106,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
       const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable')
       if (read.outcome !== 'read') return read
       // Where the caller's threads may be few among many, only those are asked of that the store has for the caller.
-      const names = read.bytes.length > LONG_PAGE ? await naming() : null
+      const names = read.bytes.length > LONG_PAGE ? await naming(permit) : null
       const page: ThreadPage | null = await inTurns(threadPageIn(read.bytes, (id) => names === null || names.has(id)))
       if (page === null) return refuse('upstream-list-unreadable')
       if (pages === 0 && facts.userScoped) joinCodes = page.joinCodes

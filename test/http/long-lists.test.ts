@@ -148,3 +148,26 @@ void test('others have their turn while a list is read and decided', async (t) =
   over = true
   t.ok(turns > 18, `${turns} turns`)
 })
+
+void test('a thread that became the caller’s while pages were fetched is on the page that was fetched after that', async (t) => {
+  const gate = await owned(t)
+  const pages = [IDS.slice(0, 200), IDS.slice(200, 400)]
+  const late = idOf(211)
+  gate.upstream.answer((request, response) => {
+    const second = request.target.includes('cursor=second')
+    const answer = json({ threads: pages[second ? 1 : 0]!.map((id) => ({ id })), nextCursor: second ? null : 'second' })
+    if (!second) return answer(request, response)
+    const shared = async (): Promise<void> => {
+      const store = await openSqliteStore(join(gate.gateway.folder, 'ownership.db'))
+      const grant = { kind: 'user', id: 'corp:alice', right: 'read', grantedBy: 'corp:bob', grantedAt: 1 } as const
+      t.equal(await store.grant({ scope: '', threadId: late }, null, grant), 'done')
+      await store.close()
+    }
+    void shared().then(() => answer(request, response))
+  })
+  t.strictSame(idsIn(await list(gate.base, gate.alice)), [
+    ...ALICES.filter((id) => id < idOf(211)),
+    late,
+    ...ALICES.filter((id) => id > late && id < idOf(400)),
+  ])
+})
