@@ -1,4 +1,5 @@
 /** The log: JSON lines on stdout. Tokens, cookies and secrets are never handed to it; ids of users and threads are. */
+import { writeSync } from 'node:fs'
 import { pino, type DestinationStream, type Logger } from 'pino'
 
 export type { Logger } from 'pino'
@@ -66,7 +67,10 @@ function stdout(most = MOST_GATHERED): DestinationStream & Pick<NodeJS.EventEmit
     bytes = 0
     stream.write(lines)
   }
-  process.once('exit', write)
+  // The stream writes what it holds at the end, and is past that by now: what it took here would be written by nobody.
+  process.once('exit', () => {
+    if (!failing) writeLast(Buffer.from(gathered))
+  })
   return {
     write(line) {
       const length = Buffer.byteLength(line)
@@ -76,6 +80,24 @@ function stdout(most = MOST_GATHERED): DestinationStream & Pick<NodeJS.EventEmit
       pause ??= setTimeout(write, GATHERING_MS)
     },
     on: (name: string, listener: (...values: unknown[]) => void) => stream.on(name, listener),
+  }
+}
+
+/** How often a pipe that is full is tried at the end, and how long is waited in between, in milliseconds: two seconds in all. */
+const LAST_TRIES = 200
+const LAST_WAIT_MS = 10
+
+/** Writes to standard output at once. What can't be written is lost. */
+function writeLast(lines: Uint8Array): void {
+  const asleep = new Int32Array(new SharedArrayBuffer(4))
+  for (let at = 0, tries = 0; at < lines.length && tries < LAST_TRIES;) {
+    try {
+      at += writeSync(1, lines, at)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return
+      tries += 1
+      Atomics.wait(asleep, 0, 0, LAST_WAIT_MS)
+    }
   }
 }
 
