@@ -23,6 +23,8 @@ export interface CrewParts {
   readonly log: Logger
   /** As MemberParts. */
   readonly longestAnswer?: number
+  /** How often each is asked whether it still answers, in milliseconds, by default 10 s. */
+  readonly lookEvery?: number
 }
 
 /** The workers. */
@@ -57,10 +59,11 @@ const LONGEST_END_MS = 2000
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 10_000
 const LONG_LIFE_MS = 60_000
+const LOOK_EVERY_MS = 10_000
 
 /** Makes the crew; nobody is started yet. */
 export function makeCrew(parts: CrewParts): Crew {
-  const { log, size } = parts
+  const { log, size, lookEvery = LOOK_EVERY_MS } = parts
   /** Those that live, and of them those that serve. */
   const members = new Set<Member>()
   const serving = new Set<Member>()
@@ -125,6 +128,18 @@ export function makeCrew(parts: CrewParts): Crew {
     return null
   }
 
+  /** Asks one now and then: who does not answer is killed. An orchestrator's probes ask the primary alone, and notice nothing. */
+  const attend = async (member: Member): Promise<void> => {
+    const gone = new AbortController()
+    void member.gone.then(() => gone.abort())
+    const signal = AbortSignal.any([gone.signal, retired.signal])
+    const goesOn = async (): Promise<boolean> => {
+      await sleep(lookEvery, undefined, { signal, ref: false }).catch(() => {})
+      return !signal.aborted
+    }
+    while (await goesOn()) await member.look().catch(() => null)
+  }
+
   /** Sees to it that there is always one of this number. */
   const keep = async (first: Member): Promise<void> => {
     const { number } = first
@@ -135,6 +150,7 @@ export function makeCrew(parts: CrewParts): Crew {
     }
     for (let member: Member | null = first; member !== null; member = await replace(number, wait)) {
       const startedAt = performance.now()
+      void attend(member)
       const { code, signal } = await member.gone
       if (isRetired()) return
       log.error({ worker: number, code, signal }, 'a worker ended: its streams are cut, and it is started again')

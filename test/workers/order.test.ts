@@ -5,13 +5,13 @@ import { configFile } from '../cli/program.ts'
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import { prepare } from '../../src/prepare.ts'
-import { makeCrew, type Crew } from '../../src/workers/crew.ts'
+import { makeCrew, type Crew, type CrewParts } from '../../src/workers/crew.ts'
 import { lend } from '../../src/workers/limiter.ts'
 import { until } from '../support/until.ts'
 import { childrenOf, workerOf } from './scene.ts'
 
 /** Two workers of this process. */
-async function startCrew(t: Test, longestAnswer?: number) {
+async function startCrew(t: Test, patience: Pick<CrewParts, 'longestAnswer' | 'lookEvery'> = {}) {
   const outcome = prepare(configFile(t, { workers: 2 }).file, {})
   if (!outcome.ok) throw new Error('no configuration')
   const { value: prepared } = outcome
@@ -30,7 +30,7 @@ async function startCrew(t: Test, longestAnswer?: number) {
     onGone: () => {},
     onChange: () => {},
     log: makeLog('info', { write: (line) => void lines.push(JSON.parse(line) as Line) }),
-    ...(longestAnswer === undefined ? {} : { longestAnswer }),
+    ...patience,
   })
   t.teardown(() => crew.end())
   await crew.start()
@@ -61,10 +61,19 @@ for (const [what, asked] of [
   ['a revocation', (crew: Crew) => crew.ask('revocations', null)],
 ] as const) {
   void test(`${what} is done when one that does not answer is no more`, async (t) => {
-    const { crew } = await startCrew(t, 1000)
+    const { crew } = await startCrew(t, { longestAnswer: 1000 })
     const hanging = workerOf(process.pid, 1)
     process.kill(hanging, 'SIGSTOP')
     await asked(crew)
     t.notOk(isThere(hanging))
   })
 }
+
+void test('one that hangs is ended and begins anew, also where nobody asks anything', async (t) => {
+  const { said } = await startCrew(t, { longestAnswer: 1000, lookEvery: 20 })
+  const hanging = workerOf(process.pid, 1)
+  process.kill(hanging, 'SIGSTOP')
+  await until(() => said('the worker serves again').length === 1)
+  t.notOk(isThere(hanging))
+  t.match(said('a worker ended'), [{ worker: 1, signal: 'SIGKILL' }])
+})
