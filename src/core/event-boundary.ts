@@ -9,17 +9,24 @@ export interface EventBoundary {
   between(): boolean
 }
 
-const LF = 0x0a
-const CR = 0x0d
+// The ends of an event, as the bytes of one number: LF LF, CR CR, CR LF CR LF.
+const LF_LF = 0x0a0a
+const CR_CR = 0x0d0d
+const CR_LF_CR_LF = 0x0d0a0d0a
 
 /** Starts at the beginning of a stream. */
 export function eventBoundary(): EventBoundary {
-  let tail = ''
+  /** The last four bytes, the latest one lowest. */
+  let last = 0
+  let begun = false
   return {
     see(chunk) {
-      const last = chunk.subarray(-4)
-      tail = (tail + last.reduce((text, byte) => text + (byte === LF ? 'n' : byte === CR ? 'r' : '.'), '')).slice(-4)
+      for (let at = Math.max(0, chunk.length - 4); at < chunk.length; at += 1) last = (last << 8) | (chunk[at] as number)
+      begun ||= chunk.length > 0
     },
-    between: () => tail === '' || tail.endsWith('nn') || tail === 'rnrn' || tail.endsWith('rr'),
+    between() {
+      const lastTwo = last & 0xffff
+      return !begun || lastTwo === LF_LF || lastTwo === CR_CR || last === CR_LF_CR_LF
+    },
   }
 }
