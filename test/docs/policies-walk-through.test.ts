@@ -85,6 +85,7 @@ void test('whoever follows the page opens one agent to one role', async (t) => {
   const folder = readersFolder(t, upstream, signer.authentication)
   const gateway = await serving(t, join(folder, 'threadwarden.yaml'))
   const base = `${String(gateway.listening['url'])}/api/copilotkit`
+  await until(async () => (await fetch(`${String(gateway.listening['health'])}/readyz`)).ok)
   const clerk = signer.sign('carla', { role: 'clerk' })
   const accountant = signer.sign('anna', { role: 'accounting' })
   const runs = (token: string, agent: string) =>
