@@ -19,6 +19,12 @@ export type Verifier = (token: string) => Readonly<Record<string, unknown>>
 /** A key that tokens can be verified with. */
 export interface VerificationKey {
   readonly kid: string | undefined
+  /**
+   * How long each of its signatures is, in bytes; null where the verifier holds that by itself. An RSA signature is as long as the
+   * modulus (RFC 8017 §8.1.2 step 1, §8.2.2 step 1): OpenSSL takes a PSS one whose leading zeros were left out, which would be a
+   * second spelling of one token.
+   */
+  readonly signatureBytes: number | null
   /** True if this key may verify that algorithm. */
   fits(algorithm: Algorithm): boolean
   /** The verifier for one algorithm; with `ignoreExpiration`, one that doesn't look at `exp`. */
@@ -55,10 +61,12 @@ function makeKey(
   algorithms: readonly Algorithm[],
   material: string | Buffer,
   rules: VerifierRules,
+  signatureBytes: number | null,
 ): VerificationKey {
   const verifiers = new Map<string, Verifier>()
   return {
     kid,
+    signatureBytes,
     fits: (algorithm) => algorithms.includes(algorithm),
     verifier(algorithm, ignoreExpiration) {
       const name = `${algorithm} ${ignoreExpiration}`
@@ -97,7 +105,7 @@ export function keyFromPem(pem: string, algorithms: readonly Algorithm[], rules:
   const fitting = algorithmsOf(key)
   const misfits = algorithms.filter((algorithm) => !fitting.includes(algorithm))
   if (misfits.length > 0) throw new Error(`holds a key that cannot serve ${misfits.join(', ')}`)
-  return makeKey(undefined, algorithms, spki(key), rules)
+  return makeKey(undefined, algorithms, spki(key), rules, signatureBytesOf(key))
 }
 
 /**
@@ -113,7 +121,7 @@ export function keyFromSecret(file: Buffer, algorithms: readonly Algorithm[], ru
   // The last byte of a key may be one that looks like a newline.
   if (isKeyMaterial(secret) || isKeyMaterial(file))
     throw new Error('holds a key or certificate, which others may know: a secret is random bytes')
-  return makeKey(undefined, algorithms, secret, rules)
+  return makeKey(undefined, algorithms, secret, rules, null)
 }
 
 function withoutNewline(bytes: Buffer): Buffer {
@@ -181,7 +189,12 @@ export function keyFromJwk(jwk: unknown, algorithms: readonly Algorithm[], rules
   const fitting = algorithmsOf(key).filter(
     (algorithm) => algorithms.includes(algorithm) && (alg === undefined || alg === algorithm),
   )
-  return fitting.length === 0 ? null : makeKey(kid, fitting, spki(key), rules)
+  return fitting.length === 0 ? null : makeKey(kid, fitting, spki(key), rules, signatureBytesOf(key))
+}
+
+function signatureBytesOf(key: KeyObject): number | null {
+  const bits = key.asymmetricKeyType === 'rsa' ? key.asymmetricKeyDetails?.modulusLength : undefined
+  return bits === undefined ? null : Math.ceil(bits / 8)
 }
 
 function spki(key: KeyObject): string {

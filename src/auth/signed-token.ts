@@ -60,11 +60,17 @@ function attempt(
   token: string,
   ignoreExpiration: boolean,
 ): { readonly claims: Claims } | Refusal {
+  if (key.signatureBytes !== null && signatureBytesIn(token) !== key.signatureBytes) return refuse('signature-invalid')
   try {
     return { claims: key.verifier(algorithm, ignoreExpiration)(token) }
   } catch (error) {
     return refuse(error instanceof TokenError ? (REASON_OF[error.code] ?? 'token-malformed') : 'token-malformed')
   }
+}
+
+/** How many bytes the last part of a token stands for: base64url without padding (RFC 7515 §2). */
+function signatureBytesIn(token: string): number {
+  return Math.floor(((token.length - token.lastIndexOf('.') - 1) * 3) / 4)
 }
 
 const REASON_OF: Readonly<Record<string, Reason>> = {

@@ -38,6 +38,7 @@ function counting(t: Test, { tokenCache = 100, ...config }: Part & { readonly to
   const state = { verified: 0, generation: 1, trusted: true, now: Date.now() }
   const key: VerificationKey = {
     kid: undefined,
+    signatureBytes: null,
     fits: () => true,
     verifier: () => (text) => {
       state.verified += 1

@@ -123,7 +123,7 @@ void test('an issuer that was never reached is asked again after the pause, and 
 
 void test('the source says when it is ready', async (t) => {
   const server = await startKeyServer(t)
-  const read = () => ({ kid: 'k', fits: () => true, verifier: () => () => ({}) })
+  const read = () => ({ kid: 'k', signatureBytes: null, fits: () => true, verifier: () => () => ({}) })
   const source = remoteKeys({
     at: { jwksUri: `${server.url}/jwks` },
     fetching: makeFetching(server.url, { insecureHttp: false }),

@@ -166,6 +166,21 @@ for (const [alg, key, source, forge] of [
   })
 }
 
+for (const alg of ['RS256', 'PS256'] as const) {
+  void test(`${alg}: a signature whose leading zero is left out is none: it would be a second spelling of its token`, async (t) => {
+    const authenticate = gate(t, { corp: { algorithms: [alg], publicKey: pemOf(PAIRS.rsa.publicKey) } })
+    const header = JSON.stringify({ alg, typ: 'JWT' })
+    let payload = ''
+    let good: Buffer = Buffer.from([1])
+    for (let at = 0; good[0] !== 0; at += 1) {
+      payload = JSON.stringify(claims({ jti: String(at) }))
+      good = signature(alg, assembled(header, payload, Buffer.alloc(0)).replace(/\.$/, ''), PAIRS.rsa.privateKey)
+    }
+    t.equal(await heard(authenticate, assembled(header, payload, good)), 'corp:alice')
+    t.match(await heard(authenticate, assembled(header, payload, good.subarray(1))), /^credential-invalid/)
+  })
+}
+
 /** The same bytes with one bit turned over. */
 function flipped(bytes: Buffer, at: number): Buffer {
   const copy = Buffer.from(bytes)
