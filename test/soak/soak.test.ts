@@ -49,7 +49,8 @@ void test('a demand that is not met ends it with 1, and says what was found', (t
   const result = readResult(KEPT)
   const counts = { ...result.kinds.run, unexplained: 0, wrongOwner: 0 }
   const kinds = Object.fromEntries(Object.keys(result.kinds).map((kind) => [kind, counts])) as SoakResult['kinds']
-  const kept = { ...result, kinds, examples: [] }
+  const samples = [0, 600, 3600].map((at) => ({ at, rss: 1000, heap: 500 }))
+  const kept = { ...result, kinds, examples: [], samples }
   const spoilt = (name: string, changes: Partial<SoakResult>): string => {
     const out = join(folder, name)
     writeFileSync(out, JSON.stringify({ ...kept, ...changes }))
