@@ -1,15 +1,16 @@
 /** Measures what the gateway costs, part by part. Results are kept as JSON, and docs/performance.md shows them. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { makeProgress } from '../src/cli/progress.ts'
-import { readOptions, USAGE, UsageError } from './bench/options.ts'
+import { readOptions, USAGE } from './bench/options.ts'
 import { keptParts, PAGE, partOf, plotFile, readPlot, readTable, USUAL_PARTS, withTables, writeResult } from './bench/page.ts'
 import type { PartName } from './bench/parts.ts'
+import { runCommand } from './command.ts'
 
-async function main(): Promise<void> {
+async function main(): Promise<number> {
   const options = readOptions()
   if (options === null) {
     process.stdout.write(USAGE)
-    return
+    return 0
   }
   const progress = makeProgress(process.stderr, false)
   const tables = new Map<PartName, string>()
@@ -20,19 +21,13 @@ async function main(): Promise<void> {
     tables.set(name, readTable(options.out, name))
     process.stdout.write(`${name}\n\n${tables.get(name) ?? ''}\n\n`)
   }
-  if (!options.page) return
+  if (!options.page) return 0
   writeFileSync(PAGE, withTables(readFileSync(PAGE, 'utf8'), tables))
   for (const name of parts) {
     const plot = readPlot(options.out, name)
     if (plot !== null) writeFileSync(plotFile(name), plot)
   }
+  return 0
 }
 
-try {
-  await main()
-} catch (error) {
-  const isUsage = error instanceof UsageError || (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS') === true
-  if (!isUsage) throw error
-  process.stderr.write(`${(error as Error).message}\n\n${USAGE}`)
-  process.exitCode = 2
-}
+await runCommand(main, USAGE)

@@ -7,6 +7,7 @@ import { examine } from '../test/fuzz/differential.ts'
 import { anyCase } from '../test/fuzz/grammar.ts'
 import { run, seedOfEnvironment, type Report, type Run } from '../test/fuzz/run.ts'
 import { MOUNTS, startWire, wireCases } from '../test/fuzz/wire.ts'
+import { runCommand, UsageError } from './command.ts'
 
 const USAGE = `Requests that a hostile caller might write, put to the gateway and to the real runtime.
 
@@ -21,8 +22,6 @@ Exit code: 0 if nothing was found, 1 with a counter-example, 2 for wrong usage.
 
 /** How often the progress is told, in milliseconds: often to a person, seldom to a file. */
 const TELL_EVERY = process.stderr.isTTY ? 500 : 15_000
-
-class UsageError extends Error {}
 
 function read(): { readonly cases: number; readonly wire: number; readonly seed: number } | null {
   const { values } = parseArgs({
@@ -90,11 +89,4 @@ async function main(): Promise<number> {
   return 0
 }
 
-try {
-  process.exitCode = await main()
-} catch (error) {
-  const isUsage = error instanceof UsageError || (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS') === true
-  if (!isUsage) throw error
-  process.stderr.write(`${(error as Error).message}\n\n${USAGE}`)
-  process.exitCode = 2
-}
+await runCommand(main, USAGE)

@@ -3,6 +3,7 @@
  * fail. What survives is a rule that nobody holds, or code that nobody needs.
  */
 import { parseArgs } from 'node:util'
+import { runCommand, UsageError } from './command.ts'
 import { readAccepted, speaksOf } from './mutants/accepted.ts'
 import { PARTS } from './mutants/parts.ts'
 import { readMutants, runPart, type Mutant } from './mutants/run.ts'
@@ -23,8 +24,6 @@ const USAGE = `Changes the code of the decision path in every small way, and loo
 What may survive stands in mutants/accepted.yaml, each with its reason.
 Exit code: 0 if nothing else survived, 1 if something did or an entry of that list is out of date, 2 for wrong usage.
 `
-
-class UsageError extends Error {}
 
 interface Options {
   readonly parts: readonly string[]
@@ -90,11 +89,4 @@ async function main(): Promise<number> {
   return unheld.length + stale.length === 0 ? 0 : 1
 }
 
-try {
-  process.exitCode = await main()
-} catch (error) {
-  const isUsage = error instanceof UsageError || (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS') === true
-  if (!isUsage) throw error
-  process.stderr.write(`${(error as Error).message}\n\n${USAGE}`)
-  process.exitCode = 2
-}
+await runCommand(main, USAGE)

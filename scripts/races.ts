@@ -15,6 +15,7 @@ import { crashStores, type StoreCrashes } from '../test/races/store-crashes.ts'
 import { killGateways, killServerUnderGateways, killServerUnderWorkers, killWorkers } from '../test/races/strikes.ts'
 import type { Tally } from '../test/races/tally.ts'
 import { startPostgresServer, type TestServer } from '../test/support/postgres.ts'
+import { runCommand, UsageError } from './command.ts'
 
 const USAGE = `Races and crashes on real stores, with counts.
 
@@ -35,8 +36,6 @@ const TELL_EVERY = process.stderr.isTTY ? 500 : 15_000
 
 const STORES = ['sqlite', 'postgres'] as const
 type StoreKind = (typeof STORES)[number]
-
-class UsageError extends Error {}
 
 /** Where a store is, and what can be done to it. */
 interface Place {
@@ -199,11 +198,4 @@ async function main(): Promise<number> {
   return wrong.length === 0 ? 0 : 1
 }
 
-try {
-  process.exitCode = await main()
-} catch (error) {
-  const isUsage = error instanceof UsageError || (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS') === true
-  if (!isUsage) throw error
-  process.stderr.write(`${(error as Error).message}\n\n${USAGE}`)
-  process.exitCode = 2
-}
+await runCommand(main, USAGE)

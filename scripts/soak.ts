@@ -1,6 +1,7 @@
 /** Runs the gateway under load and faults for an hour, and judges what came of it. The result is kept as JSON; docs/soak.md shows it. */
+import { runCommand } from './command.ts'
 import { demandsOf } from './soak/demands.ts'
-import { readOptions, USAGE, UsageError } from './soak/options.ts'
+import { readOptions, USAGE } from './soak/options.ts'
 import { readResult, writePage, writeResult } from './soak/page.ts'
 import { soakReport } from './soak/report.ts'
 import { soak, type Teller } from './soak/soaking.ts'
@@ -24,11 +25,4 @@ async function main(): Promise<number> {
   return demandsOf(result).some(({ isMet }) => isMet === false) ? 1 : 0
 }
 
-try {
-  process.exitCode = await main()
-} catch (error) {
-  const isUsage = error instanceof UsageError || (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS') === true
-  if (!isUsage) throw error
-  process.stderr.write(`${(error as Error).message}\n\n${USAGE}`)
-  process.exitCode = 2
-}
+await runCommand(main, USAGE)

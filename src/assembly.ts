@@ -173,12 +173,9 @@ async function beginOn<Begun>(
     primary === undefined
       ? keepRetention({ store, deleted: () => current().prepared.config.ownership.retention.deleted, clock, log })
       : () => {}
-  const [first] = [...current().connections.values()]
-  if (first === undefined) throw new Error('a gateway without any upstream')
   const { app, leave } = makeApp({
     gate: () => current().gate,
     hold: () => current().hold(),
-    upstream: first.upstream,
     upstreamUrl: mountsOf(config)[0].url,
     log,
     onUnreadable: decisions.takeUnreadable,

@@ -1,6 +1,7 @@
 /** The command line of the benchmark. */
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { UsageError } from '../command.ts'
 import { PART_NAMES, partOf, RESULTS } from './page.ts'
 import type { BenchOptions } from './part.ts'
 import type { PartName } from './parts.ts'
@@ -43,9 +44,6 @@ Of ownership:
   --rows     rows of the large table (default: 10000000; 10000 at least)
   --store    sqlite, postgres or both (default: both); a server of its own, or the one of THREADWARDEN_TEST_POSTGRES
 `
-
-/** Something that the command line does not say well. */
-export class UsageError extends Error {}
 
 /** What it says. */
 export interface Options extends Omit<BenchOptions, 'progress'> {

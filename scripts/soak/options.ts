@@ -1,6 +1,7 @@
 /** The command line of the soak. */
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { UsageError } from '../command.ts'
 import { LEAST_MINUTES } from './demands.ts'
 import { RESULT } from './page.ts'
 import type { SoakOptions } from './result.ts'
@@ -26,9 +27,6 @@ Log and audit of an hour take about half a gigabyte in the folder for what is te
 
 Exit code: 0 if every demand is met that can be judged, 1 if one is not, 2 for wrong usage.
 `
-
-/** Something that the command line does not say well. */
-export class UsageError extends Error {}
 
 /** What it says. */
 export interface Options extends SoakOptions {

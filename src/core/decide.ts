@@ -50,23 +50,7 @@ export type Need =
   | { readonly outcome: 'needs'; readonly fact: 'upstreamHistory'; readonly rule: Rule }
 
 /** Leave to go on, with what has to be done on the way. Made by decide alone. */
-export interface Permit {
-  readonly outcome: 'permitted'
-  readonly descriptor: RouteDescriptor
-  readonly principal: Principal
-  /** The rule that allows it, which says what passes and which limits apply. */
-  readonly rule: Rule
-  /** Whose thread it is, where a row says so; else the principal's. */
-  readonly owner: string
-  /** True for a run or suggestion that begins a thread: it has no owner, or its owner had deleted it. */
-  readonly begins: boolean
-  /** Register a run of its owner's thread before the request is sent, and settle it by what becomes of the run. */
-  readonly claim: boolean
-  /** Answer as the upstream answers for a new thread, without asking it. */
-  readonly answerEmpty: boolean
-  /** Under `observe`: why enforcing would have refused it. */
-  readonly observed: Reason | null
-}
+export type Permit = MadePermit
 
 /** True if `value` is a permit that decide made: the forwarder takes nothing else. */
 export function isPermit(value: unknown): value is Permit {
@@ -333,16 +317,24 @@ interface Duties {
 /** Nobody else has it. */
 const MAKING = Symbol('making a permit')
 
-/** A permit is known by a private name: no copy has it, and no object that looks like one (ECMA-262 §13.10.1). */
-class MadePermit implements Permit {
+/**
+ * A permit. It is known by a private name: no copy has it, and no object that looks like one (ECMA-262 §13.10.1).
+ */
+class MadePermit {
   readonly outcome = 'permitted'
   readonly descriptor: RouteDescriptor
   readonly principal: Principal
+  /** The rule that allows it, which says what passes and which limits apply. */
   readonly rule: Rule
+  /** Whose thread it is, where a row says so; else the principal's. */
   readonly owner: string
+  /** True for a run or suggestion that begins a thread: it has no owner, or its owner had deleted it. */
   readonly begins: boolean
+  /** Register a run of its owner's thread before the request is sent, and settle it by what becomes of the run. */
   readonly claim: boolean
+  /** Answer as the upstream answers for a new thread, without asking it. */
   readonly answerEmpty: boolean
+  /** Under `observe`: why enforcing would have refused it. */
   readonly observed: Reason | null
   readonly #making = MAKING
 

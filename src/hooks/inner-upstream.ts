@@ -1,6 +1,5 @@
 /** The runtime of the same process as an upstream: its handler is called, and nothing goes over a network. */
 import { Readable } from 'node:stream'
-import { Client } from 'undici'
 import { refuse } from '../core/reasons.ts'
 import { streamedBody } from '../http/answer-body.ts'
 import { BodyTooLarge, type Upstream, type UpstreamAnswer, type UpstreamFailure, type UpstreamRequest } from '../http/upstream.ts'
@@ -15,8 +14,6 @@ const NOWHERE = 'http://runtime.invalid'
  */
 export function innerUpstream(handle: (request: Request) => Promise<Response>, headersTimeout: () => number): Upstream {
   return {
-    // What a library wants that is never asked to send anything.
-    dispatcher: new Client(NOWHERE),
     send: (request, signal) =>
       new Promise((resolve) => {
         const away = new AbortController()

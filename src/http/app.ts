@@ -7,6 +7,7 @@ import { STATUS_CODES } from 'node:http'
 import { Socket } from 'node:net'
 import proxy from '@fastify/http-proxy'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { Client } from 'undici'
 import { refuse, type Refusal } from '../core/reasons.ts'
 import type { Logger } from '../observe/log.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
@@ -14,7 +15,6 @@ import { closed, isDue, makeCallerConnections, makeLast, saidLast, type CallerCo
 import type { Exchange } from './exchange.ts'
 import type { Arrived, Gate } from './gate.ts'
 import { publicListener, withoutCaps } from './listening.ts'
-import type { Upstream } from './upstream.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -33,7 +33,6 @@ export interface AppParts {
   readonly gate: () => Gate
   /** Holds the connections in force for a request; gives what lets go of them. */
   readonly hold: () => () => void
-  readonly upstream: Upstream
   readonly upstreamUrl: string
   readonly log: Logger
   /** Told of what could not be read as a request, and was answered all the same. */
@@ -125,8 +124,8 @@ export function makeApp(parts: AppParts): PublicApp {
 
   void app.register(proxy, {
     upstream: parts.upstreamUrl,
-    // reply-from would otherwise open a pool of its own, which verifies no certificate.
-    undici: parts.upstream.dispatcher as never,
+    // Nothing is sent by it. reply-from would otherwise open a pool of its own, which verifies no certificate.
+    undici: new Client(parts.upstreamUrl) as never,
     handler: async (request: FastifyRequest, reply: FastifyReply) => {
       const { exchange, gate, arrived } = request
       if (exchange === null || gate === null || arrived === null)

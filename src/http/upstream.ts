@@ -3,7 +3,7 @@
  * failure says whether anything was sent at all.
  */
 import { Readable } from 'node:stream'
-import { Client, type Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import { refuse, type Refusal } from '../core/reasons.ts'
 import type { UpstreamAnswerHeaders } from '../core/headers.ts'
 import type { Json } from '../core/json.ts'
@@ -58,8 +58,6 @@ export interface Upstream {
    * @param signal aborted when the caller has left
    */
   send(request: UpstreamRequest, signal: Departure): Promise<UpstreamAnswer | UpstreamFailure>
-  /** For a library that wants one of its own; nothing is ever sent by it. */
-  readonly dispatcher: Dispatcher
   /** Takes nothing new, and closes when what is under way is over. */
   retire(): Promise<void>
   /** Closes at once. */
@@ -99,7 +97,6 @@ const CONNECTING = {
 export function openUpstream(options: UpstreamOptions): Upstream {
   const connections = connectionsFor(options)
   return {
-    dispatcher: new Client(options.url),
     send: (request, signal) => new Promise((resolve) => dispatch(connections, request, signal, resolve)),
     retire: () => connections.close(),
     close: () => connections.destroy(),

@@ -54,18 +54,8 @@ export function connect(file: string, mustExist: boolean, prepare: (database: Da
     database.close()
     throw error
   }
-  const statements = new Map<string, Database.Statement<[Values]>>()
-  const prepared = ({ text }: Sql<unknown>) => {
-    let statement = statements.get(text)
-    if (statement === undefined) statements.set(text, (statement = database.prepare<[Values]>(text)))
-    return statement
-  }
-  const values = new Map<string, Database.Statement<[]>>()
-  const plucked = ({ text }: Sql<unknown>) => {
-    let statement = values.get(text)
-    if (statement === undefined) values.set(text, (statement = database.prepare<[]>(text).pluck()))
-    return statement
-  }
+  const prepared = preparedBy((text) => database.prepare<[Values]>(text))
+  const plucked = preparedBy((text) => database.prepare<[]>(text).pluck())
   const transaction = database.transaction(<T>(step: () => T): T => step())
   return {
     get: <Row>(sql: Sql<Row>, values: Values = {}) => prepared(sql).get(values) as Row | undefined,
@@ -75,5 +65,15 @@ export function connect(file: string, mustExist: boolean, prepare: (database: Da
     snapshot: <T>(step: () => T) => transaction.deferred(step) as T,
     locked: <T>(step: () => T) => transaction.immediate(step) as T,
     close: () => void database.close(),
+  }
+}
+
+/** Prepares a statement at its first use. */
+function preparedBy<Statement>(prepare: (text: string) => Statement): (sql: Sql<unknown>) => Statement {
+  const statements = new Map<string, Statement>()
+  return ({ text }) => {
+    let statement = statements.get(text)
+    if (statement === undefined) statements.set(text, (statement = prepare(text)))
+    return statement
   }
 }

@@ -69,7 +69,11 @@ void test('nothing is sent without a permit that the decision made, however much
   const { forwarder, exchange, sent } = forwarding()
   const permit = permitted()
   const { signal } = new AbortController()
-  for (const forged of [{ ...permit }, Object.create(permit) as Permit, JSON.parse(JSON.stringify(permit)) as Permit]) {
+  for (const forged of [
+    Object.assign({}, permit),
+    Object.create(permit) as Permit,
+    JSON.parse(JSON.stringify(permit)) as Permit,
+  ]) {
     await t.rejects(forwarder.ask(forged, exchange, signal), /without a permit/)
     await t.rejects(forwarder.pass(forged, exchange, { kind: 'none' }, {} as never, signal), /without a permit/)
   }

@@ -116,5 +116,5 @@ void test('nothing is granted without a permit of the decision’s', async (t) =
     log: makeLog('silent'),
     clock: () => 0,
   })
-  await t.rejects(answer({ ...real }, BODY, {} as Exchange), /without a permit/)
+  await t.rejects(answer(Object.assign({}, real), BODY, {} as Exchange), /without a permit/)
 })
