@@ -3,53 +3,36 @@
  * character of a long string to write it, and a chat is long strings. What comes out is byte for byte the same, in the order
  * of the text.
  */
-import { stringsOf, type Json, type JsonObject } from './json.ts'
-
-/** An object, and the text that the strict reader took for it. */
-export interface JsonSource {
-  readonly value: JsonObject
-  readonly text: string
-}
+import { isNumberStart, isPlainNumber, isSpace, numberEnd, stringsOf, type JsonObject, type JsonSource } from './json.ts'
 
 /**
  * Writes an object.
  * @param body of which the parts that are the source's own are written from its text
  * @returns the very text of the source where it comes to the same
  */
-export function writeAnew(body: JsonObject, { value, text }: JsonSource): string {
-  const { members: texts, asWritten } = memberTexts(text)
+export function writeAnew(body: JsonObject, { value, text, asWritten }: JsonSource): string {
   const keys = Object.keys(body)
-  const own = (key: string): string | undefined => (body[key] === value[key] ? texts.get(key) : undefined)
   // With a key for each member the order is theirs: no key that passes anywhere is a whole number.
-  if (asWritten && keys.length === texts.size && keys.every((key) => own(key) !== undefined)) return text
-  const members = keys.map((key) => `${JSON.stringify(key)}:${own(key) ?? JSON.stringify(body[key] as Json)}`)
+  if (asWritten && keys.length === Object.keys(value).length && keys.every((key) => body[key] === value[key])) return text
+  const texts = memberTexts(text)
+  const own = (key: string): string | undefined => (body[key] === value[key] ? texts.get(key) : undefined)
+  const members = keys.map((key) => `${JSON.stringify(key)}:${own(key) ?? JSON.stringify(body[key])}`)
   return `{${members.join(',')}}`
-}
-
-/** The members of a text. */
-export interface MemberTexts {
-  /** Each as JSON.stringify would write it. */
-  readonly members: ReadonlyMap<string, string>
-  /** True if the whole text stands as JSON.stringify would write it. */
-  readonly asWritten: boolean
 }
 
 /**
  * Takes the text of an object apart.
  * @param text of an object, one that JSON.parse takes and that has no key twice
+ * @returns its members, each as JSON.stringify would write it
  */
-export function memberTexts(text: string): MemberTexts {
+export function memberTexts(text: string): ReadonlyMap<string, string> {
   const members = new Map<string, string>()
   const walk = walkThrough(text)
   walk.skipSpace()
   walk.expect('{')
   for (;;) {
     walk.skipSpace()
-    if (walk.next() === '}') {
-      walk.expect('}')
-      walk.skipSpace()
-      return { members, asWritten: walk.asWritten() }
-    }
+    if (walk.next() === '}') return members
     if (walk.next() === ',') walk.expect(',')
     else {
       const key = JSON.parse(walk.value()) as string
@@ -68,18 +51,11 @@ interface Walk {
   skipSpace(): void
   /** Passes a value; gives it as JSON.stringify would write it. */
   value(): string
-  /** True while everything that was passed stands so. */
-  asWritten(): boolean
 }
-
-const NUMBER = /-?[0-9.eE+-]+/y
-/** Written as it is read; with more digits it may not be. */
-const PLAIN_NUMBER = /^(?:0|-?[1-9][0-9]{0,14})$/
 
 function walkThrough(text: string): Walk {
   let at = 0
   const strings = stringsOf(text, 0)
-  let asWritten = true
 
   /** Passes a string. @returns true if it stands as JSON.stringify would write it */
   const passString = (): boolean => {
@@ -87,18 +63,16 @@ function walkThrough(text: string): Walk {
     return strings.asWritten()
   }
   const passNumber = (): boolean => {
-    NUMBER.lastIndex = at
-    const digits = NUMBER.exec(text)?.[0] ?? ''
-    at += digits.length
-    return PLAIN_NUMBER.test(digits)
+    const begin = at
+    at = numberEnd(text, begin)
+    return isPlainNumber(text.slice(begin, at))
   }
   const skipSpace = (): void => {
-    for (; at < text.length && isSpace(text.charCodeAt(at)); at += 1) asWritten = false
+    while (isSpace(text.charCodeAt(at))) at += 1
   }
 
   return {
     next: () => text.charAt(at),
-    asWritten: () => asWritten,
     skipSpace,
     expect(character) {
       if (text.charAt(at) !== character) throw new Error('a text that is no object')
@@ -111,11 +85,10 @@ function walkThrough(text: string): Walk {
       do {
         const begin = at
         const code = text.charCodeAt(at)
-        if (code === 0x22 || code === 0x2d || (code >= 0x30 && code <= 0x39)) {
+        if (code === 0x22 || isNumberStart(code)) {
           if (!(code === 0x22 ? passString() : passNumber())) {
             written += text.slice(from, begin) + JSON.stringify(JSON.parse(text.slice(begin, at)))
             from = at
-            asWritten = false
           }
         } else if (isSpace(code)) {
           written += text.slice(from, at)
@@ -131,9 +104,4 @@ function walkThrough(text: string): Walk {
       return written + text.slice(from, at)
     },
   }
-}
-
-/** JSON's white space (RFC 8259 §2). */
-function isSpace(code: number): boolean {
-  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 }

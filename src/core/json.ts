@@ -19,8 +19,16 @@ export const MAX_DEPTH = 128
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** An object that was read, with its text; or why it was not: codes `body-malformed` and `body-too-large`. */
-export type JsonReading = { readonly outcome: 'read'; readonly value: JsonObject; readonly text: string } | Refusal
+/** An object, with the text that it was read from. */
+export interface JsonSource {
+  readonly value: JsonObject
+  readonly text: string
+  /** True if the text is what JSON.stringify writes, but for the order of keys that are whole numbers. False may be said of such a one. */
+  readonly asWritten: boolean
+}
+
+/** An object that was read; or why it was not: codes `body-malformed` and `body-too-large`. */
+export type JsonReading = ({ readonly outcome: 'read' } & JsonSource) | Refusal
 
 /** Reads one body. */
 export interface JsonReader {
@@ -90,7 +98,8 @@ function parse(text: string, shape: Shape): JsonReading {
   const fault = countKeys(value, kept)
   if (fault !== null) return fault
   // An object keeps one of several equal keys: fewer keys than members means that the text had duplicates.
-  return kept.members === shape.members() ? { outcome: 'read', value, text } : refuse('body-key-repeated')
+  if (kept.members !== shape.members()) return refuse('body-key-repeated')
+  return { outcome: 'read', value, text, asWritten: shape.asWritten() }
 }
 
 /** What a JSON text holds, counted without parsing it. For a text that is not JSON the counts mean nothing. */
@@ -101,6 +110,8 @@ interface Shape {
   members(): number
   /** True if a key is written with an escape. */
   hasEscapedKeys(): boolean
+  /** False if anything stands otherwise than JSON.stringify writes it, or may do so. */
+  asWritten(): boolean
 }
 
 function makeShape(): Shape {
@@ -113,10 +124,12 @@ function makeShape(): Shape {
   let escaped = false
   /** Whether the piece before ended within an escape. */
   let cut = false
+  let asWritten = true
 
   return {
     members: () => members,
     hasEscapedKeys: () => escapedKeys,
+    asWritten: () => asWritten,
     take(text) {
       if (text === '') return null
       // The first character may belong to an escape that the piece before began.
@@ -125,12 +138,14 @@ function makeShape(): Shape {
       const string = (from: number): number => {
         const end = strings.endFrom(from)
         escaped ||= strings.escaped()
+        asWritten &&= strings.asWritten()
         cut = strings.cut()
         inString = end === text.length
         return end
       }
       for (let at = inString ? string(start) + 1 : 0; at < text.length; at += 1) {
-        switch (text.charCodeAt(at)) {
+        const code = text.charCodeAt(at)
+        switch (code) {
           case 0x22: // "
             escaped = false
             at = string(at + 1)
@@ -154,12 +169,43 @@ function makeShape(): Shape {
           case 0x5d: // ]
             depth -= 1
             break
+          default:
+            if (isSpace(code)) asWritten = false
+            else if (isNumberStart(code)) {
+              const end = numberEnd(text, at)
+              // One that goes on in the next piece is not known as a whole.
+              asWritten &&= end < text.length && isPlainNumber(text.slice(at, end))
+              at = end - 1
+            }
         }
         if (values > MAX_VALUES) return refuse('body-too-many-values')
       }
       return null
     },
   }
+}
+
+/** JSON's white space (RFC 8259 §2). */
+export function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
+}
+
+/** True for what a number begins with. */
+export function isNumberStart(code: number): boolean {
+  return code === 0x2d || (code >= 0x30 && code <= 0x39)
+}
+
+const NUMBER = /[0-9.eE+-]+/y
+
+/** Where the number ends that begins there. */
+export function numberEnd(text: string, at: number): number {
+  NUMBER.lastIndex = at
+  return NUMBER.test(text) ? NUMBER.lastIndex : at
+}
+
+/** True for a number that JSON.stringify writes as it stands; with more digits it may not. */
+export function isPlainNumber(digits: string): boolean {
+  return /^(?:0|-?[1-9][0-9]{0,14})$/.test(digits)
 }
 
 /** Finds where the strings of a text end. */

@@ -39,7 +39,7 @@ export interface ForwardParts {
   readonly claims: Claims
   readonly streams: OpenStreams
   readonly streamRules: StreamRules
-  /** Told of each stream that opens, with the epoch of its exchange. */
+  /** Told of each stream that stays open, with the epoch of its exchange. */
   readonly onStream: (owner: StreamOwner, epoch: number) => void
   readonly metrics: Metrics
   readonly log: Logger
@@ -129,7 +129,8 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       const begun = streams.pass(answer.body, response, streamForm(answer.headers), owner, parts.streamRules)
       // The caller is told at once that there is a stream, whenever its first event comes.
       if (!begun) response.flushHeaders()
-      parts.onStream(owner, exchange.epoch)
+      // What came whole is held against nothing later.
+      if (!response.writableEnded) parts.onStream(owner, exchange.epoch)
     } else {
       handOn(answer.body, response)
     }

@@ -57,6 +57,7 @@ const KEEP_ALIVE = ': keep-alive\n\n'
 /** Time for the last event of a stream to reach a caller. */
 const LAST_WORDS_MS = 1000
 const NO_LONGER_ALLOWED = ['You are no longer allowed to do this.', 'not-allowed'] as const
+const EXPIRED = ['Your sign-in has expired: sign in again.', 'credential-expired'] as const
 const REVOKED = ['Your access was revoked: sign in again.', 'credential-invalid'] as const
 /** Node's timers hold 31 bits: a longer delay would fire at once. */
 const MAX_DELAY = 2 ** 31 - 1
@@ -82,10 +83,9 @@ export function makeOpenStreams(
   }
 
   /** Calls at a time, however far away that is; gives what takes it back. */
-  const at = (time: number | null, act: () => void): (() => void) => {
+  const at = (time: number, act: () => void): (() => void) => {
     let timer: NodeJS.Timeout | undefined
     const wait = (): void => {
-      if (time === null) return
       const left = time - clock()
       timer = left <= 0 ? undefined : setTimeout(wait, Math.min(left, MAX_DELAY))
       if (left <= 0) act()
@@ -124,8 +124,9 @@ export function makeOpenStreams(
       open.delete(end)
       metrics.streamClosed()
     })
+    const endsAt = deadline(owner, rules)
     if (isRevoked(owner)) end(...REVOKED)
-    else expiry = at(deadline(owner, rules), () => end('Your sign-in has expired: sign in again.', 'credential-expired'))
+    else if (endsAt !== null && endsAt <= clock()) end(...EXPIRED)
     // Nothing is handed on of a stream that may not even begin, and its last word stands.
     if (!isOpen(response)) return true
     const sent = { begun: false }
@@ -145,8 +146,11 @@ export function makeOpenStreams(
       // The upstream broke off: the caller must see a broken answer, not a short one.
       broken: () => cutOff(response),
     })
-    // One that came whole needs none.
-    if (isOpen(response) && form === 'events' && rules.keepAlive > 0) timer = setInterval(keep, rules.keepAlive)
+    // One that came whole needs no timers.
+    if (isOpen(response)) {
+      if (endsAt !== null) expiry = at(endsAt, () => end(...EXPIRED))
+      if (form === 'events' && rules.keepAlive > 0) timer = setInterval(keep, rules.keepAlive)
+    }
     return sent.begun || response.writableEnded
   }
 

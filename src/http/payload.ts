@@ -4,8 +4,8 @@ import { setImmediate } from 'node:timers/promises'
 import { checkIds, isBodyOptional, passingBody, type BodyPolicy } from '../core/bodies.ts'
 import type { RouteDescriptor } from '../core/classify.ts'
 import { admitEnvelope, type EnvelopeRules } from '../core/envelope.ts'
-import { isObject, makeJsonReader, type Json, type JsonObject } from '../core/json.ts'
-import { memberTexts, writeAnew, type JsonSource } from '../core/json-writing.ts'
+import { isObject, makeJsonReader, type Json, type JsonObject, type JsonSource } from '../core/json.ts'
+import { memberTexts, writeAnew } from '../core/json-writing.ts'
 import { isRefusal, refuse, type Reason, type Refusal } from '../core/reasons.ts'
 import type { RuntimeFacts } from '../core/transport.ts'
 import type { Metrics } from '../observe/metrics.ts'
@@ -127,7 +127,7 @@ export async function readEnveloped(
     return checked(
       parts,
       descriptor,
-      { value: body, text: memberTexts(reading.text).members.get('body') ?? '', bytes: null },
+      { value: body, text: memberTexts(reading.text).get('body') ?? '', asWritten: true, bytes: null },
       bytes,
     )
   })
@@ -144,7 +144,9 @@ async function withRecording(
   const recording = await readRecording(type, arriving, most, parts.budget)
   if (recording.outcome === 'refused') return recording
   const { value, bytes, release } = recording
-  return guarded(release, () => checked(parts, descriptor, { value, text: JSON.stringify(value), bytes: null }, bytes))
+  return guarded(release, () =>
+    checked(parts, descriptor, { value, text: JSON.stringify(value), asWritten: true, bytes: null }, bytes),
+  )
 }
 
 /** What comes of a request that brings nothing along. */

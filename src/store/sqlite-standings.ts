@@ -55,10 +55,22 @@ export function standingsRememberedOf(file: SqliteFile, size: number): SqliteSta
     uses.clear()
   }
 
+  // Asked once in a turn: until the code that runs now has come to its end, nobody here can have been told of what others commit
+  // meanwhile, and a look-up and the claim that follows it see the same.
+  let asked: Connection | null = null
+  const noteAsked = (database: Connection): void => {
+    if (asked === null) queueMicrotask(() => (asked = null))
+    asked = database
+  }
+
   /** Takes in what others have committed: what that may have touched is forgotten. @returns true if there was nothing */
   const catchUp = (database: Connection): boolean => {
+    if (asked === database && known?.identity === file.identity) return true
     const now = database.value(COMMITS)
-    if (known?.connection === database && now === commits && known.identity === file.identity) return true
+    if (known?.connection === database && now === commits && known.identity === file.identity) {
+      noteAsked(database)
+      return true
+    }
     const changes = database.value(CHANGES)
     const schema = database.value(SCHEMA)
     const same =
@@ -66,6 +78,7 @@ export function standingsRememberedOf(file: SqliteFile, size: number): SqliteSta
     if (!same) forget()
     known = { connection: database, identity: file.identity, changes, schema }
     commits = now
+    noteAsked(database)
     return same
   }
   const cache = makeStandingCache(size, () => file.glance(catchUp) === true)

@@ -1,11 +1,26 @@
 /** What is written from the text of an object is byte for byte what JSON.stringify writes of what JSON.parse reads. */
 import fc from 'fast-check'
 import { test } from 'tap'
-import type { Json, JsonObject } from '../../src/core/json.ts'
+import { makeJsonReader, type Json, type JsonObject, type JsonSource } from '../../src/core/json.ts'
 import { memberTexts, writeAnew } from '../../src/core/json-writing.ts'
 
 const parsed = (text: string): JsonObject => JSON.parse(text) as JsonObject
-const anew = (text: string): string => writeAnew(parsed(text), { value: parsed(text), text })
+/** What the strict reader makes of a text that comes in pieces of so many bytes. */
+function read(text: string, size = Number.POSITIVE_INFINITY): JsonSource {
+  const reader = makeJsonReader()
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length; at += size) reader.push(bytes.subarray(at, at + size))
+  const reading = reader.end()
+  if (reading.outcome === 'refused') throw new Error(`${reading.reason}: ${text}`)
+  return reading
+}
+/** Written from a reading, and from the text that nothing is known of. */
+function anew(text: string): string {
+  const source = read(text)
+  const written = writeAnew({ ...source.value }, source)
+  if (written !== writeAnew({ ...source.value }, { ...source, asWritten: false })) throw new Error(`two ways: ${text}`)
+  return written
+}
 
 /** In a form that a report can show. */
 const escape = (text: string): string => text.replace(/[^\x21-\x7e]/gu, '?')
@@ -26,7 +41,7 @@ void test('a text is written as JSON.stringify writes it', (t) => {
     '{"a":"\u2028\u00e9\u{1f600}\u007f","é":"ü"}',
   ]) {
     t.equal(anew(text), JSON.stringify(parsed(text)), escape(text))
-    for (const [key, member] of memberTexts(text).members) t.equal(member, JSON.stringify(parsed(text)[key]), escape(key))
+    for (const [key, member] of memberTexts(text)) t.equal(member, JSON.stringify(parsed(text)[key]), escape(key))
   }
   t.end()
 })
@@ -56,6 +71,7 @@ function spelled(value: Json, choose: () => number): string {
 }
 
 void test('so is any text of any value', (t) => {
+  const name = fc.string().filter((one) => one !== '__proto__')
   const { tree } = fc.letrec<{ tree: Json }>((tie) => ({
     tree: fc.oneof(
       { depthSize: 'small' },
@@ -65,7 +81,7 @@ void test('so is any text of any value', (t) => {
       fc.integer(),
       fc.constantFrom(null, true, false, -0),
       fc.array(tie('tree'), { maxLength: 4 }),
-      fc.dictionary(fc.string(), tie('tree'), { maxKeys: 4, noNullPrototype: true }),
+      fc.dictionary(name, tie('tree'), { maxKeys: 4, noNullPrototype: true }),
     ),
   }))
   // A key that is a whole number has its place among the others by itself: the text keeps its own.
@@ -74,6 +90,8 @@ void test('so is any text of any value', (t) => {
     fc.property(fc.dictionary(key, tree, { noNullPrototype: true }), fc.infiniteStream(fc.nat(1000)), (value, stream) => {
       const choose = (): number => stream.next().value as number
       const text = spelled(value, choose)
+      const pieces = read(text, 1 + (choose() % 40))
+      t.equal(writeAnew({ ...pieces.value }, pieces), anew(text))
       t.same(JSON.parse(anew(text)), JSON.parse(text))
       const hasNumbersForKeys = /"\d+"\s*:/.test(JSON.stringify(JSON.parse(text)))
       if (!hasNumbersForKeys) t.equal(anew(text), JSON.stringify(JSON.parse(text)))
@@ -83,12 +101,30 @@ void test('so is any text of any value', (t) => {
   t.end()
 })
 
+void test('a text that comes in pieces, cut anywhere, is no more as it would be written than the whole of it', (t) => {
+  for (const text of [
+    '{"a":12345678901234567890,"b":-1234567890123456}',
+    '{"a":1.0,"b":1e3,"c":-0,"d":10E1}',
+    '{"a":"\\u000a\\/","b":"\\\\"}',
+    '{"a": 1}',
+    '{"a":1,"b":[true,null,false],"c":"\\n\\"é"}',
+  ]) {
+    const expected = JSON.stringify(parsed(text))
+    for (let size = 1; size <= text.length; size += 1) {
+      const source = read(text, size)
+      t.equal(writeAnew({ ...source.value }, source), expected, `${text} by ${size}`)
+    }
+    t.equal(read(text).asWritten, text === expected, text)
+  }
+  t.end()
+})
+
 void test('what is not the text’s own is written from its value, and what does not pass is not written', (t) => {
   const text = '{"messages": ["a" , 1.0],"forwardedProps":{"secret":1},"state":{ "b":2 },"threadId":"t"}'
   const value = parsed(text)
   const body: JsonObject = { messages: value['messages'] ?? null, forwardedProps: {}, threadId: 't', added: [1.5] }
-  t.equal(writeAnew(body, { value, text }), '{"messages":["a",1],"forwardedProps":{},"threadId":"t","added":[1.5]}')
-  t.equal(writeAnew({}, { value, text }), '{}')
+  t.equal(writeAnew(body, { ...read(text), value }), '{"messages":["a",1],"forwardedProps":{},"threadId":"t","added":[1.5]}')
+  t.equal(writeAnew({}, { ...read(text), value }), '{}')
   t.end()
 })
 
@@ -96,13 +132,13 @@ void test('where nothing is changed it is the text itself, and where anything is
   const same = '{"messages":["a",1,{"b":"\\n"}],"state":{},"threadId":"t"}'
   t.equal(anew(same), same)
   const value = parsed(same)
-  t.equal(writeAnew({ ...value }, { value, text: same }), same)
+  t.equal(writeAnew({ ...value }, { value, text: same, asWritten: true }), same)
   t.equal(
-    writeAnew({ ...value, state: { b: 1 } }, { value, text: same }),
+    writeAnew({ ...value, state: { b: 1 } }, { value, text: same, asWritten: true }),
     '{"messages":["a",1,{"b":"\\n"}],"state":{"b":1},"threadId":"t"}',
   )
   const less = { messages: value['messages'] ?? null, threadId: 't' }
-  t.equal(writeAnew(less, { value, text: same }), '{"messages":["a",1,{"b":"\\n"}],"threadId":"t"}')
+  t.equal(writeAnew(less, { value, text: same, asWritten: true }), '{"messages":["a",1,{"b":"\\n"}],"threadId":"t"}')
   for (const other of [
     ` ${same}`,
     `${same} `,
@@ -110,7 +146,7 @@ void test('where nothing is changed it is the text itself, and where anything is
     same.replace('\\n', '\\u000a'),
     same.replace(':[', ': ['),
   ]) {
-    t.equal(memberTexts(other).asWritten, false, other)
+    t.equal(read(other).asWritten, false, other)
     t.equal(anew(other), same)
   }
   t.equal(anew('{"a\\u0062":1}'), '{"ab":1}', 'keys count as well')

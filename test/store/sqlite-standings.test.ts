@@ -152,6 +152,25 @@ void test('a row that went and came again was used when it says, not when the on
   }
 })
 
+void test('what others commit is asked for once in a turn, and in the next one again', async (t) => {
+  const { store, file } = await openPair(t)
+  await own(store, ALICE)
+  await standing(store, readerOf(ALICE))
+  const another = new Database(file)
+  t.teardown(() => void another.close())
+  const seen = (): unknown => {
+    const looked = store.standing(KEY, readerOf(ALICE))
+    return looked instanceof Promise ? 'not remembered' : looked.row?.owner
+  }
+  t.equal(seen(), ALICE)
+  another.exec(`UPDATE threads SET user_id = '${BOB}'; UPDATE versions SET value = value + 1 WHERE name = 'standing'`)
+  // A claim goes by what the decision before it saw: nobody can have been told of the change between them.
+  t.equal(seen(), ALICE)
+  await Promise.resolve()
+  t.equal(seen(), 'not remembered')
+  t.equal((await standing(store, readerOf(ALICE))).row?.owner, BOB)
+})
+
 void test('a file that was away and is back, with a change that was made meanwhile, is looked at anew', async (t) => {
   const { folder, remove } = makeFolder()
   t.teardown(remove)
