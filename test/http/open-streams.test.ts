@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { test } from 'tap'
 import type { StreamForm } from '../../src/core/headers.ts'
-import { streamedBody } from '../../src/http/answer-body.ts'
+import { ArrivingBody, streamedBody } from '../../src/http/answer-body.ts'
 import { makeOpenStreams, type StreamRules } from '../../src/http/open-streams.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
 import { until } from '../support/until.ts'
@@ -48,6 +48,21 @@ void test('a stream ends when its credential has, by the rule and not before', (
     if (ends) t.match(text, ENDED)
     if (ends) t.ok(body.destroyed, 'the upstream is left')
   }
+  t.end()
+})
+
+void test('of one whose credential has ended nothing is handed on, though all of it has come', (t) => {
+  const streams = makeOpenStreams(() => NOW, makeMetrics())
+  const response = new PassThrough()
+  const body = new ArrivingBody({ pause() {}, resume() {}, abort() {} })
+  body.push(Buffer.from('data: {"delta":"secret"}\n\n'))
+  body.finish()
+  const owner = { userId: 'corp:alice', credential: { tokenId: 'j', issuedAt: 0, expiresAt: NOW } }
+  streams.pass(body, response as unknown as ServerResponse, 'events', owner, { ...FOREVER, tokenExpiry: 'close' })
+  const text = String(response.read())
+  t.match(text, ENDED)
+  t.notMatch(text, 'secret')
+  response.destroy()
   t.end()
 })
 
