@@ -15,6 +15,8 @@ export interface Serving {
   readonly configuration: object
   /** Who owns what when it starts: users of the issuer `ISSUER_KEY`. */
   readonly owned: readonly Owned[]
+  /** Arguments of Node's own. */
+  readonly node?: readonly string[]
 }
 
 /** It serves. */
@@ -35,14 +37,14 @@ const LOOK_EVERY = 20
  * @returns it, once it is ready
  * @throws an Error if it isn't built, takes no threads, or ends
  */
-export async function startServing({ program, folder, configuration, owned }: Serving): Promise<Served> {
+export async function startServing({ program, folder, configuration, owned, node = [] }: Serving): Promise<Served> {
   if (!existsSync(program)) throw new Error(`${program} is not there: run npm run build`)
   const config = join(folder, 'threadwarden.yaml')
   writeFileSync(config, JSON.stringify(configuration))
   importThreads(program, config, folder, owned)
   const logFile = join(folder, 'gateway.log')
   const log = openSync(logFile, 'w')
-  const { gone, ...started } = startProgram([process.execPath, program, 'serve', '--config', config], folder, [
+  const { gone, ...started } = startProgram([process.execPath, ...node, program, 'serve', '--config', config], folder, [
     'ignore',
     log,
     'inherit',

@@ -7,6 +7,7 @@ import { makeLog, sharedStdout, type Logger } from '../observe/log.ts'
 import { prepare } from '../prepare.ts'
 import { watchFiles } from '../watch.ts'
 import { complain, EXIT, readOptions, UsageError, type Command } from './command.ts'
+import { roomWarning } from './new-objects.ts'
 
 /** Kubernetes' own default, in seconds. */
 const DEFAULT_GRACE_S = 30
@@ -60,6 +61,11 @@ Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 w
         { delayMs: config.shutdown.delay, deadlineMs: timeToDrain() },
         'shutdown.delay takes the whole grace period: no stream can come to its end. Set TERMINATION_GRACE_PERIOD_SECONDS to more',
       )
+    const room = roomWarning({
+      constrained: process.constrainedMemory(),
+      options: [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''],
+    })
+    if (room !== null) log.warn(room)
     // Before anything is started: process 1 of a container would not even notice a signal that nobody handles.
     const told = untilTold()
     process.on('SIGHUP', () => void gateway?.reload('SIGHUP'))
