@@ -26,11 +26,16 @@ const INTERVAL_MS = 250
 const VERSION = sql<{ value: number }>("SELECT value FROM versions WHERE name = 'standing'")
 const NEXT = sql<{ value: number }>("UPDATE versions SET value = value + 1 WHERE name = 'standing' RETURNING value")
 
-/**
- * Makes the news of an open file.
- * @param onOwn told when this process changes a standing, before anybody else can ask
- */
-export function newsOf(file: SqliteFile, onOwn: () => void): SqliteNews {
+/** Who has to know before anybody else can ask. */
+export interface Forerunner {
+  /** This process changes a standing. */
+  onOwn(): void
+  /** The listeners are about to be told: whatever they ask about standings has to be of now. */
+  onNews(): void
+}
+
+/** Makes the news of an open file. */
+export function newsOf(file: SqliteFile, first: Forerunner): SqliteNews {
   const listeners = new Set<Listener>()
   let timer: NodeJS.Timeout | undefined
   /** What the listeners were told of, in the file that it is counted in; null while that is not known. */
@@ -40,6 +45,7 @@ export function newsOf(file: SqliteFile, onOwn: () => void): SqliteNews {
   let looking = false
 
   const tell = (key: ThreadKey | null): void => {
+    first.onNews()
     for (const listener of [...listeners]) listener(key)
   }
   /** Asked within a step: after it another file may be in use. */
@@ -81,7 +87,7 @@ export function newsOf(file: SqliteFile, onOwn: () => void): SqliteNews {
     async write(step) {
       const { result, changed, count } = await file.write((database) => {
         const done = step(database)
-        if (done.changed !== 'nothing') onOwn()
+        if (done.changed !== 'nothing') first.onOwn()
         // The last statement: in databases with locks on rows this one is held by all.
         return { ...done, count: done.changed === 'nothing' ? null : countIn(database.get(NEXT)) }
       })

@@ -18,6 +18,8 @@ export interface SqliteStandings {
   usedAt(key: ThreadKey): number | undefined
   /** Keeps when a thread was used. */
   noteUse(key: ThreadKey, time: number): void
+  /** Asks what others have committed before it answers again, also in this turn: somebody has heard of a change. */
+  askAgain(): void
   /** Forgets everything, because this process is about to change a standing: its own commits are not in the count. */
   forget(): void
 }
@@ -56,7 +58,7 @@ export function standingsRememberedOf(file: SqliteFile, size: number): SqliteSta
   }
 
   // Asked once in a turn: until the code that runs now has come to its end, nobody here can have been told of what others commit
-  // meanwhile, and a look-up and the claim that follows it see the same.
+  // meanwhile but by the news, and a look-up and the claim that follows it see the same.
   let asked: Connection | null = null
   const noteAsked = (database: Connection): void => {
     if (asked === null) queueMicrotask(() => (asked = null))
@@ -95,6 +97,9 @@ export function standingsRememberedOf(file: SqliteFile, size: number): SqliteSta
     noteUse(key, time) {
       if (uses.size >= size) uses.clear()
       uses.set(nameOf(key), time)
+    },
+    askAgain: () => {
+      asked = null
     },
     forget,
   }

@@ -34,7 +34,7 @@ const CACHE = 20_000
 export async function openSqliteStore(path: string, { patience, cache = CACHE }: SqliteOptions = {}): Promise<Store> {
   const file = await SqliteFile.open(path, patience)
   const remembered = standingsRememberedOf(file, cache)
-  const news = newsOf(file, () => remembered.forget())
+  const news = newsOf(file, { onOwn: () => remembered.forget(), onNews: () => remembered.askAgain() })
   return {
     ...ownershipIn(file, news, remembered),
     listed: (scope, reader, window) => file.read((database) => listedIn(database, scope, reader, window)),

@@ -8,6 +8,7 @@ import Database from 'better-sqlite3'
 import { test } from 'tap'
 import type { Store } from '../../src/store/port.ts'
 import { SqliteFile } from '../../src/store/sqlite-file.ts'
+import { newsOf } from '../../src/store/sqlite-news.ts'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
 import { standingsRememberedOf } from '../../src/store/sqlite-standings.ts'
 import { makeFolder } from '../support/gateway.ts'
@@ -169,6 +170,26 @@ void test('what others commit is asked for once in a turn, and in the next one a
   await Promise.resolve()
   t.equal(seen(), 'not remembered')
   t.equal((await standing(store, readerOf(ALICE))).row?.owner, BOB)
+})
+
+void test('whoever hears of a change is answered by what is so now, in whatever turn', async (t) => {
+  const { store, file } = await openPair(t)
+  await own(store, ALICE)
+  const opened = await SqliteFile.open(file)
+  const another = new Database(file)
+  t.teardown(() => (another.close(), opened.close()))
+  const remembered = standingsRememberedOf(opened, 10)
+  await opened.read((database) => remembered.keep(database, KEY, { row: rowOf(ALICE), runners: [] }, readerOf(ALICE)))
+  t.equal(remembered.find(KEY, readerOf(ALICE))?.row?.owner, ALICE)
+  another.exec(`UPDATE threads SET user_id = '${BOB}'; UPDATE versions SET value = value + 1 WHERE name = 'standing'`)
+  remembered.askAgain()
+  t.equal(remembered.find(KEY, readerOf(ALICE)), null)
+  const order: string[] = []
+  const news = newsOf(opened, { onOwn: () => order.push('own'), onNews: () => order.push('first') })
+  t.teardown(() => news.stop())
+  news.onStanding(() => order.push('told'))
+  await news.write(() => ({ result: null, changed: KEY }))
+  t.same(order, ['own', 'first', 'told'])
 })
 
 void test('a file that was away and is back, with a change that was made meanwhile, is looked at anew', async (t) => {
