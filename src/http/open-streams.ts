@@ -148,8 +148,8 @@ export function makeOpenStreams(
     })
     // One that came whole needs no timers.
     if (isOpen(response)) {
-      if (endsAt !== null) expiry = at(endsAt, () => end(...EXPIRED))
       if (form === 'events' && rules.keepAlive > 0) timer = setInterval(keep, rules.keepAlive)
+      if (endsAt !== null) expiry = at(endsAt, () => end(...EXPIRED))
     }
     return sent.begun || response.writableEnded
   }

@@ -1,6 +1,7 @@
 /**
  * Remembers of threads who may use them, in front of the SQLite file. Other processes change it as well, and what they have
- * changed is seen by the very next look-up: SQLite counts the commits of others, which costs a tenth of a look-up to ask.
+ * changed is seen by the next look-up that begins after it: SQLite counts the commits of others, which costs a tenth of a look-up
+ * to ask, and is asked once for what one turn of the event loop looks up.
  */
 import type { Grant, Reader } from '../core/sharing.ts'
 import type { Standing, ThreadKey } from './port.ts'
