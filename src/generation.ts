@@ -8,8 +8,8 @@ import { userOf } from './auth/claim-rules.ts'
 import { makeIssuers, type Issuer } from './auth/issuer.ts'
 import type { Config } from './config/schema.ts'
 import { mountsOf, standingFacts, type Mount } from './config/mounts.ts'
-import { conditionOf, CONDITIONS, connect, type Connection } from './connection.ts'
-import { decide, type OwnerRecord, type Permit, type StandingFacts } from './core/decide.ts'
+import { conditionOf, CONDITIONS, connect, type Connection, type ConnectionSurroundings } from './connection.ts'
+import { decide, type Enforcement, type OwnerRecord, type Permit, type StandingFacts } from './core/decide.ts'
 import type { Principal } from './core/principal.ts'
 import { isRefusal, refuse, type Refusal } from './core/reasons.ts'
 import { makeAdminCredentials, type AdminCredentials } from './http/admin-credentials.ts'
@@ -89,7 +89,8 @@ export interface Generation {
 
 /**
  * Makes a generation.
- * @param previous the one before it: issuers and upstreams are kept where they are configured alike
+ * @param previous the one before it: issuers and upstreams are kept where they are configured alike. Nothing that lives on may
+ *   name it, or each would hold all those before it
  * @throws IssuerFaults, or Error for files that have changed since they were checked
  */
 export function makeGeneration(prepared: Prepared, shared: Shared, previous: Generation | null): Generation {
@@ -99,10 +100,7 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
   const readiness = heldBack(shared.readiness)
   const issuers = makeIssuers(config.authentication, {
     clock,
-    onFetchFailure: (issuer, message) => {
-      metrics.keyFetchFailed(issuer)
-      log.warn({ issuer, detail: message }, 'the keys of an issuer could not be fetched')
-    },
+    onFetchFailure: fetchFailures(metrics, log),
     known: previous?.issuers ?? [],
   })
   const identity = openIdentity(config.identity, clock)
@@ -112,12 +110,7 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
       : makeAdminCredentials(config.admin, (message) => log.error({ detail: message }, 'the admin credential'))
   const mounts = mountsOf(config)
   const mountOf = (scope: string): Mount | undefined => mounts.find((mount) => mount.scope === scope)
-  const connections = new Map(
-    mounts.map((mount) => {
-      const known = previous?.connections.get(mount.scope) ?? null
-      return [mount.scope, connect(mount, config.enforcement, { ...shared, readiness }, known)]
-    }),
-  )
+  const { connections, made } = connectTo(mounts, config.enforcement, { ...shared, readiness }, previous)
   const number = (previous?.number ?? shared.before) + 1
   const observing = config.enforcement === 'observe'
   let keys: NodeJS.Timeout | undefined
@@ -175,8 +168,7 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
     recordOf: (key, principal) => records.record(key, principal),
     async begin() {
       keys = watchKeys(issuers, readiness, metrics, log)
-      const unheard = [...connections].filter(([scope, one]) => one !== previous?.connections.get(scope))
-      await Promise.all(unheard.map(([, { probe }]) => probe.start()))
+      await Promise.all(made.map(({ probe }) => probe.start()))
     },
     async overrules(permit, origin) {
       const { principal } = permit
@@ -213,6 +205,32 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
     },
   }
   return generation
+}
+
+/** Tells of keys that could not be fetched. Issuers outlive their generation, and hold nothing of it by this. */
+function fetchFailures(metrics: Metrics, log: Logger): (issuer: string, message: string) => void {
+  return (issuer, message) => {
+    metrics.keyFetchFailed(issuer)
+    log.warn({ issuer, detail: message }, 'the keys of an issuer could not be fetched')
+  }
+}
+
+/** Connects to the upstreams of a configuration; `made` are those that the one before it did not have. */
+function connectTo(
+  mounts: readonly Mount[],
+  enforcement: Enforcement,
+  surroundings: ConnectionSurroundings,
+  previous: Generation | null,
+): { readonly connections: ReadonlyMap<string, Connection>; readonly made: readonly Connection[] } {
+  const connections = new Map<string, Connection>()
+  const made: Connection[] = []
+  for (const mount of mounts) {
+    const known = previous?.connections.get(mount.scope) ?? null
+    const connection = connect(mount, enforcement, surroundings, known)
+    connections.set(mount.scope, connection)
+    if (connection !== known) made.push(connection)
+  }
+  return { connections, made }
 }
 
 /** Decides again what was permitted by another configuration and its policy. */

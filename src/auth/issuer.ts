@@ -47,7 +47,10 @@ export interface IssuerSurroundings {
  * Sets the issuers up. Key files are read now, key sets when they are first needed.
  * @throws IssuerFaults for key files that can't be used
  */
-export function makeIssuers(authentication: Config['authentication'], surroundings: IssuerSurroundings): readonly Issuer[] {
+export function makeIssuers(
+  authentication: Config['authentication'],
+  { known = [], ...surroundings }: IssuerSurroundings,
+): readonly Issuer[] {
   const issuers: Issuer[] = []
   const faults: IssuerFaults['faults'][number][] = []
   for (const [key, config] of Object.entries(authentication.issuers)) {
@@ -55,7 +58,7 @@ export function makeIssuers(authentication: Config['authentication'], surroundin
     try {
       const keyMaterial = keyMaterialOf(key, config)
       const fingerprint = fingerprintOf(key, config, clockTolerance, keyMaterial)
-      const kept = surroundings.known?.find((issuer) => issuer.fingerprint === fingerprint)
+      const kept = known.find((issuer) => issuer.fingerprint === fingerprint)
       if (kept !== undefined) {
         issuers.push(kept)
         continue
