@@ -137,7 +137,12 @@ void test('a piece without bytes changes nothing, also within an escape', (t) =>
   for (let at = 0; at <= text.length; at += 1) {
     const reader = makeJsonReader()
     for (const piece of [text.slice(0, at), '', text.slice(at)]) t.equal(reader.push(Buffer.from(piece)), null)
-    t.match(reader.end(), { outcome: 'read', value: { 'a"b': 1, c: '\\' }, text }, String(at))
+    // Whether it is known to be as it would be written depends on where it was cut.
+    t.strictSame(
+      { ...reader.end(), asWritten: null },
+      { outcome: 'read', value: { 'a"b': 1, c: '\\' }, text, asWritten: null },
+      String(at),
+    )
   }
   t.end()
 })
