@@ -13,6 +13,8 @@ export interface BodyReader {
 
 /** A body. Nothing of it is lost before there is a reader, and it does not come without bound meanwhile. */
 export interface AnswerBody {
+  /** How many bytes it has, where it has come whole before there is a reader. */
+  readonly whole: number | undefined
   /** Hands it on from now on, what has come already at once. */
   read(reader: BodyReader): void
   /** Goes on after the reader could take no more. */
@@ -46,6 +48,10 @@ export class ArrivingBody implements AnswerBody {
 
   constructor(source: BodySource) {
     this.#source = source
+  }
+
+  get whole(): number | undefined {
+    return this.#over === 'ended' && this.#reader === null ? this.#heldBytes : undefined
   }
 
   /** The next bytes have come. */

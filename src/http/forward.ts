@@ -19,7 +19,7 @@ import type { Metrics } from '../observe/metrics.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
 import type { AnswerBody } from './answer-body.ts'
 import type { Claims } from './claims.ts'
-import { cutOff, tie } from './connection-answers.ts'
+import { cutOff, endWith, tie } from './connection-answers.ts'
 import type { Departure } from './departure.ts'
 import type { Exchange } from './exchange.ts'
 import type { Identity } from './identity.ts'
@@ -123,15 +123,19 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       return refused(refuse(kind === 'redirect' ? 'upstream-redirect' : 'upstream-html'), exchange, status)
     }
     const headers = Object.assign(forwardedAnswerHeaders(answer.headers, kind), merged(answer, exchange))
-    response.writeHead(answer.status, headers)
     if (kind === 'stream') {
       const owner = { userId: permit.principal.id, credential: exchange.credential, permit }
-      const begun = streams.pass(answer.body, response, streamForm(answer.headers), owner, parts.streamRules)
+      const head = (length: number | undefined): void => {
+        if (length !== undefined) headers['content-length'] = String(length)
+        response.writeHead(answer.status, headers)
+      }
+      const begun = streams.pass(answer.body, { response, head }, streamForm(answer.headers), owner, parts.streamRules)
       // The caller is told at once that there is a stream, whenever its first event comes.
       if (!begun) response.flushHeaders()
       // What came whole is held against nothing later.
       if (!response.writableEnded) parts.onStream(owner, exchange.epoch)
     } else {
+      response.writeHead(answer.status, headers)
       handOn(answer.body, response)
     }
     return 'passed'
@@ -158,16 +162,6 @@ function handOn(body: AnswerBody, response: ServerResponse): void {
     end: (last) => endWith(response, last),
     broken: () => cutOff(response),
   })
-}
-
-/** What is small enough that its bytes go out in one piece with the head, which is quicker than two. */
-const ONE_PIECE = 16 * 1024
-
-function endWith(response: ServerResponse, last: Buffer | undefined): void {
-  if (last === undefined) response.end()
-  else if (last.length > ONE_PIECE) response.end(last)
-  // Only text is joined with the head; in this encoding each byte is one character, and the other way round.
-  else response.end(last.toString('latin1'), 'latin1')
 }
 
 /** How a runtime of the other transport answers what was written for this one (contract §1.3), besides what else is answered so. */

@@ -10,7 +10,7 @@ import { eventBoundary } from '../core/event-boundary.ts'
 import type { StreamForm } from '../core/headers.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { AnswerBody } from './answer-body.ts'
-import { cutOff, tie } from './connection-answers.ts'
+import { cutOff, endWith, tie } from './connection-answers.ts'
 
 /** Whose a stream is, and how long their credential is good. */
 export interface StreamOwner {
@@ -21,16 +21,23 @@ export interface StreamOwner {
   readonly permit?: Permit
 }
 
+/** Where a stream goes to. */
+export interface Caller {
+  readonly response: ServerResponse
+  /** Writes the head. @param length of what follows in bytes, where that is known: nothing else may follow then */
+  readonly head: (length: number | undefined) => void
+}
+
 /** The streams that are open now. */
 export interface OpenStreams {
   /**
-   * Passes an event stream on. The head has been written.
+   * Passes an event stream on.
    * @param body the upstream's answer
-   * @param response the caller's
+   * @param caller who gets it
    * @param rules by which it goes, and goes on whatever is configured meanwhile
    * @returns true if something of it is on its way already, and the head with it
    */
-  pass(body: AnswerBody, response: ServerResponse, form: StreamForm, owner: StreamOwner, rules: StreamRules): boolean
+  pass(body: AnswerBody, caller: Caller, form: StreamForm, owner: StreamOwner, rules: StreamRules): boolean
   count(): number
   /** Ends all of them, each with a RUN_ERROR event. */
   endAll(message: string, code: string): void
@@ -56,9 +63,11 @@ export interface StreamRules {
 const KEEP_ALIVE = ': keep-alive\n\n'
 /** Time for the last event of a stream to reach a caller. */
 const LAST_WORDS_MS = 1000
-const NO_LONGER_ALLOWED = ['You are no longer allowed to do this.', 'not-allowed'] as const
-const EXPIRED = ['Your sign-in has expired: sign in again.', 'credential-expired'] as const
-const REVOKED = ['Your access was revoked: sign in again.', 'credential-invalid'] as const
+/** What a stream is ended with: message and code of a RUN_ERROR. */
+type LastWord = readonly [string, string]
+const NO_LONGER_ALLOWED: LastWord = ['You are no longer allowed to do this.', 'not-allowed']
+const EXPIRED: LastWord = ['Your sign-in has expired: sign in again.', 'credential-expired']
+const REVOKED: LastWord = ['Your access was revoked: sign in again.', 'credential-invalid']
 /** Node's timers hold 31 bits: a longer delay would fire at once. */
 const MAX_DELAY = 2 ** 31 - 1
 
@@ -94,7 +103,7 @@ export function makeOpenStreams(
     return () => clearTimeout(timer)
   }
 
-  const pass: OpenStreams['pass'] = (body, response, form, owner, rules) => {
+  const pass: OpenStreams['pass'] = (body, { response, head }, form, owner, rules) => {
     const boundary = form === 'frames' ? frameBoundary() : eventBoundary()
     metrics.streamOpened()
     const keep = (): void => {
@@ -125,8 +134,10 @@ export function makeOpenStreams(
       metrics.streamClosed()
     })
     const endsAt = deadline(owner, rules)
-    if (isRevoked(owner)) end(...REVOKED)
-    else if (endsAt !== null && endsAt <= clock()) end(...EXPIRED)
+    const over: LastWord | null = isRevoked(owner) ? REVOKED : endsAt !== null && endsAt <= clock() ? EXPIRED : null
+    // What has come whole needs no comments, and its length holds.
+    head(over === null ? body.whole : undefined)
+    if (over !== null) end(...over)
     // Nothing is handed on of a stream that may not even begin, and its last word stands.
     if (!isOpen(response)) return true
     const sent = { begun: false }
@@ -141,7 +152,7 @@ export function makeOpenStreams(
       end(last) {
         sent.begun = true
         clearInterval(timer)
-        response.end(last)
+        endWith(response, last)
       },
       // The upstream broke off: the caller must see a broken answer, not a short one.
       broken: () => cutOff(response),

@@ -89,14 +89,18 @@ export function ownershipIn(file: SqliteFile, news: SqliteNews, remembered: Sqli
   const touch = (key: ThreadKey, { userId, now }: Claim): void => {
     if (file.note((database) => database.run(TOUCH, { ...key, userId, now }))) remembered.noteUse(key, now)
   }
+  const lookUp = (key: ThreadKey, reader: Reader): Standing | Promise<Standing> =>
+    remembered.find(key, reader) ??
+    file.read((database) => {
+      const standing = standingOf(database, key, reader)
+      remembered.keep(database, key, standing, reader)
+      return standing
+    })
   return {
-    standing: (key, reader) =>
-      remembered.find(key, reader) ??
-      file.read((database) => {
-        const standing = standingOf(database, key, reader)
-        remembered.keep(database, key, standing, reader)
-        return standing
-      }),
+    standing(key, reader) {
+      const turn = remembered.turn()
+      return turn === null ? lookUp(key, reader) : turn.then(() => lookUp(key, reader))
+    },
     standings: (scope, threadIds, reader) => file.read((database) => standingsOf(database, scope, threadIds, reader)),
     naming: (scope, { userId, groups }, most) =>
       file.read((database) => {

@@ -1,7 +1,7 @@
 /**
  * Remembers of threads who may use them, in front of the SQLite file. Other processes change it as well, and what they have
  * changed is seen by the next look-up that begins after it: SQLite counts the commits of others, which costs a tenth of a look-up
- * to ask, and is asked once for what one turn of the event loop looks up.
+ * to ask, and is asked once for all that is looked up together.
  */
 import type { Grant, Reader } from '../core/sharing.ts'
 import type { Standing, ThreadKey } from './port.ts'
@@ -11,6 +11,11 @@ import { makeStandingCache, nameOf } from './standing-cache.ts'
 
 /** What is remembered. */
 export interface SqliteStandings {
+  /**
+   * What to wait for before a look-up, whatever this one and those before it are about: those that come in one round of the
+   * event loop, but for the first, ask the file together at its end. Null: nothing, it is this one's turn.
+   */
+  turn(): Promise<void> | null
   /** What is known of a thread now, if that lets the reader use it; null: the file has to be asked. */
   find(key: ThreadKey, reader: Reader): Standing | null
   /** Keeps what a look-up has found, if it let the reader use the thread. Part of the step that looks it up. */
@@ -48,7 +53,7 @@ interface State {
  * Makes what remembers of a file.
  * @param size of how many threads at most
  */
-export function standingsRememberedOf(file: SqliteFile, size: number): SqliteStandings {
+export function standingsRememberedOf(file: Pick<SqliteFile, 'identity' | 'glance'>, size: number): SqliteStandings {
   let commits: number | undefined
   let known: State | null = null
   // A row that went and came again may have been used at another time: what changes a standing makes that unknown as well.
@@ -58,12 +63,32 @@ export function standingsRememberedOf(file: SqliteFile, size: number): SqliteSta
     uses.clear()
   }
 
-  // Asked once in a turn: until the code that runs now has come to its end, nobody here can have been told of what others commit
+  // Asked once for all that runs together: until the code that runs now has come to its end, nobody here can have been told of what others commit
   // meanwhile but by the news, and a look-up and the claim that follows it see the same.
   let asked: Connection | null = null
   const noteAsked = (database: Connection): void => {
     if (asked === null) queueMicrotask(() => (asked = null))
     asked = database
+  }
+
+  /** Whether somebody has come in this round of the event loop. */
+  let begun = false
+  /** What the others wait for: at the end of the round all that came in it has come before the question. */
+  let together: Promise<void> | null = null
+  const turn = (): Promise<void> | null => {
+    // Not whether somebody has asked: that is done for threads that are there, and whoever waits would tell of them.
+    if (!begun) {
+      begun = true
+      setImmediate(() => (begun = false))
+      return null
+    }
+    together ??= new Promise((resolve) => {
+      setImmediate(() => {
+        together = null
+        resolve()
+      })
+    })
+    return together
   }
 
   /** Takes in what others have committed: what that may have touched is forgotten. @returns true if there was nothing */
@@ -87,6 +112,7 @@ export function standingsRememberedOf(file: SqliteFile, size: number): SqliteSta
   const cache = makeStandingCache(size, () => file.glance(catchUp) === true)
 
   return {
+    turn,
     find: (key, reader) => cache.find(key, reader),
     keep(database, key, { row }, { userId }) {
       if (row === null || row.deleted || row.provisional) return

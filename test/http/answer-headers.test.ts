@@ -1,7 +1,8 @@
 /** What of the upstream's answer headers reaches the caller: nothing hop-by-hop, nothing of CORS, nothing that a cache may use. */
 import { test } from 'tap'
 import { call, runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
+import { gateBefore, gated } from '../support/gated.ts'
+import { startRawUpstream } from '../support/raw-upstream.ts'
 import { json } from '../support/upstream.ts'
 
 const TELLING = {
@@ -60,12 +61,40 @@ void test('a stream is not cached, not transformed and not buffered', async (t) 
 })
 
 void test('a stream of a stated length has none here, because keep-alive comments make it longer', async (t) => {
+  const rest = Promise.withResolvers<void>()
   const { base, alice } = await gated(t, (_request, response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream', 'content-length': '10' }).end('data: {}\n\n')
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'content-length': '20' }).write('data: {}\n\n')
+    void rest.promise.then(() => response.end('data: {}\n\n'))
   })
-  const answer = await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1') })
+  const answer = await fetch(`${base}/agent/default/run`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${alice}`, 'content-type': 'application/json' },
+    body: JSON.stringify(runInput('t1')),
+  })
   t.notOk(answer.headers.has('content-length'))
-  t.equal(answer.text, 'data: {}\n\n')
+  rest.resolve()
+  t.equal(await answer.text(), 'data: {}\n\ndata: {}\n\n')
+})
+
+void test('a stream that has come whole says how long it is, however its upstream framed it', async (t) => {
+  const events = 'data: {"a":"\u00fc\u20ac"}\n\n'
+  const length = Buffer.byteLength(events)
+  const type = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nset-cookie: a=1\r\nset-cookie: b=2'
+  const framings = [
+    `${type}\r\ncontent-length: ${length}\r\n\r\n${events}`,
+    `${type}\r\ntransfer-encoding: chunked\r\n\r\n${length.toString(16)}\r\n${events}\r\n0\r\n\r\n`,
+  ]
+  const upstream = await startRawUpstream((socket, _request, before) => void socket.write(framings[before]!))
+  t.teardown(() => upstream.close())
+  const { base, alice } = await gateBefore(t, upstream.url)
+  for (const framing of framings) {
+    const answer = await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1') })
+    t.equal(answer.headers.get('content-length'), String(length), framing)
+    t.notOk(answer.headers.has('transfer-encoding'))
+    t.equal(answer.headers.get('cache-control'), 'no-cache, no-transform')
+    t.same(answer.headers.getSetCookie(), ['a=1', 'b=2'])
+    t.equal(answer.text, events)
+  }
 })
 
 void test('Vary of the upstream and of the gateway are one list', async (t) => {

@@ -2,7 +2,7 @@
  * Callers who stop reading, leave early or write nonsense into a running exchange. None of them may end the process, leave
  * something open at the upstream, or go unlogged. Each of these got through once.
  */
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
 import { connect as netConnect, type AddressInfo } from 'node:net'
 import { PassThrough, Writable } from 'node:stream'
 import { test } from 'tap'
@@ -16,6 +16,7 @@ import { call, runInput } from '../support/client.ts'
 import { firstAnswer, head, openRaw, requestBytes, sendRaw } from '../support/raw.ts'
 import { AUDIENCE, ISSUER, JWK, makeSigner } from '../support/tokens.ts'
 import { INFO, json, startUpstream, type Answering } from '../support/upstream.ts'
+import { callerOf } from '../support/stream-caller.ts'
 import { until } from '../support/until.ts'
 
 /** A stream that has begun and does not end. */
@@ -30,13 +31,7 @@ void test('a stream whose end waits in the buffer of a caller who does not read 
   const streams = makeOpenStreams(Date.now, makeMetrics())
   const body = new PassThrough()
   const rules = { keepAlive: 1, tokenExpiry: 'ignore', grace: 0 } as const
-  streams.pass(
-    streamedBody(body),
-    stalled as unknown as ServerResponse,
-    'events',
-    { userId: 'corp:alice', credential: null },
-    rules,
-  )
+  streams.pass(streamedBody(body), callerOf(stalled), 'events', { userId: 'corp:alice', credential: null }, rules)
   body.end('data: 1\n\n')
   await until(() => stalled.writableEnded)
   streams.endAll('late', 'late')

@@ -1,11 +1,11 @@
 /** The register of open streams by itself: which of them end, when, and what is left behind. */
-import type { ServerResponse } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { test } from 'tap'
 import type { StreamForm } from '../../src/core/headers.ts'
 import { ArrivingBody, streamedBody } from '../../src/http/answer-body.ts'
 import { makeOpenStreams, type StreamRules } from '../../src/http/open-streams.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
+import { callerOf } from '../support/stream-caller.ts'
 import { until } from '../support/until.ts'
 
 const NOW = 1_000_000_000_000
@@ -19,13 +19,7 @@ function opened(rules: Partial<StreamRules>, left: number | undefined, form: Str
   const response = new PassThrough()
   const body = new PassThrough()
   const credential = left === undefined ? null : { tokenId: 'j', issuedAt: 0, expiresAt: NOW + left }
-  streams.pass(
-    streamedBody(body),
-    response as unknown as ServerResponse,
-    form,
-    { userId: 'corp:alice', credential },
-    { ...FOREVER, ...rules },
-  )
+  streams.pass(streamedBody(body), callerOf(response), form, { userId: 'corp:alice', credential }, { ...FOREVER, ...rules })
   const ended = response.writableEnded
   const text = String(response.read() ?? '')
   response.destroy()
@@ -58,10 +52,12 @@ void test('of one whose credential has ended nothing is handed on, though all of
   body.push(Buffer.from('data: {"delta":"secret"}\n\n'))
   body.finish()
   const owner = { userId: 'corp:alice', credential: { tokenId: 'j', issuedAt: 0, expiresAt: NOW } }
-  streams.pass(body, response as unknown as ServerResponse, 'events', owner, { ...FOREVER, tokenExpiry: 'close' })
+  const lengths: (number | undefined)[] = []
+  streams.pass(body, callerOf(response, lengths), 'events', owner, { ...FOREVER, tokenExpiry: 'close' })
   const text = String(response.read())
   t.match(text, ENDED)
   t.notMatch(text, 'secret')
+  t.same(lengths, [undefined], 'what is said in its place is not as long as it')
   response.destroy()
   t.end()
 })
@@ -83,13 +79,7 @@ void test('those that are revoked end, and no others; and one that is opens no m
   const open = (userId: string): PassThrough => {
     const response = new PassThrough()
     responses.push(response)
-    streams.pass(
-      streamedBody(new PassThrough()),
-      response as unknown as ServerResponse,
-      'events',
-      { userId, credential: null },
-      FOREVER,
-    )
+    streams.pass(streamedBody(new PassThrough()), callerOf(response), 'events', { userId, credential: null }, FOREVER)
     return response
   }
   const [alices, bobs] = [open('corp:alice'), open('corp:bob')]
@@ -111,7 +101,7 @@ void test('a caller who does not read is cut a while after the end', async (t) =
   const streams = makeOpenStreams(() => NOW, makeMetrics())
   const response = new PassThrough({ highWaterMark: 1 })
   const owner = { userId: 'corp:alice', credential: { tokenId: 'j', issuedAt: 0, expiresAt: NOW } }
-  streams.pass(streamedBody(new PassThrough()), response as unknown as ServerResponse, 'events', owner, {
+  streams.pass(streamedBody(new PassThrough()), callerOf(response), 'events', owner, {
     ...FOREVER,
     tokenExpiry: 'close',
   })

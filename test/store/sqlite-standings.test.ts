@@ -4,9 +4,11 @@
  */
 import { existsSync, mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { test } from 'tap'
 import type { Store } from '../../src/store/port.ts'
+import type { Connection } from '../../src/store/sqlite-connection.ts'
 import { SqliteFile } from '../../src/store/sqlite-file.ts'
 import { newsOf } from '../../src/store/sqlite-news.ts'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
@@ -153,23 +155,83 @@ void test('a row that went and came again was used when it says, not when the on
   }
 })
 
-void test('what others commit is asked for once in a turn, and in the next one again', async (t) => {
+/** A transfer by somebody who writes past the store. */
+const TO_BOB = `UPDATE threads SET user_id = '${BOB}'; UPDATE versions SET value = value + 1 WHERE name = 'standing'`
+
+void test('what others commit is asked for once in a turn, and before the next look-up again', async (t) => {
   const { store, file } = await openPair(t)
   await own(store, ALICE)
-  await standing(store, readerOf(ALICE))
   const another = new Database(file)
   t.teardown(() => void another.close())
-  const seen = (): unknown => {
+  const run = () => claim(store, ALICE)
+  for (const inANewRound of [false, true]) {
+    another.exec(`UPDATE threads SET user_id = '${ALICE}'`)
+    await standing(store, readerOf(ALICE))
+    await run()
+    await setImmediate()
     const looked = store.standing(KEY, readerOf(ALICE))
-    return looked instanceof Promise ? 'not remembered' : looked.row?.owner
+    t.same(looked, { row: rowOf(ALICE), runners: [] }, 'at once')
+    another.exec(TO_BOB)
+    // A claim goes by what the decision before it saw: nobody can have been told of the change between them.
+    t.equal(await run(), 'own')
+    await (inANewRound ? setImmediate() : Promise.resolve())
+    t.equal((await standing(store, readerOf(ALICE))).row?.owner, BOB)
+    t.equal(await run(), 'foreign')
   }
-  t.equal(seen(), ALICE)
-  another.exec(`UPDATE threads SET user_id = '${BOB}'; UPDATE versions SET value = value + 1 WHERE name = 'standing'`)
-  // A claim goes by what the decision before it saw: nobody can have been told of the change between them.
-  t.equal(seen(), ALICE)
-  await Promise.resolve()
-  t.equal(seen(), 'not remembered')
-  t.equal((await standing(store, readerOf(ALICE))).row?.owner, BOB)
+})
+
+void test('whether somebody waits tells nothing of the threads that others asked for', async (t) => {
+  const { store } = await openPair(t)
+  await own(store, ALICE)
+  const others = [KEY, at('of-nobody')]
+  for (const asked of others) {
+    await standing(store, readerOf(ALICE))
+    await setImmediate()
+    const refused = store.standing(asked, readerOf(BOB))
+    await Promise.resolve()
+    const looked = store.standing(KEY, readerOf(ALICE))
+    t.ok(looked instanceof Promise)
+    await Promise.all([refused, looked])
+  }
+})
+
+void test('those who come in one round of the event loop ask together, behind the last of them', async (t) => {
+  const { store, file } = await openPair(t)
+  await own(store, ALICE)
+  const opened = await SqliteFile.open(file)
+  const another = new Database(file)
+  t.teardown(() => (another.close(), opened.close()))
+  let questions = 0
+  const connection = await opened.read((database): Connection => {
+    const value: Connection['value'] = (asked) => {
+      if (asked.text.includes('data_version')) questions += 1
+      return database.value(asked)
+    }
+    return { ...database, value }
+  })
+  const counting = { identity: opened.identity, glance: <T>(step: (database: Connection) => T) => step(connection) }
+  const remembered = standingsRememberedOf(counting, 10)
+  remembered.keep(connection, KEY, { row: rowOf(ALICE), runners: [] }, readerOf(ALICE))
+  const find = () => remembered.find(KEY, readerOf(ALICE))?.row?.owner
+  for (const changes of [false, false, true]) {
+    await setImmediate()
+    questions = 0
+    t.equal(remembered.turn(), null, 'the first one waits for nobody')
+    t.equal(find(), ALICE)
+    const found: unknown[] = []
+    const others: Promise<unknown>[] = []
+    for (let come = 0; come < 5; come += 1) {
+      await Promise.resolve()
+      const turn = remembered.turn()
+      if (turn === null) throw new Error('the others wait')
+      others.push(turn.then(() => found.push(find())))
+    }
+    // The last of them has come, and none of them may go by what was so before it.
+    if (changes) another.exec(TO_BOB)
+    await Promise.all(others)
+    t.same(found, Array(5).fill(changes ? undefined : ALICE))
+    t.equal(questions, 2)
+  }
 })
 
 void test('whoever hears of a change is answered by what is so now, in whatever turn', async (t) => {
