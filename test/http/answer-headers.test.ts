@@ -61,7 +61,7 @@ void test('a stream is not cached, not transformed and not buffered', async (t) 
 })
 
 void test('a stream of a stated length has none here, because keep-alive comments make it longer', async (t) => {
-  const rest = Promise.withResolvers<void>()
+  const rest = Promise.withResolvers<null>()
   const { base, alice } = await gated(t, (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream', 'content-length': '20' }).write('data: {}\n\n')
     void rest.promise.then(() => response.end('data: {}\n\n'))
@@ -72,7 +72,7 @@ void test('a stream of a stated length has none here, because keep-alive comment
     body: JSON.stringify(runInput('t1')),
   })
   t.notOk(answer.headers.has('content-length'))
-  rest.resolve()
+  rest.resolve(null)
   t.equal(await answer.text(), 'data: {}\n\ndata: {}\n\n')
 })
 
