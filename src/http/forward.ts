@@ -126,7 +126,8 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     if (kind === 'stream') {
       const owner = { userId: permit.principal.id, credential: exchange.credential, permit }
       const head = (length: number | undefined): void => {
-        if (length !== undefined) headers['content-length'] = String(length)
+        // An answer without content has no length either (RFC 9110 §8.6).
+        if (length !== undefined && answer.status !== 204) headers['content-length'] = String(length)
         response.writeHead(answer.status, headers)
       }
       const begun = streams.pass(answer.body, { response, head }, streamForm(answer.headers), owner, parts.streamRules)

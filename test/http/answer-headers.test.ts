@@ -97,6 +97,17 @@ void test('a stream that has come whole says how long it is, however its upstrea
   }
 })
 
+void test('a stream without content has no length', async (t) => {
+  const upstream = await startRawUpstream(
+    (socket) => void socket.write('HTTP/1.1 204 None\r\ncontent-type: text/event-stream\r\n\r\n'),
+  )
+  t.teardown(() => upstream.close())
+  const { base, alice } = await gateBefore(t, upstream.url)
+  const answer = await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1') })
+  t.equal(answer.status, 204)
+  t.notOk(answer.headers.has('content-length'))
+})
+
 void test('Vary of the upstream and of the gateway are one list', async (t) => {
   const { base, alice } = await gated(t, json({}, 200, { vary: 'Accept' }), {
     config: { cors: { origins: ['https://a.example'] } },
