@@ -118,7 +118,7 @@ export function makeOpenStreams(
         response.write(`${boundary.between() ? '' : '\n\n'}data: ${JSON.stringify({ type: 'RUN_ERROR', message, code })}\n\n`)
       if (form === 'frames' && boundary.between()) response.write(binaryRunError(message, code))
       // Nothing can be said in the middle of a frame: the caller must see a broken answer, not a short one.
-      if (form === 'frames' && !boundary.between()) response.destroy()
+      if (form === 'frames' && !boundary.between()) cutOff(response)
       else response.end()
       body.destroy()
       // A caller who does not read would otherwise keep what is under way as long as they like.

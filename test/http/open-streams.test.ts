@@ -1,10 +1,13 @@
 /** The register of open streams by itself: which of them end, when, and what is left behind. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { test } from 'tap'
 import type { StreamForm } from '../../src/core/headers.ts'
 import { ArrivingBody, streamedBody } from '../../src/http/answer-body.ts'
 import { makeOpenStreams, type StreamRules } from '../../src/http/open-streams.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
+import { head, openRaw } from '../support/raw.ts'
 import { callerOf } from '../support/stream-caller.ts'
 import { until } from '../support/until.ts'
 
@@ -60,6 +63,24 @@ void test('of one whose credential has ended nothing is handed on, though all of
   t.same(lengths, [undefined], 'what is said in its place is not as long as it')
   response.destroy()
   t.end()
+})
+
+void test('one that waits behind another answer and breaks off in the middle of a frame ends the connection', async (t) => {
+  const streams = makeOpenStreams(() => NOW, makeMetrics())
+  const server = createServer((_request, response) => {
+    const body = new ArrivingBody({ pause() {}, resume() {}, abort() {} })
+    const writeHead = (): void => void response.writeHead(200, { 'content-type': 'application/vnd.ag-ui.event+proto' })
+    streams.pass(body, { response, head: writeHead }, 'frames', { userId: 'corp:alice', credential: null }, FOREVER)
+    body.push(Buffer.from([0, 0, 0]))
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  t.teardown(() => server.close())
+  const caller = await openRaw(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  caller.write(head('GET / HTTP/1.1', 'Host: a').repeat(2))
+  await until(() => streams.count() === 2)
+  streams.endOf(new Set(streams.owners().slice(1)))
+  await caller.ended()
+  await until(() => streams.count() === 0)
 })
 
 void test('a stream that nobody here can read ends without a word', (t) => {
