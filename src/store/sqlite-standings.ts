@@ -63,8 +63,8 @@ export function standingsRememberedOf(file: Pick<SqliteFile, 'identity' | 'glanc
     uses.clear()
   }
 
-  // Asked once for all that runs together: until the code that runs now has come to its end, nobody here can have been told of what others commit
-  // meanwhile but by the news, and a look-up and the claim that follows it see the same.
+  // Asked once for all that runs together: until the code that runs now has come to its end, nobody here can have been told of
+  // what others commit meanwhile but by the news, and a look-up and the claim that follows it see the same.
   let asked: Connection | null = null
   const noteAsked = (database: Connection): void => {
     if (asked === null) queueMicrotask(() => (asked = null))
