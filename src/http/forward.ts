@@ -123,20 +123,20 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       return refused(refuse(kind === 'redirect' ? 'upstream-redirect' : 'upstream-html'), exchange, status)
     }
     const headers = Object.assign(forwardedAnswerHeaders(answer.headers, kind), merged(answer, exchange))
+    const head = (length?: number): void => {
+      // An answer without content has no length either (RFC 9110 §8.6).
+      if (length !== undefined && answer.status !== 204) headers['content-length'] = String(length)
+      response.writeHead(answer.status, headers)
+    }
     if (kind === 'stream') {
       const owner = { userId: permit.principal.id, credential: exchange.credential, permit }
-      const head = (length: number | undefined): void => {
-        // An answer without content has no length either (RFC 9110 §8.6).
-        if (length !== undefined && answer.status !== 204) headers['content-length'] = String(length)
-        response.writeHead(answer.status, headers)
-      }
       const begun = streams.pass(answer.body, { response, head }, streamForm(answer.headers), owner, parts.streamRules)
       // The caller is told at once that there is a stream, whenever its first event comes.
       if (!begun) response.flushHeaders()
       // What came whole is held against nothing later.
       if (!response.writableEnded) parts.onStream(owner, exchange.epoch)
     } else {
-      response.writeHead(answer.status, headers)
+      head()
       handOn(answer.body, response)
     }
     return 'passed'

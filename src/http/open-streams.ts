@@ -25,7 +25,7 @@ export interface StreamOwner {
 export interface Caller {
   readonly response: ServerResponse
   /** Writes the head. @param length of what follows in bytes, where that is known: nothing else may follow then */
-  readonly head: (length: number | undefined) => void
+  readonly head: (length?: number) => void
 }
 
 /** The streams that are open now. */

@@ -14,9 +14,9 @@ import { gateBefore, gated, NOWHERE } from '../support/gated.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { call, runInput } from '../support/client.ts'
 import { firstAnswer, head, openRaw, requestBytes, sendRaw } from '../support/raw.ts'
+import { callerOf } from '../support/stream-caller.ts'
 import { AUDIENCE, ISSUER, JWK, makeSigner } from '../support/tokens.ts'
 import { INFO, json, startUpstream, type Answering } from '../support/upstream.ts'
-import { callerOf } from '../support/stream-caller.ts'
 import { until } from '../support/until.ts'
 
 /** A stream that has begun and does not end. */

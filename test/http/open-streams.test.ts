@@ -1,8 +1,8 @@
 /** The register of open streams by itself: which of them end, when, and what is left behind. */
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { test } from 'tap'
+import { listen } from '../../examples/http.ts'
 import type { StreamForm } from '../../src/core/headers.ts'
 import { ArrivingBody, streamedBody } from '../../src/http/answer-body.ts'
 import { makeOpenStreams, type StreamRules } from '../../src/http/open-streams.ts'
@@ -73,9 +73,9 @@ void test('one that waits behind another answer and breaks off in the middle of 
     streams.pass(body, { response, head: writeHead }, 'frames', { userId: 'corp:alice', credential: null }, FOREVER)
     body.push(Buffer.from([0, 0, 0]))
   })
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const { origin } = await listen(server, 0, '127.0.0.1')
   t.teardown(() => server.close())
-  const caller = await openRaw(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const caller = await openRaw(origin)
   caller.write(head('GET / HTTP/1.1', 'Host: a').repeat(2))
   await until(() => streams.count() === 2)
   streams.endOf(new Set(streams.owners().slice(1)))

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import Database from 'better-sqlite3'
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import type { Store } from '../../src/store/port.ts'
 import type { Connection } from '../../src/store/sqlite-connection.ts'
 import { SqliteFile } from '../../src/store/sqlite-file.ts'
@@ -155,7 +155,17 @@ void test('a row that went and came again was used when it says, not when the on
   }
 })
 
-/** A transfer by somebody who writes past the store. */
+/** The file of a store in which Alice has her thread, and a connection of somebody who writes past it. */
+async function openBeside(t: Test) {
+  const { store, file } = await openPair(t)
+  await own(store, ALICE)
+  const opened = await SqliteFile.open(file)
+  const another = new Database(file)
+  t.teardown(() => (another.close(), opened.close()))
+  return { opened, another }
+}
+
+/** A transfer by them. */
 const TO_BOB = `UPDATE threads SET user_id = '${BOB}'; UPDATE versions SET value = value + 1 WHERE name = 'standing'`
 
 void test('what others commit is asked for once in a turn, and before the next look-up again', async (t) => {
@@ -183,8 +193,7 @@ void test('what others commit is asked for once in a turn, and before the next l
 void test('whether somebody waits tells nothing of the threads that others asked for', async (t) => {
   const { store } = await openPair(t)
   await own(store, ALICE)
-  const others = [KEY, at('of-nobody')]
-  for (const asked of others) {
+  for (const asked of [KEY, at('of-nobody')]) {
     await standing(store, readerOf(ALICE))
     await setImmediate()
     const refused = store.standing(asked, readerOf(BOB))
@@ -196,11 +205,7 @@ void test('whether somebody waits tells nothing of the threads that others asked
 })
 
 void test('those who come in one round of the event loop ask together, behind the last of them', async (t) => {
-  const { store, file } = await openPair(t)
-  await own(store, ALICE)
-  const opened = await SqliteFile.open(file)
-  const another = new Database(file)
-  t.teardown(() => (another.close(), opened.close()))
+  const { opened, another } = await openBeside(t)
   let questions = 0
   const connection = await opened.read((database): Connection => {
     const value: Connection['value'] = (asked) => {
@@ -235,15 +240,11 @@ void test('those who come in one round of the event loop ask together, behind th
 })
 
 void test('whoever hears of a change is answered by what is so now, in whatever turn', async (t) => {
-  const { store, file } = await openPair(t)
-  await own(store, ALICE)
-  const opened = await SqliteFile.open(file)
-  const another = new Database(file)
-  t.teardown(() => (another.close(), opened.close()))
+  const { opened, another } = await openBeside(t)
   const remembered = standingsRememberedOf(opened, 10)
   await opened.read((database) => remembered.keep(database, KEY, { row: rowOf(ALICE), runners: [] }, readerOf(ALICE)))
   t.equal(remembered.find(KEY, readerOf(ALICE))?.row?.owner, ALICE)
-  another.exec(`UPDATE threads SET user_id = '${BOB}'; UPDATE versions SET value = value + 1 WHERE name = 'standing'`)
+  another.exec(TO_BOB)
   remembered.askAgain()
   t.equal(remembered.find(KEY, readerOf(ALICE)), null)
   const order: string[] = []
