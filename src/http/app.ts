@@ -1,6 +1,6 @@
 /**
- * The public listener: the gate as a Fastify application. @fastify/http-proxy owns the one route, and its `handler`
- * is ours. Fastify's router never sees what a caller wrote: every target is routed as `/`, and the gate reads the
+ * The public listener: the gate as a Fastify application. @fastify/http-proxy owns the one route, and before its handler
+ * stands the gate. Fastify's router never sees what a caller wrote: every target is routed as `/`, and the gate reads the
  * original (library defaults that bite: design, last section).
  */
 import { STATUS_CODES } from 'node:http'
@@ -126,14 +126,22 @@ export function makeApp(parts: AppParts): PublicApp {
     upstream: parts.upstreamUrl,
     // Nothing is sent by it. reply-from would otherwise open a pool of its own, which verifies no certificate.
     undici: new Client(parts.upstreamUrl) as never,
-    handler: async (request: FastifyRequest, reply: FastifyReply) => {
+    // The rest of the gate. Not its `handler`: before that it would work out an address, which nothing here is sent to, and that
+    // takes longer than all else of a decision. By its callback, which is not called for what is answered here.
+    preHandler: (request: FastifyRequest, reply: FastifyReply, done: (fault: Error) => void) => {
       const { exchange, gate, arrived } = request
-      if (exchange === null || gate === null || arrived === null)
-        throw new Error('a request reached the proxy without passing the gate')
-      const result = await gate.proceed(arrived, request.raw, reply.raw, exchange)
-      if (result !== 'passed') return send(reply, exchange, result)
-      reply.hijack()
-      return reply
+      if (exchange === null || gate === null || arrived === null) {
+        done(pastTheGate())
+        return
+      }
+      const answered = (result: Answer | 'passed'): void => {
+        if (result === 'passed') void reply.hijack()
+        else void send(reply, exchange, result)
+      }
+      gate.proceed(arrived, request.raw, reply.raw, exchange).then(answered).catch(done)
+    },
+    handler: () => {
+      throw pastTheGate()
     },
   } as never)
 
@@ -166,6 +174,11 @@ export function makeApp(parts: AppParts): PublicApp {
       for (const connection of connections.all()) makeLast(connection)
     },
   }
+}
+
+/** What nothing may come to: all is answered before. */
+function pastTheGate(): Error {
+  return new Error('a request reached the proxy without passing the gate')
 }
 
 function sendRefusal(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {
