@@ -3,7 +3,8 @@
  * character of a long string to write it, and a chat is long strings. What comes out is byte for byte the same, in the order
  * of the text.
  */
-import { isNumberStart, isPlainNumber, isSpace, numberEnd, stringsOf, type JsonObject, type JsonSource } from './json.ts'
+import { isNumberStart, isPlainNumber, isSpace, numberEnd, stringsOf } from './json-shape.ts'
+import type { JsonObject, JsonSource } from './json.ts'
 
 /**
  * Writes an object.
@@ -55,7 +56,7 @@ interface Walk {
 
 function walkThrough(text: string): Walk {
   let at = 0
-  const strings = stringsOf(text, 0)
+  const strings = stringsOf(text)
 
   /** Passes a string. @returns true if it stands as JSON.stringify would write it */
   const passString = (): boolean => {
@@ -65,7 +66,7 @@ function walkThrough(text: string): Walk {
   const passNumber = (): boolean => {
     const begin = at
     at = numberEnd(text, begin)
-    return isPlainNumber(text.slice(begin, at))
+    return isPlainNumber(text, begin, at)
   }
   const skipSpace = (): void => {
     while (isSpace(text.charCodeAt(at))) at += 1

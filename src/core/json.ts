@@ -3,6 +3,7 @@
  * at any level, `__proto__`, numbers that overflow, a byte order mark, trailing bytes, nesting deep enough to hurt
  * (contract §1.1, §3.1 #21; threats "The body"). What passes is re-serialised by the caller, so one reading is left.
  */
+import { makeShape, stringsOf, type Shape } from './json-shape.ts'
 import { refuse, type Refusal } from './reasons.ts'
 
 /** A JSON value as JSON.parse gives it. */
@@ -11,11 +12,7 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 /** A JSON object. */
 export type JsonObject = { readonly [key: string]: Json }
 
-/** How many values a body may hold: each costs far more than its bytes, and `{},` sixteen times more. */
-export const MAX_VALUES = 250_000
-
-/** How deep arrays and objects may nest: agents' states stay far below, a stack overflow begins at thousands. */
-export const MAX_DEPTH = 128
+const NONE = new Uint8Array()
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -45,18 +42,20 @@ export interface JsonReader {
 export function makeJsonReader(): JsonReader {
   const shape = makeShape()
   const pieces: string[] = []
-  let cut = new Uint8Array()
+  let cut: Uint8Array = NONE
   return {
     push(bytes) {
       const whole = cut.length === 0 ? bytes : joined(cut, bytes)
-      const length = whole.length - cutCharacter(whole)
-      cut = whole.slice(length)
+      const over = cutCharacter(whole)
+      cut = over === 0 ? NONE : whole.slice(-over)
+      let piece: string
       try {
-        pieces.push(UTF8.decode(whole.subarray(0, length)))
+        piece = UTF8.decode(over === 0 ? whole : whole.subarray(0, -over))
       } catch {
         return refuse('body-not-utf8')
       }
-      return shape.take(pieces.at(-1) as string)
+      pieces.push(piece)
+      return shape.take(piece)
     },
     end: () => (cut.length > 0 ? refuse('body-not-utf8') : parse(pieces.splice(0).join(''), shape)),
   }
@@ -102,160 +101,6 @@ function parse(text: string, shape: Shape): JsonReading {
   return { outcome: 'read', value, text, asWritten: shape.asWritten() }
 }
 
-/** What a JSON text holds, counted without parsing it. For a text that is not JSON the counts mean nothing. */
-interface Shape {
-  /** Takes the next piece; bounds depth and number of values before anything recursive or costly sees them. */
-  take(piece: string): Refusal | null
-  /** Object members at every level, that is colons outside strings. */
-  members(): number
-  /** True if a key is written with an escape. */
-  hasEscapedKeys(): boolean
-  /** False if anything stands otherwise than JSON.stringify writes it, or may do so. */
-  asWritten(): boolean
-}
-
-function makeShape(): Shape {
-  let members = 0
-  let escapedKeys = false
-  let depth = 0
-  let values = 0
-  let inString = false
-  /** Whether the string that was read last, or is being read, has an escape. */
-  let escaped = false
-  /** Whether the piece before ended within an escape. */
-  let cut = false
-  let asWritten = true
-
-  return {
-    members: () => members,
-    hasEscapedKeys: () => escapedKeys,
-    asWritten: () => asWritten,
-    take(text) {
-      if (text === '') return null
-      // The first character may belong to an escape that the piece before began.
-      const start = cut ? 1 : 0
-      const strings = stringsOf(text, start)
-      const string = (from: number): number => {
-        const end = strings.endFrom(from)
-        escaped ||= strings.escaped()
-        asWritten &&= strings.asWritten()
-        cut = strings.cut()
-        inString = end === text.length
-        return end
-      }
-      for (let at = inString ? string(start) + 1 : 0; at < text.length; at += 1) {
-        const code = text.charCodeAt(at)
-        switch (code) {
-          case 0x22: // "
-            escaped = false
-            at = string(at + 1)
-            break
-          case 0x5c: // \\ stands in strings alone
-            return refuse('body-not-json')
-          case 0x3a: // :
-            members += 1
-            escapedKeys ||= escaped
-            break
-          case 0x2c: // ,
-            values += 1
-            break
-          case 0x7b: // {
-          case 0x5b: // [
-            depth += 1
-            values += 1
-            if (depth > MAX_DEPTH) return refuse('body-too-deep')
-            break
-          case 0x7d: // }
-          case 0x5d: // ]
-            depth -= 1
-            break
-          default:
-            if (isSpace(code)) asWritten = false
-            else if (isNumberStart(code)) {
-              const end = numberEnd(text, at)
-              // One that goes on in the next piece is not known as a whole.
-              asWritten &&= end < text.length && isPlainNumber(text.slice(at, end))
-              at = end - 1
-            }
-        }
-        if (values > MAX_VALUES) return refuse('body-too-many-values')
-      }
-      return null
-    },
-  }
-}
-
-/** JSON's white space (RFC 8259 §2). */
-export function isSpace(code: number): boolean {
-  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
-}
-
-/** True for what a number begins with. */
-export function isNumberStart(code: number): boolean {
-  return code === 0x2d || (code >= 0x30 && code <= 0x39)
-}
-
-const NUMBER = /[0-9.eE+-]+/y
-
-/** Where the number ends that begins there. */
-export function numberEnd(text: string, at: number): number {
-  NUMBER.lastIndex = at
-  return NUMBER.test(text) ? NUMBER.lastIndex : at
-}
-
-/** True for a number that JSON.stringify writes as it stands; with more digits it may not. */
-export function isPlainNumber(digits: string): boolean {
-  return /^(?:0|-?[1-9][0-9]{0,14})$/.test(digits)
-}
-
-/** Finds where the strings of a text end. */
-export interface Strings {
-  /** The place of the quote that ends the string which this is a place in, or the text's length. */
-  endFrom(at: number): number
-  /** True if the string that was read last has an escape, from there on. */
-  escaped(): boolean
-  /** True if its last escape goes on behind the text. */
-  cut(): boolean
-  /** True if its escapes are those that JSON.stringify writes for what they stand for, as far as these are not control characters. */
-  asWritten(): boolean
-}
-
-/** What JSON.stringify writes behind a backslash, but for control characters: `"`, `\`, b, f, n, r, t. */
-const OWN_ESCAPES: ReadonlySet<number> = new Set([0x22, 0x5c, 0x62, 0x66, 0x6e, 0x72, 0x74])
-
-/** Strings are read in their order. Backslashes are looked for once, not once a string. */
-export function stringsOf(text: string, start: number): Strings {
-  let escape = indexFrom(text, '\\', start)
-  let escaped = false
-  let cut = false
-  let asWritten = true
-  return {
-    escaped: () => escaped,
-    cut: () => cut,
-    asWritten: () => asWritten,
-    endFrom(at) {
-      escaped = false
-      asWritten = true
-      let end = indexFrom(text, '"', at)
-      while (escape < end) {
-        const after = escape + 2
-        escaped = true
-        cut = after > text.length
-        asWritten &&= OWN_ESCAPES.has(text.charCodeAt(escape + 1))
-        if (end < after) end = indexFrom(text, '"', after)
-        escape = indexFrom(text, '\\', after)
-      }
-      return end
-    },
-  }
-}
-
-/** The index of a character from a place on, or the text's length. */
-function indexFrom(text: string, character: string, at: number): number {
-  const index = text.indexOf(character, at)
-  return index === -1 ? text.length : index
-}
-
 /** A value whose objects are lists of keys and values in turn, behind a 0; lists stand behind a 1. */
 type Listed = null | boolean | number | string | readonly Listed[]
 
@@ -265,7 +110,7 @@ type Listed = null | boolean | number | string | readonly Listed[]
  * @param text one that JSON.parse takes
  */
 function asLists(text: string): string {
-  const strings = stringsOf(text, 0)
+  const strings = stringsOf(text)
   let lists = ''
   let from = 0
   const replace = (at: number, by: string): void => {

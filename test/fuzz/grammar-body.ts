@@ -5,7 +5,7 @@
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import type { Route } from '../../src/core/routes.ts'
-import { MAX_VALUES } from '../../src/core/json.ts'
+import { MAX_VALUES } from '../../src/core/json-shape.ts'
 import { LIMITS } from './gate-under-test.ts'
 import { agentId, anyId } from './grammar-ids.ts'
 import { form } from './grammar-form.ts'
