@@ -7,7 +7,7 @@ import { requestsPlot } from './requests/plot.ts'
 import { requestsTable } from './requests/report.ts'
 import type { MeasuredLoad, RequestsResult } from './requests/result.ts'
 import type { Row } from './requests/row.ts'
-import { rowsOf } from './requests/rows.ts'
+import { REFERENCE, rowsOf } from './requests/rows.ts'
 import { makeStarter } from './requests/starting.ts'
 import { makeScratch } from './scratch.ts'
 
@@ -47,7 +47,7 @@ async function run({ load, also, only, rounds: wanted, seconds, keep, progress }
       progress.begin(`${name}, rounds`, rounds + 1)
       const made = { name, requests: LOADS[name].make(starter.token) }
       const loaded = running.filter(({ loads }) => loads?.includes(name) ?? true)
-      measured.push(...(await measureLoad(made, loaded, generator, { ...effort, tell: (done) => progress.at(done) })))
+      measured.push(...(await measureLoad(made, loaded, generator, { ...effort, tell: (done) => progress.at(done) }, REFERENCE)))
     }
     const told = rows.map(({ row: { name, title }, version }) => ({ name, title, version }))
     return { date: today(), machine: thisMachine(), ...effort, rows: told, measured }

@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { IS_TOLD } from '../../scripts/bench/figures.ts'
 import type { Helper } from '../../scripts/bench/processes.ts'
 import type { RoundOrder } from '../../scripts/bench/requests/generator.ts'
-import { measureLoad, median } from '../../scripts/bench/requests/measuring.ts'
+import { againstOf, measureLoad, median } from '../../scripts/bench/requests/measuring.ts'
 import type { RequestsResult } from '../../scripts/bench/requests/result.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { bench, benchWith, otherCheckout, scratchIn } from './command.ts'
@@ -130,12 +130,23 @@ void test('rows take turns, the first round does not count, and what is told is 
   }
   const row = (name: string, port: number) => ({ name, proxy: { pid: process.pid, port, stop: async () => {} } })
   const effort = { rounds: 3, seconds: 1, connections: 1, tell: () => {} }
-  const measured = await measureLoad({ name: 'get', requests: [] }, [row('a', 1), row('b', 2)], generator, effort)
-  t.same(ports, [1, 2, 1, 2, 1, 2, 1, 2])
+  const measured = await measureLoad({ name: 'get', requests: [] }, [row('a', 1), row('b', 2)], generator, effort, 'b')
+  t.same(ports, [1, 2, 2, 1, 1, 2, 2, 1], 'each round begins with another one')
   t.match(measured, [
     { load: 'get', row: 'a', count: 30, perSecond: 3, p50: 1, p99: 2 },
     { load: 'get', row: 'b', count: 30, perSecond: 3 },
   ])
+})
+
+void test('each round is held against the same round of the reference', (t) => {
+  // The machine is half as fast in the second round, and a tenth in the fourth: for both alike.
+  const references = [100, 200, 100, 1000, 100].map((cpu) => ({ cpu: cpu * 10, count: 10 }))
+  const slices = [110, 240, 90, 1000, 150].map((cpu) => ({ cpu: cpu * 20, count: 20 }))
+  t.same(againstOf(slices, references), { median: 1.1, quartiles: [1, 1.2] })
+  t.same(againstOf(references, references), { median: 1, quartiles: [1, 1] })
+  t.equal(againstOf(slices, []), null, 'nobody to hold it against')
+  t.equal(againstOf([{ cpu: null, count: 1 }], [{ cpu: null, count: 1 }]), null)
+  t.end()
 })
 
 void test('the median of rounds', (t) => {

@@ -2,7 +2,7 @@
 import { cpuOf, memoryOf } from '../figures.ts'
 import type { Helper } from '../processes.ts'
 import type { LoadOrder, Round, RoundOrder } from './generator.ts'
-import type { MeasuredLoad } from './result.ts'
+import type { Against, MeasuredLoad } from './result.ts'
 import type { Proxy } from './row.ts'
 
 /** A row that runs. */
@@ -24,12 +24,19 @@ export interface Effort {
 /** The round that doesn't count takes so many times as long: connections are opened in it, and code is compiled that runs often. */
 export const WARM_UP = 4
 
-interface Slice extends Round {
+/** What a round took. */
+export interface CpuSlice {
+  /** In microseconds; null where it isn't told. */
   readonly cpu: number | null
+  /** How many requests it was for. */
+  readonly count: number
 }
 
+type Slice = Round & CpuSlice
+
 /**
- * Measures one load.
+ * Measures one load. Each round begins with another row, or one of them would always come behind the same.
+ * @param reference the row that the others are held against, which may not be there
  * @returns what came of each row, in their order
  * @throws an Error if a row answers anything but 2xx: its figures would mean nothing
  */
@@ -38,11 +45,13 @@ export async function measureLoad(
   rows: readonly RunningRow[],
   generator: Helper,
   { rounds, seconds, connections, tell }: Effort,
+  reference: string,
 ): Promise<readonly MeasuredLoad[]> {
   await generator.ask({ requests } satisfies LoadOrder)
   const slices = new Map<string, Slice[]>(rows.map(({ name }) => [name, []]))
   for (let round = 0; round <= rounds; round += 1) {
-    for (const { name, proxy } of rows) {
+    const first = round % rows.length
+    for (const { name, proxy } of [...rows.slice(first), ...rows.slice(0, first)]) {
       const before = cpuOf(proxy.pid)
       const milliseconds = 1000 * seconds * (round === 0 ? WARM_UP : 1)
       const order = { port: proxy.port, connections, milliseconds } satisfies RoundOrder
@@ -53,14 +62,38 @@ export async function measureLoad(
     }
     tell(round + 1)
   }
-  return rows.map(({ name, proxy }) => ({ load, row: name, ...measuredOf(slices.get(name) ?? []), memory: memoryOf(proxy.pid) }))
+  const references = slices.get(reference) ?? []
+  return rows.map(({ name, proxy }) => {
+    const own = slices.get(name) ?? []
+    return { load, row: name, ...measuredOf(own), against: againstOf(own, references), memory: memoryOf(proxy.pid) }
+  })
 }
 
-function measuredOf(slices: readonly Slice[]): Omit<MeasuredLoad, 'load' | 'row' | 'memory'> {
+/** What one request took; null where it isn't told. */
+function cpuOfEach({ cpu, count }: CpuSlice): number | null {
+  return cpu === null ? null : cpu / count
+}
+
+/**
+ * Holds each round against the same round of the reference: a machine that others use is not as fast in the next one.
+ * @returns null where there is no reference, or CPU isn't told
+ */
+export function againstOf(slices: readonly CpuSlice[], references: readonly CpuSlice[]): Against | null {
+  const ratios = slices.flatMap((slice, round) => {
+    const [own, other] = [slice, references[round]].map((one) => (one === undefined ? null : cpuOfEach(one)))
+    return own === null || own === undefined || other === null || other === undefined ? [] : [own / other]
+  })
+  if (ratios.length === 0) return null
+  const sorted = ratios.toSorted((a, b) => a - b)
+  const at = (part: number): number => sorted[Math.round((sorted.length - 1) * part)] ?? Number.NaN
+  return { median: median(ratios), quartiles: [at(0.25), at(0.75)] }
+}
+
+function measuredOf(slices: readonly Slice[]): Omit<MeasuredLoad, 'load' | 'row' | 'memory' | 'against'> {
   const each = (figure: (slice: Slice) => number): number => median(slices.map(figure))
   return {
     count: slices.reduce((sum, { count }) => sum + count, 0),
-    cpu: slices.some(({ cpu }) => cpu === null) ? null : each(({ cpu, count }) => (cpu ?? 0) / count),
+    cpu: slices.some(({ cpu }) => cpu === null) ? null : each((slice) => cpuOfEach(slice) ?? 0),
     perSecond: each(({ perSecond }) => perSecond),
     p50: each(({ p50 }) => p50),
     p99: each(({ p99 }) => p99),

@@ -9,11 +9,10 @@ import { kindOf, REFERENCE } from './rows.ts'
 export function requestsPlot({ rows, measured }: RequestsResult): string {
   const groups = LOAD_NAMES.map((load) => {
     const mine = measured.filter((one) => one.load === load)
-    const reference = mine.find(({ row }) => row === REFERENCE)?.cpu ?? null
     const bars = rows.flatMap(({ name, title }) => {
-      const cpu = mine.find(({ row }) => row === name)?.cpu ?? null
-      if (cpu === null || reference === null) return []
-      const value = cpu / reference
+      const { cpu = null, against = null } = mine.find(({ row }) => row === name) ?? {}
+      if (cpu === null || against === null) return []
+      const value = against.median
       return [{ label: title, value, text: `× ${value.toFixed(2)}  (${micros(cpu)} µs)`, kind: kindOf(name) }]
     })
     return { title: LOADS[load].title, bars }

@@ -38,16 +38,15 @@ export function absentRows(rows: readonly RowResult[]): readonly string[] {
 
 function loadTable({ rows, measured }: RequestsResult, load: LoadName): string {
   const mine = measured.filter((one) => one.load === load)
-  const reference = mine.find(({ row }) => row === REFERENCE)?.cpu ?? null
-  const lines = rows.flatMap((row) => mine.filter((one) => one.row === row.name).map((one) => cells(row, one, reference)))
+  const lines = rows.flatMap((row) => mine.filter((one) => one.row === row.name).map((one) => cells(row, one)))
   return markdownTable([LOADS[load].title, 'CPU µs', `against ${REFERENCE}`, 'per second', 'p50 µs', 'p99 µs', 'MiB'], lines)
 }
 
-function cells({ title }: RowResult, { cpu, perSecond, p50, p99, memory }: MeasuredLoad, reference: number | null): string[] {
+function cells({ title }: RowResult, { cpu, against, perSecond, p50, p99, memory }: MeasuredLoad): string[] {
   return [
     title,
     cpu === null ? UNTOLD : micros(cpu),
-    cpu === null || reference === null ? UNTOLD : `× ${(cpu / reference).toFixed(2)}`,
+    against === null ? UNTOLD : `× ${against.median.toFixed(2)} (${against.quartiles.map((one) => one.toFixed(2)).join(' to ')})`,
     counted(Number(perSecond.toPrecision(3))),
     micros(p50),
     micros(p99),

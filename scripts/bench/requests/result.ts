@@ -10,6 +10,13 @@ export interface RowResult {
   readonly version: string | null
 }
 
+/** The CPU of a row as a multiple of the reference's, round by round. */
+export interface Against {
+  readonly median: number
+  /** The lower and the upper quartile: where half of the rounds lie between. */
+  readonly quartiles: readonly [number, number]
+}
+
 /** How a row did with a load: medians over the rounds that count. Times are in microseconds. */
 export interface MeasuredLoad {
   readonly load: LoadName
@@ -18,6 +25,8 @@ export interface MeasuredLoad {
   readonly count: number
   /** Of the process and its children, for each request; null where the system doesn't tell it. */
   readonly cpu: number | null
+  /** Null where there is no reference, or its CPU isn't told. */
+  readonly against: Against | null
   readonly perSecond: number
   readonly p50: number
   readonly p99: number
