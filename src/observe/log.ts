@@ -123,8 +123,8 @@ export function requestLines(log: Logger): (fields: { readonly requestId: string
   // It asks pino for more than the text: the level, which a stream of several is chosen by.
   if (Reflect.get(stream, pino.symbols.needsMetadataGsym) === true) return (fields) => log.info(fields, 'request')
   const time = makeTimestamp()
-  const bound = Object.entries(log.bindings()).map(([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`)
-  const own = bound.join('')
+  const bound = JSON.stringify(log.bindings()).slice(1, -1)
+  const own = bound === '' ? '' : `,${bound}`
   return (fields) => {
     if (!log.isLevelEnabled('info')) return
     stream.write(`{"level":"info"${time()}${own},${JSON.stringify(fields).slice(1, -1)},"msg":"request"}\n`)

@@ -69,9 +69,10 @@ export async function measureLoad(
   })
 }
 
-/** What one request took; null where it isn't told. */
-function cpuOfEach({ cpu, count }: CpuSlice): number | null {
-  return cpu === null ? null : cpu / count
+/** What a request took, round by round; null where it isn't told. */
+function cpusOf(slices: readonly CpuSlice[]): readonly number[] | null {
+  const cpus = slices.flatMap(({ cpu, count }) => (cpu === null ? [] : [cpu / count]))
+  return cpus.length < slices.length ? null : cpus
 }
 
 /**
@@ -79,21 +80,20 @@ function cpuOfEach({ cpu, count }: CpuSlice): number | null {
  * @returns null where there is no reference, or CPU isn't told
  */
 export function againstOf(slices: readonly CpuSlice[], references: readonly CpuSlice[]): Against | null {
-  const ratios = slices.flatMap((slice, round) => {
-    const [own, other] = [slice, references[round]].map((one) => (one === undefined ? null : cpuOfEach(one)))
-    return own === null || own === undefined || other === null || other === undefined ? [] : [own / other]
-  })
-  if (ratios.length === 0) return null
-  const sorted = ratios.toSorted((a, b) => a - b)
-  const at = (part: number): number => sorted[Math.round((sorted.length - 1) * part)] ?? Number.NaN
+  const own = cpusOf(slices)
+  const others = cpusOf(references)
+  if (own === null || others === null || others.length === 0) return null
+  const ratios = own.map((cpu, round) => cpu / (others[round] ?? Number.NaN)).toSorted((a, b) => a - b)
+  const at = (part: number): number => ratios[Math.round((ratios.length - 1) * part)] ?? Number.NaN
   return { median: median(ratios), quartiles: [at(0.25), at(0.75)] }
 }
 
 function measuredOf(slices: readonly Slice[]): Omit<MeasuredLoad, 'load' | 'row' | 'memory' | 'against'> {
   const each = (figure: (slice: Slice) => number): number => median(slices.map(figure))
+  const cpus = cpusOf(slices)
   return {
     count: slices.reduce((sum, { count }) => sum + count, 0),
-    cpu: slices.some(({ cpu }) => cpu === null) ? null : each((slice) => cpuOfEach(slice) ?? 0),
+    cpu: cpus === null ? null : median(cpus),
     perSecond: each(({ perSecond }) => perSecond),
     p50: each(({ p50 }) => p50),
     p99: each(({ p99 }) => p99),
