@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { mountsOf } from './config/mounts.ts'
-import { storeOf } from './config/ownership-schema.ts'
+import { storeOf } from './config/store-place.ts'
 import type { Config } from './config/schema.ts'
 import { makeDecisions } from './decisions.ts'
 import { makeGenerations, type Basis, type Generations } from './generations.ts'

@@ -1,7 +1,7 @@
 /** What a running gateway tells its operators, once or when it changes: in the log, in /readyz and in the metrics. */
 import { basename } from 'node:path'
 import type { Issuer } from './auth/issuer.ts'
-import type { storeOf } from './config/ownership-schema.ts'
+import type { storeOf } from './config/store-place.ts'
 import type { Enforcement } from './core/decide.ts'
 import type { Transport } from './core/transport.ts'
 import type { Readiness } from './http/readiness.ts'

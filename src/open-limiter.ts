@@ -1,5 +1,5 @@
 /** Opens the counters of limits: replicas that share a database share them, too. */
-import { storeOf } from './config/ownership-schema.ts'
+import { storeOf } from './config/store-place.ts'
 import type { Config } from './config/schema.ts'
 import { makeMemoryLimiter } from './limits/memory.ts'
 import type { Limiter } from './limits/port.ts'

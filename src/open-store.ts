@@ -1,6 +1,6 @@
 /** Opens the store that a configuration names. PostgreSQL and its driver are loaded only where they are used. */
 import { existsSync } from 'node:fs'
-import { storeOf } from './config/ownership-schema.ts'
+import { storeOf } from './config/store-place.ts'
 import type { Config } from './config/schema.ts'
 import type { Logger } from './observe/log.ts'
 import type { PostgresPool } from './postgres/pool.ts'

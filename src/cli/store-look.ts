@@ -1,5 +1,5 @@
 /** Looks at the store of a configuration, of whichever kind, without making or changing anything. */
-import { storeOf } from '../config/ownership-schema.ts'
+import { storeOf } from '../config/store-place.ts'
 import type { Config } from '../config/schema.ts'
 import { lookAtStore } from '../store/look.ts'
 import { SCHEMA_VERSION } from '../store/sqlite-schema.ts'

@@ -1,5 +1,5 @@
 /** `threadwarden validate`: says whether a configuration would be served, before it is. */
-import { storeOf } from '../config/ownership-schema.ts'
+import { storeOf } from '../config/store-place.ts'
 import { faultLine, type Fault } from '../document/fault.ts'
 import { prepare, type Prepared } from '../prepare.ts'
 import { lookAtStore } from '../store/look.ts'

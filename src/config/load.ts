@@ -14,7 +14,7 @@ import {
 import type { Fault } from '../document/fault.ts'
 import { listenerFaults } from './listeners.ts'
 import { mountFaults } from './mount-faults.ts'
-import { storeOf } from './ownership-schema.ts'
+import { storeOf } from './store-place.ts'
 import { configSchema, type Config } from './schema.ts'
 import { fillReferences } from './secrets.ts'
 import { warningsOf } from './warnings.ts'

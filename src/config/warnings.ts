@@ -4,7 +4,7 @@ import { faultAt, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import { isLoopbackHost } from '../core/addresses.ts'
 import { mountsOf } from './mounts.ts'
-import { hasPasswordInStore, isLocalServer, storeOf } from './ownership-schema.ts'
+import { hasPasswordInStore, isLocalServer, storeOf } from './store-place.ts'
 import type { Config } from './schema.ts'
 
 const SECRET_NAME = /auth|token|secret|key|password|credential/i

@@ -1,7 +1,7 @@
 /** Runs the checks in order, each within its time. One that fails or hangs says so, and the others go on. */
 import { readFileSync } from 'node:fs'
 import { mountsOf, serverHeaders, type Mount } from '../config/mounts.ts'
-import { storeOf } from '../config/ownership-schema.ts'
+import { storeOf } from '../config/store-place.ts'
 import type { Config } from '../config/schema.ts'
 import { openUpstream, type Upstream } from '../http/upstream.ts'
 import { AGENT_CHECK } from './agent.ts'

@@ -1,7 +1,7 @@
 /** The ownership store: can it be opened and written, and will it still be there tomorrow? Nothing is made or changed. */
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { storeOf } from '../config/ownership-schema.ts'
+import { storeOf } from '../config/store-place.ts'
 import { lostWith } from '../store/durability.ts'
 import { lookAtStore } from '../store/look.ts'
 import type { PostgresLook } from '../store/postgres-look.ts'

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { urlOf, type Surroundings } from '../assembly.ts'
-import { storeOf } from '../config/ownership-schema.ts'
+import { storeOf } from '../config/store-place.ts'
 import type { Config } from '../config/schema.ts'
 import type { Gateway } from '../gateway.ts'
 import { makeAdminCredentials, type AdminCredentials } from '../http/admin-credentials.ts'

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { storeOf } from '../../src/config/ownership-schema.ts'
+import { storeOf } from '../../src/config/store-place.ts'
 import type { Store } from '../../src/store/port.ts'
 import { openPostgresStore } from '../../src/store/postgres.ts'
 import { startPostgres } from '../support/postgres.ts'

@@ -1,6 +1,6 @@
 /** Where ownership is kept: a file, or a PostgreSQL server; what is wrong with it is said without what is secret. */
 import { test } from 'tap'
-import { storeOf } from '../../src/config/ownership-schema.ts'
+import { storeOf } from '../../src/config/store-place.ts'
 import { needsRestart } from '../../src/config/restart.ts'
 import { accepted, faultsIn, type Changes, type Surroundings } from './configuration.ts'
 
@@ -41,6 +41,7 @@ void test('a URL says host, port, database and user; the rest has defaults', (t)
     },
     cache: 100_000,
   })
+  t.same(stored({ 'ownership.postgres': {} }), stored({}), 'whether or not anything is said of how it is spoken to')
   t.end()
 })
 

@@ -1,6 +1,6 @@
 /** Stores on a real PostgreSQL, for tests. */
 import type { Test } from 'tap'
-import { storeOf } from '../../src/config/ownership-schema.ts'
+import { storeOf } from '../../src/config/store-place.ts'
 import type { PostgresSettings } from '../../src/postgres/settings.ts'
 import type { Store } from '../../src/store/port.ts'
 import { openPostgresStore, type PostgresOptions } from '../../src/store/postgres.ts'

@@ -1,7 +1,7 @@
 /** The table in PostgreSQL: the store makes its schema, and the rows are written past it, because as many claims would take days. */
 import { readFileSync } from 'node:fs'
 import pg from 'pg'
-import { storeOf } from '../../../src/config/ownership-schema.ts'
+import { storeOf } from '../../../src/config/store-place.ts'
 import { openPostgresStore } from '../../../src/store/postgres.ts'
 import { explainOn } from '../../../test/support/plans.ts'
 import { NOW, type Population } from './population.ts'

@@ -1,5 +1,5 @@
 /** `threadwarden store backup`: copies the store while gateways write to it. */
-import { storeOf } from '../../config/ownership-schema.ts'
+import { storeOf } from '../../config/store-place.ts'
 import { backup as copyStore, BackupFailed, type Backup } from '../../store/sqlite-backup.ts'
 import { complain, EXIT, print, readArguments, UsageError, type Command } from '../command.ts'
 import { loaded } from '../loading.ts'
