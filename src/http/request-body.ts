@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { Transform, type Readable } from 'node:stream'
 import { isJsonType, multipartType, type HeaderLines } from '../core/headers.ts'
 import { refuse, type Refusal } from '../core/reasons.ts'
+import { inPieces, type Take } from './small-pieces.ts'
 import { BodyTooLarge } from './upstream.ts'
 
 /** The memory that all bodies together may take. */
@@ -64,16 +65,18 @@ export interface HeldBody {
  * Hands a body on as it comes, for somebody to hold.
  * @param most the bound of this body in bytes: 413 beyond it
  * @param budget the bound of all bodies: 503 beyond it
- * @param take takes the next bytes, or refuses them: the rest is not waited for then
+ * @param take takes the next bytes, in pieces that are worth keeping (small-pieces.ts), or refuses them: the rest is not waited
+ * for then
  */
 export function holdBody(
   { message, lines, onWanted }: ArrivingBody,
   most: number,
   budget: BodyBudget,
-  take: (bytes: Buffer) => Refusal | null,
+  take: Take,
 ): Promise<HeldBody | Refusal> {
   if (Number(lines.get('content-length')?.[0] ?? 0) > most) return Promise.resolve(refuse('body-too-large'))
   onWanted()
+  const pieces = inPieces(take)
   let held = 0
   const release = (): void => {
     budget.give(held)
@@ -91,14 +94,14 @@ export function holdBody(
       else if (!budget.take(chunk.length)) fault = refuse('bodies-budget-exhausted')
       else {
         held += chunk.length
-        fault = take(chunk)
+        fault = pieces.take(chunk)
       }
       if (fault === null) return
       // What is left of it is for whoever answers to let go of.
       message.pause()
       done(fault)
     }
-    const onEnd = (): void => done(null)
+    const onEnd = (): void => done(pieces.end())
     const onBroken = (): void => done(refuse('body-aborted'))
     message.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken)
     // One that broke off before has no event left to say so.
