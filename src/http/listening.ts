@@ -4,6 +4,7 @@
  */
 import type { Server, ServerOptions } from 'node:http'
 import type { FastifyInstance } from 'fastify'
+import { CallerMessage } from './caller-message.ts'
 
 /** The settings of Fastify that a listener is made with. Durations in milliseconds, 0 for none. */
 export interface ListenerOptions {
@@ -60,7 +61,7 @@ export function publicListener(maxHeaderSize: number): ListenerOptions {
     bodyLimit: Number.MAX_SAFE_INTEGER,
     // A request without a host is refused by the gate, in its own words.
     // And one that says that it has no body has ended already, without an event for it.
-    http: { ...HTTP, maxHeaderSize, requireHostHeader: false, optimizeEmptyRequests: true },
+    http: { ...HTTP, maxHeaderSize, requireHostHeader: false, optimizeEmptyRequests: true, IncomingMessage: CallerMessage },
   }
 }
 

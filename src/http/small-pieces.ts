@@ -16,8 +16,12 @@ export interface Pieces {
   readonly end: () => Refusal | null
 }
 
-/** A piece of fewer bytes is small. */
 const SMALL = 1024
+
+/** True for a piece that costs more to keep by itself than it is worth. */
+export function isSmall(bytes: Uint8Array): boolean {
+  return bytes.length < SMALL
+}
 
 /** Where small pieces are put together: as much as a sender who stops can make the gateway hold beyond what was counted. */
 const ROOM = 4096
@@ -49,7 +53,7 @@ export function inPieces(take: Take): Pieces {
 
   return {
     take(bytes) {
-      if (bytes.length >= SMALL) return handOn() ?? take(bytes)
+      if (!isSmall(bytes)) return handOn() ?? take(bytes)
       if (alone === null && filled === 0) {
         alone = bytes
         return null
