@@ -139,7 +139,17 @@ export function makeApp(parts: AppParts): PublicApp {
         if (result === 'passed') void reply.hijack()
         else void send(reply, exchange, result)
       }
-      gate.proceed(arrived, request.raw, reply.raw, exchange).then(answered).catch(done)
+      const failed = (error: Error): void => {
+        if (!reply.raw.headersSent) {
+          done(error)
+          return
+        }
+        // Another status can't be told any more, and what has begun is not to look whole.
+        log.error({ err: error, requestId: request.id }, 'the gateway failed')
+        void reply.hijack()
+        reply.raw.destroy()
+      }
+      gate.proceed(arrived, request.raw, reply.raw, exchange).then(answered).catch(failed)
     },
     handler: () => {
       throw new Error('a request reached the proxy without passing the gate')

@@ -2,6 +2,7 @@
  * What a listener allows of connections and requests. Each setting of Node's server and of Fastify that could cut or cap
  * something is set here on purpose, so that none is a default that changes with a version (docs/operations.md).
  */
+import { lookup } from 'node:dns/promises'
 import type { Server, ServerOptions } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { CallerMessage } from './caller-message.ts'
@@ -82,7 +83,13 @@ export function withoutCaps(server: Server): void {
   server.maxHeadersCount = 0
 }
 
-/** Begins to listen. @throws the system's error */
+/**
+ * Begins to listen on one address.
+ * @param host an address, or a name: the first address that it has
+ * @throws the system's error
+ */
 export async function listenOn(app: FastifyInstance, host: string, port: number): Promise<void> {
-  await app.listen({ host, port, backlog: BACKLOG })
+  // Fastify would open one server more for each further address of localhost, and on those nothing of ours is set.
+  const { address } = await lookup(host)
+  await app.listen({ host: address, port, backlog: BACKLOG })
 }

@@ -3,10 +3,11 @@
  * once more, so that a library whose default changes, or that gets a new setting of this kind, is noticed (docs/operations.md).
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import dns from 'node:dns'
 import type { Server } from 'node:http'
 import fastify from 'fastify'
 import { test, type Test } from 'tap'
-import { OPERATOR_LISTENER, publicListener } from '../../src/http/listening.ts'
+import { listenOn, OPERATOR_LISTENER, publicListener } from '../../src/http/listening.ts'
 import { connectionsFor } from '../../src/http/upstream.ts'
 import { gated } from '../support/gated.ts'
 import { firstAnswer, head, openRaw } from '../support/raw.ts'
@@ -77,6 +78,20 @@ void test('the servers of all listeners', async (t) => {
     t.equal(server.maxConnections, undefined)
     t.equal(backlog, 4096)
   }
+})
+
+void test('a name of several addresses is one server, as all that is set is set on one', async (t) => {
+  const { lookup } = dns
+  t.teardown(() => (dns.lookup = lookup))
+  // As Fastify asks for the addresses of localhost, which this machine may have one of only.
+  const addresses = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }))
+  dns.lookup = ((_name: string, _options: object, done: (error: null, found: object) => void) =>
+    done(null, addresses)) as unknown as typeof lookup
+  const app = fastify(publicListener(16_384))
+  t.teardown(() => app.close())
+  const found = await listening(t, () => listenOn(app, 'localhost', 0))
+  t.equal(found.length, 1)
+  t.equal(app.addresses().length, 1)
 })
 
 void test('what Fastify adds of its own', async (t) => {
