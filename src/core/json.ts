@@ -93,7 +93,7 @@ function parse(text: string, shape: Shape): JsonReading {
     return refuse('body-not-json')
   }
   if (!isObject(value)) return refuse('body-not-object')
-  const kept = { members: 0 }
+  const kept = { members: 0, areEscaped: shape.hasEscapedKeys() }
   const fault = countKeys(value, kept)
   if (fault !== null) return fault
   // An object keeps one of several equal keys: fewer keys than members means that the text had duplicates.
@@ -145,8 +145,11 @@ function fromLists(value: Listed): Json {
   return Object.fromEntries(entries)
 }
 
-/** Counts the keys of a parsed value at every level; refuses what re-serialising would change or a merge would obey. */
-function countKeys(value: Json, count: { members: number }): Refusal | null {
+/**
+ * Counts the keys of a parsed value at every level; refuses what re-serialising would change or a merge would obey, and halves of
+ * surrogate pairs in keys: for some readers two such keys are one (RFC 8259 §8.2).
+ */
+function countKeys(value: Json, count: { members: number; readonly areEscaped: boolean }): Refusal | null {
   if (typeof value === 'number') return Number.isFinite(value) ? null : refuse('body-number-out-of-range')
   if (typeof value !== 'object' || value === null) return null
   if (!isObject(value)) {
@@ -157,7 +160,8 @@ function countKeys(value: Json, count: { members: number }): Refusal | null {
     return null
   }
   for (const key of Object.keys(value)) {
-    if (key === '__proto__') return refuse('body-key-forbidden')
+    // UTF-8 has no such halves: they come by escapes alone.
+    if (key === '__proto__' || (count.areEscaped && !key.isWellFormed())) return refuse('body-key-forbidden')
     count.members += 1
     const fault = countKeys(value[key] as Json, count)
     if (fault !== null) return fault

@@ -23,25 +23,22 @@ export function isSmall(bytes: Uint8Array): boolean {
   return bytes.length < SMALL
 }
 
+/** So many small ones of a body are handed on as they come: what is hostile in them is refused before the rest has come. */
+const AS_THEY_COME = 64
+
 /** Where small pieces are put together: as much as a sender who stops can make the gateway hold beyond what was counted. */
 const ROOM = 4096
 
 /**
  * Hands a body on.
- * @param take is handed pieces of at least 1 KiB, but for one between two of these, and the last one
+ * @param take is handed, behind the first small pieces, such of at least 1 KiB, and one between any two of these
  */
 export function inPieces(take: Take): Pieces {
-  /** A small piece that nothing has come behind yet. */
-  let alone: Buffer | null = null
+  let asTheyCome = AS_THEY_COME
   let room: Buffer | null = null
   let filled = 0
 
   const handOn = (): Refusal | null => {
-    if (alone !== null) {
-      const one = alone
-      alone = null
-      return take(one)
-    }
     if (room === null || filled === 0) return null
     const together = room.subarray(0, filled)
     filled = 0
@@ -54,15 +51,11 @@ export function inPieces(take: Take): Pieces {
   return {
     take(bytes) {
       if (!isSmall(bytes)) return handOn() ?? take(bytes)
-      if (alone === null && filled === 0) {
-        alone = bytes
-        return null
+      if (asTheyCome > 0) {
+        asTheyCome -= 1
+        return take(bytes)
       }
       room ??= Buffer.allocUnsafeSlow(ROOM)
-      if (alone !== null) {
-        filled = alone.copy(room)
-        alone = null
-      }
       filled += bytes.copy(room, filled)
       return filled > ROOM - SMALL ? handOn() : null
     },

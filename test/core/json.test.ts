@@ -59,6 +59,11 @@ void test('what two readers could read differently is refused', (t) => {
   for (const text of ['[]', '"x"', '1', 'null', 'true']) t.equal(reason(text), 'body-not-object', text)
   for (const text of ['{"__proto__":{}}', '{"a":[{"__proto__":1}]}', '{"\\u005f_proto__":1}'])
     t.equal(reason(text), 'body-key-forbidden', text)
+  // Readers that put U+FFFD for half a pair would have one key of these two.
+  for (const text of ['{"a":{"\\ud800":1,"\\ud801":2}}', '{"\\udc00\\ud800":1}', '{"a":[{"x\\uD83D":1}]}'])
+    t.equal(reason(text), 'body-key-forbidden', text)
+  t.equal(reason('{"\\ud83d\\ude00":1}'), 'read', 'a whole pair')
+  t.equal(reason('{"a":"cut in two \\ud83d"}'), 'read', 'a text that a client has cut')
   t.equal(reason(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])), 'body-not-utf8')
   t.equal(reason(Buffer.from('{"a":1}', 'utf16le')), 'body-not-json')
   t.end()

@@ -15,9 +15,9 @@ function begun(): { readonly source: PassThrough; readonly message: IncomingMess
 
 const CHUNKED = headerLines(['transfer-encoding', 'chunked'])
 
-/** Holds a body of at most 10 bytes, or so many. */
-const hold = (message: IncomingMessage, budget: BodyBudget, take: (bytes: Buffer) => Refusal | null = () => null, most = 10) =>
-  holdBody({ message, lines: CHUNKED, onWanted: () => {} }, most, budget, take)
+/** Holds a body of at most 10 bytes. */
+const hold = (message: IncomingMessage, budget: BodyBudget, take: (bytes: Buffer) => Refusal | null = () => null) =>
+  holdBody({ message, lines: CHUNKED, onWanted: () => {} }, 10, budget, take)
 
 void test('a body is held from its first byte until it is released, and given back once', async (t) => {
   const { source, message } = begun()
@@ -36,36 +36,36 @@ void test('a body is held from its first byte until it is released, and given ba
 })
 
 void test('whatever ends the reading gives back what came before it', async (t) => {
-  for (const [reason, second, budget] of [
-    ['body-too-large', '678901', 20],
-    ['bodies-budget-exhausted', '6789', 8],
+  const refusal = refuse('body-not-utf8')
+  for (const [reason, second, budget, take] of [
+    ['body-too-large', '678901', 20, () => null],
+    ['bodies-budget-exhausted', '6789', 8, () => null],
+    ['body-not-utf8', '6789', 20, (bytes: Buffer) => (bytes.toString() === '6789' ? refusal : null)],
   ] as const) {
     const { source, message } = begun()
     const left = makeBudget(budget)
     source.write('12345')
     // The second part comes by itself, and the end never.
     setImmediate(() => source.write(second))
-    t.match(await hold(message, left), { outcome: 'refused', reason })
+    t.match(await hold(message, left, take), { outcome: 'refused', reason })
     t.ok(left.take(budget), reason)
   }
 })
 
-void test('what is refused as it comes is not waited for, and given back', async (t) => {
+void test('what waits to be put together with more may be refused at the end, and is given back', async (t) => {
   const { source, message } = begun()
-  const left = makeBudget(10_000)
-  source.write('12345')
-  setImmediate(() => source.write('6'.repeat(5000)))
-  const held = hold(message, left, (bytes) => (bytes.length > 5 ? refuse('body-not-utf8') : null), 10_000)
+  const left = makeBudget(100)
+  const held = holdBody({ message, lines: CHUNKED, onWanted: () => {} }, 100, left, (bytes) =>
+    bytes.toString() === 'the last' ? refuse('body-not-utf8') : null,
+  )
+  for (let pieces = 0; pieces < 64; pieces += 1) {
+    source.write('x')
+    // Each comes by itself.
+    await new Promise(setImmediate)
+  }
+  source.end('the last')
   t.match(await held, { outcome: 'refused', reason: 'body-not-utf8' })
-  t.ok(left.take(10_000))
-})
-
-void test('what comes last may be refused, too, and is given back', async (t) => {
-  const { source, message } = begun()
-  const left = makeBudget(10)
-  source.end('12345')
-  t.match(await hold(message, left, () => refuse('body-not-utf8')), { outcome: 'refused', reason: 'body-not-utf8' })
-  t.ok(left.take(10))
+  t.ok(left.take(100))
 })
 
 void test('a body that breaks off is refused and gives back what came before it', async (t) => {
@@ -73,8 +73,11 @@ void test('a body that breaks off is refused and gives back what came before it'
     const { source, message } = begun()
     const budget = makeBudget(10)
     source.write('12345')
-    source.once('data', () => setImmediate(() => source.destroy(error)))
-    t.match(await hold(message, budget), { outcome: 'refused', reason: 'body-aborted' })
+    const held = hold(message, budget, () => {
+      setImmediate(() => source.destroy(error))
+      return null
+    })
+    t.match(await held, { outcome: 'refused', reason: 'body-aborted' })
     t.ok(budget.take(10))
   }
 })
