@@ -19,9 +19,9 @@ export const PARTS: Readonly<Record<string, Part>> = {
     tests: ['test/http/cursor.test.ts', 'test/http/list-*.test.ts', 'test/security/list-*.test.ts'],
   },
   bodies: {
-    mutate: ['src/http/payload.ts', 'src/http/request-body.ts'],
+    mutate: ['src/http/payload.ts', 'src/http/request-body.ts', 'src/http/small-pieces.ts', 'src/http/caller-message.ts'],
     tests: [
-      'test/http/{payload,request-body,expect,handshake,hostile-callers}.test.ts',
+      'test/http/{payload,request-body,small-pieces,caller-message,expect,handshake,hostile-callers}.test.ts',
       'test/http/body-*.test.ts',
       'test/security/{body-*,hostile-json,multipart,single-route-envelope}.test.ts',
     ],
