@@ -5,7 +5,9 @@ import { mountsOf } from './config/mounts.ts'
 import { storeOf } from './config/store-place.ts'
 import type { Config } from './config/schema.ts'
 import { makeDecisions } from './decisions.ts'
+import { oldSpace } from './heap.ts'
 import { makeGenerations, type Basis, type Generations } from './generations.ts'
+import { bodyMemory } from './http/body-memory.ts'
 import { makeAdminApp, type ReloadResult } from './http/admin.ts'
 import { makeApp, type FastifyInstance } from './http/app.ts'
 import { ownAddresses } from './http/exposure.ts'
@@ -150,6 +152,7 @@ async function beginOn<Begun>(
   })
   let stopping = false
   const decisions = makeDecisions({ metrics, audit, log, clock, now, current: () => current() })
+  const memory = bodyMemory(oldSpace())
   const generations = makeGenerations(prepared, {
     store,
     secret: await store.secret(),
@@ -158,7 +161,8 @@ async function beginOn<Begun>(
     runtime,
     streams,
     limiter,
-    budget: makeBudget(primary?.bodiesInFlight ?? config.limits.bodiesInFlight),
+    budget: makeBudget(Math.min(primary?.bodiesInFlight ?? config.limits.bodiesInFlight, memory.held)),
+    reading: makeBudget(memory.reading),
     log,
     clock,
     addresses: machine.addresses,

@@ -29,7 +29,7 @@ import type { Prepared } from './prepare.ts'
 import type { Store, ThreadKey } from './store/port.ts'
 
 /** What all generations of a process share. */
-export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' | 'budget'> {
+export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' | 'budget' | 'reading'> {
   readonly store: Store
   /** The upstream, where it is a runtime of the same process; null where it is as configured. */
   readonly runtime: Upstream | null
@@ -142,6 +142,7 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
     limits: config.limits,
     limiter: shared.limiter,
     budget: shared.budget,
+    reading: shared.reading,
     records,
     store,
     keySet: identity.keySet,

@@ -3,6 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { namedBy } from '../config/load.ts'
 import { faultLine } from '../document/fault.ts'
 import { startGateway, type Gateway } from '../gateway.ts'
+import { oldSpace } from '../heap.ts'
+import { bodyMemoryWarning } from '../http/body-memory.ts'
 import { makeLog, sharedStdout, type Logger } from '../observe/log.ts'
 import { prepare } from '../prepare.ts'
 import { watchFiles } from '../watch.ts'
@@ -66,6 +68,8 @@ Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 w
       options: [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''],
     })
     if (room !== null) log.warn(room)
+    const bodies = bodyMemoryWarning(oldSpace(), config.limits)
+    if (bodies !== null) log.warn(bodies)
     // Before anything is started: process 1 of a container would not even notice a signal that nobody handles.
     const told = untilTold()
     process.on('SIGHUP', () => void gateway?.reload('SIGHUP'))

@@ -16,6 +16,8 @@ export interface Shape {
   take(piece: string): Refusal | null
   /** Object members at every level, that is colons outside strings. */
   members(): number
+  /** About how many values there are: what begins an object or a list, or stands behind a comma. */
+  values(): number
   /** True if a key is written with an escape. */
   hasEscapedKeys(): boolean
   /** False if anything stands otherwise than JSON.stringify writes it, or may do so. */
@@ -37,6 +39,7 @@ export function makeShape(): Shape {
 
   return {
     members: () => members,
+    values: () => values,
     hasEscapedKeys: () => escapedKeys,
     asWritten: () => asWritten,
     take(text) {

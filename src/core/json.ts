@@ -34,6 +34,8 @@ export interface JsonReader {
    * @returns a refusal, or null to go on
    */
   push(bytes: Uint8Array): Refusal | null
+  /** About how many values came. */
+  values(): number
   /** Reads what came as one JSON object. */
   end(): JsonReading
 }
@@ -57,6 +59,7 @@ export function makeJsonReader(): JsonReader {
       pieces.push(piece)
       return shape.take(piece)
     },
+    values: () => shape.values(),
     end: () => (cut.length > 0 ? refuse('body-not-utf8') : parse(pieces.splice(0).join(''), shape)),
   }
 }

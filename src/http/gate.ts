@@ -231,6 +231,7 @@ export function makeGate(parts: GateParts): Gate {
     try {
       const granted = await permitFor(permitPartsOf(mount), body, upstreamOf(exchange), principal, exchange, left)
       if (granted.outcome === 'refused') return refused(granted, exchange)
+      body.forget()
       if (left.aborted) granted.release()
       else release = granted.release
       exchange.reason = 'permitted'

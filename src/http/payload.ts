@@ -9,8 +9,9 @@ import { memberTexts, writeAnew } from '../core/json-writing.ts'
 import { isRefusal, refuse, type Reason, type Refusal } from '../core/reasons.ts'
 import type { RuntimeFacts } from '../core/transport.ts'
 import type { Metrics } from '../observe/metrics.ts'
+import { largestReadable, readingCost } from './body-memory.ts'
 import { readRecording } from './recording.ts'
-import { bodyForm, boundedBody, hasBody, holdBody, type ArrivingBody, type BodyBudget } from './request-body.ts'
+import { bodyForm, boundedBody, hasBody, holdBody, type ArrivingBody, type BodyBudget, type HeldBody } from './request-body.ts'
 
 /**
  * What goes along with a permit: a JSON body that was checked (its bytes, and what a thread is called or become by it), or a
@@ -26,7 +27,10 @@ export type Payload =
 /** What reading a body needs. */
 export interface PayloadParts {
   readonly limits: { readonly body: number; readonly runBody: number }
+  /** Of the bytes of all bodies. */
   readonly budget: BodyBudget
+  /** Of what reading them takes. */
+  readonly reading: BodyBudget
   /** Told each name that did not pass. */
   readonly onDropped: (name: string) => void
   readonly metrics: Metrics
@@ -43,6 +47,9 @@ export interface ReadBody {
    * @param most the bound of what is sent, in bytes
    */
   readonly write: (policy: BodyPolicy, most: number) => Payload | Refusal | Promise<Payload | Refusal>
+  /** Lets go of what was read, once it is written for the last time: an upstream may take long to answer. */
+  readonly forget: () => void
+  /** Lets go of everything. */
   readonly release: () => void
 }
 
@@ -93,6 +100,7 @@ export function readPayload(
       onWanted()
       return { kind: 'stream', type: form.type, length, body: boundedBody(message, atMost) }
     },
+    forget: () => {},
     release: () => {},
   }
 }
@@ -144,7 +152,7 @@ async function withRecording(
   const recording = await readRecording(type, arriving, most, parts.budget)
   if (recording.outcome === 'refused') return recording
   const { value, bytes, release } = recording
-  return guarded(release, () =>
+  return guarded(parts, { bytes, release }, 0, () =>
     checked(parts, descriptor, { value, text: JSON.stringify(value), asWritten: true, bytes: null }, bytes),
   )
 }
@@ -152,7 +160,7 @@ async function withRecording(
 /** What comes of a request that brings nothing along. */
 function without(descriptor: RouteDescriptor, missing: Reason): ReadBody | Refusal {
   if (!isBodyOptional(descriptor.route)) return refuse(missing)
-  return { outcome: 'read', descriptor, write: () => NOTHING, release: () => {} }
+  return { outcome: 'read', descriptor, write: () => NOTHING, forget: () => {}, release: () => {} }
 }
 
 /** A JSON body that was read. */
@@ -164,6 +172,17 @@ interface BodySource extends JsonSource {
 /** A payload before somebody has said who lets it go. */
 type Made = Omit<ReadBody, 'release'>
 
+/** Takes what reading a body takes. @returns what gives it back, once; or a refusal: 503, or 413 where it can never be there */
+function takeReading({ reading }: PayloadParts, bytes: number, values: number): (() => void) | Refusal {
+  let cost = readingCost(bytes, values)
+  if (cost > reading.most) return refuse('body-too-large')
+  if (!reading.take(cost)) return refuse('bodies-budget-exhausted')
+  return () => {
+    reading.give(cost)
+    cost = 0
+  }
+}
+
 /** Holds a JSON body while it is made into a payload; what is refused is held no longer. */
 async function withJson(
   parts: PayloadParts,
@@ -174,46 +193,66 @@ async function withJson(
   const reader = makeJsonReader()
   const pieces: Buffer[] = []
   let length = 0
-  const held = await holdBody(arriving, most, parts.budget, (piece) => {
+  const held = await holdBody(arriving, Math.min(most, largestReadable(parts.reading.most)), parts.budget, (piece) => {
     length += piece.length
     if (length <= LARGE_BODY) pieces.push(piece)
     else pieces.length = 0
     return reader.push(piece)
   })
   if (isRefusal(held)) return held
-  return guarded(held.release, () => {
+  return guarded(parts, held, reader.values(), () => {
     const reading = reader.end()
     const bytes = length <= LARGE_BODY ? pieces : null
     return make(reading.outcome === 'refused' ? reading : { ...reading, bytes }, held.bytes)
   })
 }
 
-function guarded(release: () => void, make: () => Made | Refusal): ReadBody | Refusal {
+/** Reads what is held; it is held no longer if that fails. @param values about how many there are in it */
+function guarded(parts: PayloadParts, held: HeldBody, values: number, make: () => Made | Refusal): ReadBody | Refusal {
+  const reading = takeReading(parts, held.bytes, values)
+  if (typeof reading !== 'function') {
+    held.release()
+    return reading
+  }
+  const release = (): void => {
+    reading()
+    held.release()
+  }
   let read: Made | Refusal | undefined
   try {
     read = make()
   } finally {
     if (read?.outcome !== 'read') release()
   }
-  return read.outcome === 'refused' ? read : { ...read, release }
+  if (read.outcome === 'refused') return read
+  const { forget } = read
+  return {
+    ...read,
+    forget() {
+      forget()
+      reading()
+    },
+    release,
+  }
 }
 
 /** Checks the ids of a JSON body, which is written anew when it is known what of it passes. */
 function checked(parts: PayloadParts, descriptor: RouteDescriptor, source: BodySource, bytes: number): Made | Refusal {
-  const { value } = source
-  const ids = checkIds(descriptor, value)
+  const ids = checkIds(descriptor, source.value)
   if (ids.outcome === 'refused') return ids
+  let kept: BodySource | null = source
   return {
     outcome: 'read',
     descriptor: ids.descriptor,
+    forget: () => (kept = null),
     write(policy, most) {
+      if (kept === null) throw new Error('a body is to be written that was let go of')
+      const { value } = kept
       if (bytes > most) return refuse('body-too-large')
       if (descriptor.route.own === true) return { kind: 'own', body: value }
       const { body, dropped } = passingBody(descriptor.route, value, policy)
       noteDropped(parts, dropped)
-      return bytes > LARGE_BODY
-        ? writtenInSteps(body, source, most)
-        : payloadOf(body, bytesOf(writeAnew(body, source), source), most)
+      return bytes > LARGE_BODY ? writtenInSteps(body, kept, most) : payloadOf(body, bytesOf(writeAnew(body, kept), kept), most)
     },
   }
 }

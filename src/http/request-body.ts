@@ -8,6 +8,8 @@ import { BodyTooLarge } from './upstream.ts'
 
 /** The memory that all bodies together may take. */
 export interface BodyBudget {
+  /** All of it. */
+  readonly most: number
   /** Takes so many bytes, or says that they aren't there. */
   take(bytes: number): boolean
   give(bytes: number): void
@@ -17,6 +19,7 @@ export interface BodyBudget {
 export function makeBudget(most: number): BodyBudget {
   let left = most
   return {
+    most,
     take(bytes) {
       if (bytes > left) return false
       left -= bytes

@@ -171,6 +171,7 @@ export function makeGateUnderTest(
     limits: LIMITS,
     limiter: makeMemoryLimiter(),
     budget: makeBudget(16 * LIMITS.runBody),
+    reading: makeBudget(2 ** 30),
     records,
     store: STORE,
     keySet: null,

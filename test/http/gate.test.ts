@@ -68,6 +68,7 @@ function parts(told: Told, more: Changes = {}): GateParts {
     limits: { body: 10_000, runBody: 10_000, requests: 'off', runs: 'off', newThreads: 'off', streams: 'off' },
     limiter: makeMemoryLimiter(),
     budget: makeBudget(10_000),
+    reading: makeBudget(100_000),
     records: makeOwnerRecords(store, false),
     store,
     keySet: null,

@@ -26,6 +26,7 @@ function parts(more: Partial<PayloadParts> = {}): PayloadParts {
   return {
     limits: { body: 100, runBody: 100 },
     budget: makeBudget(100),
+    reading: makeBudget(100_000),
     onDropped: () => {},
     metrics: makeMetrics(),
     ...more,
@@ -76,6 +77,35 @@ void test('the bytes of a body are held until it is released, and once it is ref
   t.match(await read(given, RUN, JSON_TYPE, body), { outcome: 'read' })
 })
 
+void test('what reading takes is bounded over all bodies, and given back when a body is written for the last time', async (t) => {
+  const body = `{"threadId":"t1","state":[${'[],'.repeat(20)}[]]}`
+  // Its values take more than its bytes.
+  const cost = 6 * body.length + 200 * 44
+  for (const end of ['forget', 'release'] as const) {
+    const given = parts({ budget: makeBudget(1000), reading: makeBudget(2 * cost - 1) })
+    const first = await read(given, RUN, JSON_TYPE, body)
+    t.match(await read(given, RUN, JSON_TYPE, body), { outcome: 'refused', reason: 'bodies-budget-exhausted' })
+    if (first.outcome === 'refused') throw new Error(first.reason)
+    t.match(await first.write(EVERYTHING, 100), { kind: 'json' })
+    t.match(await first.write(EVERYTHING, 100), { kind: 'json' }, 'it may be written anew until then')
+    first[end]()
+    t.match(await read(given, RUN, JSON_TYPE, body), { outcome: 'read' })
+    first.release()
+    t.notOk(given.reading.take(cost), 'given back once')
+    if (end === 'forget') t.throws(() => first.write(EVERYTHING, 100), /let go of/)
+  }
+})
+
+void test('a body that could never be read is too large, by its bytes before it has come', async (t) => {
+  const given = parts({ reading: makeBudget(6 * 60) })
+  const body = `{"threadId":"t1","state":"${'x'.repeat(40)}"}`
+  t.match(await read(given, RUN, JSON_TYPE, body), { outcome: 'refused', reason: 'body-too-large' })
+  const lines = ['content-type', 'application/json', 'content-length', '61']
+  t.match(await read(given, RUN, lines, ''), { outcome: 'refused', reason: 'body-too-large' })
+  t.match(await read(given, RUN, JSON_TYPE, '{"threadId":"t1","state":[[],[]]}'), { reason: 'body-too-large' }, 'by its values')
+  t.ok(given.budget.take(100) && given.reading.take(360), 'and nothing is held')
+})
+
 void test('a fault of the gateway’s own while it checks a body is told as it is, and holds nothing', async (t) => {
   const fault = new Error('no place to note a name')
   const given = parts({
@@ -86,7 +116,7 @@ void test('a fault of the gateway’s own while it checks a body is told as it i
   const envelope = `{"method":"info","other":"${'x'.repeat(60)}"}`
   const opening = readEnveloped(given, 100, { admit: () => null, mostOf: () => 100 }, arriving(JSON_TYPE, envelope))
   await t.rejects(opening, fault)
-  t.ok(given.budget.take(100), 'all of it is there again')
+  t.ok(given.budget.take(100) && given.reading.take(100_000), 'all of it is there again')
 })
 
 void test('a body beyond its bound is refused: as it comes, and where the rule that allows it has a smaller one', async (t) => {
@@ -141,7 +171,7 @@ void test('a large body lets others have their turn between the steps, one that 
     }
     const most = 2 * bound
     const reading = written(
-      parts({ limits: { body: most, runBody: most }, budget: makeBudget(most) }),
+      parts({ limits: { body: most, runBody: most }, budget: makeBudget(most), reading: makeBudget(10 * most) }),
       RUN,
       JSON_TYPE,
       filled(bytes),

@@ -1,0 +1,117 @@
+/**
+ * A gateway with little memory, and bodies that take far more of it than their bytes: by the way in which they are cut, by what
+ * they hold, and by being many. What does not fit is refused, and nobody else notices.
+ */
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createSigner } from 'fast-jwt'
+import { test, type Test } from 'tap'
+import type { Changes } from '../config/configuration.ts'
+import { firstAnswer, head, openRaw, type RawConnection } from '../support/raw.ts'
+import { json, startUpstream } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
+import { configFile, serving } from './program.ts'
+
+const RUN = 'POST /api/copilotkit/agent/default/run HTTP/1.1'
+
+/** A gateway with so little memory, and what begins requests to it: all of the body but its end, as it is or a byte a chunk. */
+async function littleMemory(t: Test, changes: Changes) {
+  const { file } = configFile(t, { 'upstream.transport': 'multi-route', ...changes })
+  const { listening, lines } = await serving(t, file, { node: ['--max-old-space-size=128'] })
+  const url = String(listening['url'])
+  return {
+    url,
+    health: String(listening['health']),
+    lines,
+    async begin(token: string, body: string, chunks = [...body]): Promise<RawConnection> {
+      const connection = await openRaw(url)
+      const form = ['Content-Type: application/json', 'Transfer-Encoding: chunked', 'Connection: close']
+      connection.write(head(RUN, 'Host: chat', `Authorization: Bearer ${token}`, ...form))
+      const written = chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`).join('')
+      await new Promise((resolve) => connection.socket.write(written, resolve))
+      return connection
+    },
+  }
+}
+
+/** A token of the configuration's issuer. */
+function alice(): string {
+  const now = Math.floor(Date.now() / 1000)
+  const sign = createSigner({ key: 'x'.repeat(64), algorithm: 'HS256' })
+  return sign({ iss: 'corp', aud: 'chat', sub: 'alice', iat: now, exp: now + 3600 })
+}
+
+const bodyOf = (bytes: number): string => `{"threadId":"t1","state":"${'x'.repeat(bytes)}"}`
+
+const times = <Made>(count: number, make: (at: number) => Made): Made[] => Array.from({ length: count }, (_, at) => make(at))
+
+void test('bodies in chunks of a byte take a process with little memory no further than others', async (t) => {
+  const upstream = await startUpstream(json({}))
+  t.teardown(() => upstream.close())
+  const gateway = await littleMemory(t, { 'upstream.url': upstream.url })
+  const body = bodyOf(255_000)
+  const connections = await Promise.all(times(8, () => gateway.begin(alice(), body)))
+  // None of them has come to its end so far.
+  for (const connection of connections) connection.write('0\r\n\r\n')
+  for (const connection of connections) t.equal(firstAnswer(await connection.ended()).status, 200)
+  t.same(
+    upstream.requests.map((request) => request.body.toString()),
+    times(8, () => body),
+  )
+})
+
+void test('nor do those of strangers, while an issuer is asked who they are', async (t) => {
+  const asked: ServerResponse[] = []
+  const issuer = createServer((_request, response) => void asked.push(response)).listen(0, '127.0.0.1')
+  await once(issuer, 'listening')
+  t.teardown(() => {
+    issuer.closeAllConnections()
+    issuer.close()
+  })
+  const url = `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/introspect`
+  const gateway = await littleMemory(t, {
+    'authentication.issuers.corp': {
+      issuer: 'https://issuer.example',
+      audiences: ['chat'],
+      introspection: { url, clientId: 'gateway', clientSecret: 's' },
+    },
+  })
+  // As much as waits of each.
+  const body = bodyOf(80_000)
+  const connections = await Promise.all(times(32, (at) => gateway.begin(`made-up-${at}`, body)))
+  await until(() => asked.length === connections.length)
+  // It goes on to read meanwhile, as much as it does.
+  for (const path of times(20, () => '/livez')) t.equal((await fetch(gateway.health + path)).status, 200)
+  for (const response of asked) response.setHeader('content-type', 'application/json').end('{"active":false}')
+  for (const connection of connections) connection.write('0\r\n\r\n')
+  // The gateway waits for an issuer only so long.
+  for (const connection of connections) t.ok([401, 503].includes(firstAnswer(await connection.ended()).status))
+})
+
+void test('of bodies whose values take far more than their bytes as many are read at once as there is room for', async (t) => {
+  const upstream = await startUpstream(json({}))
+  t.teardown(() => upstream.close())
+  const gateway = await littleMemory(t, { 'upstream.url': upstream.url })
+  const nested = `${'{"999":'.repeat(100)}1${'}'.repeat(100)}`
+  const body = `{"threadId":"t1","state":[${times(1000, () => nested).join()}]}`
+  const connections = await Promise.all(times(16, () => gateway.begin(alice(), body, [body])))
+  // All that is left of each is its end: they are read together.
+  for (const connection of connections) connection.write('0\r\n\r\n')
+  const statuses: number[] = []
+  for (const connection of connections) statuses.push(firstAnswer(await connection.ended()).status)
+  t.same([...new Set(statuses)].toSorted(), [200, 503])
+  const again = await gateway.begin(alice(), body, [body])
+  again.write('0\r\n\r\n')
+  t.equal(firstAnswer(await again.ended()).status, 200, 'and what they took is there again')
+})
+
+void test('a body that there can never be room for is refused before it comes, and the log said so at the start', async (t) => {
+  const gateway = await littleMemory(t, { 'upstream.url': 'http://127.0.0.1:1' })
+  t.match(gateway.lines, [{ level: 'warn', msg: /^bodies of more than \d+ MiB are refused with 413/ }])
+  const connection = await openRaw(gateway.url)
+  const lines = [`Authorization: Bearer ${alice()}`, 'Content-Type: application/json', `Content-Length: ${60 * 2 ** 20}`]
+  connection.write(head(RUN, 'Host: chat', ...lines))
+  t.equal(firstAnswer(await connection.until('body-too-large')).status, 413)
+  connection.destroy()
+})
