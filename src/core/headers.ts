@@ -5,6 +5,12 @@
 import { refuse, type Refusal } from './reasons.ts'
 import type { Rule } from './rules.ts'
 
+/**
+ * The most lines that a head may have. Usual ones have some twenty; a line of a few bytes takes a hundred as long as its request
+ * lives, and strangers send as many as they like.
+ */
+export const MAX_HEADER_LINES = 200
+
 /** Request headers by lower-case name, every line's value in order. */
 export type HeaderLines = ReadonlyMap<string, readonly string[]>
 

@@ -11,7 +11,7 @@ import { isAdmitted, type AdminCredentials } from './admin-credentials.ts'
 import { addRevocationRoutes, type AdminRevocationParts } from './admin-revocations.ts'
 import { addThreadRoutes, type AdminThreadParts } from './admin-threads.ts'
 import { refusalAnswer } from './answer.ts'
-import { OPERATOR_LISTENER, withoutCaps } from './listening.ts'
+import { OPERATOR_LISTENER, readAllLines } from './listening.ts'
 
 /** What the operator API is made of. */
 export interface AdminParts extends AdminRevocationParts, AdminThreadParts {
@@ -81,7 +81,7 @@ export function makeAdminApp(parts: AdminParts): FastifyInstance {
       else socket.end(unreadable(error.code))
     },
   })
-  withoutCaps(app.server)
+  readAllLines(app.server)
   app.decorateRequest('audited', null)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))

@@ -14,7 +14,7 @@ import { refusalAnswer, type Answer } from './answer.ts'
 import { closed, isDue, makeCallerConnections, makeLast, saidLast, type CallerConnections } from './connection-answers.ts'
 import type { Exchange } from './exchange.ts'
 import type { Arrived, Gate } from './gate.ts'
-import { publicListener, withoutCaps } from './listening.ts'
+import { publicListener, boundLines } from './listening.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -71,7 +71,7 @@ export function makeApp(parts: AppParts): PublicApp {
     ...publicListener(parts.maxHeaderSize),
     clientErrorHandler: (error, socket) => answerUnreadable(parts, error, socket, connections),
   })
-  withoutCaps(app.server)
+  boundLines(app.server)
   app.decorateRequest('exchange', null)
   app.decorateRequest('gate', null)
   app.decorateRequest('arrived', null)

@@ -5,8 +5,8 @@ import { corsHeaders, type CorsRules } from '../core/cors.ts'
 import type { Credential } from '../core/credential.ts'
 import type { Enforcement, Facts } from '../core/decide.ts'
 import type { Principal } from '../core/principal.ts'
-import { headerFault, headerLines, type HeaderLines } from '../core/headers.ts'
-import type { Reason, Refusal, RulePlace } from '../core/reasons.ts'
+import { headerFault, headerLines, MAX_HEADER_LINES, type HeaderLines } from '../core/headers.ts'
+import { refuse, type Reason, type Refusal, type RulePlace } from '../core/reasons.ts'
 import type { RuntimeFacts, Transport } from '../core/transport.ts'
 import type { RouteLabel } from '../observe/metrics.ts'
 import type { Registration } from '../store/port.ts'
@@ -65,7 +65,7 @@ export function beginExchange(
   return {
     ...known,
     lines,
-    headerFault: headerFault(lines, httpVersion),
+    headerFault: rawHeaders.length > 2 * MAX_HEADER_LINES ? refuse('http-headers-too-large') : headerFault(lines, httpVersion),
     answerHeaders: { ...corsHeaders(lines, cors), 'x-request-id': known.id },
     client: 'multi-route',
     scope: '',

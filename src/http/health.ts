@@ -2,7 +2,7 @@
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Metrics } from '../observe/metrics.ts'
 import type { OwnershipStore } from '../store/port.ts'
-import { OPERATOR_LISTENER, withoutCaps } from './listening.ts'
+import { OPERATOR_LISTENER, readAllLines } from './listening.ts'
 import type { Readiness } from './readiness.ts'
 
 /** What the probes look at. */
@@ -17,7 +17,7 @@ export interface HealthParts {
 /** Makes the listener's application; it is not listening yet. */
 export function makeHealthApp(parts: HealthParts): FastifyInstance {
   const app = fastify({ logger: false, forceCloseConnections: true, ...OPERATOR_LISTENER })
-  withoutCaps(app.server)
+  readAllLines(app.server)
   app.get('/livez', () => ({ status: 'alive' }))
   app.get('/startupz', (_request, reply) => {
     const started = parts.isStarted()

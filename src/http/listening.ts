@@ -5,6 +5,7 @@
 import { lookup } from 'node:dns/promises'
 import type { Server, ServerOptions } from 'node:http'
 import type { FastifyInstance } from 'fastify'
+import { MAX_HEADER_LINES } from '../core/headers.ts'
 import { CallerMessage } from './caller-message.ts'
 
 /** The settings of Fastify that a listener is made with. Durations in milliseconds, 0 for none. */
@@ -76,10 +77,15 @@ export const OPERATOR_LISTENER: ListenerOptions = {
 }
 
 /**
- * Sets what Node takes on a server alone. By default it would refuse a head of many lines, and in older versions drop the
- * rest of them without a word; the bytes of a head are bounded as it is.
+ * Bounds the lines of a head, which Node takes on a server alone. More are refused there, or in older versions dropped without a
+ * word: one more than a request may have is left, by which the gate sees that there were too many.
  */
-export function withoutCaps(server: Server): void {
+export function boundLines(server: Server): void {
+  server.maxHeadersCount = MAX_HEADER_LINES + 1
+}
+
+/** The same for the operators' listeners: they read few lines, and the bytes of a head are their bound. */
+export function readAllLines(server: Server): void {
   server.maxHeadersCount = 0
 }
 

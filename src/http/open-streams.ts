@@ -107,7 +107,8 @@ export function makeOpenStreams(
     const boundary = form === 'frames' ? frameBoundary() : eventBoundary()
     metrics.streamOpened()
     const keep = (): void => {
-      if (boundary.between() && !response.writableEnded) response.write(KEEP_ALIVE)
+      // Who reads too slowly has enough to read, and would be kept one more each time.
+      if (boundary.between() && !response.writableEnded && !response.writableNeedDrain) response.write(KEEP_ALIVE)
     }
     let timer: NodeJS.Timeout | undefined
     let cut: NodeJS.Timeout | undefined

@@ -83,6 +83,23 @@ void test('one that waits behind another answer and breaks off in the middle of 
   await until(() => streams.count() === 0)
 })
 
+void test('who does not read is kept no comments beyond what there is room for, and gets them again when they do', async (t) => {
+  const streams = makeOpenStreams(() => NOW, makeMetrics())
+  const response = new PassThrough({ highWaterMark: 64 })
+  const owner = { userId: 'corp:alice', credential: null }
+  streams.pass(streamedBody(new PassThrough()), callerOf(response), 'events', owner, { ...FOREVER, keepAlive: 1 })
+  t.teardown(() => response.destroy())
+  await until(() => response.writableNeedDrain)
+  const kept = (): number => response.readableLength + response.writableLength
+  const before = kept()
+  for (let waited = 0; waited < 50; waited += 1) await new Promise((resolve) => setTimeout(resolve, 1))
+  t.equal(kept(), before)
+  response.resume()
+  await until(() => !response.writableNeedDrain)
+  response.pause()
+  await until(() => kept() > 0)
+})
+
 void test('a stream that nobody here can read ends without a word', (t) => {
   const { ended, text } = opened({ tokenExpiry: 'close' }, 0, 'opaque')
   t.same([ended, text], [true, ''])

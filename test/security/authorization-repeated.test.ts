@@ -27,7 +27,7 @@ const REPEATED: Readonly<Record<string, (a: string, b: string) => readonly strin
   'three of them': (a, b) => [`Authorization: Bearer ${a}`, `Authorization: Bearer ${b}`, `Authorization: Bearer ${a}`],
   'far apart': (a, b) => [
     `Authorization: Bearer ${a}`,
-    ...Array.from({ length: 200 }, (_, at) => `X-${at}: 1`),
+    ...Array.from({ length: 190 }, (_, at) => `X-${at}: 1`),
     `Authorization: Bearer ${b}`,
   ],
   'a list': (a, b) => [`Authorization: Bearer ${a}, Bearer ${b}`],

@@ -1,7 +1,7 @@
 /**
  * Heads that are made to be expensive: node read them without a bound of their own once (CVE-2018-12121), and its default of 2000
  * lines is no refusal elsewhere, only a limit beyond which lines are not looked at, which hides a second credential. Here a head
- * beyond `limits.headers`, or of too many lines, is 431 in our own form, and what is within is looked at to its last line.
+ * beyond `limits.headers`, or of more than 200 lines, is 431 in our own form, and what is within is looked at to its last line.
  */
 import { test } from 'tap'
 import { gated } from '../support/gated.ts'
@@ -78,14 +78,15 @@ void test('a head that comes in many pieces is bounded as a whole', async (t) =>
 void test('no number of lines hides a second credential', async (t) => {
   const { gateway, alice, bob, upstream } = await gated(t, undefined, { config: { limits: { headers: '64KiB' } } })
   for (const count of [
-    0, 1, 30, 31, 32, 33, 500, 900, 990, 994, 995, 996, 997, 998, 999, 1000, 1001, 1500, 1999, 2000, 2001, 3000,
+    0, 1, 30, 31, 32, 33, 194, 195, 196, 197, 198, 199, 200, 201, 202, 500, 900, 990, 994, 995, 996, 997, 998, 999, 1000, 1001,
+    1500, 1999, 2000, 2001, 3000,
   ]) {
     const lines = [...Array.from({ length: count }, () => 'a:'), `Authorization: Bearer ${bob}`]
     const { status } = await ask(gateway.url, { target: TARGET, token: alice, lines })
     t.ok(status === 400 || status === 431, `${count} lines between them: ${status}`)
   }
   t.equal(upstream.beginnings(), 0)
-  const lines = Array.from({ length: 900 }, () => 'a:')
+  const lines = Array.from({ length: 190 }, () => 'a:')
   t.equal((await ask(gateway.url, { target: TARGET, lines: [...lines, `Authorization: Bearer ${bob}`] })).status, 200)
   t.same(upstream.requests[0]?.headers.get('authorization'), [`Bearer ${bob}`], 'and one behind many is found')
 })
