@@ -6,6 +6,7 @@
 import { STATUS_CODES } from 'node:http'
 import { Socket } from 'node:net'
 import proxy from '@fastify/http-proxy'
+import { compile } from '@fastify/proxy-addr'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { Client } from 'undici'
 import { refuse, type Refusal } from '../core/reasons.ts'
@@ -65,7 +66,7 @@ export function makeApp(parts: AppParts): PublicApp {
     rewriteUrl: () => '/',
     genReqId: parts.requestId,
     requestIdHeader: false,
-    trustProxy: parts.trustedProxies.length === 0 ? false : [...parts.trustedProxies],
+    trustProxy: trustedHops(parts.trustedProxies),
     // The gate answers while closing in its own words.
     return503OnClosing: false,
     ...publicListener(parts.maxHeaderSize),
@@ -185,6 +186,16 @@ export function makeApp(parts: AppParts): PublicApp {
       for (const connection of connections.all()) makeLast(connection)
     },
   }
+}
+
+/** So many proxies may stand between a caller and here: nobody has more, and a head has room for a thousand addresses. */
+const MOST_PROXIES = 16
+
+/** Whose X-Forwarded-For counts, as Fastify asks for it: the connection's address first, then from the last in the header on. */
+function trustedHops(proxies: readonly string[]): false | ((address: string, hop: number) => boolean) {
+  if (proxies.length === 0) return false
+  const isTrusted = compile([...proxies])
+  return (address, hop) => hop < MOST_PROXIES && isTrusted(address, hop)
 }
 
 function sendRefusal(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {

@@ -88,6 +88,10 @@ for (const trustedProxies of [[], ['127.0.0.0/8', '::1/128']]) {
   })
 }
 
+/** The line behind so many proxies, of which the connection itself comes from one more. */
+const behind = (proxies: number): string =>
+  `X-Forwarded-For: ${['203.0.113.7', ...Array.from({ length: proxies }, (_, at) => `10.0.0.${proxies - at}`)].join()}`
+
 void testEachPair('X-Forwarded-For names the caller in the log only where a trusted proxy sent it', async (t) => {
   const sent = 'X-Forwarded-For: 198.51.100.1, 203.0.113.7'
   for (const [trustedProxies, lines, client] of [
@@ -98,6 +102,10 @@ void testEachPair('X-Forwarded-For names the caller in the log only where a trus
     // What the caller wrote stands before what the proxy added: the first address that no proxy has is the caller's.
     [['127.0.0.0/8'], ['X-Forwarded-For: 127.0.0.1, 10.0.0.1, 203.0.113.7'], '203.0.113.7'],
     [['127.0.0.0/8'], ['X-Forwarded-For: 198.51.100.1', 'X-Forwarded-For: 203.0.113.7'], '203.0.113.7'],
+    // Before so many proxies nobody stands: whoever writes a thousand of their addresses has not all of them looked at.
+    [['127.0.0.0/8', '10.0.0.0/8'], [behind(15)], '203.0.113.7'],
+    [['127.0.0.0/8', '10.0.0.0/8'], [behind(16)], '10.0.0.16'],
+    [['127.0.0.0/8', '10.0.0.0/8'], [behind(1000)], '10.0.0.16'],
     [['127.0.0.0/8'], ['X-Real-IP: 203.0.113.7', 'Forwarded: for=203.0.113.7', 'X_Forwarded_For: 203.0.113.7'], '127.0.0.1'],
   ] as const) {
     const config = { listen: { host: '127.0.0.1', port: 0, trustedProxies } }
