@@ -135,9 +135,10 @@ export function requestLines(log: Logger): (fields: { readonly requestId: string
 export function onceByName(say: (name: string) => void, most = 200): (name: string) => void {
   const said = new Set<string>()
   return (name) => {
+    if (said.size >= most) return
     // A copy: a part of a long text would keep all of it in memory.
     const short = Buffer.from(name.slice(0, 100)).toString()
-    if (said.size >= most || said.has(short)) return
+    if (said.has(short)) return
     said.add(short)
     say(short)
   }
