@@ -84,7 +84,7 @@ export function boundLines(server: Server): void {
   server.maxHeadersCount = MAX_HEADER_LINES + 1
 }
 
-/** The same for the operators' listeners: they read few lines, and the bytes of a head are their bound. */
+/** Has all lines read, for the operators' listeners: the bytes of a head are their bound, and nobody counts there. */
 export function readAllLines(server: Server): void {
   server.maxHeadersCount = 0
 }
