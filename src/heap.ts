@@ -19,5 +19,10 @@ export function oldSpaceOf(limit: number, options: readonly string[]): number {
 
 /** That of this process. */
 export function oldSpace(): number {
-  return oldSpaceOf(getHeapStatistics().heap_size_limit, [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''])
+  return oldSpaceOf(getHeapStatistics().heap_size_limit, nodeOptions())
+}
+
+/** What Node was started with here: its own arguments, and NODE_OPTIONS. */
+export function nodeOptions(): readonly string[] {
+  return [...process.execArgv, process.env['NODE_OPTIONS'] ?? '']
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { namedBy } from '../config/load.ts'
 import { faultLine } from '../document/fault.ts'
 import { startGateway, type Gateway } from '../gateway.ts'
-import { oldSpace } from '../heap.ts'
+import { nodeOptions, oldSpace } from '../heap.ts'
 import { bodyMemoryWarning } from '../http/body-memory.ts'
 import { makeLog, sharedStdout, type Logger } from '../observe/log.ts'
 import { prepare } from '../prepare.ts'
@@ -63,10 +63,7 @@ Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 w
         { delayMs: config.shutdown.delay, deadlineMs: timeToDrain() },
         'shutdown.delay takes the whole grace period: no stream can come to its end. Set TERMINATION_GRACE_PERIOD_SECONDS to more',
       )
-    const room = roomWarning({
-      constrained: process.constrainedMemory(),
-      options: [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''],
-    })
+    const room = roomWarning({ constrained: process.constrainedMemory(), options: nodeOptions() })
     if (room !== null) log.warn(room)
     const bodies = bodyMemoryWarning(oldSpace(), config.limits)
     if (bodies !== null) log.warn(bodies)

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { createSigner } from 'fast-jwt'
 import { test, type Test } from 'tap'
 import type { Changes } from '../config/configuration.ts'
-import { firstAnswer, head, openRaw, type RawConnection } from '../support/raw.ts'
+import { chunked, firstAnswer, head, openRaw, type RawConnection } from '../support/raw.ts'
 import { json, startUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 import { configFile, serving } from './program.ts'
@@ -28,8 +28,7 @@ async function littleMemory(t: Test, changes: Changes) {
       const connection = await openRaw(url)
       const form = ['Content-Type: application/json', 'Transfer-Encoding: chunked', 'Connection: close']
       connection.write(head(RUN, 'Host: chat', `Authorization: Bearer ${token}`, ...form))
-      const written = chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`).join('')
-      await new Promise((resolve) => connection.socket.write(written, resolve))
+      await new Promise((resolve) => connection.socket.write(chunked(chunks), resolve))
       return connection
     },
   }

@@ -5,6 +5,7 @@ import { connect, type AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test, type Test } from 'tap'
 import { CallerMessage } from '../../src/http/caller-message.ts'
+import { chunked } from '../support/raw.ts'
 import { until } from '../support/until.ts'
 
 /** A server that keeps each request as it comes, and reads nothing of it by itself. */
@@ -30,9 +31,6 @@ async function listening(t: Test) {
 }
 
 const HEAD = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n'
-
-const chunked = (pieces: readonly string[]): string =>
-  pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join('')
 
 void test('a body in chunks of a byte waits in few pieces, and no more of it is read than of others', async (t) => {
   const { port, next } = await listening(t)

@@ -5,7 +5,7 @@ import { call, codeOf, runInput } from '../support/client.ts'
 import { openRun } from '../support/event-stream.ts'
 import { gated, type GatedUpstream } from '../support/gated.ts'
 import { testEachPair } from '../support/pairs.ts'
-import { ask, head, openRaw, sendRaw } from '../support/raw.ts'
+import { chunked, ask, head, openRaw, sendRaw } from '../support/raw.ts'
 import { events, json, type Answering } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 
@@ -144,7 +144,7 @@ void test('so is one that does not say its length', async (t) => {
     const lines = ['Host: a', `Authorization: Bearer ${alice}`, 'Content-Type: application/json', 'Transfer-Encoding: chunked']
     const start = head(`POST /api/copilotkit/agent/${agent}/run HTTP/1.1`, ...lines, 'Connection: close')
     const chunks = text.match(/.{1,500}/g) ?? []
-    const body = chunks.map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`).join('')
+    const body = chunked(chunks)
     return (await sendRaw(gateway.url, `${start}${body}0\r\n\r\n`)).slice(9, 12)
   }
   t.equal(await run('large', 7000), '200')
@@ -160,12 +160,11 @@ void test('so is a recording, as it comes', async (t) => {
     const part = '--b\r\nContent-Disposition: form-data; name="audio"; filename="a.webm"\r\n\r\n'
     const body = `${part}${'x'.repeat(size)}\r\n--b--\r\n`
     const type = 'Content-Type: multipart/form-data; boundary=b'
-    const chunked = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
     const answer = await ask(gateway.url, {
       method: 'POST',
       target: '/api/copilotkit/transcribe',
       token,
-      body: framing === 'chunked' ? chunked : body,
+      body: framing === 'chunked' ? `${chunked([body])}0\r\n\r\n` : body,
       framing: [type, framing === 'chunked' ? 'Transfer-Encoding: chunked' : `Content-Length: ${body.length}`],
     })
     return answer.status

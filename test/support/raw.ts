@@ -59,6 +59,11 @@ export function head(...lines: string[]): string {
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
+/** Pieces of a body as chunks (RFC 9112 §7.1), without the one that ends it. */
+export function chunked(pieces: readonly string[]): string {
+  return pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join('')
+}
+
 /** Status, headers and body of the first answer in a text. */
 export function firstAnswer(text: string): { readonly status: number; readonly headers: Headers; readonly body: string } {
   const [top = '', ...rest] = text.split('\r\n\r\n')
