@@ -13,7 +13,7 @@ import { makeApp, type FastifyInstance } from './http/app.ts'
 import { ownAddresses } from './http/exposure.ts'
 import { makeHealthApp } from './http/health.ts'
 import { listenOn } from './http/listening.ts'
-import { makeOpenStreams } from './http/open-streams.ts'
+import { makeOpenAnswers } from './http/open-answers.ts'
 import { makeReadiness, type Readiness } from './http/readiness.ts'
 import { makeBudget } from './http/request-body.ts'
 import type { Upstream } from './http/upstream.ts'
@@ -141,7 +141,7 @@ async function beginOn<Begun>(
   const clock = Date.now
   const now = (): number => performance.now()
   if (primary === undefined) sayLostStore(storeOf(config.ownership), machine.mounts, log)
-  const streams = makeOpenStreams(
+  const streams = makeOpenAnswers(
     clock,
     metrics,
     ({ userId, credential }) => credential !== null && revocations.isRevoked(userId, credential),

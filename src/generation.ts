@@ -15,7 +15,7 @@ import { isRefusal, refuse, type Refusal } from './core/reasons.ts'
 import { makeAdminCredentials, type AdminCredentials } from './http/admin-credentials.ts'
 import { makeGate, type Gate, type GateParts } from './http/gate.ts'
 import { makeIdentity, type Identity } from './http/identity.ts'
-import type { OpenStreams, StreamOwner } from './http/open-streams.ts'
+import type { OpenAnswers, AnswerOwner } from './http/open-answers.ts'
 import type { Upstream } from './http/upstream.ts'
 import { makeOwnerRecords, type OwnerRecords } from './http/owner-records.ts'
 import { heldBack, type Readiness } from './http/readiness.ts'
@@ -37,7 +37,7 @@ export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' |
   readonly secret: Uint8Array
   readonly metrics: Metrics
   readonly readiness: Readiness
-  readonly streams: OpenStreams
+  readonly streams: OpenAnswers
   readonly limiter: Limiter
   readonly log: Logger
   readonly clock: () => number
@@ -51,7 +51,7 @@ export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' |
   /** Counts changes of threads' standings. */
   readonly epoch: () => number
   /** Told of each stream that opens, with the count at the head of its request. */
-  readonly onStream: (owner: StreamOwner, origin: Origin, epoch: number) => void
+  readonly onStream: (owner: AnswerOwner, origin: Origin, epoch: number) => void
 }
 
 /** By which configuration a request was decided, and in which scope its thread is. */

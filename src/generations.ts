@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { conditionOf } from './connection.ts'
 import { makeGeneration, type Generation, type Origin, type Shared } from './generation.ts'
-import type { StreamOwner } from './http/open-streams.ts'
+import type { AnswerOwner } from './http/open-answers.ts'
 import type { Prepared } from './prepare.ts'
-import { watchStreams } from './stream-review.ts'
+import { watchAnswers } from './answer-review.ts'
 
 /** What they share, but for what they tell one another. */
 export type Basis = Omit<Shared, 'overruled' | 'onStream' | 'epoch'>
@@ -39,7 +39,7 @@ const RETRY_MS = 500
 /** Begins with a first one, which is in force from now on. */
 export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
   const { streams, readiness, log } = basis
-  const origins = new WeakMap<StreamOwner, Origin>()
+  const origins = new WeakMap<AnswerOwner, Origin>()
   const shared: Shared = {
     ...basis,
     overruled: (permit, origin) => (origin.generation === current ? null : current.overrules(permit, origin)),
@@ -52,7 +52,7 @@ export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
     },
   }
 
-  const allows = async (owner: StreamOwner): Promise<boolean | 'unknown'> => {
+  const allows = async (owner: AnswerOwner): Promise<boolean | 'unknown'> => {
     const origin = origins.get(owner)
     if (owner.permit === undefined || origin === undefined) return true
     try {
@@ -67,8 +67,8 @@ export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
   }
 
   /** Ends the streams that the rules in force don't allow. What can't be known now is asked again. */
-  const review = async (owners: readonly StreamOwner[]): Promise<void> => {
-    const unknown: StreamOwner[] = []
+  const review = async (owners: readonly AnswerOwner[]): Promise<void> => {
+    const unknown: AnswerOwner[] = []
     for (let at = 0; at < owners.length; at += AT_ONCE) {
       const some = owners.slice(at, at + AT_ONCE)
       const verdicts = await Promise.all(some.map(allows))
@@ -88,7 +88,7 @@ export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
     await Promise.all(others.map(([, { upstream }]) => upstream.close()))
   }
 
-  const watch = watchStreams({
+  const watch = watchAnswers({
     news: basis.store,
     streams,
     allows: (permit, owner) => current.stillAllows(permit, origins.get(owner)?.scope ?? ''),

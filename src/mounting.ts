@@ -12,7 +12,7 @@ import type { GateMount } from './http/gate.ts'
 import { makeGrants } from './http/grants.ts'
 import { makeAskHistory } from './http/history.ts'
 import type { Identity } from './http/identity.ts'
-import type { OpenStreams, StreamOwner } from './http/open-streams.ts'
+import type { OpenAnswers, AnswerOwner } from './http/open-answers.ts'
 import type { OwnerRecords } from './http/owner-records.ts'
 import { makeRewriter } from './http/rewriter.ts'
 import { makeTableChange } from './http/table-changes.ts'
@@ -32,14 +32,14 @@ export interface MountingParts {
   readonly store: Store
   /** The secret that cursors are sealed with. */
   readonly secret: Uint8Array
-  readonly streams: OpenStreams
+  readonly streams: OpenAnswers
   readonly metrics: Metrics
   readonly log: Logger
   readonly clock: () => number
   /** What the rules in force say against what these have permitted. */
   readonly overruled: (permit: Permit, scope: string) => Promise<Refusal | null> | null
   /** Told of each stream that opens, with the count at the head of its request. */
-  readonly onStream: (owner: StreamOwner, scope: string, epoch: number) => void
+  readonly onStream: (owner: AnswerOwner, scope: string, epoch: number) => void
 }
 
 /** Puts them together. */

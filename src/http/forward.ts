@@ -23,7 +23,7 @@ import { cutOff, endWith, tie } from './connection-answers.ts'
 import type { Departure } from './departure.ts'
 import type { Exchange } from './exchange.ts'
 import type { Identity } from './identity.ts'
-import type { OpenStreams, StreamOwner, StreamRules } from './open-streams.ts'
+import type { OpenAnswers, AnswerOwner, StreamRules } from './open-answers.ts'
 import type { Payload } from './payload.ts'
 import type { TransportState } from './transport-probe.ts'
 import { upstreamRequest } from './upstream-request.ts'
@@ -37,10 +37,10 @@ export interface ForwardParts {
   readonly identity: Pick<Identity, 'headers'>
   readonly transport: Pick<TransportState, 'suspect'>
   readonly claims: Claims
-  readonly streams: OpenStreams
+  readonly streams: OpenAnswers
   readonly streamRules: StreamRules
   /** Told of each stream that stays open, with the epoch of its exchange. */
-  readonly onStream: (owner: StreamOwner, epoch: number) => void
+  readonly onStream: (owner: AnswerOwner, epoch: number) => void
   readonly metrics: Metrics
   readonly log: Logger
 }

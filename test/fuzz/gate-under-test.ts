@@ -11,7 +11,7 @@ import { assumedFacts, type Transport } from '../../src/core/transport.ts'
 import { makeCursorSeal } from '../../src/http/cursor.ts'
 import { makeForwarder, type Forwarder } from '../../src/http/forward.ts'
 import { makeGate, type GateMount } from '../../src/http/gate.ts'
-import type { OpenStreams } from '../../src/http/open-streams.ts'
+import type { OpenAnswers } from '../../src/http/open-answers.ts'
 import type { OwnerRecords } from '../../src/http/owner-records.ts'
 import { makeBudget } from '../../src/http/request-body.ts'
 import { makeRewriter, type RewriterParts } from '../../src/http/rewriter.ts'
@@ -116,7 +116,7 @@ export function makeGateUnderTest(
     identity: { headers: () => ({}) },
     transport,
     claims: { settle: async () => {} },
-    streams: {} as OpenStreams,
+    streams: {} as OpenAnswers,
     streamRules: { keepAlive: 0, tokenExpiry: 'ignore', grace: 0 },
     onStream: () => {},
     metrics: METRICS,

@@ -11,7 +11,7 @@ import type { Exchange } from '../../src/http/exchange.ts'
 import { streamedBody } from '../../src/http/answer-body.ts'
 import { makeForwarder } from '../../src/http/forward.ts'
 import type { Claims } from '../../src/http/claims.ts'
-import type { OpenStreams } from '../../src/http/open-streams.ts'
+import type { OpenAnswers } from '../../src/http/open-answers.ts'
 import type { Upstream } from '../../src/http/upstream.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import type { Metrics } from '../../src/observe/metrics.ts'
@@ -39,7 +39,7 @@ function forwarding() {
     headerRules: { server: {}, forward: [], forwardAuthorization: true },
     transport: { suspect: () => {} },
     claims: { settle: async () => {} } satisfies Claims,
-    streams: {} as OpenStreams,
+    streams: {} as OpenAnswers,
     streamRules: { keepAlive: 0, tokenExpiry: 'ignore', grace: 0 },
     onStream: () => {},
     metrics: { upstreamFailed: (reason: string) => counted.push(reason) } as unknown as Metrics,
@@ -181,7 +181,7 @@ void test('only an answer that the other transport would give makes the gateway 
         identity: { headers: () => ({}) },
         transport: { suspect: () => (suspected += 1) },
         claims: { settle: async () => {} },
-        streams: {} as OpenStreams,
+        streams: {} as OpenAnswers,
         streamRules: { keepAlive: 0, tokenExpiry: 'ignore', grace: 0 },
         onStream: () => {},
         metrics: {} as unknown as Metrics,

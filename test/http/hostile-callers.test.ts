@@ -7,7 +7,7 @@ import { connect as netConnect, type AddressInfo } from 'node:net'
 import { PassThrough, Writable } from 'node:stream'
 import { test } from 'tap'
 import { streamedBody } from '../../src/http/answer-body.ts'
-import { makeOpenStreams } from '../../src/http/open-streams.ts'
+import { makeOpenAnswers } from '../../src/http/open-answers.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
 import { openRun } from '../support/event-stream.ts'
 import { gateBefore, gated, NOWHERE } from '../support/gated.ts'
@@ -28,7 +28,7 @@ void test('a stream whose end waits in the buffer of a caller who does not read 
   const stalled = new Writable({ write: () => {} })
   const errors: unknown[] = []
   stalled.on('error', (error) => errors.push(error))
-  const streams = makeOpenStreams(Date.now, makeMetrics())
+  const streams = makeOpenAnswers(Date.now, makeMetrics())
   const body = new PassThrough()
   const rules = { keepAlive: 1, tokenExpiry: 'ignore', grace: 0 } as const
   streams.pass(streamedBody(body), callerOf(stalled), 'events', { userId: 'corp:alice', credential: null }, rules)

@@ -13,7 +13,7 @@ import type { AnswerBody } from './answer-body.ts'
 import { cutOff, endWith, tie } from './connection-answers.ts'
 
 /** Whose a stream is, and how long their credential is good. */
-export interface StreamOwner {
+export interface AnswerOwner {
   /** The user id, or `anonymous`. */
   readonly userId: string
   readonly credential: Credential | null
@@ -29,7 +29,7 @@ export interface Caller {
 }
 
 /** The streams that are open now. */
-export interface OpenStreams {
+export interface OpenAnswers {
   /**
    * Passes an event stream on.
    * @param body the upstream's answer
@@ -37,16 +37,16 @@ export interface OpenStreams {
    * @param rules by which it goes, and goes on whatever is configured meanwhile
    * @returns true if something of it is on its way already, and the head with it
    */
-  pass(body: AnswerBody, caller: Caller, form: StreamForm, owner: StreamOwner, rules: StreamRules): boolean
+  pass(body: AnswerBody, caller: Caller, form: StreamForm, owner: AnswerOwner, rules: StreamRules): boolean
   count(): number
   /** Ends all of them, each with a RUN_ERROR event. */
   endAll(message: string, code: string): void
   /** Ends those whose credential was revoked. */
   endRevoked(): void
   /** Whose streams are open. */
-  owners(): readonly StreamOwner[]
+  owners(): readonly AnswerOwner[]
   /** Ends those of these owners, the very objects: a new policy no longer allows what they are. */
-  endOf(owners: ReadonlySet<StreamOwner>): void
+  endOf(owners: ReadonlySet<AnswerOwner>): void
 }
 
 /** Rules of streams. */
@@ -76,16 +76,16 @@ const MAX_DELAY = 2 ** 31 - 1
  * @param clock milliseconds since the epoch
  * @param isRevoked asked of each stream when it opens: its request may be older than the revocation
  */
-export function makeOpenStreams(
+export function makeOpenAnswers(
   clock: () => number,
   metrics: Metrics,
-  isRevoked: (owner: StreamOwner) => boolean = () => false,
-): OpenStreams {
+  isRevoked: (owner: AnswerOwner) => boolean = () => false,
+): OpenAnswers {
   type End = (message: string, code: string) => void
-  const open = new Map<End, StreamOwner>()
+  const open = new Map<End, AnswerOwner>()
 
   /** When a stream ends by rule: null for never. */
-  const deadline = ({ credential }: StreamOwner, rules: StreamRules): number | null => {
+  const deadline = ({ credential }: AnswerOwner, rules: StreamRules): number | null => {
     const expiresAt = credential?.expiresAt
     if (expiresAt === undefined || rules.tokenExpiry === 'ignore') return null
     return rules.tokenExpiry === 'close' ? expiresAt : expiresAt + rules.grace
@@ -103,7 +103,7 @@ export function makeOpenStreams(
     return () => clearTimeout(timer)
   }
 
-  const pass: OpenStreams['pass'] = (body, { response, head }, form, owner, rules) => {
+  const pass: OpenAnswers['pass'] = (body, { response, head }, form, owner, rules) => {
     const boundary = form === 'frames' ? frameBoundary() : eventBoundary()
     metrics.streamOpened()
     const keep = (): void => {

@@ -4,25 +4,25 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Permit } from './core/decide.ts'
-import type { OpenStreams, StreamOwner } from './http/open-streams.ts'
+import type { OpenAnswers, AnswerOwner } from './http/open-answers.ts'
 import type { Logger } from './observe/log.ts'
 import type { StandingNews } from './store/port.ts'
 
 /** What it works with. */
-export interface StreamReviewParts {
+export interface AnswerReviewParts {
   readonly news: StandingNews
-  readonly streams: Pick<OpenStreams, 'owners' | 'endOf'>
+  readonly streams: Pick<OpenAnswers, 'owners' | 'endOf'>
   /** False if what is known now does not allow it any more; rejects if that can't be known. */
-  readonly allows: (permit: Permit, owner: StreamOwner) => Promise<boolean>
+  readonly allows: (permit: Permit, owner: AnswerOwner) => Promise<boolean>
   readonly log: Logger
 }
 
 /** The watch over open streams. */
-export interface StreamReview {
+export interface AnswerReview {
   /** Counts the news. A request that began at another count may have been decided by what was so before. */
   readonly epoch: () => number
   /** Told of each stream that opens, with the count at the head of its request. */
-  readonly opened: (owner: StreamOwner, epoch: number) => void
+  readonly opened: (owner: AnswerOwner, epoch: number) => void
   readonly stop: () => void
 }
 
@@ -31,13 +31,13 @@ const AT_ONCE = 32
 const RETRY_MS = 500
 
 /** Starts the watch. */
-export function watchStreams({ news, streams, allows, log }: StreamReviewParts): StreamReview {
+export function watchAnswers({ news, streams, allows, log }: AnswerReviewParts): AnswerReview {
   let epoch = 0
   let stopped = false
-  const due = new Set<StreamOwner>()
+  const due = new Set<AnswerOwner>()
   let working = false
 
-  const ask = async (owner: StreamOwner): Promise<'ends' | 'goes-on' | 'unknown'> => {
+  const ask = async (owner: AnswerOwner): Promise<'ends' | 'goes-on' | 'unknown'> => {
     try {
       return owner.permit === undefined || (await allows(owner.permit, owner)) ? 'goes-on' : 'ends'
     } catch (error) {

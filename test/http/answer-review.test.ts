@@ -2,10 +2,10 @@
 import { test } from 'tap'
 import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
 import { decide, type Permit } from '../../src/core/decide.ts'
-import type { StreamOwner } from '../../src/http/open-streams.ts'
+import type { AnswerOwner } from '../../src/http/open-answers.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import type { ThreadKey } from '../../src/store/port.ts'
-import { watchStreams, type StreamReview } from '../../src/stream-review.ts'
+import { watchAnswers, type AnswerReview } from '../../src/answer-review.ts'
 import { rulesOf } from '../core/rules-of.ts'
 import { deferred, until } from '../support/until.ts'
 import { user } from '../policy/callers.ts'
@@ -15,7 +15,7 @@ const RULES = rulesOf({ 'agent/connect': [{ threads: ['own', 'shared'] }] })
 const FACTS = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' } as const
 
 /** A stream of bob's on a thread that was shared with him. */
-function streamOn(threadId: string): StreamOwner {
+function streamOn(threadId: string): AnswerOwner {
   const route = classify('POST', ['agent', 'a', 'connect'], new Map()) as RouteDescriptor
   const record = { owner: 'corp:alice', deleted: false, granted: 'read' } as const
   const permit = decide({ ...route, ids: { agentId: 'a', threadId } }, BOB, RULES, { ...FACTS, record }) as Permit
@@ -24,10 +24,10 @@ function streamOn(threadId: string): StreamOwner {
 
 /** A watch over streams that a test opens, with news that it tells. */
 interface Watched {
-  readonly review: StreamReview
+  readonly review: AnswerReview
   /** Opens a stream whose request began at a count; by default just now. */
-  readonly open: (owner: StreamOwner, epoch?: number) => void
-  readonly close: (owner: StreamOwner) => void
+  readonly open: (owner: AnswerOwner, epoch?: number) => void
+  readonly close: (owner: AnswerOwner) => void
   readonly tell: (key: ThreadKey | null) => void
   /** The threads that were asked about, in order. */
   readonly asked: readonly string[]
@@ -40,12 +40,12 @@ interface Watched {
 
 /** @param allows what is known now of a thread: throws where the store does not answer */
 function watched(allows: (threadId: string, times: number) => boolean | Promise<boolean>): Watched {
-  const streams = new Set<StreamOwner>()
+  const streams = new Set<AnswerOwner>()
   const listeners = new Set<(key: ThreadKey | null) => void>()
   const asked: string[] = []
   const ended: string[] = []
   let errors = 0
-  const review = watchStreams({
+  const review = watchAnswers({
     news: {
       onStanding(listener) {
         listeners.add(listener)

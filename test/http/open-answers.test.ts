@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { listen } from '../../examples/http.ts'
 import type { StreamForm } from '../../src/core/headers.ts'
 import { ArrivingBody, streamedBody } from '../../src/http/answer-body.ts'
-import { makeOpenStreams, type StreamRules } from '../../src/http/open-streams.ts'
+import { makeOpenAnswers, type StreamRules } from '../../src/http/open-answers.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
 import { head, openRaw } from '../support/raw.ts'
 import { callerOf } from '../support/stream-caller.ts'
@@ -18,7 +18,7 @@ const ENDED = /"type":"RUN_ERROR".*"code":"credential-expired"/
 
 /** Passes a stream of a credential with so many milliseconds left, at a clock that stands still; tells what came of it. */
 function opened(rules: Partial<StreamRules>, left: number | undefined, form: StreamForm = 'events') {
-  const streams = makeOpenStreams(() => NOW, makeMetrics())
+  const streams = makeOpenAnswers(() => NOW, makeMetrics())
   const response = new PassThrough()
   const body = new PassThrough()
   const credential = left === undefined ? null : { tokenId: 'j', issuedAt: 0, expiresAt: NOW + left }
@@ -49,7 +49,7 @@ void test('a stream ends when its credential has, by the rule and not before', (
 })
 
 void test('of one whose credential has ended nothing is handed on, though all of it has come', (t) => {
-  const streams = makeOpenStreams(() => NOW, makeMetrics())
+  const streams = makeOpenAnswers(() => NOW, makeMetrics())
   const response = new PassThrough()
   const body = new ArrivingBody({ pause() {}, resume() {}, abort() {} })
   body.push(Buffer.from('data: {"delta":"secret"}\n\n'))
@@ -66,7 +66,7 @@ void test('of one whose credential has ended nothing is handed on, though all of
 })
 
 void test('one that waits behind another answer and breaks off in the middle of a frame ends the connection', async (t) => {
-  const streams = makeOpenStreams(() => NOW, makeMetrics())
+  const streams = makeOpenAnswers(() => NOW, makeMetrics())
   const server = createServer((_request, response) => {
     const body = new ArrivingBody({ pause() {}, resume() {}, abort() {} })
     const writeHead = (): void => void response.writeHead(200, { 'content-type': 'application/vnd.ag-ui.event+proto' })
@@ -84,7 +84,7 @@ void test('one that waits behind another answer and breaks off in the middle of 
 })
 
 void test('who does not read is kept no comments beyond what there is room for, and gets them again when they do', async (t) => {
-  const streams = makeOpenStreams(() => NOW, makeMetrics())
+  const streams = makeOpenAnswers(() => NOW, makeMetrics())
   const response = new PassThrough({ highWaterMark: 64 })
   const owner = { userId: 'corp:alice', credential: null }
   streams.pass(streamedBody(new PassThrough()), callerOf(response), 'events', owner, { ...FOREVER, keepAlive: 1 })
@@ -108,7 +108,7 @@ void test('a stream that nobody here can read ends without a word', (t) => {
 
 void test('those that are revoked end, and no others; and one that is opens no more', (t) => {
   const revoked = new Set<string>()
-  const streams = makeOpenStreams(
+  const streams = makeOpenAnswers(
     () => NOW,
     makeMetrics(),
     ({ userId }) => revoked.has(userId),
@@ -136,7 +136,7 @@ void test('those that are revoked end, and no others; and one that is opens no m
 })
 
 void test('a caller who does not read is cut a while after the end', async (t) => {
-  const streams = makeOpenStreams(() => NOW, makeMetrics())
+  const streams = makeOpenAnswers(() => NOW, makeMetrics())
   const response = new PassThrough({ highWaterMark: 1 })
   const owner = { userId: 'corp:alice', credential: { tokenId: 'j', issuedAt: 0, expiresAt: NOW } }
   streams.pass(streamedBody(new PassThrough()), callerOf(response), 'events', owner, {
