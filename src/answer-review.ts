@@ -1,84 +1,121 @@
 /**
- * Holds open streams against what has changed of their threads: a stream ends when the grant does that it rests on, when its
- * thread goes to somebody else, and when the thread's owner deletes it. What can't be asked now is asked until it can.
+ * Checks open answers again when what they rest on may have changed: the rules, a grant, an owner, a deletion. An answer that is
+ * allowed no longer ends. What cannot be checked now is checked again until it can.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Permit } from './core/decide.ts'
-import type { OpenAnswers, AnswerOwner } from './http/open-answers.ts'
+import type { Mark } from './http/access.ts'
+import type { AnswerOwner, OpenAnswers } from './http/open-answers.ts'
 import type { Logger } from './observe/log.ts'
 import type { StandingNews } from './store/port.ts'
 
 /** What it works with. */
 export interface AnswerReviewParts {
   readonly news: StandingNews
-  readonly streams: Pick<OpenAnswers, 'owners' | 'endOf'>
-  /** False if what is known now does not allow it any more; rejects if that can't be known. */
-  readonly allows: (permit: Permit, owner: AnswerOwner) => Promise<boolean>
+  readonly answers: Pick<OpenAnswers, 'owners' | 'endOf'>
+  /** False if what is known now no longer allows it; rejects if that cannot be known. */
+  readonly allows: (owner: AnswerOwner) => Promise<boolean>
   readonly log: Logger
 }
 
-/** The watch over open streams. */
+/** The watch over open answers. */
 export interface AnswerReview {
-  /** Counts the news. A request that began at another count may have been decided by what was so before. */
-  readonly epoch: () => number
-  /** Told of each stream that opens, with the count at the head of its request. */
-  readonly opened: (owner: AnswerOwner, epoch: number) => void
+  /** The present moment. */
+  readonly mark: () => Mark
+  /** True if something may have changed since a moment of who may use one of these threads. */
+  readonly changedSince: (mark: Mark, threadIds: readonly string[]) => boolean
+  /** Told of each answer that stays open, with the moment that it was permitted at. */
+  readonly opened: (owner: AnswerOwner, permittedAt: Mark) => void
+  /** Checks some answers whatever has changed. Resolves when each was asked about once. */
+  readonly check: (owners: Iterable<AnswerOwner>) => Promise<void>
   readonly stop: () => void
 }
 
-/** Streams that are asked about at once: a store has only so many connections. */
+/** Answers that are checked at once: a store has only so many connections. */
 const AT_ONCE = 32
 const RETRY_MS = 500
 
+/** Changes that are remembered by their thread; an older moment counts as one since when anything may have changed. */
+const REMEMBERED = 1024
+
 /** Starts the watch. */
-export function watchAnswers({ news, streams, allows, log }: AnswerReviewParts): AnswerReview {
-  let epoch = 0
+export function watchAnswers({ news, answers, allows, log }: AnswerReviewParts): AnswerReview {
+  let changes = 0
+  /** The threads of the last changes, each at the place of its number; null where any thread may have changed. */
+  const changed: (string | null)[] = []
   let stopped = false
   const due = new Set<AnswerOwner>()
-  let working = false
+  let working: Promise<void> | null = null
 
   const ask = async (owner: AnswerOwner): Promise<'ends' | 'goes-on' | 'unknown'> => {
     try {
-      return owner.permit === undefined || (await allows(owner.permit, owner)) ? 'goes-on' : 'ends'
+      return (await allows(owner)) ? 'goes-on' : 'ends'
     } catch (error) {
-      log.error({ err: error }, 'an open stream could not be held against the ownership table: it will be, as soon as it answers')
+      log.error({ err: error }, 'an open answer could not be checked again: it will be, as soon as the store answers')
       return 'unknown'
     }
   }
 
-  const work = async (): Promise<void> => {
-    if (working) return
-    working = true
-    while (due.size > 0 && !stopped) {
-      const some = [...due].slice(0, AT_ONCE)
-      // What changes from here on is asked again.
-      for (const owner of some) due.delete(owner)
-      const verdicts = await Promise.all(some.map(ask))
-      streams.endOf(new Set(some.filter((_owner, at) => verdicts[at] === 'ends')))
-      const unknown = some.filter((_owner, at) => verdicts[at] === 'unknown')
-      if (unknown.length === 0) continue
-      await sleep(RETRY_MS, undefined, { ref: false })
-      const open = new Set(streams.owners())
-      for (const owner of unknown) if (open.has(owner)) due.add(owner)
+  const takeSome = (): readonly AnswerOwner[] => {
+    const some: AnswerOwner[] = []
+    for (const owner of due) {
+      // What changes from here on is checked again.
+      due.delete(owner)
+      some.push(owner)
+      if (some.length === AT_ONCE) break
     }
-    working = false
+    return some
+  }
+
+  const tryAgain = (owners: readonly AnswerOwner[]): void => {
+    setTimeout(() => {
+      const open = new Set(answers.owners())
+      void check(owners.filter((owner) => open.has(owner)))
+    }, RETRY_MS).unref()
+  }
+
+  const work = async (): Promise<void> => {
+    while (due.size > 0 && !stopped) {
+      const some = takeSome()
+      const verdicts = await Promise.all(some.map(ask))
+      const ending = some.filter((_owner, at) => verdicts[at] === 'ends')
+      if (ending.length > 0) answers.endOf(new Set(ending))
+      const unknown = some.filter((_owner, at) => verdicts[at] === 'unknown')
+      if (unknown.length > 0) tryAgain(unknown)
+    }
+    working = null
+  }
+
+  const check = (owners: Iterable<AnswerOwner>): Promise<void> => {
+    for (const owner of owners) due.add(owner)
+    if (due.size === 0 || stopped) return Promise.resolve()
+    return (working ??= work())
   }
 
   const end = news.onStanding((key) => {
-    epoch += 1
-    for (const owner of streams.owners()) {
+    changed[changes % REMEMBERED] = key?.threadId ?? null
+    changes += 1
+    const concerned = answers.owners().filter((owner) => {
       const threadId = owner.permit?.descriptor.ids.threadId
-      if (threadId !== undefined && (key === null || key.threadId === threadId)) due.add(owner)
-    }
-    void work()
+      return threadId !== undefined && (key === null || key.threadId === threadId)
+    })
+    void check(concerned)
   })
+
+  const changedSince: AnswerReview['changedSince'] = (mark, threadIds) => {
+    if (mark === changes) return false
+    if (changes - mark > REMEMBERED) return true
+    const asked = new Set<string | null>(threadIds).add(null)
+    for (let number = mark; number < changes; number += 1) if (asked.has(changed[number % REMEMBERED] ?? null)) return true
+    return false
+  }
+
   return {
-    epoch: () => epoch,
-    opened(owner, at) {
-      if (at === epoch) return
-      due.add(owner)
-      void work()
+    mark: () => changes,
+    changedSince,
+    opened(owner, permittedAt) {
+      const threadId = owner.permit?.descriptor.ids.threadId
+      if (threadId !== undefined && changedSince(permittedAt, [threadId])) void check([owner])
     },
+    check,
     stop() {
       stopped = true
       end()

@@ -141,13 +141,13 @@ async function beginOn<Begun>(
   const clock = Date.now
   const now = (): number => performance.now()
   if (primary === undefined) sayLostStore(storeOf(config.ownership), machine.mounts, log)
-  const streams = makeOpenAnswers(
+  const answers = makeOpenAnswers(
     clock,
     metrics,
     ({ userId, credential }) => credential !== null && revocations.isRevoked(userId, credential),
   )
   const revocations = await makeRevocationList(store, {
-    onChange: () => streams.endRevoked(),
+    onChange: () => answers.endRevoked(),
     onFailure: (error) => log.error({ err: error }, 'the revocations could not be read: those that are known stay in force'),
   })
   let stopping = false
@@ -159,7 +159,7 @@ async function beginOn<Begun>(
     metrics,
     readiness,
     runtime,
-    streams,
+    answers,
     limiter,
     budget: makeBudget(Math.min(primary?.bodiesInFlight ?? config.limits.bodiesInFlight, memory.held)),
     reading: makeBudget(memory.reading),
@@ -237,7 +237,7 @@ async function beginOn<Begun>(
     async stop(deadline, served) {
       leave()
       readiness.set('shutting-down', 'the gateway is shutting down')
-      const endStreams = setTimeout(() => streams.endAll('The gateway is shutting down.', 'shutting-down'), deadline)
+      const endStreams = setTimeout(() => answers.endAll('The gateway is shutting down.', 'shutting-down'), deadline)
       const cut = setTimeout(() => app.server.closeAllConnections(), deadline + LAST_WORDS_MS)
       await served
       stopping = true

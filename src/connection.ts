@@ -49,18 +49,18 @@ export function connect(
   surroundings: ConnectionSurroundings,
   known: Connection | null,
 ): Connection {
-  const { scope, ca: caFile, timeouts, url, basePath, transport } = mount
+  const { key, scope, ca: caFile, timeouts, url, basePath, transport } = mount
   const ca = caFile === undefined ? undefined : readFileSync(caFile, 'utf8')
   const headers = serverHeaders(mount)
   // Under `observe` nobody is refused for what the upstream can't tell, and nobody becomes an owner.
   const unknownThread = enforcement === 'observe' ? 'deny' : mount.unknownThread
   const fingerprint = createHash('sha256')
-    .update(JSON.stringify([url, ca, timeouts, basePath, transport, headers, unknownThread]))
+    .update(JSON.stringify([url, ca, timeouts, basePath, transport, headers, unknownThread, scope]))
     .digest('hex')
   if (known?.fingerprint === fingerprint) return known
   const { store, addresses } = surroundings
   const readiness = namedFor(mount, surroundings.readiness)
-  const log = scope === '' ? surroundings.log : surroundings.log.child({ upstream: scope })
+  const log = key === '' ? surroundings.log : surroundings.log.child({ upstream: key })
   const upstream = surroundings.runtime ?? openUpstream({ url, timeouts, ...(ca === undefined ? {} : { ca }) })
   const rollout = watchRollout({
     upstream,
@@ -121,10 +121,10 @@ function unasked(onNews: (facts: RuntimeFacts) => void): TransportProbe {
 export const CONDITIONS = ['upstream', 'unknownThread'] as const
 
 /** The name of a condition, which says of which upstream it is where there are several. */
-export function conditionOf(name: string, scope: string): string {
-  return scope === '' ? name : `${name}:${scope}`
+export function conditionOf(name: string, key: string): string {
+  return key === '' ? name : `${name}:${key}`
 }
 
-function namedFor({ scope }: Mount, readiness: Readiness): Pick<Readiness, 'set'> {
-  return { set: (name, pending) => readiness.set(conditionOf(name, scope), pending) }
+function namedFor({ key }: Mount, readiness: Readiness): Pick<Readiness, 'set'> {
+  return { set: (name, pending) => readiness.set(conditionOf(name, key), pending) }
 }

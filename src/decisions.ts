@@ -42,7 +42,7 @@ export function makeDecisions(parts: DecisionParts): Decisions {
             principal,
             claimPointers: policy.claimPointers,
             descriptor,
-            facts: exchange.facts ?? generation.factsOf(exchange.scope),
+            facts: exchange.facts ?? generation.factsOf(exchange.upstreamKey),
             outcome,
             rule: exchange.rule,
             observed,

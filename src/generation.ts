@@ -9,22 +9,23 @@ import { makeIssuers, type Issuer } from './auth/issuer.ts'
 import type { Config } from './config/schema.ts'
 import { mountsOf, standingFacts, type Mount } from './config/mounts.ts'
 import { conditionOf, CONDITIONS, connect, type Connection, type ConnectionSurroundings } from './connection.ts'
-import { decide, type Enforcement, type OwnerRecord, type Permit, type StandingFacts } from './core/decide.ts'
+import { decide, isListed, type Enforcement, type OwnerRecord, type Permit, type StandingFacts } from './core/decide.ts'
+import { isThreadId } from './core/ids.ts'
 import type { Principal } from './core/principal.ts'
 import { isRefusal, refuse, type Refusal } from './core/reasons.ts'
 import { makeAdminCredentials, type AdminCredentials } from './http/admin-credentials.ts'
-import { makeGate, type Gate, type GateParts } from './http/gate.ts'
+import type { Access } from './http/access.ts'
+import { makeGate, type Gate, type GateParts, type Successor } from './http/gate.ts'
 import { makeIdentity, type Identity } from './http/identity.ts'
-import type { OpenAnswers, AnswerOwner } from './http/open-answers.ts'
+import type { OpenAnswers } from './http/open-answers.ts'
 import type { Upstream } from './http/upstream.ts'
-import { makeOwnerRecords, type OwnerRecords } from './http/owner-records.ts'
+import { makeOwnerRecords } from './http/owner-records.ts'
 import { heldBack, type Readiness } from './http/readiness.ts'
 import type { Limiter } from './limits/port.ts'
 import { mountUpstream } from './mounting.ts'
 import { sayBridged, sayClientToken, watchKeys } from './notices.ts'
 import { onceByName, type Logger } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
-import type { Policy } from './policy/policy.ts'
 import type { Prepared } from './prepare.ts'
 import type { Store, ThreadKey } from './store/port.ts'
 
@@ -37,7 +38,7 @@ export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' |
   readonly secret: Uint8Array
   readonly metrics: Metrics
   readonly readiness: Readiness
-  readonly streams: OpenAnswers
+  readonly answers: OpenAnswers
   readonly limiter: Limiter
   readonly log: Logger
   readonly clock: () => number
@@ -46,18 +47,16 @@ export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' |
   readonly before: number
   /** Told every decision, with the policies that it was made by. */
   readonly onDecision: (generation: Generation, ...decision: Parameters<GateParts['onDecision']>) => void
-  /** What the rules in force say against what a generation has permitted that may have been replaced. */
-  readonly overruled: (permit: Permit, origin: Origin) => Promise<Refusal | null> | null
-  /** Counts changes of threads' standings. */
-  readonly epoch: () => number
-  /** Told of each stream that opens, with the count at the head of its request. */
-  readonly onStream: (owner: AnswerOwner, origin: Origin, epoch: number) => void
+  /** The access that a configuration gives to one of its upstreams. */
+  readonly accessTo: (origin: Origin) => Access
+  /** Where a request to an upstream of a configuration that was replaced goes on. */
+  readonly successorOf: (origin: Origin, principal: Principal) => Successor | Refusal
 }
 
-/** By which configuration a request was decided, and in which scope its thread is. */
+/** By which configuration a request was decided, and for which of its upstreams. */
 export interface Origin {
   readonly generation: Generation
-  readonly scope: string
+  readonly mount: Mount
 }
 
 /** A configuration in force, or one that was. */
@@ -65,20 +64,22 @@ export interface Generation {
   readonly number: number
   readonly prepared: Prepared
   readonly gate: Gate
-  /** The connections to its upstreams, by their scopes. */
+  /** The connections to its upstreams, by their keys. */
   readonly connections: ReadonlyMap<string, Connection>
   readonly issuers: readonly Issuer[]
   readonly adminCredentials: AdminCredentials | null
-  /** What is known of requests to the upstream of a scope; of any upstream, where there is none of that scope. */
-  factsOf(scope: string): StandingFacts
+  /** What is known of requests to the upstream of a key; of the first one, where there is none of that key. */
+  factsOf(key: string): StandingFacts
   /** What decisions by it go by of a thread, as it stands to a caller. */
   recordOf(key: ThreadKey, principal: Principal): OwnerRecord | Promise<OwnerRecord>
   /** Looks after keys and upstream from now on. Resolves when the upstream was asked what it is, or is away. */
   begin(): Promise<void>
-  /** What these rules say against what those of another generation have permitted. */
-  overrules(permit: Permit, origin: Origin): Promise<Refusal | null>
-  /** False if what is known of its thread by now does not allow what was permitted. */
-  stillAllows(permit: Permit, scope: string): Promise<boolean>
+  /** Why what this or another configuration has permitted is not allowed now; null if it is. */
+  refusalNow(permit: Permit, origin: Origin): Promise<Refusal | null>
+  /** Of threads that were listed for a permit, those that its caller may not read now. */
+  hiddenNow(permit: Permit, threadIds: readonly string[], origin: Origin): Promise<ReadonlySet<string>>
+  /** Takes over a request that another configuration let in. */
+  adopt(principal: Principal, origin: Origin): Successor | Refusal
   /** Notes that a request is under way that may come to need any of its connections; gives what says that it is over, to be called once. */
   hold(): () => void
   /** Is in force from now on: /readyz says what it waits for. */
@@ -109,21 +110,28 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
       ? null
       : makeAdminCredentials(config.admin, (message) => log.error({ detail: message }, 'the admin credential'))
   const mounts = mountsOf(config)
-  const mountOf = (scope: string): Mount | undefined => mounts.find((mount) => mount.scope === scope)
+  const mountOf = (key: string): Mount | undefined => mounts.find((mount) => mount.key === key)
   const { connections, made } = connectTo(mounts, config.enforcement, { ...shared, readiness }, previous)
   const number = (previous?.number ?? shared.before) + 1
   const observing = config.enforcement === 'observe'
   let keys: NodeJS.Timeout | undefined
   const records = makeOwnerRecords(store, observing)
+  const originOf = (mount: Mount): Origin => ({
+    // It is made below, and asked for when requests come.
+    get generation() {
+      return generation
+    },
+    mount,
+  })
   const [first, ...more] = mounts.map((mount) =>
-    mountUpstream(mount, connectionOf(connections, mount.scope), {
+    mountUpstream(mount, connectionOf(connections, mount.key), {
       ...shared,
       config,
       policy,
       identity,
       records,
-      overruled: (permit, scope) => shared.overruled(permit, { generation, scope }),
-      onStream: (owner, scope, epoch) => shared.onStream(owner, { generation, scope }, epoch),
+      access: shared.accessTo(originOf(mount)),
+      successor: (principal) => shared.successorOf(originOf(mount), principal),
     }),
   )
   if (first === undefined) throw new Error('a configuration without any upstream')
@@ -146,7 +154,6 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
     records,
     store,
     keySet: identity.keySet,
-    epoch: shared.epoch,
     onBridged: sayBridged(log),
     onFault: (error, requestId) => log.error({ err: error, requestId }, 'the gateway failed'),
     isRevoked: shared.isRevoked,
@@ -158,6 +165,17 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
     clock,
     isShuttingDown: shared.isShuttingDown,
   })
+  /** The caller and the upstream of another configuration's request as this one knows them; null where it does not. */
+  const knownAs = (principal: Principal, origin: Origin): { readonly principal: Principal; readonly mount: Mount } | null => {
+    if (origin.generation === generation) return { principal, mount: origin.mount }
+    const mount = mountOf(origin.mount.key)
+    if (mount === undefined || mount.agentId !== origin.mount.agentId || mount.scope !== origin.mount.scope) return null
+    const otherKeys =
+      principal.kind === 'user' && keysOf(origin.generation, principal.issuer) !== keysOf(generation, principal.issuer)
+    const known = otherKeys ? null : stillAuthenticated(principal, config, clock())
+    return known === null ? null : { principal: known, mount }
+  }
+
   const generation: Generation = {
     number,
     prepared,
@@ -165,30 +183,42 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
     connections,
     issuers,
     adminCredentials,
-    factsOf: (scope) => standingFacts(mountOf(scope) ?? mounts[0], config),
+    factsOf: (key) => standingFacts(mountOf(key) ?? mounts[0], config),
     recordOf: (key, principal) => records.record(key, principal),
     async begin() {
       keys = watchKeys(issuers, readiness, metrics, log)
       await Promise.all(made.map(({ probe }) => probe.start()))
     },
-    async overrules(permit, origin) {
-      const { principal } = permit
-      const mount = mountOf(origin.scope)
-      const otherKeys =
-        principal.kind === 'user' && keysOf(origin.generation, principal.issuer) !== keysOf(generation, principal.issuer)
-      // Whoever talks to an upstream that the configuration no longer has, or has as something else, has no leave any more.
-      const gone = mount === undefined || mount.agentId !== agentIdIn(origin)
-      if (otherKeys || gone) return refuse('rules-changed')
-      return overrules(permit, config, policy, mount, records, clock())
-    },
-    async stillAllows(permit, scope) {
+    async refusalNow(permit, origin) {
+      const asker = knownAs(permit.principal, origin)
+      if (asker === null) return refuse('rules-changed')
       const { threadId } = permit.descriptor.ids
-      if (threadId === undefined || observing) return true
-      const record = await records.record({ scope, threadId }, permit.principal)
-      const { outcome } = decide(permit.descriptor, permit.principal, policy.rules, { ...generation.factsOf(scope), record })
-      // A thread that is unknown by now: whoever began it goes on, and whoever was let in to another's has no leave any more.
-      if (record === null || outcome === 'needs') return outcome !== 'refused' && permit.owner === permit.principal.id
-      return outcome === 'permitted'
+      const facts = standingFacts(asker.mount, config)
+      const isOwnPermit = origin.generation === generation
+      // Under `observe` nothing that rests on ownership ends anything.
+      const isAboutThread = threadId !== undefined && !observing
+      const record = isAboutThread ? await records.record({ scope: asker.mount.scope, threadId }, asker.principal) : null
+      const decision = decide(permit.descriptor, asker.principal, policy.rules, { ...facts, record })
+      if (decision.outcome === 'refused') return decision
+      const isOwner = permit.owner === permit.principal.id
+      // What would have to be asked first was not asked by another configuration; by this one it was, before the run.
+      if (decision.outcome === 'needs') return isOwnPermit && isOwner ? null : refuse('rules-changed')
+      // A thread that has no row by now: its owner goes on, and a caller who was let in to another's has no right any more.
+      return isAboutThread && record === null && !isOwner ? refuse('thread-unknown') : null
+    },
+    async hiddenNow({ principal }, threadIds, origin) {
+      const asker = knownAs(principal, origin)
+      if (asker === null) return new Set(threadIds)
+      if (observing) return new Set()
+      const facts = standingFacts(asker.mount, config)
+      const known = await records.records(asker.mount.scope, threadIds.filter(isThreadId), asker.principal)
+      return new Set(threadIds.filter((id) => !isListed(id, known.get(id) ?? null, asker.principal, policy.rules, facts)))
+    },
+    adopt(principal, origin) {
+      const asker = knownAs(principal, origin)
+      const mount = asker === null ? undefined : gate.mountOf(asker.mount.key)
+      if (asker === null || mount === undefined) return refuse('rules-changed')
+      return { outcome: 'succeeds', gate, mount, principal: asker.principal, hold: () => generation.hold() }
     },
     hold: holdOf([...connections.values()]),
     takeOver: () => readiness.release(),
@@ -197,11 +227,11 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
       for (const { key } of issuers) {
         if (next?.issuers.some((issuer) => issuer.key === key) !== true) readiness.set(`keys:${key}`, null)
       }
-      for (const [scope, connection] of connections) {
-        const follower = next?.connections.get(scope)
+      for (const [key, connection] of connections) {
+        const follower = next?.connections.get(key)
         if (follower === connection) continue
         connection.retire()
-        if (follower === undefined) for (const name of CONDITIONS) readiness.set(conditionOf(name, scope), null)
+        if (follower === undefined) for (const name of CONDITIONS) readiness.set(conditionOf(name, key), null)
       }
     },
   }
@@ -226,34 +256,12 @@ function connectTo(
   const connections = new Map<string, Connection>()
   const made: Connection[] = []
   for (const mount of mounts) {
-    const known = previous?.connections.get(mount.scope) ?? null
+    const known = previous?.connections.get(mount.key) ?? null
     const connection = connect(mount, enforcement, surroundings, known)
-    connections.set(mount.scope, connection)
+    connections.set(mount.key, connection)
     if (connection !== known) made.push(connection)
   }
   return { connections, made }
-}
-
-/** Decides again what was permitted by another configuration and its policy. */
-async function overrules(
-  permit: Permit,
-  config: Config,
-  policy: Policy,
-  mount: Mount,
-  records: OwnerRecords,
-  now: number,
-): Promise<Refusal | null> {
-  const principal = stillAuthenticated(permit.principal, config, now)
-  if (principal === null) return refuse('rules-changed')
-  const { threadId } = permit.descriptor.ids
-  const facts = standingFacts(mount, config)
-  // Under `observe` nothing that rests on ownership ends anything.
-  const unasked = threadId === undefined || facts.enforcement === 'observe'
-  const record = unasked ? null : await records.record({ scope: mount.scope, threadId }, principal)
-  const decision = decide(permit.descriptor, principal, policy.rules, { ...facts, record })
-  // What would have to be asked first was not asked for this one.
-  if (decision.outcome === 'needs') return refuse('rules-changed')
-  return decision.outcome === 'refused' ? decision : null
 }
 
 /** Holds all of them; a gateway has one as a rule. */
@@ -266,15 +274,10 @@ function holdOf(connections: readonly Connection[]): () => () => void {
   }
 }
 
-function connectionOf(connections: ReadonlyMap<string, Connection>, scope: string): Connection {
-  const connection = connections.get(scope)
+function connectionOf(connections: ReadonlyMap<string, Connection>, key: string): Connection {
+  const connection = connections.get(key)
   if (connection === undefined) throw new Error('an upstream without a connection')
   return connection
-}
-
-/** What the agent of a scope was called when it was decided; undefined for no such scope. */
-function agentIdIn({ generation, scope }: Origin): string | null | undefined {
-  return mountsOf(generation.prepared.config).find((mount) => mount.scope === scope)?.agentId
 }
 
 /** What the keys of an issuer come from: another source is another issuer. */

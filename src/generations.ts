@@ -1,13 +1,13 @@
-/** The configurations that follow one another: one is in force, and what older ones have begun is held against it. */
+/** The configurations that follow one another: one is active, and what older ones have begun is checked against it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { conditionOf } from './connection.ts'
 import { makeGeneration, type Generation, type Origin, type Shared } from './generation.ts'
 import type { AnswerOwner } from './http/open-answers.ts'
-import type { Prepared } from './prepare.ts'
 import { watchAnswers } from './answer-review.ts'
+import type { Prepared } from './prepare.ts'
 
 /** What they share, but for what they tell one another. */
-export type Basis = Omit<Shared, 'overruled' | 'onStream' | 'epoch'>
+export type Basis = Omit<Shared, 'accessTo' | 'successorOf'>
 
 /** All of them. */
 export interface Generations {
@@ -25,80 +25,62 @@ export interface Generations {
    * @throws Error if the gateway stops meanwhile; the one before stays in force then
    */
   readonly put: (next: Generation) => Promise<void>
-  /** Watches open streams no more. */
+  /** Stops the watch over open answers. */
   readonly stop: () => void
 }
 
 /** How long a new upstream may take to say what it is, before requests come to it that then have to wait. */
 const FIRST_ANSWER_MS = 5000
 
-/** Streams that are asked about at once, and the pause before those are asked about again of which nobody knew. */
-const AT_ONCE = 32
-const RETRY_MS = 500
-
 /** Begins with a first one, which is in force from now on. */
 export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
-  const { streams, readiness, log } = basis
+  const { answers, readiness, log } = basis
   const origins = new WeakMap<AnswerOwner, Origin>()
   const shared: Shared = {
     ...basis,
-    overruled: (permit, origin) => (origin.generation === current ? null : current.overrules(permit, origin)),
-    epoch: () => watch.epoch(),
-    onStream: (owner, origin, epoch) => {
-      origins.set(owner, origin)
-      watch.opened(owner, epoch)
-      // It was allowed by rules that were replaced while it was on its way.
-      if (origin.generation !== current) void review([owner])
-    },
-  }
-
-  const allows = async (owner: AnswerOwner): Promise<boolean | 'unknown'> => {
-    const origin = origins.get(owner)
-    if (owner.permit === undefined || origin === undefined) return true
-    try {
-      return (await current.overrules(owner.permit, origin)) === null
-    } catch (error) {
-      log.error(
-        { err: error },
-        'an open stream could not be held against the new rules: it will be, as soon as the store answers',
-      )
-      return 'unknown'
-    }
-  }
-
-  /** Ends the streams that the rules in force don't allow. What can't be known now is asked again. */
-  const review = async (owners: readonly AnswerOwner[]): Promise<void> => {
-    const unknown: AnswerOwner[] = []
-    for (let at = 0; at < owners.length; at += AT_ONCE) {
-      const some = owners.slice(at, at + AT_ONCE)
-      const verdicts = await Promise.all(some.map(allows))
-      streams.endOf(new Set(some.filter((_owner, place) => verdicts[place] === false)))
-      unknown.push(...some.filter((_owner, place) => verdicts[place] === 'unknown'))
-    }
-    if (unknown.length === 0 || basis.isShuttingDown()) return
-    setTimeout(() => {
-      const open = new Set(streams.owners())
-      void review(unknown.filter((owner) => open.has(owner)))
-    }, RETRY_MS).unref()
+    accessTo: (origin) => ({
+      mark: () => review.mark(),
+      changedSince: (mark, threadIds) => review.changedSince(mark, threadIds),
+      isReplaced: () => origin.generation !== current,
+      refusal(permit, permittedAt) {
+        const { threadId } = permit.descriptor.ids
+        const mayHaveEnded = threadId !== undefined && review.changedSince(permittedAt, [threadId])
+        return mayHaveEnded || origin.generation !== current ? current.refusalNow(permit, origin) : null
+      },
+      hidden(permit, threadIds, listedAt) {
+        if (origin.generation === current && !review.changedSince(listedAt, threadIds)) return null
+        return current.hiddenNow(permit, threadIds, origin)
+      },
+      opened(owner, permittedAt) {
+        origins.set(owner, origin)
+        review.opened(owner, permittedAt)
+        // It was allowed by rules that were replaced while it was on its way.
+        if (origin.generation !== current) void review.check([owner])
+      },
+    }),
+    successorOf: (origin, principal) => current.adopt(principal, origin),
   }
 
   const discard = async (next: Generation): Promise<void> => {
     next.retire(current)
-    const others = [...next.connections].filter(([scope, one]) => one !== current.connections.get(scope))
+    const others = [...next.connections].filter(([key, one]) => one !== current.connections.get(key))
     await Promise.all(others.map(([, { upstream }]) => upstream.close()))
   }
 
-  const watch = watchAnswers({
+  const review = watchAnswers({
     news: basis.store,
-    streams,
-    allows: (permit, owner) => current.stillAllows(permit, origins.get(owner)?.scope ?? ''),
+    answers,
+    allows: async (owner) => {
+      const origin = origins.get(owner)
+      return owner.permit === undefined || origin === undefined || (await current.refusalNow(owner.permit, origin)) === null
+    },
     log,
   })
   let current = makeGeneration(prepared, shared, null)
   current.takeOver()
   return {
     current: () => current,
-    stop: watch.stop,
+    stop: review.stop,
     discard,
     async make(prepared) {
       const next = makeGeneration(prepared, shared, current)
@@ -123,11 +105,11 @@ export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
       current = next
       before.retire(next)
       // What was known of the upstream before is nothing that the next one has to answer for.
-      for (const [scope, connection] of before.connections) {
-        if (next.connections.get(scope) !== connection) readiness.set(conditionOf('unknownThread', scope), null)
+      for (const [key, connection] of before.connections) {
+        if (next.connections.get(key) !== connection) readiness.set(conditionOf('unknownThread', key), null)
       }
       next.takeOver()
-      await review(streams.owners())
+      await review.check(answers.owners())
     },
   }
 }

@@ -2,9 +2,8 @@
 import type { Config } from './config/schema.ts'
 import { standingFacts, type Mount } from './config/mounts.ts'
 import type { Connection } from './connection.ts'
-import type { Permit } from './core/decide.ts'
-import type { Refusal } from './core/reasons.ts'
 import { tableUse } from './core/table-lists.ts'
+import type { Access } from './http/access.ts'
 import { makeClaims } from './http/claims.ts'
 import { makeCursorSeal } from './http/cursor.ts'
 import { makeForwarder } from './http/forward.ts'
@@ -12,7 +11,7 @@ import type { GateMount } from './http/gate.ts'
 import { makeGrants } from './http/grants.ts'
 import { makeAskHistory } from './http/history.ts'
 import type { Identity } from './http/identity.ts'
-import type { OpenAnswers, AnswerOwner } from './http/open-answers.ts'
+import type { OpenAnswers } from './http/open-answers.ts'
 import type { OwnerRecords } from './http/owner-records.ts'
 import { makeRewriter } from './http/rewriter.ts'
 import { makeTableChange } from './http/table-changes.ts'
@@ -32,20 +31,19 @@ export interface MountingParts {
   readonly store: Store
   /** The secret that cursors are sealed with. */
   readonly secret: Uint8Array
-  readonly streams: OpenAnswers
+  readonly answers: OpenAnswers
   readonly metrics: Metrics
   readonly log: Logger
   readonly clock: () => number
-  /** What the rules in force say against what these have permitted. */
-  readonly overruled: (permit: Permit, scope: string) => Promise<Refusal | null> | null
-  /** Told of each stream that opens, with the count at the head of its request. */
-  readonly onStream: (owner: AnswerOwner, scope: string, epoch: number) => void
+  /** The access that this configuration gives to the upstream. */
+  readonly access: Access
+  readonly successor: GateMount['successor']
 }
 
 /** Puts them together. */
 export function mountUpstream(mount: Mount, connection: Connection, parts: MountingParts): GateMount {
   const { scope, basePath } = mount
-  const { config, policy, records, store, streams, metrics, log, clock } = parts
+  const { config, policy, records, store, answers, access, metrics, log, clock } = parts
   const { upstream, probe, rollout } = connection
   const { rules } = policy
   const facts = standingFacts(mount, config)
@@ -66,14 +64,15 @@ export function mountUpstream(mount: Mount, connection: Connection, parts: Mount
     identity,
     transport: probe,
     claims,
-    streams,
-    streamRules: config.streams,
-    onStream: (owner, epoch) => parts.onStream(owner, scope, epoch),
+    answers,
+    answerRules: { ...config.streams, sendTimeout: config.limits.sendTimeout },
+    access,
     metrics,
     log,
   })
   const seal = makeCursorSeal(parts.secret, scope)
   return {
+    key: mount.key,
     scope,
     publicPath: mount.publicPath,
     agentId: mount.agentId,
@@ -86,8 +85,8 @@ export function mountUpstream(mount: Mount, connection: Connection, parts: Mount
       rules,
       facts,
       forwarder,
-      list: makeThreadList({ records, scope, rules, facts, forwarder, seal }),
-      tableList: makeTableList({ store, records, scope, rules, facts, seal }),
+      list: makeThreadList({ records, scope, rules, facts, forwarder, seal, access }),
+      tableList: makeTableList({ store, records, scope, rules, facts, seal, access }),
       tableChange: makeTableChange({ store, scope, forwarder, claims, clock }),
       tableUse: (upstreamIs) => tableUse(mount.lists, config.enforcement, upstreamIs),
     }),
@@ -101,10 +100,11 @@ export function mountUpstream(mount: Mount, connection: Connection, parts: Mount
       log,
       clock,
     }),
+    access,
+    successor: parts.successor,
     askHistory: makeAskHistory(upstream, basePath, () => probe.suspect()),
     onHistoryUntold: () => {
       if (!observing) rollout.historyUntold()
     },
-    overruled: (permit) => parts.overruled(permit, scope),
   }
 }

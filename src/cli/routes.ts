@@ -32,7 +32,8 @@ Exit codes: 0 listed, 1 an invalid configuration, 2 wrong usage.`,
       const { mode } = config.authentication
       const { enforcement } = config
       const { unknownThread } = config.ownership
-      const upstreams = mountsOf(config).map(({ scope, publicPath, unknownThread, userScoped }) => ({
+      const upstreams = mountsOf(config).map(({ key, scope, publicPath, unknownThread, userScoped }) => ({
+        key,
         scope,
         publicPath: publicPath || '/',
         unknownThread,
@@ -65,7 +66,7 @@ function text({ config, policy }: Prepared, listed: readonly RouteAccess[], pain
   )
   const mounts = mountsOf(config)
   const several = mounts.length > 1
-  const placeOf = (scope: string): string => mounts.find((one) => one.scope === scope)?.place.join('.') ?? ''
+  const placeOf = (upstream: string): string => mounts.find((one) => one.key === upstream)?.place.join('.') ?? ''
   const width = Math.max(...listed.map(({ path }) => path.length))
   return [
     `policy     ${harmless(policy.file)}`,
@@ -76,8 +77,10 @@ function text({ config, policy }: Prepared, listed: readonly RouteAccess[], pain
     ),
     `operators  ${operators.length === 0 || config.authentication.mode === 'off' ? 'nobody' : operators.map(harmless).join('; ')}`,
     '',
-    ...listed.flatMap(({ scope, route, method, path, right, closed, hidden, access }, at) => [
-      ...(several && scope !== listed[at - 1]?.scope ? [...(at === 0 ? [] : ['']), paint('dim', `# ${placeOf(scope)}`)] : []),
+    ...listed.flatMap(({ upstream, route, method, path, right, closed, hidden, access }, at) => [
+      ...(several && upstream !== listed[at - 1]?.upstream
+        ? [...(at === 0 ? [] : ['']), paint('dim', `# ${placeOf(upstream)}`)]
+        : []),
       `${method.padEnd(6)} ${path.padEnd(width)}  ${paint(closed ? 'dim' : 'bold', route)}${closed ? paint('red', '  closed') : ''}${hidden ? '  (refused with 404)' : ''}`,
       ...access.map(
         (one) => `       ${paint(one.effect === 'allow' ? 'green' : 'red', one.effect)} ${harmless(accessText(one, right))}`,

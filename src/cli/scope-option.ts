@@ -54,7 +54,10 @@ export function importScope(scope: string | undefined, config: Config): string |
 export function runtimeNamed(scope: string | undefined, config: Config): Mount {
   const named = importScope(scope, config)
   const mounts = mountsOf(config)
-  const mount = scope === undefined ? mounts.find(({ agentId }) => agentId === null) : mounts.find((one) => one.scope === named)
+  const mount =
+    scope === undefined
+      ? mounts.find(({ agentId }) => agentId === null)
+      : (mounts.find((one) => one.agentId === null && one.scope === named) ?? mounts.find((one) => one.scope === named))
   if (mount === undefined)
     throw new UsageError('--from-upstream: the configuration has agents alone, and an agent has no list of threads')
   if (mount.agentId !== null)

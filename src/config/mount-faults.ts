@@ -8,10 +8,10 @@ import type { Config } from './schema.ts'
 export function mountFaults(document: SourceDocument, config: Config): readonly Fault[] {
   const mounts = mountsOf(config)
   return mounts.flatMap((one, at) => {
-    const { place, publicPath, scope } = one
+    const { place, publicPath, key } = one
     const before = mounts.slice(0, at)
     const inTheWay = before.find((other) => contains(other.publicPath, publicPath) || contains(publicPath, other.publicPath))
-    const namesake = before.find((other) => other.scope === scope)
+    const namesake = before.find((other) => other.key === key)
     return [
       ...(inTheWay === undefined
         ? []

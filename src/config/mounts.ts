@@ -9,7 +9,9 @@ import type { Config } from './schema.ts'
 
 /** One upstream, with all that holds for it. */
 export interface Mount {
-  /** Its scope in the ownership table: its key, or `''` for `upstream`. */
+  /** What it is called in the configuration: its key, or `''` for `upstream`. No two have the same. */
+  readonly key: string
+  /** Its scope in the ownership table: its key, or that of the upstream whose threads it shares. */
   readonly scope: string
   /** Where it stands in the configuration. */
   readonly place: readonly string[]
@@ -37,8 +39,8 @@ export interface Mount {
 export function mountsOf({ upstream, upstreams, agents, ownership }: Config): readonly [Mount, ...Mount[]] {
   const { unknownThread, lists } = ownership
   const runtimes = [
-    ...(upstream === undefined ? [] : [{ scope: '', place: ['upstream'], ...upstream }]),
-    ...Object.entries(upstreams).map(([key, one]) => ({ scope: key, place: ['upstreams', key], ...one })),
+    ...(upstream === undefined ? [] : [{ key: '', scope: '', place: ['upstream'], ...upstream }]),
+    ...Object.entries(upstreams).map(([key, one]) => ({ key, scope: key, place: ['upstreams', key], ...one })),
   ].map((one): Mount => ({
     agentId: null,
     unknownThread,
@@ -49,6 +51,7 @@ export function mountsOf({ upstream, upstreams, agents, ownership }: Config): re
     publicPath: one.publicPath ?? one.basePath,
   }))
   const endpoints = Object.entries(agents).map(([key, { path, ...one }]): Mount => ({
+    key,
     scope: key,
     place: ['agents', key],
     agentId: key,
@@ -69,7 +72,7 @@ export function mountsOf({ upstream, upstreams, agents, ownership }: Config): re
 
 /** The scopes of the upstreams of a configuration. */
 export function scopesIn(config: Config): readonly string[] {
-  return mountsOf(config).map(({ scope }) => scope)
+  return [...new Set(mountsOf(config).map(({ scope }) => scope))]
 }
 
 /** What is known of requests to an upstream, whatever they ask. */

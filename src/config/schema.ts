@@ -163,7 +163,12 @@ export const configSchema = z
           .describe('Runs and suggestions on threads without an owner, per user; off: no limit.'),
         requests: rateOrOff.default('off').describe('Requests of every kind, per user.'),
         runs: rateOrOff.default('off').describe('Runs, per user.'),
-        streams: countOrOff.default('off').describe('Runs, connects and the like that a user may have open at once.'),
+        streams: countOrOff
+          .default('off')
+          .describe('Runs, connects and the like that a user may have open at once; any other answer counts after a second.'),
+        sendTimeout: duration
+          .prefault('60s')
+          .describe('How long an answer waits for a caller who takes nothing of it; then it is cut. 0s: for ever.'),
       })
       .prefault({})
       .describe('How much is taken; a rule of the policy may have its own.'),

@@ -52,6 +52,11 @@ export interface Route {
   readonly streams?: true
 }
 
+/** True for the route that deletes a thread. */
+export function deletesThread({ id, method }: Pick<Route, 'id' | 'method'>): boolean {
+  return id === 'threads/update' && method === 'DELETE'
+}
+
 // RunAgentInput (contract §1.1); `lastSeenEventId` is read on connect by runtimes of the managed platform.
 // prettier-ignore
 const RUN_KEYS = ['threadId', 'runId', 'parentRunId', 'messages', 'tools', 'context', 'state', 'forwardedProps', 'resume']

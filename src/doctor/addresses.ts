@@ -20,7 +20,7 @@ export function healthOrigin(config: Config): string | null {
  * the first upstream; the others are found beside it.
  */
 export function publicBase({ config, mount, wishes }: Pick<Subject, 'config' | 'mount' | 'wishes'>): string | null {
-  const isFirst = mount.scope === mountsOf(config)[0].scope
+  const isFirst = mount.key === mountsOf(config)[0].key
   if (wishes.url !== null && isFirst) return wishes.url
   const listening = wishes.url === null ? origin(config.listen) : new URL(wishes.url).origin
   return listening === null ? null : `${listening}${mount.publicPath}`

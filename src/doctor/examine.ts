@@ -84,7 +84,7 @@ function stepsOf(subjects: readonly Subject[]): readonly Step[] {
   const runtimes = subjects.filter(({ mount }) => mount.agentId === null)
   const runner = subjects.find(({ mount, wishes }) => mount.agentId !== null && mount.agentId === wishes.run?.agentId)
   const of = (subject: Subject, checks: readonly Check[]): readonly Step[] =>
-    checks.map((check) => ({ check, subject, key: subject.mount.scope }))
+    checks.map((check) => ({ check, subject, key: subject.mount.key }))
   const once = (checks: readonly Check[], subject = first): readonly Step[] =>
     of(subject, checks).map((step) => ({ ...step, key: '' }))
   return [

@@ -169,7 +169,7 @@ function readFor(file: string, environment: NodeJS.ProcessEnv, basePath: string 
   const prepared = prepare(file, environment)
   if (!prepared.ok) return prepared
   const mounts = mountsOf(prepared.value.config)
-  const other = mounts.find(({ scope }) => scope !== '')
+  const other = mounts.find(({ key }) => key !== '')
   const faults = [
     ...(other === undefined
       ? []

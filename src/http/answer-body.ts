@@ -105,23 +105,21 @@ export class ArrivingBody implements AnswerBody {
   }
 
   #handOn(reader: BodyReader): void {
-    if (this.#held.length > 0) {
-      const held = this.#held
-      this.#held = []
-      this.#heldBytes = 0
-      const last = this.#over === 'ended' ? held.pop() : undefined
-      // More than a reader wants at once is held by it: no more than was held here.
-      for (const chunk of held) this.#full = !reader.data(chunk)
-      if (last !== undefined) {
-        reader.end(last)
+    while (this.#held.length > 0 && !this.#full) {
+      const chunk = this.#held.shift() as Buffer
+      this.#heldBytes -= chunk.length
+      if (this.#held.length === 0 && this.#over === 'ended') {
+        reader.end(chunk)
         return
       }
+      this.#full = !reader.data(chunk)
     }
-    if (this.#over === 'ended') reader.end()
-    else if (this.#paused && !this.#full) {
+    if (this.#full) this.#pause()
+    else if (this.#over === 'ended') reader.end()
+    else if (this.#paused) {
       this.#paused = false
       this.#source.resume()
-    } else if (this.#full) this.#pause()
+    }
   }
 
   #pause(): void {
@@ -131,6 +129,19 @@ export class ArrivingBody implements AnswerBody {
   }
 }
 
+/** Bytes that are there already as a body. */
+export function wholeBody(bytes: Buffer): AnswerBody {
+  const body = new ArrivingBody({ pause() {}, resume() {}, abort() {} })
+  pushInPieces(body, bytes)
+  body.finish()
+  return body
+}
+
+/** In pieces of which a slow reader takes one after the other: so it can be seen that it takes something. */
+function pushInPieces(body: ArrivingBody, bytes: Buffer): void {
+  for (let at = 0; at < bytes.length; at += MOST_HELD) body.push(bytes.subarray(at, at + MOST_HELD))
+}
+
 /** A stream as a body. */
 export function streamedBody(stream: Readable): AnswerBody {
   const body = new ArrivingBody({
@@ -138,7 +149,7 @@ export function streamedBody(stream: Readable): AnswerBody {
     resume: () => stream.resume(),
     abort: () => stream.destroy(),
   })
-  stream.on('data', (chunk: Buffer) => body.push(chunk))
+  stream.on('data', (chunk: Buffer) => pushInPieces(body, chunk))
   stream.once('end', () => body.finish())
   stream.on('error', (error) => body.fail(error))
   // A stream that is destroyed without an error has broken off all the same.

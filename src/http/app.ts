@@ -275,7 +275,7 @@ function lineOf({ method }: FastifyRequest, { raw }: FastifyReply, exchange: Exc
     requestId: exchange.id,
     client,
     method,
-    upstream: exchange.scope === '' ? undefined : exchange.scope,
+    upstream: exchange.upstreamKey === '' ? undefined : exchange.upstreamKey,
     route: exchange.route,
     transport: exchange.client === 'single-route' ? exchange.client : undefined,
     thread: exchange.threadId,
@@ -288,6 +288,7 @@ function lineOf({ method }: FastifyRequest, { raw }: FastifyReply, exchange: Exc
     wouldRefuse: exchange.observed ?? undefined,
     wouldHide: exchange.hidden === 0 ? undefined : exchange.hidden,
     complete: raw.writableFinished,
+    ended: exchange.ended,
     ms: Math.round(now - exchange.startedAt),
   }
 }

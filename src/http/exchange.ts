@@ -10,6 +10,8 @@ import { refuse, type Reason, type Refusal, type RulePlace } from '../core/reaso
 import type { RuntimeFacts, Transport } from '../core/transport.ts'
 import type { RouteLabel } from '../observe/metrics.ts'
 import type { Registration } from '../store/port.ts'
+import type { Mark } from './access.ts'
+import type { EndReason } from './open-answers.ts'
 
 /** What the log line of a request is made of; the gate fills it in as it learns. */
 export interface Exchange {
@@ -19,7 +21,7 @@ export interface Exchange {
   /** The caller's address, as far as the trusted proxies tell. */
   readonly address: string
   /** Under which it is decided. */
-  readonly enforcement: Enforcement
+  enforcement: Enforcement
   readonly lines: HeaderLines
   /** What is wrong with them. */
   readonly headerFault: Refusal | null
@@ -27,8 +29,9 @@ export interface Exchange {
   readonly answerHeaders: Readonly<Record<string, string>>
   /** How the caller writes: in an envelope, or by a path. */
   client: Transport
-  /** The scope of the upstream that it is for. */
+  /** The scope of the upstream that it is for, and what the configuration calls that. */
   scope: string
+  upstreamKey: string
   /** What the upstream was when the request was let in: it is written for that, whatever happens meanwhile. */
   upstream: RuntimeFacts | null
   principal: Principal | undefined
@@ -51,14 +54,18 @@ export interface Exchange {
   observed: Reason | null
   /** Under `observe`: how many threads of a list enforcing would have hidden. */
   hidden: number
-  /** How many changes of threads' standings had been told of when the request came. */
-  readonly epoch: number
+  /** The moment that it was permitted at. */
+  permittedAt: Mark
+  /** Takes a place among the streams that the caller may have open; null where that is not limited, or was done. */
+  takePlace: (() => Promise<boolean>) | null
+  /** Why the gateway ended the answer before its end. */
+  ended: EndReason | undefined
 }
 
 /** Begins the record of a request, of which only the head is known. */
 export function beginExchange(
   { rawHeaders, httpVersion }: Pick<IncomingMessage, 'rawHeaders' | 'httpVersion'>,
-  known: Pick<Exchange, 'id' | 'startedAt' | 'address' | 'enforcement' | 'epoch'>,
+  known: Pick<Exchange, 'id' | 'startedAt' | 'address' | 'enforcement'>,
   cors: CorsRules,
 ): Exchange {
   const lines = headerLines(rawHeaders)
@@ -69,6 +76,7 @@ export function beginExchange(
     answerHeaders: { ...corsHeaders(lines, cors), 'x-request-id': known.id },
     client: 'multi-route',
     scope: '',
+    upstreamKey: '',
     upstream: null,
     principal: undefined,
     credential: null,
@@ -82,5 +90,8 @@ export function beginExchange(
     rule: undefined,
     observed: null,
     hidden: 0,
+    permittedAt: 0,
+    takePlace: null,
+    ended: undefined,
   }
 }

@@ -13,17 +13,18 @@ import {
   type UpstreamHeaderRules,
 } from '../core/headers.ts'
 import { refuse, type Refusal } from '../core/reasons.ts'
+import { deletesThread } from '../core/routes.ts'
 import type { RuntimeFacts, UpstreamKind } from '../core/transport.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
+import type { Access } from './access.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
-import type { AnswerBody } from './answer-body.ts'
+import { wholeBody, type AnswerBody } from './answer-body.ts'
 import type { Claims } from './claims.ts'
-import { cutOff, endWith, tie } from './connection-answers.ts'
 import type { Departure } from './departure.ts'
 import type { Exchange } from './exchange.ts'
 import type { Identity } from './identity.ts'
-import type { OpenAnswers, AnswerOwner, StreamRules } from './open-answers.ts'
+import type { AnswerForm, AnswerOwner, AnswerRules, OpenAnswers } from './open-answers.ts'
 import type { Payload } from './payload.ts'
 import type { TransportState } from './transport-probe.ts'
 import { upstreamRequest } from './upstream-request.ts'
@@ -37,10 +38,9 @@ export interface ForwardParts {
   readonly identity: Pick<Identity, 'headers'>
   readonly transport: Pick<TransportState, 'suspect'>
   readonly claims: Claims
-  readonly streams: OpenAnswers
-  readonly streamRules: StreamRules
-  /** Told of each stream that stays open, with the epoch of its exchange. */
-  readonly onStream: (owner: AnswerOwner, epoch: number) => void
+  readonly answers: OpenAnswers
+  readonly answerRules: AnswerRules
+  readonly access: Access
   readonly metrics: Metrics
   readonly log: Logger
 }
@@ -57,8 +57,10 @@ export interface Forwarder {
     response: ServerResponse,
     signal: Departure,
   ): Promise<Answer | 'passed'>
-  /** Passes an answer on that `ask` gave. */
-  deliver(answer: UpstreamAnswer, permit: Permit, exchange: Exchange, response: ServerResponse): Answer | 'passed'
+  /** Passes an answer on that `ask` gave, if its caller may still have it. */
+  deliver(answer: UpstreamAnswer, permit: Permit, exchange: Exchange, response: ServerResponse): Promise<Answer | 'passed'>
+  /** Sends JSON that the gateway wrote from the upstream's answer or from the table, if its caller may still have it. */
+  deliverWritten(text: string, permit: Permit, exchange: Exchange, response: ServerResponse): Promise<Answer | 'passed'>
   /** The answer in place of one that can't be used, counted. */
   unusable(refusal: Refusal, exchange: Exchange): Answer
   /** The answer to a failure, counted and logged. */
@@ -74,7 +76,7 @@ export interface AskOptions {
 
 /** Makes the forwarder. */
 export function makeForwarder(parts: ForwardParts): Forwarder {
-  const { upstream, claims, streams, metrics, log } = parts
+  const { upstream, claims, answers, answerRules, access, metrics, log } = parts
 
   const ask: Forwarder['ask'] = async (permit, exchange, signal, options = {}) => {
     if (!isPermit(permit)) throw new Error('nothing is forwarded without a permit')
@@ -114,32 +116,91 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     return refused(failure.refusal, exchange)
   }
 
+  const ownerOf = (permit: Permit, { credential }: Exchange): AnswerOwner => ({
+    userId: permit.principal.id,
+    credential,
+    // The answer to a deletion holds nothing of the thread, and the deletion itself ends the access to it.
+    ...(deletesThread(permit.descriptor.route) ? {} : { permit }),
+  })
+
+  /** Why an answer may not begin any more: what allowed its request may have ended while the upstream worked. */
+  const lateRefusal = (owner: AnswerOwner, { permittedAt }: Exchange): Refusal | Promise<Refusal | null> | null => {
+    const late = answers.refusal(owner, answerRules)
+    return late ?? (owner.permit === undefined ? null : access.refusal(owner.permit, permittedAt))
+  }
+
+  const send = (
+    body: AnswerBody,
+    head: (length?: number) => void,
+    form: AnswerForm,
+    owner: AnswerOwner,
+    exchange: Exchange,
+    response: ServerResponse,
+  ): 'passed' => {
+    const onEnded = (why: Exchange['ended']): void => void (exchange.ended = why)
+    const begun = answers.pass(body, { response, head, takePlace: exchange.takePlace, onEnded }, form, owner, answerRules)
+    // The caller is told at once that there is an answer, whenever the first of its body comes.
+    if (!begun && form !== 'plain') response.flushHeaders()
+    // What was written whole is checked against nothing later.
+    if (!response.writableFinished) access.opened(owner, exchange.permittedAt)
+    return 'passed'
+  }
+
+  /** Does what follows if the answer may begin; its body is given up if it may not. */
+  const ifStillAllowed = async (
+    permit: Permit,
+    exchange: Exchange,
+    body: AnswerBody,
+    begin: (owner: AnswerOwner) => Answer | 'passed',
+  ): Promise<Answer | 'passed'> => {
+    const owner = ownerOf(permit, exchange)
+    let late: Refusal | null
+    try {
+      const refusal = lateRefusal(owner, exchange)
+      late = refusal instanceof Promise ? await refusal : refusal
+    } catch (error) {
+      body.destroy()
+      throw error
+    }
+    if (late === null) return begin(owner)
+    body.destroy()
+    exchange.reason = late.reason
+    exchange.rule = late.rule
+    return refusalAnswer(late)
+  }
+
   const deliver: Forwarder['deliver'] = (answer, permit, exchange, response) => {
     const kind = answerKind(answer.status, answer.headers)
-    if (kind === 'redirect' || kind === 'html') {
-      answer.body.destroy()
-      // An error keeps its status; a page or redirect in place of an answer is none (contract §4: clients show nothing).
-      const status = kind === 'html' && answer.status >= 400 ? answer.status : undefined
-      return refused(refuse(kind === 'redirect' ? 'upstream-redirect' : 'upstream-html'), exchange, status)
-    }
-    const headers = Object.assign(forwardedAnswerHeaders(answer.headers, kind), merged(answer, exchange))
-    const head = (length?: number): void => {
-      // An answer without content has no length either (RFC 9110 §8.6).
-      if (length !== undefined && answer.status !== 204) headers['content-length'] = String(length)
-      response.writeHead(answer.status, headers)
-    }
-    if (kind === 'stream') {
-      const owner = { userId: permit.principal.id, credential: exchange.credential, permit }
-      const begun = streams.pass(answer.body, { response, head }, streamForm(answer.headers), owner, parts.streamRules)
-      // The caller is told at once that there is a stream, whenever its first event comes.
-      if (!begun) response.flushHeaders()
-      // What came whole is held against nothing later.
-      if (!response.writableEnded) parts.onStream(owner, exchange.epoch)
-    } else {
-      head()
-      handOn(answer.body, response)
-    }
-    return 'passed'
+    return ifStillAllowed(permit, exchange, answer.body, (owner) => {
+      if (kind === 'redirect' || kind === 'html') {
+        answer.body.destroy()
+        // An error keeps its status; a page or redirect in place of an answer is none (contract §4: clients show nothing).
+        const status = kind === 'html' && answer.status >= 400 ? answer.status : undefined
+        return refused(refuse(kind === 'redirect' ? 'upstream-redirect' : 'upstream-html'), exchange, status)
+      }
+      const headers = Object.assign(forwardedAnswerHeaders(answer.headers, kind), merged(answer, exchange))
+      const head = (length?: number): void => {
+        // An answer without content has no length either (RFC 9110 §8.6).
+        if (length !== undefined && answer.status !== 204) headers['content-length'] = String(length)
+        response.writeHead(answer.status, headers)
+      }
+      return send(answer.body, head, kind === 'stream' ? streamForm(answer.headers) : 'plain', owner, exchange, response)
+    })
+  }
+
+  const deliverWritten: Forwarder['deliverWritten'] = (text, permit, exchange, response) => {
+    const body = wholeBody(Buffer.from(text))
+    return ifStillAllowed(permit, exchange, body, (owner) => {
+      const head = (length = 0): void => {
+        response.writeHead(200, {
+          'content-type': 'application/json',
+          'cache-control': 'private, no-store',
+          ...exchange.answerHeaders,
+          'content-length': length,
+        })
+      }
+      return send(body, head, 'plain', owner, exchange, response)
+    })
   }
 
   const pass: Forwarder['pass'] = async (permit, exchange, payload, response, signal) => {
@@ -152,17 +213,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     return failed(result, exchange)
   }
 
-  return { ask, pass, deliver, failed, unusable: refused }
-}
-
-/** Passes a body on. One that breaks off must look so to the caller, and not like a short one. */
-function handOn(body: AnswerBody, response: ServerResponse): void {
-  tie(response, body)
-  body.read({
-    data: (chunk) => response.write(chunk),
-    end: (last) => endWith(response, last),
-    broken: () => cutOff(response),
-  })
+  return { ask, pass, deliver, deliverWritten, failed, unusable: refused }
 }
 
 /** How a runtime of the other transport answers what was written for this one (contract §1.3), besides what else is answered so. */

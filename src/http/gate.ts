@@ -17,26 +17,41 @@ import { KEY_SET_TARGET } from '../core/target.ts'
 import { hasOperation, isBridged, type RuntimeFacts, type Transport } from '../core/transport.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { StoreUnavailable } from '../store/port.ts'
+import type { Access } from './access.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
 import { CallerDeparture, type Departure } from './departure.ts'
 import { beginExchange, type Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
 import type { Grants } from './grants.ts'
 import type { Identity } from './identity.ts'
-import { readEnveloped, readPayload, type PayloadParts } from './payload.ts'
+import { readEnveloped, readPayload, type PayloadParts, type ReadBody } from './payload.ts'
 import { permitFor, type Granted, type PermitParts } from './permit.ts'
 import { makePlaces, type Place } from './places.ts'
 import type { Rewriter } from './rewriter.ts'
 import type { TransportState } from './transport-probe.ts'
 
 /** What of making a permit is an upstream's own. */
-type PermitPartsOfMount = Pick<
-  PermitParts,
-  'scope' | 'facts' | 'headerRules' | 'identity' | 'askHistory' | 'onHistoryUntold' | 'overruled'
->
+type PermitPartsOfMount = Pick<PermitParts, 'scope' | 'facts' | 'headerRules' | 'identity' | 'askHistory' | 'onHistoryUntold'>
+
+/** The gate that replaced another one, for a request that came to that. */
+export interface Successor {
+  readonly outcome: 'succeeds'
+  readonly gate: Gate
+  /** The same upstream there. */
+  readonly mount: GateMount
+  /** The same caller there. */
+  readonly principal: Principal
+  /** Holds its connections; gives what releases them. */
+  readonly hold: () => () => void
+}
 
 /** An upstream that callers find under a public path. */
 export interface GateMount extends PermitPartsOfMount {
+  /** What it is called in the configuration. */
+  readonly key: string
+  readonly access: Access
+  /** Where a request of this caller goes on once another configuration is active; a refusal where that no longer takes it. */
+  readonly successor: (principal: Principal) => Successor | Refusal
   /** `''` or `/a/b`. */
   readonly publicPath: string
   /** What a self-hosted agent is called; null for a runtime. */
@@ -48,7 +63,7 @@ export interface GateMount extends PermitPartsOfMount {
 }
 
 /** What the gate works with. */
-export interface GateParts extends PayloadParts, Omit<PermitParts, keyof PermitPartsOfMount | 'outdated' | 'metrics'> {
+export interface GateParts extends PayloadParts, Omit<PermitParts, keyof PermitPartsOfMount | 'access' | 'outdated' | 'metrics'> {
   /** None lies within another. What is outside all of them is answered as the first one is. */
   readonly mounts: readonly [GateMount, ...GateMount[]]
   readonly cors: CorsRules
@@ -84,6 +99,18 @@ interface Asked {
   readonly place: Place<GateMount>
 }
 
+/** A request whose body was read, and which is not decided yet. */
+export interface Undecided {
+  readonly mount: GateMount
+  readonly principal: Principal
+  readonly body: ReadBody
+  readonly response: ServerResponse
+  readonly exchange: Exchange
+  readonly signal: Departure
+  /** Told what gives back what the caller took of the limits. */
+  readonly onTaken: (release: () => void) => void
+}
+
 /** The gate. */
 export interface Gate {
   /**
@@ -96,6 +123,10 @@ export interface Gate {
   arrive(message: IncomingMessage, target: string, exchange: Exchange): Arrived | Answer | Promise<Arrived | Answer>
   /** The rest; answers itself, or passes the request on. */
   proceed(arrived: Arrived, message: IncomingMessage, response: ServerResponse, exchange: Exchange): Promise<Answer | 'passed'>
+  /** Its upstream of a key. */
+  mountOf(key: string): GateMount | undefined
+  /** Decides a request that came to another gate, which was replaced while the body was on its way. */
+  resume(request: Undecided): Promise<Answer | 'passed'>
   /** The answer to what is refused around the gate; it is a decision if there was none. */
   refused(refusal: Refusal, exchange: Exchange): Answer
 }
@@ -127,6 +158,7 @@ export function makeGate(parts: GateParts): Gate {
     const place = placeOf(rawTarget)
     if (place.outcome === 'refused') return refused(place, exchange)
     exchange.scope = place.mount.scope
+    exchange.upstreamKey = place.mount.key
     if (exchange.headerFault !== null) return refused(exchange.headerFault, exchange)
     if (isPreflight(method, lines)) {
       const headers = preflightHeaders(lines, parts.cors)
@@ -229,21 +261,56 @@ export function makeGate(parts: GateParts): Gate {
     const body = reading instanceof Promise ? await reading : reading
     if (body.outcome === 'refused') return refused(body, exchange)
     try {
-      const granted = await permitFor(permitPartsOf(mount), body, upstreamOf(exchange), principal, exchange, left)
-      if (granted.outcome === 'refused') return refused(granted, exchange)
-      body.forget()
-      if (left.aborted) granted.release()
-      else release = granted.release
-      exchange.reason = 'permitted'
-      exchange.rule = granted.permit.rule
-      exchange.observed = granted.permit.observed
-      return await act(mount, granted, response, exchange, left)
-    } catch (error) {
-      if (error instanceof StoreUnavailable) return refused(refuse('store-unavailable'), exchange)
-      throw error
+      const onTaken = (taken: () => void): void => {
+        if (left.aborted) taken()
+        else release = taken
+      }
+      return await settle({ mount, principal, body, response, exchange, signal: left, onTaken })
     } finally {
       body.release()
     }
+  }
+
+  /** Decides a request and does what it is permitted. */
+  const settle = async (request: Undecided): Promise<Answer | 'passed'> => {
+    const { mount, principal, body, response, exchange, signal } = request
+    try {
+      const granted = await permitFor(permitPartsOf(mount), body, upstreamOf(exchange), principal, exchange, signal)
+      if (granted.outcome === 'refused') return refused(granted, exchange)
+      if (granted.outcome === 'replaced') return await handOver(request)
+      body.forget()
+      request.onTaken(granted.release)
+      exchange.reason = 'permitted'
+      exchange.rule = granted.permit.rule
+      exchange.observed = granted.permit.observed
+      return await act(mount, granted, response, exchange, signal)
+    } catch (error) {
+      if (error instanceof StoreUnavailable) return refused(refuse('store-unavailable'), exchange)
+      throw error
+    }
+  }
+
+  const handOver = (request: Undecided): Promise<Answer | 'passed'> | Answer => {
+    const { mount, principal, exchange, response } = request
+    const next = mount.successor(principal)
+    if (next.outcome === 'refused') return refused(next, exchange)
+    const letGo = next.hold()
+    if (response.closed) letGo()
+    else response.once('close', letGo)
+    return next.gate.resume({ ...request, mount: next.mount, principal: next.principal })
+  }
+
+  const resume: Gate['resume'] = async (request) => {
+    const { mount, principal, body, exchange } = request
+    exchange.principal = principal
+    exchange.enforcement = parts.enforcement
+    const upstream = mount.transport.current()
+    if (upstream === null) return refused(refuse('upstream-transport-pending'), exchange)
+    // The body was read for an upstream of the other transport.
+    if (upstream.transport !== exchange.upstream?.transport) return refused(refuse('rules-changed'), exchange)
+    exchange.upstream = upstream
+    const refusal = admit(mount, body.descriptor, principal, exchange)
+    return refusal === null ? settle(request) : refused(refusal, exchange)
   }
 
   const permitPartsOf = (mount: GateMount): PermitParts => {
@@ -277,11 +344,7 @@ export function makeGate(parts: GateParts): Gate {
     }
     switch (rewritten.outcome) {
       case 'rewritten':
-        return {
-          status: 200,
-          headers: { 'content-type': 'application/json', 'cache-control': 'private, no-store' },
-          body: rewritten.body,
-        }
+        return mount.forwarder.deliverWritten(rewritten.body, permit, exchange, response)
       case 'elsewise':
         return mount.forwarder.deliver(rewritten.answer, permit, exchange, response)
       case 'failed':
@@ -293,9 +356,11 @@ export function makeGate(parts: GateParts): Gate {
 
   return {
     open: (message, id, now, address) =>
-      beginExchange(message, { id, startedAt: now, address, enforcement: parts.enforcement, epoch: parts.epoch() }, parts.cors),
+      beginExchange(message, { id, startedAt: now, address, enforcement: parts.enforcement }, parts.cors),
     arrive,
     proceed,
+    mountOf: (key) => parts.mounts.find((mount) => mount.key === key),
+    resume,
     refused,
   }
 }

@@ -12,7 +12,8 @@ import type { Rate, Rules } from '../core/rules.ts'
 import type { RuntimeFacts } from '../core/transport.ts'
 import type { Limiter, RateName } from '../limits/port.ts'
 import type { Metrics } from '../observe/metrics.ts'
-import type { Claim, OwnershipStore } from '../store/port.ts'
+import type { Claim, ClaimResult, OwnershipStore, ThreadKey } from '../store/port.ts'
+import type { Access } from './access.ts'
 import type { Departure } from './departure.ts'
 import type { Exchange } from './exchange.ts'
 import type { AskHistory } from './history.ts'
@@ -34,7 +35,8 @@ export interface PermitParts {
   readonly facts: StandingFacts
   readonly scope: string
   readonly records: OwnerRecords
-  readonly store: Pick<OwnershipStore, 'claim'>
+  readonly store: Pick<OwnershipStore, 'claim' | 'settle'>
+  readonly access: Pick<Access, 'mark' | 'changedSince' | 'isReplaced'>
   readonly limits: CallerLimits & { readonly body: number; readonly runBody: number }
   readonly limiter: Limiter
   readonly headerRules: UpstreamHeaderRules
@@ -45,10 +47,6 @@ export interface PermitParts {
   readonly metrics: Pick<Metrics, 'claimed' | 'upstreamFailed'>
   /** What is wrong with the credential of a request by now. */
   readonly outdated: (exchange: Exchange) => Refusal | null
-  /** What rules that replaced these say against a permit: while a request was under way they may have come. */
-  readonly overruled: (permit: Permit) => Promise<Refusal | null> | null
-  /** Counts changes of threads' standings. */
-  readonly epoch: () => number
   /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
@@ -62,8 +60,17 @@ export interface Granted {
   readonly release: () => void
 }
 
+/** Another configuration is active by now: the request is to be decided by it, and by nothing of these. */
+export interface Replaced {
+  readonly outcome: 'replaced'
+}
+
+/** How often a request is decided whose facts change while it is: a history, a change of access, a lost race. */
+const MOST_TURNS = 8
+
 /**
- * Comes to a permit, or a refusal. That the rules allow it to somebody was decided before the body was read: a record is looked
+ * Comes to a permit, or a refusal. Behind the last check nothing is waited for, so that the request is sent by what is known
+ * and configured at that moment. That the rules allow it to somebody was decided before the body was read: a record is looked
  * up for those alone who may have one looked up.
  */
 export async function permitFor(
@@ -73,20 +80,18 @@ export async function permitFor(
   principal: Principal,
   exchange: Exchange,
   signal: Departure,
-): Promise<Granted | Refusal> {
+): Promise<Granted | Refusal | Replaced> {
   const { descriptor } = body
   const { threadId } = descriptor.ids
   exchange.descriptor = descriptor
   exchange.threadId = threadId
   const key = threadId === undefined ? null : { scope: parts.scope, threadId }
   const taking = takings(parts, principal, exchange.address)
-  let asOf = parts.epoch()
-  let isAsked = false
   let facts: Facts = parts.facts
-  // At most: a history, news, a lost race. Whatever goes on asking has gone wrong, and is refused.
-  for (let turn = 0; turn < 4; turn += 1) {
+  for (let turn = 0; turn < MOST_TURNS; turn += 1) {
+    if (parts.access.isReplaced()) return { outcome: 'replaced' }
+    const asOf = parts.access.mark()
     if (key !== null && descriptor.route.thread !== undefined) {
-      asOf = parts.epoch()
       const looked = parts.records.record(key, principal)
       // What is remembered is there at once: each wait is a turn of the promise queue.
       facts = { ...facts, record: looked instanceof Promise ? await looked : looked }
@@ -121,36 +126,45 @@ export async function permitFor(
     // Body and history took their time, and nothing is begun for a credential that ended or was revoked meanwhile.
     const outdated = parts.outdated(exchange)
     if (outdated !== null) return outdated
-    for (const check of [parts.overruled, taking.all]) {
-      const checked = check(decision)
-      const late = checked instanceof Promise ? await checked : checked
-      if (late !== null) return late
-    }
-    // A limit that is counted elsewhere takes its time, too, and a grant may have ended meanwhile.
-    if (key !== null && !isAsked && parts.epoch() !== asOf) {
-      isAsked = true
-      taking.release()
-      continue
-    }
+    let claim: ClaimResult | null = null
     let keeps = false
     try {
+      const limiting = taking.all(decision)
+      const limited = limiting === null ? null : await limiting
+      if (limited !== null) return limited
       const writing = written(parts, body, decision, taking.release)
       const granted = writing instanceof Promise ? await writing : writing
       if (granted.outcome === 'refused') return granted
-      const claim = decision.claim && key !== null ? await parts.store.claim(key, claimOf(decision, parts.clock())) : null
-      if (claim?.outcome !== 'foreign') {
-        if (claim !== null) exchange.registration = claim.registration
-        if (claim?.outcome === 'new') parts.metrics.claimed('new')
-        keeps = true
-        return granted
+      if (decision.claim && key !== null) claim = await parts.store.claim(key, claimOf(decision, parts.clock()))
+      if (claim?.outcome === 'foreign') {
+        // Somebody was faster, or the owner took the thread away: decide again with what the store says now.
+        parts.metrics.claimed('lost-race')
+        continue
       }
-      // Somebody was faster, or the owner took the thread away: decide again with what the store says now.
-      parts.metrics.claimed('lost-race')
+      // Each of these took its time, too. What was claimed is given back unless the request is sent now.
+      const late = parts.outdated(exchange)
+      if (late !== null) return late
+      if (parts.access.isReplaced() || (threadId !== undefined && parts.access.changedSince(asOf, [threadId]))) continue
+      keeps = true
+      exchange.registration = claim?.registration ?? null
+      exchange.permittedAt = asOf
+      exchange.takePlace = taking.lasting(decision)
+      if (claim?.outcome === 'new') parts.metrics.claimed('new')
+      return granted
     } finally {
-      if (!keeps) taking.release()
+      if (!keeps) {
+        taking.release()
+        if (key !== null) await giveBack(parts, key, decision, claim)
+      }
     }
   }
-  throw new Error('a decision that comes to no end')
+  return refuse('store-unavailable')
+}
+
+/** Takes back a claim for a run that was not sent. */
+async function giveBack({ store }: PermitParts, key: ThreadKey, { owner }: Permit, claim: ClaimResult | null): Promise<void> {
+  if (claim === null || claim.outcome === 'foreign' || claim.registration === null) return
+  await store.settle(key, owner, claim.registration, 'not-started')
 }
 
 /** A run by somebody else than the owner changes nothing of whose the thread is. */
@@ -176,6 +190,8 @@ function takings({ limits, limiter }: PermitParts, principal: Principal, address
   const taken = new Set<string>()
   const caller = (): string => callerKey(principal, address)
   let close: (() => void) | null = null
+  /** True once everything was given back: a place that is taken later is given back at once. */
+  let isOver = false
   const take = async (
     name: RateName,
     reason: 'requests-limited' | 'runs-limited' | 'new-threads-limited',
@@ -188,6 +204,7 @@ function takings({ limits, limiter }: PermitParts, principal: Principal, address
     return limit === null ? null : refuse(reason, { limit })
   }
   const open = async (most: number): Promise<Refusal | null> => {
+    isOver = false
     const opened = await limiter.open(caller(), most)
     if (typeof opened !== 'function') return refuse('streams-limited', { limit: opened })
     close = opened
@@ -221,7 +238,18 @@ function takings({ limits, limiter }: PermitParts, principal: Principal, address
       const steps = needed(permit)
       return steps.length === 0 ? null : inTurn(steps)
     },
+    /** What takes a place for an answer that lasts; null where that is not limited, or was done for the permit. */
+    lasting: ({ descriptor: { route }, rule }: Permit): (() => Promise<boolean>) | null => {
+      const { streams = limits.streams } = rule.limits
+      if (streams === 'off' || route.streams === true) return null
+      return async () => {
+        const late = await open(streams)
+        if (isOver) close?.()
+        return late === null
+      }
+    },
     release: () => {
+      isOver = true
       close?.()
       close = null
     },

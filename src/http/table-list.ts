@@ -10,6 +10,7 @@ import { readerOf, type Reader } from '../core/sharing.ts'
 import { threadRecord, type TableUse } from '../core/table-lists.ts'
 import { limitIn } from '../core/thread-page.ts'
 import { NOBODY, type ListedThread, type ListWindow, type OwnershipStore } from '../store/port.ts'
+import { stillListed, type Access } from './access.ts'
 import type { CursorSeal } from './cursor.ts'
 import { recordOfRow, type OwnerRecords } from './owner-records.ts'
 import type { Rewritten } from './rewriting.ts'
@@ -23,6 +24,7 @@ export interface TableListParts {
   readonly rules: Rules
   readonly facts: StandingFacts
   readonly seal: CursorSeal
+  readonly access: Access
 }
 
 /** The list from the table. */
@@ -43,7 +45,7 @@ const MAX_QUERIES = 20
 const SHARED = { owner: 'somebody-else', deleted: false, granted: 'read' } as const
 
 /** Makes the list. */
-export function makeTableList({ store, records, scope, rules, facts, seal }: TableListParts): TableList {
+export function makeTableList({ store, records, scope, rules, facts, seal, access }: TableListParts): TableList {
   const mayRead = (threadId: string, record: OwnerRecord, principal: Principal): boolean =>
     isListed(threadId, record, principal, rules, facts)
 
@@ -90,9 +92,12 @@ export function makeTableList({ store, records, scope, rules, facts, seal }: Tab
       const includeArchived = query.get('includeArchived') === 'true'
       const window = { agentId: query.get('agentId') ?? null, includeArchived, limit: Math.max(limit + 1, LEAST_CANDIDATES) }
       const shown: ListedThread[] = []
-      const answer = (last: Key | undefined): Rewritten => {
+      const listedAt = access.mark()
+      const answer = async (last: Key | undefined): Promise<Rewritten> => {
         const nextCursor = last === undefined ? null : seal.seal({ page: last.threadId, offset: last.updatedAt }, boundOf(permit))
-        return { outcome: 'rewritten', body: JSON.stringify({ threads: shown.map(threadRecord), nextCursor }) }
+        const threads = await stillListed(access, permit, shown, ({ threadId }) => threadId, listedAt)
+        if (threads === null) return refuse('store-unavailable')
+        return { outcome: 'rewritten', body: JSON.stringify({ threads: threads.map(threadRecord), nextCursor }) }
       }
       let after = start
       for (let queries = 0; queries < MAX_QUERIES; queries += 1) {

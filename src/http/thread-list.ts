@@ -20,6 +20,7 @@ import {
   type Place,
   type ThreadPage,
 } from '../core/thread-page.ts'
+import { stillListed, type Access } from './access.ts'
 import type { CursorSeal } from './cursor.ts'
 import type { Departure } from './departure.ts'
 import type { Exchange } from './exchange.ts'
@@ -36,6 +37,7 @@ export interface ThreadListParts {
   readonly facts: StandingFacts
   readonly forwarder: Forwarder
   readonly seal: CursorSeal
+  readonly access: Access
 }
 
 /** Gives the caller's list. */
@@ -97,6 +99,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     const start = readStart(permit, parts.seal, bound)
     if (start === null) return refuse('query-cursor-invalid')
 
+    const listedAt = parts.access.mark()
     const gathering: Gathering = { items: [], limit }
     const reading = readingOf(permit)
     let joinCodes: ThreadPage['joinCodes'] = {}
@@ -124,7 +127,9 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     }
     // Nothing of the caller's is left as far as was walked: no cursor, which would only tell that others' threads follow.
     const nextCursor = place === null ? {} : { nextCursor: parts.seal.seal(place, bound) }
-    return writtenAnew({ threads: gathering.items, ...nextCursor, ...joinCodes }, 'upstream-list-unreadable')
+    const threads = await stillListed(parts.access, permit, gathering.items, ({ id }) => id as string, listedAt)
+    if (threads === null) return refuse('store-unavailable')
+    return writtenAnew({ threads, ...nextCursor, ...joinCodes }, 'upstream-list-unreadable')
   }
 
   return facts.enforcement === 'observe' ? observed : filtered

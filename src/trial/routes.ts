@@ -27,7 +27,9 @@ export interface Access {
 
 /** A route as a caller finds it. */
 export interface RouteAccess {
-  /** The scope of its upstream: its key, or `''`. */
+  /** What the configuration calls its upstream: its key, or `''`. */
+  readonly upstream: string
+  /** The scope of the threads there. */
   readonly scope: string
   readonly route: RouteId
   readonly method: Method
@@ -53,8 +55,8 @@ export function routesOf(config: Config, { rules }: Policy): readonly RouteAcces
 const ENDPOINT_ROUTES = [...ROUTES.filter(({ id }) => id === 'agent/run'), ...OWN_ROUTES]
 
 function routesOfMount(mount: Mount, rules: Rules, reach: Reach): readonly RouteAccess[] {
-  const { scope, agentId, publicPath, userScoped } = mount
-  const upstream = assumed(mount)
+  const { key, scope, agentId, publicPath, userScoped } = mount
+  const facts = assumed(mount)
   return (agentId === null ? ALL_ROUTES : ENDPOINT_ROUTES).map((route) => {
     const said = rules.routes[route.id]
     /** Those of which a rule speaks that there can be here. */
@@ -68,8 +70,9 @@ function routesOfMount(mount: Mount, rules: Rules, reach: Reach): readonly Route
         reach.silenceOf(rule) === null &&
         threadsOf(rule)?.length !== 0,
     )
-    const closed = !hasOperation(upstream, route) || isClosed(route, speaking, reach)
+    const closed = !hasOperation(facts, route) || isClosed(route, speaking, reach)
     return {
+      upstream: key,
       scope,
       route: route.id,
       method: route.method,

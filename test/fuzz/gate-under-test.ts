@@ -25,6 +25,7 @@ import { rule, rulesOf } from '../core/rules-of.ts'
 import { bodyBytes, headerPairs, PLACES, type Case, type Place } from './case.ts'
 import { incoming, outgoing, type Written } from './message.ts'
 import { user } from '../policy/callers.ts'
+import { STEADY_ACCESS } from '../support/steady-access.ts'
 
 /** What the gateway made of a request. */
 export interface Outcome {
@@ -80,7 +81,10 @@ const recordsOf = (unknown: string | null): OwnerRecords => {
 }
 
 /** Every claim is good. */
-const STORE: Pick<OwnershipStore, 'claim'> = { claim: async () => ({ outcome: 'own', registration: null }) }
+const STORE: Pick<OwnershipStore, 'claim' | 'settle'> = {
+  claim: async () => ({ outcome: 'own', registration: null }),
+  settle: async () => false,
+}
 
 /** Nobody looks at what is counted. */
 const METRICS = new Proxy({}, { get: () => () => {} }) as Metrics
@@ -116,9 +120,9 @@ export function makeGateUnderTest(
     identity: { headers: () => ({}) },
     transport,
     claims: { settle: async () => {} },
-    streams: {} as OpenAnswers,
-    streamRules: { keepAlive: 0, tokenExpiry: 'ignore', grace: 0 },
-    onStream: () => {},
+    answers: {} as OpenAnswers,
+    answerRules: { keepAlive: 0, tokenExpiry: 'ignore', grace: 0, sendTimeout: 0 },
+    access: STEADY_ACCESS,
     metrics: METRICS,
     log,
   })
@@ -147,7 +151,15 @@ export function makeGateUnderTest(
       rules: RULES,
       facts,
       forwarder,
-      list: makeThreadList({ records, scope: '', rules: RULES, facts, forwarder, seal: makeCursorSeal(new Uint8Array(32), '') }),
+      list: makeThreadList({
+        records,
+        scope: '',
+        rules: RULES,
+        facts,
+        forwarder,
+        seal: makeCursorSeal(new Uint8Array(32), ''),
+        access: STEADY_ACCESS,
+      }),
       tableUse: () => 'never',
       tableList: NO_TABLE,
       tableChange: () => Promise.reject(new Error('nothing comes from the table')),
@@ -159,7 +171,9 @@ export function makeGateUnderTest(
     },
     askHistory: async () => 'none' as const,
     onHistoryUntold: () => {},
-    overruled: async () => null,
+    key: '',
+    access: STEADY_ACCESS,
+    successor: () => refuse('rules-changed'),
   } satisfies GateMount
   const gate = makeGate({
     mounts: [mount],
@@ -184,7 +198,6 @@ export function makeGateUnderTest(
     metrics: METRICS,
     clock: () => 0,
     isShuttingDown: () => false,
-    epoch: () => 0,
   })
   return async (one) => {
     sent = []

@@ -65,6 +65,8 @@ void test('a reader who is full is handed nothing until it goes on, and then eve
   body.finish()
   t.same(slow.told, ['a'])
   body.resume()
+  t.same(slow.told, ['a', 'b'])
+  body.resume()
   t.same(slow.told, ['a', 'b', 'c', 'end'])
   t.same(asked, ['pause'], 'there is nothing more to ask for')
   t.end()

@@ -25,8 +25,8 @@ function streamOn(threadId: string): AnswerOwner {
 /** A watch over streams that a test opens, with news that it tells. */
 interface Watched {
   readonly review: AnswerReview
-  /** Opens a stream whose request began at a count; by default just now. */
-  readonly open: (owner: AnswerOwner, epoch?: number) => void
+  /** Opens a stream that was permitted at a moment; by default just now. */
+  readonly open: (owner: AnswerOwner, mark?: number) => void
   readonly close: (owner: AnswerOwner) => void
   readonly tell: (key: ThreadKey | null) => void
   /** The threads that were asked about, in order. */
@@ -52,13 +52,13 @@ function watched(allows: (threadId: string, times: number) => boolean | Promise<
         return () => void listeners.delete(listener)
       },
     },
-    streams: {
+    answers: {
       owners: () => [...streams],
       endOf(owners) {
         for (const owner of owners) if (streams.delete(owner)) ended.push(threadOf(owner.permit))
       },
     },
-    async allows(permit) {
+    async allows({ permit }) {
       const threadId = threadOf(permit)
       asked.push(threadId)
       return allows(threadId, asked.filter((one) => one === threadId).length)
@@ -67,9 +67,9 @@ function watched(allows: (threadId: string, times: number) => boolean | Promise<
   })
   return {
     review,
-    open(owner, epoch = review.epoch()) {
+    open(owner, mark = review.mark()) {
       streams.add(owner)
-      review.opened(owner, epoch)
+      review.opened(owner, mark)
     },
     close: (owner) => void streams.delete(owner),
     tell: (key) => {
@@ -115,10 +115,10 @@ void test('where nobody knows which thread it was, every stream on one is asked 
 
 void test('a stream that opens after news came is asked about: its request may be older than they are', async (t) => {
   const { review, open, tell, ended } = watched(() => false)
-  const epoch = review.epoch()
+  const mark = review.mark()
   // It was decided by what was so before, and is in no list of open streams yet.
   tell(news('t-1'))
-  open(streamOn('t-1'), epoch)
+  open(streamOn('t-1'), mark)
   await until(() => ended.length === 1)
   t.same(ended, ['t-1'])
 })

@@ -11,12 +11,13 @@ import type { Exchange } from '../../src/http/exchange.ts'
 import { streamedBody } from '../../src/http/answer-body.ts'
 import { makeForwarder } from '../../src/http/forward.ts'
 import type { Claims } from '../../src/http/claims.ts'
-import type { OpenAnswers } from '../../src/http/open-answers.ts'
+import { makeOpenAnswers, type OpenAnswers } from '../../src/http/open-answers.ts'
 import type { Upstream } from '../../src/http/upstream.ts'
 import { makeLog } from '../../src/observe/log.ts'
-import type { Metrics } from '../../src/observe/metrics.ts'
+import { makeMetrics, type Metrics } from '../../src/observe/metrics.ts'
 import { rulesOf } from '../core/rules-of.ts'
 import { compiled, SHIPPED } from '../policy/policies.ts'
+import { STEADY_ACCESS } from '../support/steady-access.ts'
 
 const GONE = { outcome: 'failed', refusal: refuse('upstream-unreachable'), maybeSent: false, detail: 'ECONNREFUSED' } as const
 
@@ -39,9 +40,9 @@ function forwarding() {
     headerRules: { server: {}, forward: [], forwardAuthorization: true },
     transport: { suspect: () => {} },
     claims: { settle: async () => {} } satisfies Claims,
-    streams: {} as OpenAnswers,
-    streamRules: { keepAlive: 0, tokenExpiry: 'ignore', grace: 0 },
-    onStream: () => {},
+    answers: makeOpenAnswers(Date.now, makeMetrics()),
+    answerRules: { keepAlive: 0, tokenExpiry: 'ignore', grace: 0, sendTimeout: 0 },
+    access: STEADY_ACCESS,
     metrics: { upstreamFailed: (reason: string) => counted.push(reason) } as unknown as Metrics,
     log: makeLog('info', { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) }),
   })
@@ -141,19 +142,19 @@ void test('an answer and its caller end together, whichever of them breaks', asy
   const closed = (one: Readable | ServerResponse) => new Promise((resolve) => one.once('close', resolve))
 
   const left = begun()
-  forwarder.deliver(left.answer, permitted(), exchange, left.response)
+  void forwarder.deliver(left.answer, permitted(), exchange, left.response)
   left.response.destroy()
   await closed(left.body)
   t.ok(left.body.destroyed, 'the caller left')
 
   const failed = begun()
-  forwarder.deliver(failed.answer, permitted(), exchange, failed.response)
+  void forwarder.deliver(failed.answer, permitted(), exchange, failed.response)
   failed.response.emit('error', new Error('the connection failed'))
   t.ok(failed.response.destroyed, 'no error of a caller’s may reach the process')
   await closed(failed.body)
 
   const broken = begun()
-  forwarder.deliver(broken.answer, permitted(), exchange, broken.response)
+  void forwarder.deliver(broken.answer, permitted(), exchange, broken.response)
   broken.body.destroy(new Error('the upstream broke off'))
   await closed(broken.response)
   t.ok(broken.response.destroyed, 'no short answer that looks whole')
@@ -161,7 +162,7 @@ void test('an answer and its caller end together, whichever of them breaks', asy
   const late = begun()
   late.response.destroy()
   await closed(late.response)
-  forwarder.deliver(late.answer, permitted(), exchange, late.response)
+  void forwarder.deliver(late.answer, permitted(), exchange, late.response)
   t.ok(late.body.destroyed, 'the caller had left before')
 })
 
@@ -181,9 +182,9 @@ void test('only an answer that the other transport would give makes the gateway 
         identity: { headers: () => ({}) },
         transport: { suspect: () => (suspected += 1) },
         claims: { settle: async () => {} },
-        streams: {} as OpenAnswers,
-        streamRules: { keepAlive: 0, tokenExpiry: 'ignore', grace: 0 },
-        onStream: () => {},
+        answers: {} as OpenAnswers,
+        answerRules: { keepAlive: 0, tokenExpiry: 'ignore', grace: 0, sendTimeout: 0 },
+        access: STEADY_ACCESS,
         metrics: {} as unknown as Metrics,
         log: makeLog('silent'),
       })

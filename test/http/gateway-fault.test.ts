@@ -26,9 +26,11 @@ async function before(
   const lines: Line[] = []
   const gate: Gate = {
     open: (message, id, startedAt, address) =>
-      beginExchange(message, { id, startedAt, address, enforcement: 'enforce', epoch: 0 }, { origins: [], credentials: false }),
+      beginExchange(message, { id, startedAt, address, enforcement: 'enforce' }, { origins: [], credentials: false }),
     arrive: arrive ?? (() => ({ outcome: 'arrived', descriptor: null }) as Arrived),
     proceed: async (_arrived, _message, response) => (await proceed?.(response)) as 'passed',
+    mountOf: () => undefined,
+    resume: () => Promise.reject(new Error('no other gate is there')),
     refused: (refusal) => refusalAnswer(refusal),
   }
   const { app } = makeApp({

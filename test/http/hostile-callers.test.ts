@@ -30,11 +30,11 @@ void test('a stream whose end waits in the buffer of a caller who does not read 
   stalled.on('error', (error) => errors.push(error))
   const streams = makeOpenAnswers(Date.now, makeMetrics())
   const body = new PassThrough()
-  const rules = { keepAlive: 1, tokenExpiry: 'ignore', grace: 0 } as const
+  const rules = { keepAlive: 1, tokenExpiry: 'ignore', grace: 0, sendTimeout: 0 } as const
   streams.pass(streamedBody(body), callerOf(stalled), 'events', { userId: 'corp:alice', credential: null }, rules)
   body.end('data: 1\n\n')
   await until(() => stalled.writableEnded)
-  streams.endAll('late', 'late')
+  streams.endAll('late', 'shutting-down')
   await new Promise((resolve) => setTimeout(resolve, 30))
   t.same(errors, [], 'a second write after the end would be an error that ends the process')
   stalled.destroy()

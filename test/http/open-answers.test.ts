@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { listen } from '../../examples/http.ts'
 import type { StreamForm } from '../../src/core/headers.ts'
 import { ArrivingBody, streamedBody } from '../../src/http/answer-body.ts'
-import { makeOpenAnswers, type StreamRules } from '../../src/http/open-answers.ts'
+import { makeOpenAnswers, type AnswerRules } from '../../src/http/open-answers.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
 import { head, openRaw } from '../support/raw.ts'
 import { callerOf } from '../support/stream-caller.ts'
@@ -13,11 +13,11 @@ import { until } from '../support/until.ts'
 
 const NOW = 1_000_000_000_000
 /** Rules by which no stream ends, and nothing is put in. */
-const FOREVER: StreamRules = { keepAlive: 0, tokenExpiry: 'ignore', grace: 0 }
+const FOREVER: AnswerRules = { keepAlive: 0, tokenExpiry: 'ignore', grace: 0, sendTimeout: 0 }
 const ENDED = /"type":"RUN_ERROR".*"code":"credential-expired"/
 
 /** Passes a stream of a credential with so many milliseconds left, at a clock that stands still; tells what came of it. */
-function opened(rules: Partial<StreamRules>, left: number | undefined, form: StreamForm = 'events') {
+function opened(rules: Partial<AnswerRules>, left: number | undefined, form: StreamForm = 'events') {
   const streams = makeOpenAnswers(() => NOW, makeMetrics())
   const response = new PassThrough()
   const body = new PassThrough()
@@ -70,7 +70,7 @@ void test('one that waits behind another answer and breaks off in the middle of 
   const server = createServer((_request, response) => {
     const body = new ArrivingBody({ pause() {}, resume() {}, abort() {} })
     const writeHead = (): void => void response.writeHead(200, { 'content-type': 'application/vnd.ag-ui.event+proto' })
-    streams.pass(body, { response, head: writeHead }, 'frames', { userId: 'corp:alice', credential: null }, FOREVER)
+    streams.pass(body, { ...callerOf(response), head: writeHead }, 'frames', { userId: 'corp:alice', credential: null }, FOREVER)
     body.push(Buffer.from([0, 0, 0]))
   })
   const { origin } = await listen(server, 0, '127.0.0.1')

@@ -12,6 +12,7 @@ import { makeTableList, type TableListParts } from '../../src/http/table-list.ts
 import type { ListedThread, ListWindow } from '../../src/store/port.ts'
 import { rule, rulesOf } from '../core/rules-of.ts'
 import { user } from '../policy/callers.ts'
+import { STEADY_ACCESS } from '../support/steady-access.ts'
 
 const FACTS = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' } as const
 const ALICE = user('alice')
@@ -66,6 +67,7 @@ async function page(
     rules,
     facts: FACTS,
     seal: makeCursorSeal(Buffer.alloc(32, 1), ''),
+    access: STEADY_ACCESS,
   })
   const answer = await list.page(permit)
   if (answer.outcome !== 'rewritten') throw new Error(JSON.stringify(answer))

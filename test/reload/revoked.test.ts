@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { call, codeOf, runInput } from '../support/client.ts'
 import { until } from '../support/until.ts'
-import type { Answering } from '../support/upstream.ts'
+import { json, type Answering } from '../support/upstream.ts'
 import { CHAT, startScene, waitingRun, type Scene } from './scene.ts'
 
 /** A stream that has begun and does not end by itself. */
@@ -49,7 +49,7 @@ void test('streams that the ownership table could not be asked about are ended a
   await until(async () => (await scene.health('/readyz')).status === 503)
   scene.writePolicy(NO_GUESTS)
   t.match(await scene.gateway.reload('test'), { outcome: 'reloaded' })
-  await until(() => scene.lines.some(({ msg }) => /could not be held against the new rules/.test(String(msg))))
+  await until(() => scene.lines.some(({ msg }) => /could not be checked again/.test(String(msg))))
   renameSync(`${file}.away`, file)
   t.match(await guest, /"type":"RUN_ERROR"[^]*"code":"not-allowed"/)
 })
@@ -106,14 +106,18 @@ void test('a key that is replaced ends what it let in: open streams, and request
   t.equal(scene.upstream.requests.length, 1)
 })
 
-void test('a run that observe let in is not sent under verify without the question that verify asks', async (t) => {
+void test('a run that observe let in goes under verify only after the question that verify asks', async (t) => {
   const scene = await startScene(t, { enforcement: 'observe' })
   const run = await waitingRun(scene, scene.token('alice'), runInput('t-9'))
   scene.write({ enforcement: 'enforce', 'ownership.unknownThread': 'verify' })
   t.match(await scene.gateway.reload('test'), { outcome: 'reloaded' })
+  scene.upstream.answer(json({ messages: [{ id: 'm1', role: 'user', content: 'from before' }] }))
   run.send()
   t.match(await run.answer, { status: 403 })
-  t.equal(scene.upstream.requests.length, 0)
+  t.same(
+    scene.upstream.requests.map(({ method, target }) => `${method} ${target}`),
+    ['GET /api/copilotkit/threads/t-9/messages'],
+  )
 })
 
 void test('a request that was admitted before and decided after a change is refused if the change denies it', async (t) => {
@@ -133,7 +137,7 @@ void test('what was switched to observe and back ends on threads without an owne
   await scene.upstream.arrived(1)
   scene.write({ enforcement: 'enforce', 'ownership.unknownThread': 'deny' })
   t.match(await scene.gateway.reload('test'), { outcome: 'reloaded' })
-  t.match(await stream, /"type":"RUN_ERROR"/)
+  t.match(await stream, /"code":"not-(?:allowed|owner)"/, 'as a stream that ends, or as one that may not begin')
   const next = await call(`${scene.base}/agent/default/run`, { token: scene.token('alice'), body: runInput('of-alice') })
   t.same([next.status, codeOf(next)], [403, 'not-owner'], 'what was observed makes nobody an owner')
 })

@@ -120,15 +120,20 @@ void test('a gateway that stops takes no change any more, and ends', async (t) =
   t.match(await scene.gateway.reload('test'), { outcome: 'refused', generation: 1 })
 })
 
-void test('what is on its way when the rules change goes by those that it came to', async (t) => {
+void test('a body that is on its way when the rules change passes by those that are active when it has come', async (t) => {
   const scene = await startScene(t, {}, policyOf('a'))
   const { upstream } = scene
   upstream.answer(events({ type: 'RUN_FINISHED' }))
   const tools = ['a', 'b'].map((name) => ({ name }))
-  const run = await waitingRun(scene, scene.token('alice'), runInput('t-slow', 'hello', { tools }))
+  const forwardedProps = { a: 1, b: 1 }
+  const run = await waitingRun(scene, scene.token('alice'), runInput('t-slow', 'hello', { tools, forwardedProps }))
   scene.writePolicy(policyOf('b'))
+  scene.write({ 'upstream.headers': { 'x-generation': 'b' } })
   t.match(await scene.gateway.reload('test'), { outcome: 'reloaded' })
   run.send()
   t.match(await run.answer, { status: 200 })
-  t.match(upstream.requests.at(-1)?.json, { tools: [{ name: 'a' }] })
+  const sent = upstream.requests.at(-1)
+  t.match(sent?.json, { tools: [{ name: 'b' }] })
+  t.same((sent?.json as { forwardedProps: object }).forwardedProps, { b: 1 })
+  t.same(sent?.headers.get('x-generation'), ['b'], 'and it is sent as the active configuration says')
 })

@@ -5,5 +5,10 @@ import type { Caller } from '../../src/http/open-answers.ts'
 
 /** @param lengths takes what is said of the length at each head that would be written */
 export function callerOf(response: Writable, lengths: (number | undefined)[] = []): Caller {
-  return { response: response as unknown as ServerResponse, head: (length) => void lengths.push(length) }
+  return {
+    response: response as unknown as ServerResponse,
+    head: (length) => void lengths.push(length),
+    takePlace: null,
+    onEnded: () => {},
+  }
 }

@@ -1,0 +1,226 @@
+/**
+ * Attack: a caller keeps an answer that is no event stream beyond their access (CWE-613). The request is made while a grant, a
+ * token or the rules allow it; the upstream or the caller takes its time, and meanwhile the access ends. Whether an answer is
+ * an event stream makes no difference: nothing begins after the end, what is open is cut, and slow readers are counted.
+ */
+import type { ServerResponse } from 'node:http'
+import { test, type Test } from 'tap'
+import { CHAT, startScene } from '../reload/scene.ts'
+import { call, codeOf, runInput } from '../support/client.ts'
+import { head, openRaw, type RawConnection } from '../support/raw.ts'
+import { OPERATOR, OWNERS_SHARE, sharing, type Sharing } from '../support/sharing.ts'
+import { until } from '../support/until.ts'
+import { events, json, type Answering } from '../support/upstream.ts'
+
+const SECRET = 'the content of the thread'
+
+/** An upstream that answers messages when the test says so, and runs at once. */
+function held(): { readonly answering: Answering; readonly answer: () => void; readonly waits: () => boolean } {
+  const waiting: (() => void)[] = []
+  const answering: Answering = (request, response) => {
+    if (request.method !== 'GET') return events()(request, response)
+    waiting.push(() => void json({ messages: [{ id: 'm1', role: 'user', content: SECRET }] })(request, response))
+  }
+  return { answering, answer: () => waiting.splice(0).forEach((one) => one()), waits: () => waiting.length > 0 }
+}
+
+/** bob, to whom alice has granted t1, waits for its messages. */
+async function waitingReader(t: Test) {
+  const { answering, answer, waits } = held()
+  const gate = await sharing(t, answering)
+  await gate.run(gate.alice)
+  t.equal((await gate.operate({ user: 'corp:bob', right: 'read' })).status, 201)
+  const read = call(`${gate.base}/threads/t1/messages`, { token: gate.bob })
+  await until(waits)
+  return { ...gate, read, answer }
+}
+
+const ENDS: Readonly<Record<string, (gate: Sharing) => Promise<unknown>>> = {
+  'the grant ends': ({ operate }) => operate({ user: 'corp:bob' }, 'DELETE'),
+  'the thread is deleted': ({ alice, base }) => call(`${base}/threads/t1`, { method: 'DELETE', token: alice }),
+  'the user is revoked': ({ gateway }) =>
+    call(`${gateway.adminUrl}/revocations`, { token: OPERATOR, body: { user: 'corp:bob' } }),
+}
+
+for (const [how, end] of Object.entries(ENDS)) {
+  void test(`an answer that the upstream gives late is not delivered: ${how}`, async (t) => {
+    const all = await waitingReader(t)
+    await end(all)
+    all.answer()
+    const { status, text } = await all.read
+    t.match(status, /40[13]/)
+    t.notMatch(text, SECRET)
+  })
+}
+
+void test('an answer that the upstream gives after the token expired is not delivered, where expiry closes', async (t) => {
+  const { answering, answer, waits } = held()
+  const gate = await sharing(t, answering, { config: { streams: { tokenExpiry: 'close' } } })
+  await gate.run(gate.alice)
+  // Tokens are good for 30 s more by the default tolerance: this one has two seconds left.
+  const exp = Math.floor(Date.now() / 1000) - 28
+  const read = call(`${gate.base}/threads/t1/messages`, { token: gate.signer.sign('alice', { iat: exp - 60, exp }) })
+  await until(waits)
+  await until(() => Date.now() > (exp + 30) * 1000)
+  answer()
+  const late = await read
+  t.same([late.status, codeOf(late)], [401, 'credential-expired'])
+  t.notMatch(late.text, SECRET)
+})
+
+void test('an answer that observe let through is not delivered once the gateway enforces', async (t) => {
+  const { answering, answer, waits } = held()
+  const scene = await startScene(t)
+  scene.upstream.answer(answering)
+  const [alice, bob] = [scene.token('alice'), scene.token('bob')]
+  t.equal((await call(`${scene.base}/agent/default/run`, { token: alice, body: runInput('t1') })).status, 200)
+  scene.write({ enforcement: 'observe' })
+  t.match(await scene.gateway.reload('test'), { outcome: 'reloaded' })
+  const read = call(`${scene.base}/threads/t1/messages`, { token: bob })
+  await until(waits)
+  scene.write({ enforcement: 'enforce' })
+  t.match(await scene.gateway.reload('test'), { outcome: 'reloaded' })
+  answer()
+  const late = await read
+  t.same([late.status, codeOf(late)], [403, 'not-owner'])
+  t.notMatch(late.text, SECRET)
+})
+
+void test('an answer that a new policy denies is not delivered', async (t) => {
+  const { answering, answer, waits } = held()
+  const scene = await startScene(t)
+  scene.upstream.answer(answering)
+  const alice = scene.token('alice', { role: 'guest' })
+  t.equal((await call(`${scene.base}/agent/default/run`, { token: alice, body: runInput('t1') })).status, 200)
+  const read = call(`${scene.base}/threads/t1/messages`, { token: alice })
+  await until(waits)
+  scene.writePolicy(`${CHAT}  - { routes: all, deny: [signed-in], roles: [guest] }\n`)
+  t.match(await scene.gateway.reload('test'), { outcome: 'reloaded' })
+  answer()
+  const late = await read
+  t.equal(late.status, 403)
+  t.notMatch(late.text, SECRET)
+})
+
+void test('a list leaves out what ended while the upstream gave its later pages', async (t) => {
+  let waiting: (() => void) | null = null
+  const answering: Answering = (request, response) => {
+    if (request.method !== 'GET') return events()(request, response)
+    const isSecond = request.target.includes('cursor=')
+    const give = (): unknown =>
+      json({ threads: [{ id: isSecond ? 't2' : 't1', name: SECRET }], nextCursor: isSecond ? null : 'second' })(request, response)
+    if (isSecond) waiting = () => void give()
+    else give()
+  }
+  const gate = await sharing(t, answering)
+  for (const threadId of ['t1', 't2']) {
+    await gate.run(gate.alice, threadId)
+    await gate.operate({ user: 'corp:bob', right: 'read' }, 'POST', threadId)
+  }
+  const listed = call(`${gate.base}/threads`, { token: gate.bob })
+  await until(() => waiting !== null)
+  await gate.operate({ user: 'corp:bob' }, 'DELETE', 't1')
+  waiting!()
+  t.same(
+    ((await listed).json as { threads: { id: string }[] }).threads.map(({ id }) => id),
+    ['t2'],
+  )
+})
+
+const MIB = 1024 ** 2
+/** More than the gateway and the system hold of an answer together. */
+const LARGE = 64 * MIB
+
+/** Answers messages with more than anybody holds, as fast as it is read. */
+const large: Answering = (request, response) => {
+  if (request.method !== 'GET') return events()(request, response)
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': LARGE })
+  fill(response, LARGE)
+}
+
+function fill(response: ServerResponse, left: number): void {
+  while (left > 0) {
+    left -= MIB
+    if (!response.write(Buffer.alloc(MIB, 0x20))) return void response.once('drain', () => fill(response, left))
+  }
+  response.end()
+}
+
+/** Asks for the messages of t1 and reads nothing of them. */
+async function slowReader(t: Test, url: string, token: string): Promise<RawConnection> {
+  const connection = await openRaw(url)
+  t.teardown(() => connection.destroy())
+  connection.write(head('GET /api/copilotkit/threads/t1/messages HTTP/1.1', 'Host: a', `Authorization: Bearer ${token}`))
+  await connection.until('200 OK')
+  connection.socket.pause()
+  return connection
+}
+
+/** What the log says of the messages that were cut. */
+const cutWith = ({ lines }: { readonly lines: readonly Readonly<Record<string, unknown>>[] }): unknown[] =>
+  lines.filter(({ msg, route }) => msg === 'request' && route === 'threads/messages').map(({ ended }) => ended)
+
+for (const [how, end, why] of [
+  ['the grant ends', ENDS['the grant ends'], 'not-allowed'],
+  ['the thread is deleted', ENDS['the thread is deleted'], 'not-allowed'],
+  ['the user is revoked', ENDS['the user is revoked'], 'credential-invalid'],
+] as const) {
+  void test(`an answer whose reader is slow is cut: ${how}`, async (t) => {
+    const gate = await sharing(t, large)
+    await gate.run(gate.alice)
+    await gate.operate({ user: 'corp:bob', right: 'read' })
+    await slowReader(t, gate.gateway.url, gate.bob)
+    await end!(gate)
+    await until(() => cutWith(gate.gateway).length === 1)
+    t.same(cutWith(gate.gateway), [why])
+  })
+}
+
+void test('an answer whose reader is slow is cut when the rules that allowed it are replaced', async (t) => {
+  const scene = await startScene(t)
+  scene.upstream.answer(large)
+  const greta = scene.token('greta', { role: 'guest' })
+  await call(`${scene.base}/agent/default/run`, { token: greta, body: runInput('t1') })
+  await slowReader(t, scene.gateway.url, greta)
+  scene.writePolicy(`${CHAT}  - { routes: all, deny: [signed-in], roles: [guest] }\n`)
+  t.match(await scene.gateway.reload('test'), { outcome: 'reloaded' })
+  await until(() => cutWith(scene).length === 1)
+  t.same(cutWith(scene), ['not-allowed'])
+})
+
+void test('slow readers of answers that are no streams count as streams: those beyond the limit are cut', async (t) => {
+  const gate = await sharing(t, large, { policy: OWNERS_SHARE, config: { limits: { streams: 2 } } })
+  await gate.run(gate.alice)
+  for (let reader = 0; reader < 6; reader += 1) await slowReader(t, gate.gateway.url, gate.alice)
+  await until(() => cutWith(gate.gateway).length === 4)
+  t.same(cutWith(gate.gateway), Array(4).fill('rate-limited'))
+  const stream = await call(`${gate.base}/agent/default/connect`, { token: gate.alice, body: runInput('t1') })
+  t.equal(stream.status, 429, 'the two that are left take the places of streams')
+})
+
+void test('an answer whose reader takes nothing is cut after limits.sendTimeout, whatever it is', async (t) => {
+  const gate = await sharing(t, large, { config: { limits: { sendTimeout: '200ms' } } })
+  await gate.run(gate.alice)
+  await slowReader(t, gate.gateway.url, gate.alice)
+  await until(() => cutWith(gate.gateway).length === 1)
+  t.same(cutWith(gate.gateway), ['stalled'])
+})
+
+void test('a reader who takes the answer bit by bit is not cut, however long it takes in all', async (t) => {
+  const gate = await sharing(t, large, { config: { limits: { sendTimeout: '1500ms' } } })
+  await gate.run(gate.alice)
+  const reader = await slowReader(t, gate.gateway.url, gate.alice)
+  let bytes = 0
+  reader.socket.removeAllListeners('data')
+  reader.socket.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes % (8 * MIB) < chunk.length) {
+      reader.socket.pause()
+      setTimeout(() => reader.socket.resume(), 250)
+    }
+  })
+  reader.socket.resume()
+  await until(() => cutWith(gate.gateway).length === 1)
+  t.same(cutWith(gate.gateway), [undefined])
+  await until(() => bytes > LARGE - MIB)
+})
