@@ -13,6 +13,7 @@ import { makeApp, type FastifyInstance } from './http/app.ts'
 import { ownAddresses } from './http/exposure.ts'
 import { makeHealthApp } from './http/health.ts'
 import { listenOn } from './http/listening.ts'
+import { makeRunsUnderWay } from './http/runs-under-way.ts'
 import { makeOpenAnswers } from './http/open-answers.ts'
 import { makeReadiness, type Readiness } from './http/readiness.ts'
 import { makeBudget } from './http/request-body.ts'
@@ -160,6 +161,7 @@ async function beginOn<Begun>(
     readiness,
     runtime,
     answers,
+    runs: makeRunsUnderWay(clock),
     limiter,
     budget: makeBudget(Math.min(primary?.bodiesInFlight ?? config.limits.bodiesInFlight, memory.held)),
     reading: makeBudget(memory.reading),

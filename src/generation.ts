@@ -20,6 +20,7 @@ import { makeIdentity, type Identity } from './http/identity.ts'
 import type { OpenAnswers } from './http/open-answers.ts'
 import type { Upstream } from './http/upstream.ts'
 import { makeOwnerRecords } from './http/owner-records.ts'
+import type { RunsUnderWay } from './http/runs-under-way.ts'
 import { heldBack, type Readiness } from './http/readiness.ts'
 import type { Limiter } from './limits/port.ts'
 import { mountUpstream } from './mounting.ts'
@@ -39,6 +40,7 @@ export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' |
   readonly metrics: Metrics
   readonly readiness: Readiness
   readonly answers: OpenAnswers
+  readonly runs: RunsUnderWay
   readonly limiter: Limiter
   readonly log: Logger
   readonly clock: () => number
@@ -153,6 +155,7 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
     reading: shared.reading,
     records,
     store,
+    runs: shared.runs,
     keySet: identity.keySet,
     onBridged: sayBridged(log),
     onFault: (error, requestId) => log.error({ err: error, requestId }, 'the gateway failed'),

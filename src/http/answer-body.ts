@@ -142,6 +142,32 @@ function pushInPieces(body: ArrivingBody, bytes: Buffer): void {
   for (let at = 0; at < bytes.length; at += MOST_HELD) body.push(bytes.subarray(at, at + MOST_HELD))
 }
 
+/** A body of which somebody is told how it ended: true where it came whole. */
+export function toldEnd(body: AnswerBody, onEnd: (isWhole: boolean) => void): AnswerBody {
+  return {
+    get whole() {
+      return body.whole
+    },
+    read: (reader) =>
+      body.read({
+        data: (chunk) => reader.data(chunk),
+        end(last) {
+          onEnd(true)
+          reader.end(last)
+        },
+        broken(error) {
+          onEnd(false)
+          reader.broken(error)
+        },
+      }),
+    resume: () => body.resume(),
+    destroy() {
+      onEnd(false)
+      body.destroy()
+    },
+  }
+}
+
 /** A stream as a body. */
 export function streamedBody(stream: Readable): AnswerBody {
   const body = new ArrivingBody({

@@ -1,22 +1,25 @@
 /** Keeps the ownership table true to what became of a request (design "Claims"). */
 import type { Permit } from '../core/decide.ts'
 import type { Json } from '../core/json.ts'
-import type { RouteId } from '../core/routes.ts'
+import { deletesThread, type RouteId } from '../core/routes.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
-import type { ObservationStore, OwnershipStore, Registration, ThreadKey } from '../store/port.ts'
+import type { ObservationStore, OwnershipStore, ThreadKey } from '../store/port.ts'
+import type { Exchange } from './exchange.ts'
 import type { Payload } from './payload.ts'
+import type { RunsUnderWay } from './runs-under-way.ts'
 import type { UpstreamAnswer, UpstreamFailure } from './upstream.ts'
+
+/** What a request has begun in the ownership table before it was sent. */
+export type Begun = Pick<Exchange, 'registration' | 'deletion'>
 
 /** Notes what the upstream's answer means for the thread. */
 export interface Claims {
-  /** @returns null where there is nothing to note */
-  settle(
-    permit: Permit,
-    registration: Registration,
-    payload: Payload,
-    result: UpstreamAnswer | UpstreamFailure,
-  ): Promise<void> | null
+  /**
+   * @param begun what the request has begun in the table
+   * @returns null where there is nothing to note
+   */
+  settle(permit: Permit, begun: Begun, payload: Payload, result: UpstreamAnswer | UpstreamFailure): Promise<void> | null
 }
 
 /** Statuses of a 4xx after which the run may have started all the same: the server, or one before it, gave up waiting. */
@@ -32,6 +35,7 @@ export function threadKey(permit: Permit, scope: string): ThreadKey | null {
  * Makes the keeper of claims.
  * @param scope the upstream's scope in the table
  * @param clock milliseconds since the epoch
+ * @param runs tells whether a deleted thread may still be written to
  * @param observations where it is noted who used which thread, under `observe`
  */
 export function makeClaims(
@@ -40,11 +44,12 @@ export function makeClaims(
   clock: () => number,
   metrics: Metrics,
   log: Logger,
+  runs: Pick<RunsUnderWay, 'mayBeExecuting'>,
   observations: ObservationStore | null = null,
 ): Claims {
   const note = async (
     permit: Permit,
-    registration: Registration,
+    { registration, deletion }: Begun,
     payload: Payload,
     result: UpstreamAnswer | UpstreamFailure,
   ): Promise<void> => {
@@ -64,7 +69,9 @@ export function makeClaims(
       if (await store.settle(key, owner, registration, outcome)) metrics.claimed('released')
       return
     }
-    if (confirmed) await noteChange(store, key, permit, payload, clock(), 'upstream')
+    // Under `observe` runs are noted nowhere, and any may be executing.
+    const isGone = observations === null && !runs.mayBeExecuting(key)
+    if (confirmed) await noteChange(store, key, permit, payload, { now: clock(), deletion, isGone })
   }
   const settled = async (...said: Parameters<typeof note>): Promise<void> => {
     try {
@@ -75,9 +82,9 @@ export function makeClaims(
     }
   }
   return {
-    settle(permit, registration, payload, result) {
-      const says = permit.claim ? registration !== null : CHANGING.has(permit.descriptor.route.id)
-      return says || observations !== null ? settled(permit, registration, payload, result) : null
+    settle(permit, begun, payload, result) {
+      const says = permit.claim ? begun.registration !== null : CHANGING.has(permit.descriptor.route.id)
+      return says || observations !== null ? settled(permit, begun, payload, result) : null
     },
   }
 }
@@ -88,26 +95,31 @@ const CHANGING: ReadonlySet<RouteId> = new Set(['threads/archive', 'threads/upda
 /** The longest name that is kept, in characters. */
 const MAX_NAME = 1000
 
+/** How a thread was changed. */
+export interface Change {
+  /** Milliseconds since the epoch. */
+  readonly now: number
+  /** The deletion that was begun in the table, for one. */
+  readonly deletion: string | null
+  /** True where the upstream has deleted the thread, and no run of it may be executing: then it holds nothing of it any more. */
+  readonly isGone: boolean
+}
+
 /**
  * Notes what a request has changed of a thread.
- * @param by whether the upstream has done it, or the table alone: then the upstream still holds what was deleted
  * @returns true if it was one that changes something, and the thread is there
  */
 export async function noteChange(
-  store: Pick<OwnershipStore, 'bury' | 'rename' | 'archive'>,
+  store: Pick<OwnershipStore, 'endDeletion' | 'rename' | 'archive'>,
   key: ThreadKey,
   { owner, descriptor }: Permit,
   payload: Payload,
-  now: number,
-  by: 'upstream' | 'table',
+  { now, deletion, isGone }: Change,
 ): Promise<boolean> {
-  const { id, method } = descriptor.route
-  if (id === 'threads/archive') return store.archive(key, owner, true)
-  if (id !== 'threads/update') return false
-  if (method === 'DELETE') {
-    await store.bury(key, owner, now, by === 'upstream')
-    return true
-  }
+  const { route } = descriptor
+  if (route.id === 'threads/archive') return store.archive(key, owner, true)
+  if (route.id !== 'threads/update') return false
+  if (deletesThread(route)) return deletion !== null && store.endDeletion(key, owner, deletion, now, isGone)
   if (payload.kind !== 'json') return false
   const { name, archived } = payload
   const named = name === undefined || (await store.rename(key, owner, nameOf(name)))
@@ -120,7 +132,7 @@ function nameOf(name: Json): string | null {
 }
 
 /** Nothing was sent, or the upstream refused: only then can a claim be taken back. */
-function certainlyNotStarted(result: UpstreamAnswer | UpstreamFailure): boolean {
+export function certainlyNotStarted(result: UpstreamAnswer | UpstreamFailure): boolean {
   if (result.outcome === 'failed') return !result.maybeSent
   return result.status >= 400 && result.status < 500 && !UNCERTAIN.has(result.status)
 }

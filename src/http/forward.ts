@@ -19,8 +19,8 @@ import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Access } from './access.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
-import { wholeBody, type AnswerBody } from './answer-body.ts'
-import type { Claims } from './claims.ts'
+import { toldEnd, wholeBody, type AnswerBody } from './answer-body.ts'
+import { certainlyNotStarted, type Claims } from './claims.ts'
 import type { Departure } from './departure.ts'
 import type { Exchange } from './exchange.ts'
 import type { Identity } from './identity.ts'
@@ -205,9 +205,14 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
 
   const pass: Forwarder['pass'] = async (permit, exchange, payload, response, signal) => {
     const result = await ask(permit, exchange, signal, { payload })
-    const settling = claims.settle(permit, exchange.registration, payload, result)
+    const { endRun } = exchange
+    if (endRun !== null && !(result.outcome === 'answered' && result.status < 300)) endRun(certainlyNotStarted(result))
+    const settling = claims.settle(permit, exchange, payload, result)
     if (settling !== null) await settling
-    if (result.outcome === 'answered') return deliver(result, permit, exchange, response)
+    if (result.outcome === 'answered') {
+      const answer = endRun === null ? result : { ...result, body: toldEnd(result.body, endRun) }
+      return deliver(answer, permit, exchange, response)
+    }
     // Nobody reads on from a recording that could not be sent: the rest of it is let go, or the connection would stall.
     if (payload.kind === 'stream') payload.body.destroy()
     return failed(result, exchange)

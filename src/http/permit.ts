@@ -8,6 +8,7 @@ import { decide, type Facts, type Permit, type StandingFacts } from '../core/dec
 import { narrowed, upstreamHeaders, type UpstreamHeaderRules } from '../core/headers.ts'
 import type { Principal } from '../core/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
+import { deletesThread } from '../core/routes.ts'
 import type { Rate, Rules } from '../core/rules.ts'
 import type { RuntimeFacts } from '../core/transport.ts'
 import type { Limiter, RateName } from '../limits/port.ts'
@@ -20,6 +21,7 @@ import type { AskHistory } from './history.ts'
 import type { Identity } from './identity.ts'
 import type { OwnerRecords } from './owner-records.ts'
 import type { Payload, ReadBody } from './payload.ts'
+import type { EndRun, RunsUnderWay } from './runs-under-way.ts'
 
 /** The limits of every caller, where no rule of the policy has others. */
 export interface CallerLimits {
@@ -35,7 +37,8 @@ export interface PermitParts {
   readonly facts: StandingFacts
   readonly scope: string
   readonly records: OwnerRecords
-  readonly store: Pick<OwnershipStore, 'claim' | 'settle'>
+  readonly store: Pick<OwnershipStore, 'claim' | 'settle' | 'beginDeletion'>
+  readonly runs: Pick<RunsUnderWay, 'begin'>
   readonly access: Pick<Access, 'mark' | 'changedSince' | 'isReplaced'>
   readonly limits: CallerLimits & { readonly body: number; readonly runBody: number }
   readonly limiter: Limiter
@@ -127,6 +130,7 @@ export async function permitFor(
     const outdated = parts.outdated(exchange)
     if (outdated !== null) return outdated
     let claim: ClaimResult | null = null
+    let endRun: EndRun | null = null
     let keeps = false
     try {
       const limiting = taking.all(decision)
@@ -135,7 +139,12 @@ export async function permitFor(
       const writing = written(parts, body, decision, taking.release)
       const granted = writing instanceof Promise ? await writing : writing
       if (granted.outcome === 'refused') return granted
-      if (decision.claim && key !== null) claim = await parts.store.claim(key, claimOf(decision, parts.clock()))
+      if (decision.claim && key !== null) {
+        endRun = parts.runs.begin(key)
+        claim = await parts.store.claim(key, claimOf(decision, parts.clock()))
+      }
+      if (key !== null && exchange.deletion === null && deletesThread(descriptor.route) && facts.record?.owner === decision.owner)
+        exchange.deletion = await parts.store.beginDeletion(key, decision.owner)
       if (claim?.outcome === 'foreign') {
         // Somebody was faster, or the owner took the thread away: decide again with what the store says now.
         parts.metrics.claimed('lost-race')
@@ -147,6 +156,7 @@ export async function permitFor(
       if (parts.access.isReplaced() || (threadId !== undefined && parts.access.changedSince(asOf, [threadId]))) continue
       keeps = true
       exchange.registration = claim?.registration ?? null
+      exchange.endRun = endRun
       exchange.permittedAt = asOf
       exchange.takePlace = taking.lasting(decision)
       if (claim?.outcome === 'new') parts.metrics.claimed('new')
@@ -154,6 +164,7 @@ export async function permitFor(
     } finally {
       if (!keeps) {
         taking.release()
+        endRun?.(true)
         if (key !== null) await giveBack(parts, key, decision, claim)
       }
     }

@@ -17,7 +17,7 @@ import type { Rewritten } from './rewriting.ts'
 
 /** What changes work with. */
 export interface TableChangeParts {
-  readonly store: Pick<OwnershipStore, 'rename' | 'archive' | 'bury'> & Pick<ThreadAdministration, 'thread'>
+  readonly store: Pick<OwnershipStore, 'rename' | 'archive' | 'endDeletion'> & Pick<ThreadAdministration, 'thread'>
   readonly scope: string
   readonly forwarder: Pick<Forwarder, 'ask'>
   readonly claims: Claims
@@ -39,10 +39,11 @@ export function makeTableChange(parts: TableChangeParts): TableChange {
   const { store, forwarder, claims } = parts
 
   /** The answer, or null where the table has no such thread or can't make anything of what is asked. */
-  const change = async (permit: Permit, payload: Payload): Promise<JsonObject | null> => {
+  const change = async (permit: Permit, payload: Payload, { deletion }: Exchange): Promise<JsonObject | null> => {
     const key = threadKey(permit, parts.scope)
     if (key === null || !isReadable(payload)) return null
-    if (!(await noteChange(store, key, permit, payload, parts.clock(), 'table'))) return null
+    // The upstream still holds what the table alone has deleted.
+    if (!(await noteChange(store, key, permit, payload, { now: parts.clock(), deletion, isGone: false }))) return null
     const row = (await store.thread(key))?.row
     if (row?.owner !== permit.owner) return null
     const { id, method } = permit.descriptor.route
@@ -53,15 +54,15 @@ export function makeTableChange(parts: TableChangeParts): TableChange {
 
   return async (permit, payload, exchange, upstream, signal) => {
     if (!hasOperation(upstream, permit.descriptor.route)) {
-      const done = await change(permit, payload)
+      const done = await change(permit, payload, exchange)
       return done === null ? refuse('upstream-lacks-route') : { outcome: 'rewritten', body: JSON.stringify(done) }
     }
     const answer = await forwarder.ask(permit, exchange, signal, { payload })
-    await claims.settle(permit, exchange.registration, payload, answer)
+    await claims.settle(permit, exchange, payload, answer)
     if (answer.outcome === 'failed') return answer
     // The managed platform has these operations: its 422 is about the request.
     if (answer.status !== 422 || upstream.managed) return { outcome: 'elsewise', answer }
-    const done = await change(permit, payload).catch((error: unknown) => {
+    const done = await change(permit, payload, exchange).catch((error: unknown) => {
       answer.body.destroy()
       throw error
     })

@@ -78,6 +78,14 @@ const LIMITS = `
   CREATE INDEX open_streams_by_caller ON {schema}.open_streams (caller);
 `
 
+// `deletion` names the deletions of a thread that are under way, until a run is claimed: their answers may come late. `runs_by` is
+// the process that has sent all runs of the thread, or `*` for several and for what is not known: that process alone can tell that
+// none is executing when the thread is deleted.
+const DELETIONS = `
+  ALTER TABLE {schema}.threads ADD COLUMN deletion text COLLATE "C";
+  ALTER TABLE {schema}.threads ADD COLUMN runs_by text COLLATE "C" NOT NULL DEFAULT '*';
+`
+
 /** A step from one schema to the next. */
 export interface Migration {
   readonly number: number
@@ -92,6 +100,7 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [
   ['ownership', OWNERSHIP],
   ['limits', LIMITS],
+  ['deletions', DELETIONS],
 ].map(([name = '', text = ''], at) => ({
   number: at + 1,
   name,

@@ -29,6 +29,12 @@ export interface RowFacts {
 }
 
 /**
+ * A run that began longer ago than this is taken to be over, in milliseconds: a deleted thread that was last used before may be
+ * forgotten whoever sent its runs.
+ */
+export const LONGEST_RUN = 24 * 3_600_000
+
+/**
  * What is known of a thread: its row, and who was seen to run it under `observe`, the first first. Who was seen may be left out
  * where the row lets the reader use the thread: the row is what counts.
  */
@@ -128,6 +134,17 @@ export interface OwnershipStore {
   rename(key: ThreadKey, userId: string, name: string | null): Promise<boolean>
   /** Notes whether a live thread of this owner is archived. False if there is no such row. */
   archive(key: ThreadKey, userId: string, archived: boolean): Promise<boolean>
+  /**
+   * Notes that a deletion of a live thread of this owner is about to be sent upstream, whose answer may come late.
+   * @returns what `endDeletion` takes, the same for deletions between which no run was claimed; null if there is no such row
+   */
+  beginDeletion(key: ThreadKey, userId: string): Promise<string | null>
+  /**
+   * Leaves a tombstone, as `bury` does, if no run was claimed and no owner changed since the deletion began.
+   * @param gone as for `bury`, as far as this process knows. Where another process may have sent a run that is still executing,
+   * the tombstone is not marked as gone, because the run may write to the thread after its deletion
+   */
+  endDeletion(key: ThreadKey, userId: string, deletion: string, now: number, gone: boolean): Promise<boolean>
   /**
    * Leaves a tombstone, without its grants: nobody else can ever claim the thread.
    * @param gone true where the upstream has confirmed that it holds nothing of it any more: only such a tombstone may ever be

@@ -22,7 +22,8 @@ export function assignmentOn(
   }
   // Another life: what registered before settles nothing after it.
   const GIVE = {
-    text: `UPDATE ${threads} SET user_id = $3, deleted_at = NULL, gone = false, provisional = false, pending = 0, life = life + 1
+    text: `UPDATE ${threads} SET user_id = $3, deleted_at = NULL, gone = false, deletion = NULL, provisional = false, pending = 0,
+        life = life + 1
       ${WHERE}`,
   }
   const INSERT = {
@@ -31,7 +32,8 @@ export function assignmentOn(
   }
   // The run of a revival may have begun anew what was gone.
   const TAKE = {
-    text: `UPDATE ${threads} SET user_id = '', gone = gone AND NOT provisional, provisional = false, pending = 0, life = life + 1 ${WHERE}`,
+    text: `UPDATE ${threads} SET user_id = '', gone = gone AND NOT provisional, deletion = NULL, provisional = false, pending = 0,
+        life = life + 1 ${WHERE}`,
   }
   const REMOVE_GRANTS = { text: `DELETE FROM ${grants} ${WHERE}` }
   const FORGET = { text: `DELETE FROM ${observations} ${WHERE}` }

@@ -29,7 +29,7 @@ export function peopleOn(
   // Another life: what registered before settles nothing after it. The run of a revival may have begun anew what was gone. A live
   // row that no run has confirmed stays one, as by a run that nobody will settle: it says no more of the thread than before.
   const MOVE = {
-    text: `${picked} UPDATE ${threads} AS there SET user_id = $4, gone = gone AND NOT provisional,
+    text: `${picked} UPDATE ${threads} AS there SET user_id = $4, gone = gone AND NOT provisional, deletion = NULL,
         provisional = provisional AND deleted_at IS NULL, pending = (provisional AND deleted_at IS NULL)::integer, life = life + 1
       ${ofPicked} ${returning}`,
   }

@@ -11,7 +11,8 @@ const ROW = sql<{ user_id: string; deleted_at: number | null; provisional: numbe
 )
 // Another life: what registered before settles nothing after it.
 const GIVE = sql(
-  `UPDATE threads SET user_id = :to, deleted_at = NULL, gone = 0, provisional = 0, pending = 0, life = life + 1 ${WHERE}`,
+  `UPDATE threads SET user_id = :to, deleted_at = NULL, gone = 0, deletion = NULL, provisional = 0, pending = 0, life = life + 1
+   ${WHERE}`,
 )
 const INSERT = sql(
   `INSERT INTO threads (scope, thread_id, user_id, agent_id, created_at, last_used_at)
@@ -19,7 +20,8 @@ const INSERT = sql(
 )
 // The run of a revival may have begun anew what was gone.
 const TAKE = sql(
-  `UPDATE threads SET user_id = '', gone = gone AND provisional = 0, provisional = 0, pending = 0, life = life + 1 ${WHERE}`,
+  `UPDATE threads SET user_id = '', gone = gone AND provisional = 0, deletion = NULL, provisional = 0, pending = 0, life = life + 1
+   ${WHERE}`,
 )
 
 /** Makes the part of the store that gives and takes them. */

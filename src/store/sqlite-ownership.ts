@@ -1,7 +1,8 @@
 /** The ownership of threads in the SQLite file, as requests need it. */
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import type { Reader, Right } from '../core/sharing.ts'
 import {
+  LONGEST_RUN,
   NOBODY,
   type Claim,
   type ClaimResult,
@@ -19,10 +20,15 @@ import { runnersOf, runnersOfSeveral } from './sqlite-observations.ts'
 import type { SqliteStandings } from './sqlite-standings.ts'
 
 const MINUTE = 60_000
+/** A time of use that is older than this is not left out where it cannot be written at once: deletions rely on it. */
+const HOUR = 60 * MINUTE
 
 const WHERE = 'WHERE scope = :scope AND thread_id = :threadId'
 // Nobody is no user: rows whose owner was taken are nobody's to work on.
 const MINE = `${WHERE} AND user_id = :userId AND user_id <> ''`
+
+/** The process that has sent all runs of a thread, if this one sends another. */
+const SENT_BY = "CASE runs_by WHEN :self THEN :self ELSE '*' END"
 
 interface Owned {
   readonly thread_id: string
@@ -34,6 +40,8 @@ interface Owned {
 interface Row extends Omit<Owned, 'thread_id'> {
   readonly last_used_at: number
   readonly life: number
+  readonly deletion: string | null
+  readonly runs_by: string
 }
 
 // The row there, or the one after it: a row is found and read either way, and the time tells nothing. The scope comes out of a
@@ -54,15 +62,20 @@ const NAMING = sql<{ thread_id: string }>(
      CROSS JOIN grants ON kind = 'group' AND grantee = named.value AND scope = :scope
    LIMIT :limit`,
 )
-const ROW = sql<Row>(`SELECT user_id, deleted_at, provisional, last_used_at, life FROM threads ${WHERE}`)
+const ROW = sql<Row>(`SELECT user_id, deleted_at, provisional, last_used_at, life, deletion, runs_by FROM threads ${WHERE}`)
 const INSERT = sql(
-  `INSERT INTO threads (scope, thread_id, user_id, agent_id, created_at, last_used_at, provisional, pending)
-   VALUES (:scope, :threadId, :userId, :agentId, :now, :now, 1, 1)`,
+  `INSERT INTO threads (scope, thread_id, user_id, agent_id, created_at, last_used_at, provisional, pending, runs_by)
+   VALUES (:scope, :threadId, :userId, :agentId, :now, :now, 1, 1, :self)`,
 )
 const REVIVE = sql(
-  `UPDATE threads SET provisional = 1, pending = 1, life = life + 1, agent_id = :agentId, last_used_at = :now ${MINE}`,
+  `UPDATE threads SET provisional = 1, pending = 1, life = life + 1, agent_id = :agentId, last_used_at = :now, deletion = NULL,
+     runs_by = ${SENT_BY} ${MINE}`,
 )
-const REGISTER = sql(`UPDATE threads SET pending = pending + 1 ${MINE} AND provisional = 1`)
+const REGISTER = sql(`UPDATE threads SET pending = pending + 1, runs_by = ${SENT_BY} ${MINE} AND provisional = 1`)
+const CONTINUE = sql(
+  `UPDATE threads SET last_used_at = CASE WHEN :now - last_used_at >= ${MINUTE} THEN :now ELSE last_used_at END, deletion = NULL, runs_by = ${SENT_BY}
+   ${MINE} AND provisional = 0 AND deleted_at IS NULL`,
+)
 const TOUCH = sql(`UPDATE threads SET last_used_at = :now ${MINE} AND deleted_at IS NULL`)
 // A run that may have started leaves a live row as it is, registered for good; only a tombstone was confirmed before.
 const SETTLE = sql(
@@ -76,7 +89,14 @@ const REMOVE = sql(`DELETE FROM threads ${MINE}`)
 const BACK_TO_GRAVE = sql(`UPDATE threads SET provisional = 0 ${MINE}`)
 const RENAME = sql(`UPDATE threads SET name = :name ${MINE} AND deleted_at IS NULL`)
 const ARCHIVE = sql(`UPDATE threads SET archived = :archived ${MINE} AND deleted_at IS NULL`)
-const BURY = sql(`UPDATE threads SET deleted_at = :now, gone = :gone, provisional = 0, pending = 0 ${MINE}`)
+const BURY = sql(`UPDATE threads SET deleted_at = :now, gone = :gone, deletion = NULL, provisional = 0, pending = 0 ${MINE}`)
+const BEGIN_DELETION = sql<{ deletion: string }>(
+  `UPDATE threads SET deletion = coalesce(deletion, :deletion) ${MINE} AND deleted_at IS NULL AND provisional = 0 RETURNING deletion`,
+)
+const END_DELETION = sql(
+  `UPDATE threads SET deleted_at = :now, deletion = NULL, gone = :gone = 1 AND (runs_by = :self OR last_used_at < :idleSince)
+   ${MINE} AND deletion = :deletion AND deleted_at IS NULL`,
+)
 const ANY = sql<{ there: 1 }>('SELECT 1 AS there FROM threads WHERE scope = :scope LIMIT 1')
 const KEEP_SECRET = sql("INSERT INTO secrets (name, value) VALUES ('cursor', :value) ON CONFLICT DO NOTHING")
 const SECRET = sql<{ value: Buffer }>("SELECT value FROM secrets WHERE name = 'cursor'")
@@ -86,6 +106,8 @@ type Ownership = Omit<OwnershipStore, 'listed' | 'fault' | 'close'>
 
 /** Makes the part of the store that decisions go by. */
 export function ownershipIn(file: SqliteFile, news: SqliteNews, remembered: SqliteStandings): Ownership {
+  /** What this process is called in `runs_by`. */
+  const self = randomUUID()
   const touch = (key: ThreadKey, { userId, now }: Claim): void => {
     if (file.note((database) => database.run(TOUCH, { ...key, userId, now }))) remembered.noteUse(key, now)
   }
@@ -112,14 +134,15 @@ export function ownershipIn(file: SqliteFile, news: SqliteNews, remembered: Sqli
       const { userId, now } = claim
       // Remembered is a live row that is settled, and as of now: then the row has nothing more to say than when it was used.
       const last = remembered.find(key, { userId, groups: [] })?.row?.owner === userId ? remembered.usedAt(key) : undefined
-      if (last !== undefined) {
+      if (last !== undefined && now - last < HOUR) {
         if (now - last >= MINUTE) touch(key, claim)
         return { outcome: 'own', registration: null }
       }
       const row = await file.ask((database) => database.get(ROW, { ...key }))
-      // The common case goes without the lock: a live row of theirs that is settled.
-      if (row?.user_id !== claim.userId || row.user_id === NOBODY || row.provisional === 1 || row.deleted_at !== null)
-        return file.write((database) => register(database, key, claim))
+      // The common case goes without the lock: a live row of theirs that is settled, and says all that it has to say of this run.
+      const isSettled = row?.user_id === userId && userId !== NOBODY && row.provisional === 0 && row.deleted_at === null
+      const isNoted = isSettled && row.deletion === null && (row.runs_by === self || row.runs_by === '*')
+      if (!isNoted || now - row.last_used_at >= HOUR) return file.write((database) => register(database, key, claim, self))
       if (now - row.last_used_at >= MINUTE) touch(key, claim)
       else remembered.noteUse(key, row.last_used_at)
       return { outcome: 'own', registration: null }
@@ -134,6 +157,20 @@ export function ownershipIn(file: SqliteFile, news: SqliteNews, remembered: Sqli
         const buried = database.run(BURY, { ...key, userId, now, gone: gone ? 1 : 0 }) > 0
         if (buried) removeGrants(database, key)
         return { result: undefined, changed: buried ? key : 'nothing' }
+      }),
+    beginDeletion: (key, userId) =>
+      news.write((database) => {
+        const begun = database.get(BEGIN_DELETION, { ...key, userId, deletion: randomUUID() })
+        // What is remembered of the thread no longer says all that a run has to know.
+        return { result: begun?.deletion ?? null, changed: begun === undefined ? 'nothing' : key }
+      }),
+    endDeletion: (key, userId, deletion, now, gone) =>
+      news.write((database) => {
+        const idleSince = now - LONGEST_RUN - 2 * HOUR
+        const values = { ...key, userId, deletion, now, gone: gone ? 1 : 0, self, idleSince }
+        const buried = database.run(END_DELETION, values) > 0
+        if (buried) removeGrants(database, key)
+        return { result: buried, changed: buried ? key : 'nothing' }
       }),
     isEmpty: (scope) => file.read((database) => database.get(ANY, { scope }) === undefined),
     async secret() {
@@ -182,8 +219,9 @@ function factsOf({ user_id: owner, deleted_at: deletedAt, provisional }: Owned, 
   return { owner, deleted, provisional: provisional === 1, granted: deleted ? null : granted }
 }
 
-function register(database: Connection, key: ThreadKey, { userId, agentId, guest, now }: Claim): ClaimResult {
-  const values = { ...key, userId, agentId, now }
+function register(database: Connection, key: ThreadKey, claim: Claim, self: string): ClaimResult {
+  const { userId, agentId, guest, now } = claim
+  const values = { ...key, userId, agentId, now, self }
   const row = database.get(ROW, values)
   if (userId === NOBODY) return { outcome: 'foreign' }
   if (row === undefined) {
@@ -197,7 +235,10 @@ function register(database: Connection, key: ThreadKey, { userId, agentId, guest
     database.run(REGISTER, values)
     return { outcome: 'own', registration: life }
   }
-  if (deletedAt === null) return { outcome: 'own', registration: null }
+  if (deletedAt === null) {
+    database.run(CONTINUE, values)
+    return { outcome: 'own', registration: null }
+  }
   database.run(REVIVE, values)
   return { outcome: 'new', registration: life + 1 }
 }

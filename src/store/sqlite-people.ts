@@ -15,7 +15,7 @@ const SEEN = keysOf('observations WHERE user_id = :userId')
 // Another life: what registered before settles nothing after it. The run of a revival may have begun anew what was gone. A live
 // row that no run has confirmed stays one, as by a run that nobody will settle: it says no more of the thread than before.
 const MOVE = sql(
-  `UPDATE threads SET user_id = :to, gone = gone AND provisional = 0, provisional = provisional = 1 AND deleted_at IS NULL,
+  `UPDATE threads SET user_id = :to, gone = gone AND provisional = 0, deletion = NULL, provisional = provisional = 1 AND deleted_at IS NULL,
      pending = provisional = 1 AND deleted_at IS NULL, life = life + 1 ${WHERE}`,
 )
 // Nothing is granted to the owner. Of two grants the wider stays.

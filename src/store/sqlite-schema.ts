@@ -84,6 +84,14 @@ const SHARING = `
   ) STRICT;
 `
 
+// `deletion` names the deletions of a thread that are under way, until a run is claimed: their answers may come late. `runs_by` is
+// the process that has sent all runs of the thread, or `*` for several and for what is not known: that process alone can tell that
+// none is executing when the thread is deleted.
+const DELETIONS = `
+  ALTER TABLE threads ADD COLUMN deletion TEXT;
+  ALTER TABLE threads ADD COLUMN runs_by TEXT NOT NULL DEFAULT '*';
+`
+
 /** A step from one schema to the next. */
 interface Migration {
   readonly number: number
@@ -99,6 +107,7 @@ export const MIGRATIONS: readonly Migration[] = [
   ['revocations', REVOCATIONS],
   ['observations', OBSERVATIONS],
   ['sharing', SHARING],
+  ['deletions', DELETIONS],
 ].map(([name = '', text = ''], at) => ({
   number: at + 1,
   name,

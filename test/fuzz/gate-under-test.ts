@@ -81,9 +81,10 @@ const recordsOf = (unknown: string | null): OwnerRecords => {
 }
 
 /** Every claim is good. */
-const STORE: Pick<OwnershipStore, 'claim' | 'settle'> = {
+const STORE: Pick<OwnershipStore, 'claim' | 'settle' | 'beginDeletion'> = {
   claim: async () => ({ outcome: 'own', registration: null }),
   settle: async () => false,
+  beginDeletion: async () => null,
 }
 
 /** Nobody looks at what is counted. */
@@ -187,6 +188,7 @@ export function makeGateUnderTest(
     budget: makeBudget(16 * LIMITS.runBody),
     reading: makeBudget(2 ** 30),
     records,
+    runs: { begin: () => () => {} },
     store: STORE,
     keySet: null,
     onFault: (error) => {

@@ -46,7 +46,13 @@ const named = (name: string | number | null | undefined, archived?: Json): Paylo
 })
 
 /** Settles, and gives what the store and the metrics were told. */
-async function settled(of: Permit, result: UpstreamAnswer | UpstreamFailure, payload = NONE, registration: number | null = 7) {
+async function settled(
+  of: Permit,
+  result: UpstreamAnswer | UpstreamFailure,
+  payload = NONE,
+  registration: number | null = 7,
+  mayBeExecuting = false,
+) {
   const told: unknown[] = []
   const note =
     (name: string, result?: unknown) =>
@@ -54,10 +60,17 @@ async function settled(of: Permit, result: UpstreamAnswer | UpstreamFailure, pay
       told.push([name, ...what])
       return result
     }
-  const noted = { settle: note('settle', true), bury: note('bury'), rename: note('rename', true), archive: note('archive', true) }
+  const noted = {
+    settle: note('settle', true),
+    endDeletion: note('endDeletion', true),
+    rename: note('rename', true),
+    archive: note('archive', true),
+  }
   const store = noted as unknown as OwnershipStore
   const metrics = { claimed: note('claimed') } as unknown as Metrics
-  await makeClaims(store, 'one', () => 1234, metrics, makeLog('silent')).settle(of, registration, payload, result)
+  const runs = { mayBeExecuting: () => mayBeExecuting }
+  const claims = makeClaims(store, 'one', () => 1234, metrics, makeLog('silent'), runs)
+  await claims.settle(of, { registration, deletion: 'deletion' }, payload, result)
   return told
 }
 
@@ -104,7 +117,9 @@ void test('a deletion or a name is noted where a 2xx confirmed it, and nowhere e
     t.same(await settled(update, result, named('n')), [])
   }
   for (const status of [200, 204, 299]) {
-    t.same(await settled(remove, answered(status)), [['bury', KEY, 'corp:alice', 1234, true]])
+    t.same(await settled(remove, answered(status)), [['endDeletion', KEY, 'corp:alice', 'deletion', 1234, true]])
+    const executing = await settled(remove, answered(status), NONE, null, true)
+    t.same(executing, [['endDeletion', KEY, 'corp:alice', 'deletion', 1234, false]], 'a run may write to it still')
     t.same(await settled(update, answered(status), named('n')), [['rename', KEY, 'corp:alice', 'n']])
   }
   for (const name of [null, 5]) {
@@ -153,7 +168,8 @@ void test('a store that fails after the upstream has answered is logged, and spo
   const lines: Record<string, unknown>[] = []
   const log = makeLog('info', { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) })
   const store = { settle: () => Promise.reject(new Error('the disk is full')) } as unknown as OwnershipStore
-  await makeClaims(store, '', () => 0, {} as Metrics, log).settle(permit('POST', 'agent/a/run'), 7, NONE, answered(200))
+  const claims = makeClaims(store, '', () => 0, {} as Metrics, log, { mayBeExecuting: () => false })
+  await claims.settle(permit('POST', 'agent/a/run'), { registration: 7, deletion: null }, NONE, answered(200))
   t.match(lines, [{ msg: 'the ownership table could not be brought up to date', err: { message: 'the disk is full' } }])
 })
 

@@ -34,6 +34,7 @@ function parts(told: Told, more: Changes = {}): GateParts {
   const store = {
     standing: async () => UNHEARD_OF,
     claim: async () => ({ outcome: 'new', registration: 1 }),
+    settle: async () => false,
     ...storing,
   } as unknown as OwnershipStore
   const forwarder = {
@@ -79,6 +80,7 @@ function parts(told: Told, more: Changes = {}): GateParts {
     onFault: (...what) => told.push(['fault', ...what]),
     onDropped: () => {},
     metrics,
+    runs: { begin: () => () => {} },
     clock: () => 0,
     isShuttingDown: () => false,
     ...rest,

@@ -22,7 +22,7 @@ const NAMING: Payload = { kind: 'json', bytes: Buffer.from('{}'), name: 'Holiday
 const CHANGES = {
   name: { route: ['PATCH', 'threads/t1'], payload: NAMING, by: 'rename' },
   archive: { route: ['POST', 'threads/t1/archive'], payload: { kind: 'none' }, by: 'archive' },
-  end: { route: ['DELETE', 'threads/t1'], payload: { kind: 'none' }, by: 'bury' },
+  end: { route: ['DELETE', 'threads/t1'], payload: { kind: 'none' }, by: 'endDeletion' },
 } as const
 
 const ROW: ThreadRow = {
@@ -54,7 +54,7 @@ async function changing(
     store: {
       rename: async () => true,
       archive: async () => true,
-      bury: async () => {},
+      endDeletion: async () => true,
       thread: async () => ({ row: { ...ROW, deletedAt: what === 'end' ? 3 : null }, grants: [], runners: [] }),
       ...playing,
     },
@@ -63,7 +63,7 @@ async function changing(
     claims: { settle: async () => {} },
     clock: () => 3,
   })
-  const came = await change(permit, payload, {} as Exchange, upstream, new AbortController().signal).catch(
+  const came = await change(permit, payload, { deletion: 'one' } as Exchange, upstream, new AbortController().signal).catch(
     (error: unknown) => error as Error,
   )
   return { came, letGo: body.destroyed }

@@ -68,6 +68,16 @@ export function historyOf({ users, groups, keys }: World, length: number): fc.Ar
     ),
     named('settle', fc.tuple(key, user, life, outcome), (store, _now, args) => store.settle(...args)),
     named('bury', fc.tuple(key, user, fc.boolean()), (store, now, [k, userId, gone]) => store.bury(k, userId, now, gone)),
+    named(
+      'begin a deletion',
+      fc.tuple(key, user),
+      async (store, _now, [k, userId]) => (await store.beginDeletion(k, userId)) !== null,
+    ),
+    named('delete', fc.tuple(key, user, fc.boolean(), fc.option(user)), async (store, now, [k, userId, gone, runner]) => {
+      const deletion = await store.beginDeletion(k, userId)
+      const run = runner === null ? null : await store.claim(k, { userId: runner, agentId: 'one', guest: false, now })
+      return [run, deletion !== null && (await store.endDeletion(k, userId, deletion, now, gone))]
+    }),
     named('rename', fc.tuple(key, user, fc.constantFrom(null, 'x', 'y')), (store, _now, args) => store.rename(...args)),
     named('archive', fc.tuple(key, user, fc.boolean()), (store, _now, args) => store.archive(...args)),
     named('grant', fc.tuple(key, owner, grantee, right, user), (store, now, [k, by, to, access, grantedBy]) =>

@@ -1,6 +1,7 @@
 /** What requests ask of a store, in the model. */
 import { MAX_GRANTS, rightIn, type Grantee, type Reader } from '../../src/core/sharing.ts'
 import {
+  LONGEST_RUN,
   NOBODY,
   type Claim,
   type ClaimResult,
@@ -51,7 +52,15 @@ export class RequestModel extends Rows {
     const row = this.row(key)
     if (row === undefined) {
       if (guest) return { outcome: 'foreign' }
-      this.insert(key, { owner: userId, agentId, createdAt: now, lastUsedAt: now, provisional: true, pending: 1 })
+      this.insert(key, {
+        owner: userId,
+        agentId,
+        createdAt: now,
+        lastUsedAt: now,
+        provisional: true,
+        pending: 1,
+        isAllOurs: true,
+      })
       return { outcome: 'new', registration: 0 }
     }
     if (row.owner !== userId || (guest && row.deletedAt !== null)) return { outcome: 'foreign' }
@@ -61,9 +70,10 @@ export class RequestModel extends Rows {
     }
     if (row.deletedAt === null) {
       if (now - row.lastUsedAt >= MINUTE) row.lastUsedAt = now
+      row.deletion = null
       return { outcome: 'own', registration: null }
     }
-    Object.assign(row, { provisional: true, pending: 1, life: row.life + 1, agentId, lastUsedAt: now })
+    Object.assign(row, { provisional: true, pending: 1, life: row.life + 1, agentId, lastUsedAt: now, deletion: null })
     return { outcome: 'new', registration: row.life }
   }
 
@@ -92,7 +102,23 @@ export class RequestModel extends Rows {
 
   async bury(key: ThreadKey, userId: string, now: number, gone: boolean): Promise<void> {
     const row = this.owned(key, userId)
-    if (row !== undefined) Object.assign(row, { deletedAt: now, gone, provisional: false, pending: 0, grants: [] })
+    if (row !== undefined)
+      Object.assign(row, { deletedAt: now, gone, deletion: null, provisional: false, pending: 0, grants: [] })
+  }
+
+  async beginDeletion(key: ThreadKey, userId: string): Promise<string | null> {
+    const row = this.owned(key, userId)
+    if (row === undefined || row.deletedAt !== null || row.provisional) return null
+    row.deletion ??= String((this.deletions += 1))
+    return row.deletion
+  }
+
+  async endDeletion(key: ThreadKey, userId: string, deletion: string, now: number, gone: boolean): Promise<boolean> {
+    const row = this.owned(key, userId)
+    if (row === undefined || row.deletedAt !== null || row.deletion !== deletion) return false
+    const isIdle = row.lastUsedAt < now - LONGEST_RUN - 2 * 60 * MINUTE
+    Object.assign(row, { deletedAt: now, gone: gone && (row.isAllOurs || isIdle), deletion: null, grants: [] })
+    return true
   }
 
   async listed(scope: string, reader: Reader | 'everybody', window: ListWindow): Promise<readonly ListedThread[]> {

@@ -14,6 +14,10 @@ export interface Row {
   lastUsedAt: number
   deletedAt: number | null
   gone: boolean
+  /** Of the deletions that are under way, until a run is claimed. */
+  deletion: string | null
+  /** True where the one process there is has sent all runs of it. */
+  isAllOurs: boolean
   provisional: boolean
   pending: number
   life: number
@@ -34,6 +38,7 @@ export interface Sight {
 export class Rows {
   readonly rows = new Map<string, Row>()
   sights: readonly Sight[] = []
+  deletions = 0
 
   row(key: ThreadKey): Row | undefined {
     return this.rows.get(nameOf(key))
@@ -58,6 +63,8 @@ export class Rows {
       archived: false,
       deletedAt: null,
       gone: false,
+      deletion: null,
+      isAllOurs: false,
       provisional: false,
       pending: 0,
       life: 0,
@@ -80,8 +87,8 @@ export class Rows {
 }
 
 /** What becomes of a row that an operator decides on: another life, with nothing pending, and not gone if a run may be under way. */
-export function settled(row: Row): Pick<Row, 'gone' | 'provisional' | 'pending' | 'life'> {
-  return { gone: row.gone && !row.provisional, provisional: false, pending: 0, life: row.life + 1 }
+export function settled(row: Row): Pick<Row, 'gone' | 'deletion' | 'provisional' | 'pending' | 'life'> {
+  return { gone: row.gone && !row.provisional, deletion: null, provisional: false, pending: 0, life: row.life + 1 }
 }
 
 /** A row as operators see it. */

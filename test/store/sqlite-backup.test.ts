@@ -8,6 +8,7 @@ import { openSqliteStore } from '../../src/store/sqlite.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { ALICE, at, BOB, claim, grant, NOW, own, readerOf, row, user } from './contract/under-test.ts'
 import { openStoreProcess } from './store-process.ts'
+import { SCHEMA_VERSION } from '../../src/store/sqlite-schema.ts'
 
 const ROWS = 3000
 const CAROL = 'corp:carol-who-is-erased'
@@ -44,7 +45,7 @@ void test('a copy has all that was there, and is a store', async (t) => {
   const target = join(folder, 'copy.db')
   const seen: [number, number][] = []
   const made = await backup(file, target, { onProgress: (copied, total) => seen.push([copied, total]) })
-  t.same(made, { bytes: statSync(target).size, schema: 4 })
+  t.same(made, { bytes: statSync(target).size, schema: SCHEMA_VERSION })
   t.same(readdirSync(folder), ['copy.db'], 'one file, and nothing beside it')
   t.equal(statSync(target).mode & 0o077, 0, 'nobody else may read it')
   t.ok(seen.length > 1)

@@ -7,6 +7,7 @@ import Database from 'better-sqlite3'
 import { test, type Test } from 'tap'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
 import { makeFolder } from '../support/gateway.ts'
+import { SCHEMA_VERSION } from '../../src/store/sqlite-schema.ts'
 
 const WORKER = fileURLToPath(new URL('claim-worker.ts', import.meta.url))
 
@@ -74,6 +75,7 @@ const CHECKSUMS = [
   'fa8e3531425cbbcf2c8f5288d70e5dbb0d06c9d518f690af606d8b0644f5d616',
   'e60764d3d7d76a5f0c36014dc7e6dce2128954d81648dfeecd2a2f2cd10ee44f',
   'd3b221711f1a72df99a371a339546a3ad562f4fd6d68d916b2f28a636136ad83',
+  'ffeca094efd276891171634e129d421d3e75cd68d20cde1c284a9c4da10a8122',
 ]
 
 /** What a file holds of threads and secrets, and its schema. */
@@ -100,8 +102,14 @@ function migrated(before: object): object {
   const { threads } = before as { readonly threads: readonly { readonly deleted_at: number | null }[] }
   return {
     ...before,
-    threads: threads.map((row) => ({ ...row, archived: 0, gone: row.deleted_at === null ? 0 : 1 })),
-    version: 4,
+    threads: threads.map((row) => ({
+      ...row,
+      archived: 0,
+      gone: row.deleted_at === null ? 0 : 1,
+      deletion: null,
+      runs_by: '*',
+    })),
+    version: SCHEMA_VERSION,
   }
 }
 
@@ -168,7 +176,7 @@ void test('a file says by which steps it came to be, whichever schema it began w
     const steps = inFile(file, (database) => database.prepare('SELECT * FROM migrations ORDER BY number').all()) as Migration[]
     t.same(
       steps.map(({ number, name, checksum }) => [number, name, checksum]),
-      ['threads', 'revocations', 'observations', 'sharing'].map((name, at) => [at + 1, name, CHECKSUMS[at]]),
+      ['threads', 'revocations', 'observations', 'sharing', 'deletions'].map((name, at) => [at + 1, name, CHECKSUMS[at]]),
     )
     t.ok(
       steps.every(({ applied_at: time }) => time > 1_700_000_000_000 && time < 100_000_000_000_000),
@@ -180,8 +188,8 @@ void test('a file says by which steps it came to be, whichever schema it began w
 for (const [change, message] of [
   ["UPDATE migrations SET checksum = 'other' WHERE number = 2", /its migration 2 \(revocations\) was changed/],
   ['DELETE FROM migrations WHERE number = 4', /its migration 4 \(sharing\) was changed/],
-  ["INSERT INTO migrations VALUES (5, 'next', 'x', 1)", /its schema 5 is newer than this program knows \(4\)/],
-  ['PRAGMA user_version = 5', /its schema 5 is newer than this program knows \(4\)/],
+  [`INSERT INTO migrations VALUES (${SCHEMA_VERSION + 1}, 'next', 'x', 1)`, /is newer than this program knows/],
+  [`PRAGMA user_version = ${SCHEMA_VERSION + 1}`, /is newer than this program knows/],
 ] as const) {
   void test(`a file that came to be by other steps is refused, and left as it is: ${change}`, async (t) => {
     const { file } = oldFile(t)

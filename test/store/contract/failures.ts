@@ -13,6 +13,8 @@ const CALLS: Record<Exclude<keyof Store, 'close' | 'fault' | 'onStanding'>, (sto
   settle: (store) => store.settle(KEY, ALICE, 0, 'confirmed'),
   rename: (store) => store.rename(KEY, ALICE, null),
   archive: (store) => store.archive(KEY, ALICE, true),
+  beginDeletion: (store) => store.beginDeletion(KEY, ALICE),
+  endDeletion: (store) => store.endDeletion(KEY, ALICE, 'deletion', NOW, true),
   bury: (store) => store.bury(KEY, ALICE, NOW, true),
   listed: (store) => store.listed('', readerOf(ALICE), WINDOW),
   isEmpty: (store) => store.isEmpty(''),

@@ -51,6 +51,49 @@ export function noteContract(holds: Holds): void {
     t.equal(await store.archive(KEY, ALICE, true), false)
   })
 
+  holds('a deletion that a run, a deletion or a new owner has overtaken leaves no tombstone', async (t, { store, connect }) => {
+    await own(store, ALICE)
+    const other = await connect()
+    const begin = async () => (await store.beginDeletion(KEY, ALICE)) ?? 'none'
+    const end = (deletion: string) => store.endDeletion(KEY, ALICE, deletion, NOW, true)
+    const late = await begin()
+    t.equal(await begin(), late, 'one of two that nothing came between')
+    t.equal(await store.beginDeletion(KEY, BOB), null)
+    t.equal(await claim(other, ALICE), 'own')
+    t.equal(await end(late), false, 'a run came between')
+    const again = await begin()
+    t.equal(await end(again), true)
+    t.equal(await end(again), false)
+    t.equal(await store.beginDeletion(KEY, ALICE), null, 'it is deleted')
+    t.equal(await claim(store, ALICE), 'new')
+    await store.settle(KEY, ALICE, 1, 'confirmed')
+    t.equal(await end(again), false, 'it lives again')
+    const third = await begin()
+    await store.assign(KEY, BOB, NOW)
+    await store.assign(KEY, ALICE, NOW)
+    t.equal(await end(third), false, 'it was another’s meanwhile')
+    t.equal((await rowOf(store))?.deletedAt, null)
+  })
+
+  holds('a tombstone is forgotten only if no other process can have a run that is executing', async (t, { store, connect }) => {
+    const other = await connect()
+    const DAY = 24 * 3_600_000
+    const forgotten = () => store.prune({ deletedBefore: NOW + 10 * DAY }, 10)
+    for (const [runner, later, count] of [
+      [store, 0, 1],
+      [other, 0, 0],
+      [other, 2 * DAY, 1],
+    ] as const) {
+      await own(store, ALICE)
+      t.equal(await claim(runner, ALICE), 'own')
+      const deletion = (await store.beginDeletion(KEY, ALICE)) ?? 'none'
+      t.equal(await store.endDeletion(KEY, ALICE, deletion, NOW + later, true), true)
+      t.equal(await forgotten(), count)
+      await store.assign(KEY, ALICE, NOW)
+      await store.prune({ unusedSince: Number.MAX_SAFE_INTEGER }, 10)
+    }
+  })
+
   holds('a store is empty until a row is there', async (t, { store }) => {
     t.equal(await store.isEmpty(''), true)
     await store.secret()
