@@ -38,6 +38,10 @@ const REFUSED: readonly (readonly [changes: Part, message: RegExp])[] = [
   [{ claims: { role: '/a~' } }, /^claims\.role/],
   [{ issuerKey: 'corp:' }, /^issuerKey/],
   [{ issuerKey: '' }, /^issuerKey/],
+  ...[[], [''], ['a/b'], ['application/'], ['*'], ['at+jwt', ''], [null]].map(
+    (tokenTypes) => [{ tokenTypes }, /^tokenTypes/] as const,
+  ),
+  ...['threadwarden+jwt', 'Application/Threadwarden+JWT'].map((one) => [{ tokenTypes: [one] }, /of assertions/] as const),
 ]
 
 for (const [at, [changes, message]] of REFUSED.entries()) {
