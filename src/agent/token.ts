@@ -15,6 +15,8 @@ export interface TokenRules extends SignatureRules {
   readonly kind: 'token' | 'assertion'
   /** The types of which a token must have one, as typeName writes them; undefined for those that access tokens have. */
   readonly tokenTypes?: readonly string[] | undefined
+  /** The `scope` that an assertion must have; undefined for any. */
+  readonly scope?: string | undefined
 }
 
 /** The types that access tokens have (RFC 7519 §5.1, RFC 9068 §2.1); a token without `typ` is accepted beside them. */
@@ -81,13 +83,14 @@ const REASON_OF: Readonly<Record<string, string>> = {
 }
 
 /** What the signature alone does not say: that the token ends (`1e400` is read as infinity), and for whom it is. */
-function checkedClaims(claims: Claims, { audiences }: TokenRules): Claims {
+function checkedClaims(claims: Claims, { audiences, scope }: TokenRules): Claims {
   const { exp, aud } = claims
   if (typeof exp !== 'number' || Math.abs(exp) > LAST_TIME) throw invalid('claim-missing')
   // RFC 7519 §4.1.3: a string, or a list of strings.
   const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
   const fits = named.every((one) => typeof one === 'string') && named.some((one) => audiences.includes(one))
   if (!fits) throw invalid('audience-mismatch')
+  if (scope !== undefined && claims['scope'] !== scope) throw invalid('scope-mismatch')
   return claims
 }
 

@@ -52,6 +52,8 @@ export interface VerifierOptions extends CommonOptions {
 export interface AssertionVerifierOptions extends CommonOptions {
   /** The header in which it stands; in `authorization` after `Bearer `. */
   readonly header?: string
+  /** The upstream that it must be for: its key in the gateway's configuration, `''` for `upstream`. By default any. */
+  readonly scope?: string
 }
 
 /** The header of assertions. */
@@ -60,6 +62,7 @@ export const ASSERTION_HEADER = 'x-threadwarden-assertion'
 const MAX_TOLERANCE_MS = 300_000
 /** A media type below `application/` (RFC 6838 §4.2). */
 const TYPE = /^(?:application\/)?[a-z0-9][a-z0-9!#$&^_.+-]*$/i
+const SCOPE = /^[a-z0-9-]*$/
 const HEADER_NAME = /^[a-z0-9!#$%&'*+.^`|~-]+$/
 
 /**
@@ -89,8 +92,11 @@ export function makeVerifier(options: VerifierOptions): Verify {
  */
 export function makeAssertionVerifier(options: AssertionVerifierOptions): Verify {
   const header = (options.header ?? ASSERTION_HEADER).toLowerCase()
+  const { scope } = options
   must(HEADER_NAME.test(header), 'header: must be the name of a header')
-  const rules = rulesOf(options, 'assertion', ['ES256'], 5000)
+  // Present and undefined is a slip, such as of an environment variable that is not set: it must not mean any scope.
+  must(!('scope' in options) || (typeof scope === 'string' && SCOPE.test(scope)), "scope: must be the upstream's key, or ''")
+  const rules = { ...rulesOf(options, 'assertion', ['ES256'], 5000), scope }
   const source = sourceOf(options, rules, false)
   return async (headers) => {
     const claims = await verifyToken(credentialIn(headers, header), rules, source)

@@ -55,6 +55,7 @@ void test('so are those of an assertion', (t) => {
   for (const [changes, message] of [
     [{ header: '' }, /^header/],
     [{ header: 'x y' }, /^header/],
+    ...[undefined, null, 'Legal', 'a b', ['legal'], 1].map((scope) => [{ scope }, /^scope/] as const),
     [{ keys: undefined }, /give exactly one/],
     [{ keys: [jwkOf(PAIRS.p384.publicKey)] }, /^keys/],
     [{ clockTolerance: 400_000 }, /^clockTolerance/],
