@@ -29,7 +29,8 @@ export const exportThreads: Command = {
 
 Writes threads with their owners, in the order of their scopes and ids, as threads import takes them: thread, user, agent,
 name, archived, created, used, and, if some are of another upstream than upstream, the key of that (scope). The user of a
-thread whose owner was taken away is nobody. Grants are not in it.
+thread whose owner was taken away is nobody. Grants are not in it. In CSV, what a spreadsheet would take for a formula has an
+apostrophe before it, which threads import takes away again.
 
   --config FILE  the configuration (YAML or JSON)
   --format F     csv (with a header) or jsonl (a JSON object in each line); by default what the name of the output ends
