@@ -3,19 +3,25 @@
  * as the mark of a text (OWASP, CSV Injection). The import takes exactly that apostrophe away again.
  */
 
-/** What begins a formula, in the full width of East Asian spreadsheets, too; the blanks are those that spreadsheets take away. */
-const BEGINS = '=+\\-@\\t\\r\\n\uff1d\uff0b\uff0d\uff20'
+/** What begins a formula, in the full width of East Asian spreadsheets, too. */
+const FORMULA = '=+\\-@\uff1d\uff0b\uff0d\uff20'
+/** At the start of a field also what spreadsheets take away before they look. */
+const FIRST = `${FORMULA}\\t\\r\\n`
+const LEAD = '["\\p{Zs}]*'
 
-/** Where a cell begins, also in a spreadsheet that separates cells by another character than the comma. */
-const START = '(?<=(?:^|[,;|\\t\\r\\n])["\\p{Zs}]*)'
+/** Where a formula may begin: at the start, and where a spreadsheet that separates by another character begins a cell. */
+function places(mark: '' | "'"): RegExp {
+  const begins = `(?<=^${LEAD})${mark}(?='*[${FIRST}])|(?<=[,;|\\t\\r\\n]${LEAD})${mark}(?='*[${FORMULA}])`
+  // The look ahead is for speed: a look behind at each of many blanks would go through all of them each time.
+  return new RegExp(`(?=['${FIRST}])(?:${begins})`, 'gu')
+}
 
-// The first look ahead is for speed: a look behind at each of many blanks would go through all of them each time.
-const FORMULA = new RegExp(`(?=['${BEGINS}])${START}(?='*[${BEGINS}])`, 'gu')
-const MARKED = new RegExp(`(?=')${START}'(?='*[${BEGINS}])`, 'gu')
+const PLAIN = places('')
+const MARKED = places("'")
 
 /** A value as a cell that no spreadsheet takes for a formula. */
 export function asText(value: string): string {
-  return value.replace(FORMULA, "'")
+  return value.replace(PLAIN, "'")
 }
 
 /** The value of such a cell; any other cell is its own value. */

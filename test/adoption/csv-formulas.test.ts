@@ -25,7 +25,7 @@ const FORMULAS = [
 ]
 
 /** True for a cell that a spreadsheet may take for a formula. */
-const isFormula = (cell: string): boolean => /^["\s]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/.test(cell)
+const isFormula = (cell: string): boolean => /^["\s]*[=+\-@\uff1d\uff0b\uff0d\uff20]/.test(cell)
 
 const row = (name: string, owner = 'corp:alice'): ThreadRow => ({
   ...{ scope: '', threadId: 't-1', owner, agentId: '', name, archived: false, provisional: false },
@@ -56,6 +56,8 @@ void test('any other value stays as it is, apostrophes too', (t) => {
     "'",
     "''",
     "it's =1",
+    'a\r\n\r\nb',
+    'a\tb\t\tc',
     'a=b',
     'a-b',
     'corp:alice',
