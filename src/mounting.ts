@@ -56,7 +56,7 @@ export function mountUpstream(mount: Mount, connection: Connection, parts: Mount
     forwardAuthorization: mount.forwardAuthorization,
   }
   const identity: Pick<Identity, 'headers'> = {
-    headers: (principal, descriptor) => parts.identity.headers(principal, descriptor, mount.assertionAudience),
+    headers: (principal, descriptor) => parts.identity.headers(principal, descriptor, mount),
   }
   const claims = makeClaims(store, scope, clock, metrics, log, parts.runs, observing ? store : null)
   const forwarder = makeForwarder({

@@ -1,6 +1,7 @@
 /** The lines of a CSV file (RFC 4180) with a header, as they come. */
 import { pipeline, Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
+import { fromText } from './csv-formulas.ts'
 import { SourceFault, type SourceLine } from './source-line.ts'
 import { suggestion } from './suggestion.ts'
 
@@ -61,7 +62,7 @@ function readHeader<C extends string>(record: readonly string[], columns: readon
 
 function fieldsOf<C extends string>(header: readonly C[], record: readonly string[]): Partial<Record<C, string>> {
   const fields: Partial<Record<C, string>> = {}
-  for (const [at, name] of header.entries()) fields[name] = record[at] ?? ''
+  for (const [at, name] of header.entries()) fields[name] = fromText(record[at] ?? '')
   return fields
 }
 

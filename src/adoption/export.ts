@@ -1,5 +1,6 @@
 /** Rows of the ownership table as lines of a file, in the form that an import takes. */
 import { NOBODY, type RowFilter, type ThreadAdministration, type ThreadKey, type ThreadRow } from '../store/port.ts'
+import { asText } from './csv-formulas.ts'
 import { COLUMNS, NOBODY_WORD, type Column } from './entry.ts'
 import type { Patience } from './patience.ts'
 import type { Format } from './source-file.ts'
@@ -83,6 +84,6 @@ export async function* exportLines(
 
 /** RFC 4180 §2: what has quotes, commas or ends of lines in it is quoted, and quotes are doubled. */
 function csvField(value: string | boolean | null): string {
-  const text = value === null ? '' : String(value)
+  const text = value === null ? '' : asText(String(value))
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

@@ -13,7 +13,14 @@ export interface TokenRules extends SignatureRules {
   readonly audiences: readonly string[]
   /** An assertion has its own type, and nothing else may have it. */
   readonly kind: 'token' | 'assertion'
+  /** The types of which a token must have one, as typeName writes them; undefined for those that access tokens have. */
+  readonly tokenTypes?: readonly string[] | undefined
+  /** The `scope` that an assertion must have; undefined for any. */
+  readonly scope?: string | undefined
 }
+
+/** The types that access tokens have (RFC 7519 §5.1, RFC 9068 §2.1); a token without `typ` is accepted beside them. */
+const USUAL_TYPES: readonly string[] = ['jwt', 'at+jwt']
 
 /** Keys that are tried for a token without a key id: more would let a token cost more than a request should. */
 const MAX_CANDIDATES = 8
@@ -31,7 +38,7 @@ export async function verifyToken(token: string, rules: TokenRules, source: KeyS
   const { header, claims } = readUnverified(token)
   // Nothing that a header can call critical is understood here (RFC 7515 §4.1.11); `b64` is one of them (RFC 7797).
   if ('crit' in header || 'b64' in header) throw invalid('token-critical-extension')
-  if (!typeFits(header['typ'], rules.kind)) throw invalid('token-type')
+  if (!typeFits(header['typ'], rules)) throw invalid('token-type')
   if (claims['iss'] !== rules.issuer) throw invalid('issuer-unknown')
   const algorithm = rules.algorithms.find((name) => name === header['alg'])
   if (algorithm === undefined) throw invalid('algorithm-not-allowed')
@@ -76,20 +83,27 @@ const REASON_OF: Readonly<Record<string, string>> = {
 }
 
 /** What the signature alone does not say: that the token ends (`1e400` is read as infinity), and for whom it is. */
-function checkedClaims(claims: Claims, { audiences }: TokenRules): Claims {
+function checkedClaims(claims: Claims, { audiences, scope }: TokenRules): Claims {
   const { exp, aud } = claims
   if (typeof exp !== 'number' || Math.abs(exp) > LAST_TIME) throw invalid('claim-missing')
   // RFC 7519 §4.1.3: a string, or a list of strings.
   const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
   const fits = named.every((one) => typeof one === 'string') && named.some((one) => audiences.includes(one))
   if (!fits) throw invalid('audience-mismatch')
+  if (scope !== undefined && claims['scope'] !== scope) throw invalid('scope-mismatch')
   return claims
 }
 
-function typeFits(typ: unknown, kind: TokenRules['kind']): boolean {
+function typeFits(typ: unknown, { kind, tokenTypes }: TokenRules): boolean {
   if (kind === 'assertion') return typ === ASSERTION_TYPE
-  // RFC 7515 §4.1.9: in any case, and `application/` may stand before it.
-  return typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') !== ASSERTION_TYPE : typ === undefined
+  if (typ === undefined) return tokenTypes === undefined
+  return typeof typ === 'string' && (tokenTypes ?? USUAL_TYPES).includes(typeName(typ))
+}
+
+/** A type in the form in which two are compared: RFC 7515 §4.1.9 lets `application/` be left out, and case does not count. */
+export function typeName(text: string): string {
+  // ASCII alone: U+212A, the Kelvin sign, has `k` as its lower case.
+  return text.replace(/[A-Z]/g, (one) => one.toLowerCase()).replace(/^application\//, '')
 }
 
 /**

@@ -2,7 +2,7 @@
 import { credentialIn, type HeadersLike } from './headers.ts'
 import { ALGORITHMS, keyFromJwk, keyFromPem, type Algorithm } from './key.ts'
 import { fixedKeys, isFetchable, remoteKeys, type Fetch, type KeySource } from './key-source.ts'
-import { verifyToken, type TokenRules } from './token.ts'
+import { ASSERTION_TYPE, typeName, verifyToken, type TokenRules } from './token.ts'
 import { isPointer, userFromClaims, USUAL_POINTERS, withThread, type AgentUser, type ClaimPointers } from './user.ts'
 
 /**
@@ -42,6 +42,8 @@ export interface VerifierOptions extends CommonOptions {
   readonly discovery?: boolean
   /** Where in the claims things are, if they are elsewhere: JSON pointers. */
   readonly claims?: Partial<ClaimPointers>
+  /** The `typ` that a token must have, one of these; by default `JWT`, `at+jwt` or none. */
+  readonly tokenTypes?: readonly string[]
   /** The issuer's key in the gateway's configuration: with `corp`, alice is `corp:alice`, as at the gateway. */
   readonly issuerKey?: string
 }
@@ -50,12 +52,17 @@ export interface VerifierOptions extends CommonOptions {
 export interface AssertionVerifierOptions extends CommonOptions {
   /** The header in which it stands; in `authorization` after `Bearer `. */
   readonly header?: string
+  /** The upstream that it must be for: its key in the gateway's configuration, `''` for `upstream`. By default any. */
+  readonly scope?: string
 }
 
 /** The header of assertions. */
 export const ASSERTION_HEADER = 'x-threadwarden-assertion'
 
 const MAX_TOLERANCE_MS = 300_000
+/** A media type below `application/` (RFC 6838 §4.2). */
+const TYPE = /^(?:application\/)?[a-z0-9][a-z0-9!#$&^_.+-]*$/i
+const SCOPE = /^[a-z0-9-]*$/
 const HEADER_NAME = /^[a-z0-9!#$%&'*+.^`|~-]+$/
 
 /**
@@ -63,13 +70,16 @@ const HEADER_NAME = /^[a-z0-9!#$%&'*+.^`|~-]+$/
  * @throws TypeError if the options would not hold
  */
 export function makeVerifier(options: VerifierOptions): Verify {
-  const { algorithms, claims = {}, issuerKey, discovery = false } = options
+  const { algorithms, claims = {}, issuerKey, discovery = false, tokenTypes } = options
   must(Array.isArray(algorithms) && algorithms.length > 0, 'algorithms: name those that the issuer signs with')
   for (const one of algorithms) must(ALGORITHMS.includes(one), `algorithms: ${one} is none with a public key`)
   must(issuerKey === undefined || /^[a-z0-9-]+$/.test(issuerKey), 'issuerKey: must be lower-case letters, digits and hyphens')
+  const types = tokenTypes?.map((one) => (typeof one === 'string' && TYPE.test(one) ? typeName(one) : ''))
+  must(types?.length !== 0 && types?.includes('') !== true, 'tokenTypes: must be types such as at+jwt')
+  must(types?.includes(ASSERTION_TYPE) !== true, `tokenTypes: ${ASSERTION_TYPE} is that of assertions`)
   const pointers = { ...USUAL_POINTERS, ...claims }
   for (const [name, pointer] of Object.entries(pointers)) must(isPointer(pointer), `claims.${name}: must be a JSON pointer`)
-  const rules = rulesOf(options, 'token', [...algorithms], 30_000)
+  const rules = { ...rulesOf(options, 'token', [...algorithms], 30_000), tokenTypes: types }
   const source = sourceOf(options, rules, discovery)
   const prefix = issuerKey === undefined ? '' : `${issuerKey}:`
   return async (headers) =>
@@ -82,8 +92,11 @@ export function makeVerifier(options: VerifierOptions): Verify {
  */
 export function makeAssertionVerifier(options: AssertionVerifierOptions): Verify {
   const header = (options.header ?? ASSERTION_HEADER).toLowerCase()
+  const { scope } = options
   must(HEADER_NAME.test(header), 'header: must be the name of a header')
-  const rules = rulesOf(options, 'assertion', ['ES256'], 5000)
+  // Present and undefined is a slip, such as of an environment variable that is not set: it must not mean any scope.
+  must(!('scope' in options) || (typeof scope === 'string' && SCOPE.test(scope)), "scope: must be the upstream's key, or ''")
+  const rules = { ...rulesOf(options, 'assertion', ['ES256'], 5000), scope }
   const source = sourceOf(options, rules, false)
   return async (headers) => {
     const claims = await verifyToken(credentialIn(headers, header), rules, source)

@@ -2,6 +2,7 @@
 import type { Credential } from '../core/credential.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../core/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
+import { typeFits } from '../core/token-type.ts'
 import { bearerToken, isTooLong } from './bearer.ts'
 import { userOf } from './claim-rules.ts'
 import type { Issuer } from './issuer.ts'
@@ -90,6 +91,8 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
     const found = issuerOf(token)
     if ('outcome' in found) return found
     const { issuer, unverified } = found
+    // Before any key is fetched, and before the issuer is asked.
+    if (unverified !== null && !typeFits(unverified.header['typ'], issuer.config.tokenTypes)) return refuse('token-type')
     const asked = isAsked(issuer, token)
     // Keys that are fetched anew meanwhile are another generation.
     const generation = asked ? null : issuer.keys.generation()

@@ -1,5 +1,7 @@
 /** What a command of the program is. Exit codes: 0 fine, 1 findings or failure, 2 wrong usage. */
 import { parseArgs, type ParseArgsConfig } from 'node:util'
+import { terminalJson } from '../core/terminal-json.ts'
+import { harmless, harmlessLines } from './terminal.ts'
 
 /** The exit codes of every command. */
 export const EXIT = { fine: 0, failure: 1, usage: 2 } as const
@@ -52,12 +54,22 @@ function understood<T>(parse: () => T): T {
   }
 }
 
-/** Prints to stdout. */
-export function print(text: string): void {
-  process.stdout.write(`${text}\n`)
+/** Prints one line to stdout. Whatever a caller or an upstream chose of it, a terminal obeys nothing in it. */
+export function print(line: string): void {
+  process.stdout.write(`${harmless(line)}\n`)
 }
 
-/** Prints to stderr. */
-export function complain(text: string): void {
-  process.stderr.write(`${text}\n`)
+/** Prints one line to stderr, likewise. */
+export function complain(line: string): void {
+  process.stderr.write(`${harmless(line)}\n`)
+}
+
+/** Prints lines to stdout, each of which was made harmless where it was put together: of a value, an end of line would forge one. */
+export function printLines(text: string): void {
+  process.stdout.write(`${harmlessLines(text, process.stdout, process.env)}\n`)
+}
+
+/** Prints data to stdout as JSON. */
+export function printData(value: unknown, indent = 2): void {
+  process.stdout.write(`${terminalJson(JSON.stringify(value, null, indent))}\n`)
 }

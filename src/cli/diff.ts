@@ -5,7 +5,7 @@ import { placeText } from '../trial/place.ts'
 import { surroundingsOf } from '../trial/surroundings.ts'
 import type { Verdict } from '../trial/verdict.ts'
 import { CODES } from '../core/reasons.ts'
-import { EXIT, print, readArguments, UsageError, type Command } from './command.ts'
+import { EXIT, printData, printLines, readArguments, UsageError, type Command } from './command.ts'
 import { loaded, sayFaults } from './loading.ts'
 import { listed, paintFor, type Entry, type Paint } from './terminal.ts'
 
@@ -45,8 +45,8 @@ Exit codes: 0 no difference, 1 differences, an invalid file or more to compare t
     }
     const comparison = compare(one.value.policy, other.value.policy, prepared.config)
     const same = comparison.differences.length === 0
-    if (json) print(JSON.stringify({ same, ...comparison }, null, 2))
-    else print(text(comparison, paintFor(process.stdout, process.env)))
+    if (json) printData({ same, ...comparison })
+    else printLines(text(comparison, paintFor(process.stdout, process.env)))
     return Promise.resolve(same && comparison.cut.length === 0 ? EXIT.fine : EXIT.failure)
   },
 }

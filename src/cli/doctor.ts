@@ -8,8 +8,9 @@ import { faultLine } from '../document/fault.ts'
 import { ownAddresses } from '../http/exposure.ts'
 import { prepare } from '../prepare.ts'
 import { readMounts } from '../store/durability.ts'
-import { EXIT, print, readOptions, UsageError, type Command } from './command.ts'
+import { EXIT, printData, printLines, readOptions, UsageError, type Command } from './command.ts'
 import { tokenFrom } from './loading.ts'
+import { harmless } from './terminal.ts'
 
 const DEFAULT_TIMEOUT = '5s'
 const DEFAULT_MESSAGE = 'Hello. Please answer in two or three sentences.'
@@ -57,7 +58,8 @@ export function doctorOn(machine: () => Machine): Command {
       if (options.config === undefined) throw new UsageError('--config FILE is missing')
       const wishes = readWishes(options)
       const findings = await diagnose(options.config, wishes, machine())
-      print(options.json === true ? JSON.stringify(asData(findings), null, 2) : report(findings))
+      if (options.json === true) printData(asData(findings))
+      else printLines(report(findings.map(harmlessFinding)))
       return findings.some(isFault) ? EXIT.failure : EXIT.fine
     },
   }
@@ -115,9 +117,15 @@ function readUrl(text: string): string {
   return url.href.replace(/\/+$/, '')
 }
 
+/** A finding of which each part is one line: it may quote what an upstream, an issuer or a server answered. */
+function harmlessFinding({ check, level, message, remedy }: Finding): Finding {
+  const line = { check: harmless(check), level, message: harmless(message) }
+  return remedy === undefined ? line : { ...line, remedy: harmless(remedy) }
+}
+
 /** Says on a terminal what is being looked at; elsewhere nothing. */
 function makeProgress(): { readonly tell: (check: string) => void; readonly end: () => void } {
   if (!process.stderr.isTTY) return { tell: () => {}, end: () => {} }
   const show = (text: string): void => void process.stderr.write(`\r\u001b[2K${text}`)
-  return { tell: (check) => show(`${check} …`), end: () => show('') }
+  return { tell: (check) => show(`${harmless(check)} …`), end: () => show('') }
 }

@@ -8,7 +8,7 @@ import type { Policy } from '../policy/policy.ts'
 import { outcomeData, principalData, triedData } from '../trial/explanation.ts'
 import { replay, type Replayed } from '../trial/replay.ts'
 import { idleGrant, needText, permitText, principalText, refusalText, triedText } from '../trial/words.ts'
-import { EXIT, print, UsageError } from './command.ts'
+import { EXIT, printData, printLines, UsageError } from './command.ts'
 import { fileOf, loaded } from './loading.ts'
 import { listed, paintFor, type Entry } from './terminal.ts'
 
@@ -30,8 +30,8 @@ export function explainAudit(config: string | undefined, named: string, others: 
   if (prepared === null) return EXIT.failure
   const { policy } = prepared
   const replayed = replay(recorded, policy)
-  if (json) print(JSON.stringify(replayedData(replayed, recorded, policy), null, 2))
-  else print(listed(replayedEntries(replayed, recorded, policy), paintFor(process.stdout, process.env)))
+  if (json) printData(replayedData(replayed, recorded, policy))
+  else printLines(listed(replayedEntries(replayed, recorded, policy), paintFor(process.stdout, process.env)))
   return replayed.same === true ? EXIT.fine : EXIT.failure
 }
 

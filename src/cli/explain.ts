@@ -8,7 +8,7 @@ import type { Prepared } from '../prepare.ts'
 import type { Presented } from '../trial/caller.ts'
 import { explain as explainRequest, type Question } from '../trial/explain.ts'
 import { explanationData } from '../trial/explanation.ts'
-import { EXIT, print, readOptions, UsageError, type Command } from './command.ts'
+import { EXIT, printData, printLines, readOptions, UsageError, type Command } from './command.ts'
 import { explainAudit } from './explain-audit.ts'
 import { explanationEntries } from './explain-text.ts'
 import { fileOf, loaded, tokenFrom } from './loading.ts'
@@ -80,8 +80,8 @@ configuration or a failure, 2 wrong usage.`,
       identity: ({ principal, descriptor }) => identity.headers(principal, descriptor),
       clock: Date.now,
     })
-    if (json) print(JSON.stringify(explanationData(explanation, question, config, policy), null, 2))
-    else print(listed(explanationEntries(explanation, question, config, policy), paintFor(process.stdout, process.env)))
+    if (json) printData(explanationData(explanation, question, config, policy))
+    else printLines(listed(explanationEntries(explanation, question, config, policy), paintFor(process.stdout, process.env)))
     const { outcome } = explanation
     return outcome === 'key-set' || outcome.outcome === 'permitted' ? EXIT.fine : EXIT.failure
   },

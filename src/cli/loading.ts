@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { faultLine, type Fault } from '../document/fault.ts'
 import { prepare, type Prepared } from '../prepare.ts'
-import { complain, print, UsageError } from './command.ts'
+import { complain, printData, UsageError } from './command.ts'
 
 /**
  * Loads the configuration, or says what is wrong with it.
@@ -20,7 +20,7 @@ export function loaded(file: string | undefined, json: boolean): Prepared | null
 
 /** Says what is wrong: on stderr, or as data on stdout. */
 export function sayFaults(faults: readonly Fault[], json: boolean): void {
-  if (json) print(JSON.stringify({ faults }, null, 2))
+  if (json) printData({ faults })
   else for (const fault of faults) complain(`error: ${faultLine(fault)}`)
 }
 

@@ -6,7 +6,7 @@ import { faultLine } from '../document/fault.ts'
 import { isTokenId, revocationOf, shown, timeOf, userFault } from '../http/revocation-form.ts'
 import { prepare } from '../prepare.ts'
 import type { RevocationStore, Revoked } from '../store/port.ts'
-import { complain, EXIT, print, readOptions, UsageError, type Command } from './command.ts'
+import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from './command.ts'
 import { withStore } from './on-store.ts'
 
 /** What was asked for. */
@@ -117,13 +117,14 @@ async function carryOut(task: Task, store: RevocationStore, json: boolean): Prom
   switch (task.kind) {
     case 'list': {
       const all = await store.revocations()
-      if (json) print(JSON.stringify({ revocations: all.map(shown) }, null, 2))
-      else print(all.length === 0 ? 'nothing is revoked' : all.map(line).join('\n'))
+      if (json) printData({ revocations: all.map(shown) })
+      else if (all.length === 0) print('nothing is revoked')
+      else for (const one of all) print(line(one))
       return EXIT.fine
     }
     case 'lift': {
       const lifted = await store.lift(task.what)
-      if (json) print(JSON.stringify({ lifted }))
+      if (json) printData({ lifted }, 0)
       else if (lifted) print(`no longer revoked: ${'tokenId' in task.what ? `token ${task.what.tokenId}` : task.what.userId}`)
       else complain('nothing of the kind is revoked')
       return lifted ? EXIT.fine : EXIT.failure
@@ -132,7 +133,8 @@ async function carryOut(task: Task, store: RevocationStore, json: boolean): Prom
       await store.revoke(task.revocation)
       // A wider one may have been there before.
       const revocation = revocationOf(task.what, await store.revocations()) ?? task.revocation
-      print(json ? JSON.stringify({ revoked: shown(revocation) }, null, 2) : `revoked: ${line(revocation)}`)
+      if (json) printData({ revoked: shown(revocation) })
+      else print(`revoked: ${line(revocation)}`)
       return EXIT.fine
     }
   }

@@ -4,7 +4,7 @@ import type { Prepared } from '../prepare.ts'
 import { placeText } from '../trial/place.ts'
 import { routesOf, type Access, type RouteAccess } from '../trial/routes.ts'
 import { GRANTED } from '../trial/words.ts'
-import { EXIT, print, readOptions, type Command } from './command.ts'
+import { EXIT, printData, printLines, readOptions, type Command } from './command.ts'
 import { loaded } from './loading.ts'
 import { harmless, paintFor, type Paint } from './terminal.ts'
 
@@ -50,8 +50,8 @@ Exit codes: 0 listed, 1 an invalid configuration, 2 wrong usage.`,
         upstreams,
         policy: { file: policy.file, hash: policy.hash },
       }
-      print(JSON.stringify({ ...told, operators: policy.rules.operators, routes: listed }, null, 2))
-    } else print(text(prepared, listed, paintFor(process.stdout, process.env)))
+      printData({ ...told, operators: policy.rules.operators, routes: listed })
+    } else printLines(text(prepared, listed, paintFor(process.stdout, process.env)))
     return Promise.resolve(EXIT.fine)
   },
 }

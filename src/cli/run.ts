@@ -1,7 +1,7 @@
 /** Finds the command and runs it. */
 import { readFileSync } from 'node:fs'
 import { closest, distance } from 'fastest-levenshtein'
-import { complain, EXIT, print, UsageError, type Command, type CommandGroup } from './command.ts'
+import { complain, EXIT, print, printLines, UsageError, type Command, type CommandGroup } from './command.ts'
 
 type Commands = Readonly<Record<string, () => Promise<Command | CommandGroup>>>
 
@@ -50,7 +50,9 @@ async function runOne(
   [name, ...rest]: readonly string[],
 ): Promise<number> {
   if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
-    ;(name === undefined ? complain : print)(await about())
+    const text = await about()
+    if (name === undefined) for (const line of text.split('\n')) complain(line)
+    else printLines(text)
     return name === undefined ? EXIT.usage : EXIT.fine
   }
   const load = Object.hasOwn(commands, name) ? commands[name] : undefined
@@ -65,14 +67,15 @@ async function runOne(
     return runOne(named, Object.fromEntries(own), () => Promise.resolve(groupHelp(named, command)), rest)
   }
   if (rest.includes('--help') || rest.includes('-h')) {
-    print(command.help)
+    printLines(command.help)
     return EXIT.fine
   }
   try {
     return await command.run(rest)
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
-    complain(`${named}: ${error.message}\nSee ${named} --help.`)
+    complain(`${named}: ${error.message}`)
+    complain(`See ${named} --help.`)
     return EXIT.usage
   }
 }

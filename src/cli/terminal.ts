@@ -7,18 +7,41 @@ export type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow'
 /** Puts a text in a style. */
 export type Paint = (style: Style, text: string) => string
 
-/**
- * Colours only on a terminal, and not where NO_COLOR is set (https://no-color.org).
- * @param stream where the text goes
- */
-export function paintFor(stream: { readonly isTTY?: boolean }, environment: NodeJS.ProcessEnv): Paint {
-  const coloured = stream.isTTY === true && (environment['NO_COLOR'] ?? '') === ''
-  return coloured ? (style, text) => styleText(style, text, { validateStream: false }) : (_style, text) => text
+/** Where text goes. */
+type Stream = { readonly isTTY?: boolean }
+
+/** Colours only on a terminal, and not where NO_COLOR is set (https://no-color.org). */
+function isColoured(stream: Stream, environment: NodeJS.ProcessEnv): boolean {
+  return stream.isTTY === true && (environment['NO_COLOR'] ?? '') === ''
 }
 
-/** A text with controls, and what turns the direction of writing, made visible: it may come from a token or a file. */
+/** The paint for a stream; it leaves the text as it is where there are no colours. */
+export function paintFor(stream: Stream, environment: NodeJS.ProcessEnv): Paint {
+  return isColoured(stream, environment)
+    ? (style, text) => styleText(style, text, { validateStream: false })
+    : (_style, text) => text
+}
+
+/** What a terminal obeys, with what turns the direction of writing or is invisible: C0, DEL, C1, bidi overrides, line separators. */
+const OBEYED = '\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}'
+const EVERY_ONE = new RegExp(`[${OBEYED}]`, 'gu')
+const BUT_LINES = new RegExp(`\\n|[${OBEYED}]`, 'gu')
+/** The sequences of every Style, and those that end them. */
+const BUT_LINES_AND_STYLES = new RegExp(`\\n|\\u001b\\[(?:1|2|22|31|32|33|39)m|[${OBEYED}]`, 'gu')
+
+/** A line with controls, and what turns the direction of writing, made visible: it may come from a token or a file. */
 export function harmless(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, (one) => `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`)
+  return text.replaceAll(EVERY_ONE, visible)
+}
+
+/** Several lines, likewise, in the styles that paintFor gave them. */
+export function harmlessLines(text: string, stream: Stream, environment: NodeJS.ProcessEnv): string {
+  const but = isColoured(stream, environment) ? BUT_LINES_AND_STYLES : BUT_LINES
+  return text.replaceAll(but, (one) => (one === '\n' || one.length > 2 ? one : visible(one)))
+}
+
+function visible(one: string): string {
+  return `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`
 }
 
 /** A label and what stands beside it, a line each. */

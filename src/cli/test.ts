@@ -5,7 +5,7 @@ import type { Prepared } from '../prepare.ts'
 import { junitOf, type FileResult } from '../trial/junit.ts'
 import { runTests } from '../trial/run-tests.ts'
 import { loadTests } from '../trial/test-file.ts'
-import { complain, EXIT, print, readArguments, UsageError, type Command } from './command.ts'
+import { complain, EXIT, printData, printLines, readArguments, UsageError, type Command } from './command.ts'
 import { loaded } from './loading.ts'
 import { harmless, paintFor, type Paint } from './terminal.ts'
 
@@ -38,8 +38,8 @@ Exit codes: 0 all pass, 1 a test fails or a file is invalid, 2 wrong usage.`,
     const results = files.flatMap((one) => one.results)
     const failed = results.filter(({ failures }) => failures.length > 0).length
     const passed = results.length - failed
-    if (json) print(JSON.stringify({ passed, failed, files }, null, 2))
-    else print(text(files, passed, failed, paintFor(process.stdout, process.env)))
+    if (json) printData({ passed, failed, files })
+    else printLines(text(files, passed, failed, paintFor(process.stdout, process.env)))
     const written = values.junit === undefined || isWritten(values.junit, junitOf(files))
     return Promise.resolve(written && failed === 0 && files.every(({ faults }) => faults.length === 0) ? EXIT.fine : EXIT.failure)
   },

@@ -3,7 +3,7 @@ import { storeOf } from '../config/store-place.ts'
 import { faultLine, type Fault } from '../document/fault.ts'
 import { prepare, type Prepared } from '../prepare.ts'
 import { lookAtStore } from '../store/look.ts'
-import { complain, EXIT, print, readOptions, UsageError, type Command } from './command.ts'
+import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from './command.ts'
 
 /** The command. */
 export const validate: Command = {
@@ -27,7 +27,7 @@ Exit codes: 0 valid (warnings alone too), 1 invalid, 2 wrong usage.`,
     const faults = prepared.ok ? storeFaults(options.config, prepared.value) : prepared.faults
     const warnings = prepared.ok ? prepared.value.warnings : []
     const valid = faults.length === 0 && (options.strict !== true || warnings.length === 0)
-    if (options.json === true) print(JSON.stringify({ valid, faults, warnings }, null, 2))
+    if (options.json === true) printData({ valid, faults, warnings })
     else {
       for (const fault of faults) complain(`error: ${faultLine(fault)}`)
       for (const warning of warnings) complain(`warning: ${faultLine(warning)}`)

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { isFetchable } from '../core/addresses.ts'
 import { isPointer } from '../core/pointer.ts'
+import { tokenTypeName } from '../core/token-type.ts'
 import { duration } from '../document/quantities.ts'
 
 // prettier-ignore
@@ -16,6 +17,15 @@ const exactName = z
   .string()
   .min(1)
   .refine((text) => text === text.trim() && text !== '*', 'is compared to the letter | write it out, without blanks around it')
+
+/** A media type below `application/` (RFC 6838 §4.2), as RFC 7515 §4.1.9 lets it be written. */
+const tokenType = z
+  .string()
+  .regex(
+    /^(?:[Aa][Pp][Pp][Ll][Ii][Cc][Aa][Tt][Ii][Oo][Nn]\/)?[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*$/,
+    'is no type of a token | at+jwt',
+  )
+  .transform(tokenTypeName)
 
 const claimValue = z.union([z.string(), z.number(), z.boolean()])
 
@@ -57,6 +67,11 @@ export const issuerSchema = z
     staleIfError: duration.prefault('24h').describe('How long the last good keys serve while the issuer fails.'),
     clockTolerance: duration.optional().describe('By default authentication.clockTolerance.'),
     maxTokenAge: duration.optional().describe('Tokens that were issued longer ago are refused; they must say when.'),
+    tokenTypes: z
+      .array(tokenType)
+      .min(1, 'must name at least one type | JWT, at+jwt')
+      .optional()
+      .describe('The `typ` that a token must have: one of these. By default JWT, at+jwt or none.'),
     requiredClaims: z
       .record(pointer, z.union([z.null(), claimValue, z.array(claimValue).min(1)]))
       .default({})

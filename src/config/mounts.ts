@@ -31,13 +31,18 @@ export interface Mount {
   readonly timeouts: { readonly connect: number; readonly headers: number; readonly body: number }
   readonly unknownThread: UnknownThread
   readonly lists: ListSource
-  /** The `aud` of assertions that go there, where it is not that of all. */
+  /** The `aud` of assertions that go there, where it is not identity.assertion.audience. */
   readonly assertionAudience: string | undefined
 }
 
 /** The upstreams of a configuration: `upstream`, the further ones, and the agents, in the order in which they are written. */
-export function mountsOf({ upstream, upstreams, agents, ownership }: Config): readonly [Mount, ...Mount[]] {
+export function mountsOf({ upstream, upstreams, agents, ownership, identity }: Config): readonly [Mount, ...Mount[]] {
   const { unknownThread, lists } = ownership
+  const keys = [...Object.keys(upstreams), ...Object.keys(agents)]
+  // Beside another one, an upstream could show the other the assertions that it got.
+  const isAlone = keys.length + (upstream === undefined ? 0 : 1) === 1
+  const audienceOf = (key: string): string | undefined =>
+    identity.assertion === undefined || isAlone || key === '' ? undefined : `${identity.assertion.audience}/${key}`
   const runtimes = [
     ...(upstream === undefined ? [] : [{ key: '', scope: '', place: ['upstream'], ...upstream }]),
     ...Object.entries(upstreams).map(([key, one]) => ({ key, scope: key, place: ['upstreams', key], ...one })),
@@ -45,7 +50,7 @@ export function mountsOf({ upstream, upstreams, agents, ownership }: Config): re
     agentId: null,
     unknownThread,
     lists,
-    assertionAudience: undefined,
+    assertionAudience: audienceOf(one.scope),
     ...defined(one),
     ca: one.ca,
     publicPath: one.publicPath ?? one.basePath,
@@ -59,7 +64,7 @@ export function mountsOf({ upstream, upstreams, agents, ownership }: Config): re
     userScoped: false,
     unknownThread,
     lists: 'upstream',
-    assertionAudience: undefined,
+    assertionAudience: audienceOf(key),
     ...defined(one),
     ca: one.ca,
     basePath: path,

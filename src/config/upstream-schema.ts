@@ -70,7 +70,9 @@ const ofItsOwn = {
     .string()
     .min(1)
     .optional()
-    .describe('The `aud` of assertions that go there; by default identity.assertion.audience.'),
+    .describe(
+      'The `aud` of assertions that go there; by default identity.assertion.audience, and beside other upstreams / and the key.',
+    ),
 }
 
 const key = z

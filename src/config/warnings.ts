@@ -65,6 +65,19 @@ export function warningsOf(document: SourceDocument, config: Config, referenced:
       `let the network admit the gateway alone, and send a secret in ${place.join('.')}.headers that the ${agentId === null ? 'runtime' : 'agent'} asks for`,
     )
   }
+  const { assertion } = config.identity
+  if (assertion !== undefined) {
+    const audiences = mounts.map(({ assertionAudience = assertion.audience }) => assertionAudience)
+    for (const [at, { place }] of mounts.entries()) {
+      const same = mounts[audiences.indexOf(audiences[at] ?? '')]
+      if (same === undefined || same.place === place) continue
+      warn(
+        [...place, 'assertionAudience'],
+        `is the audience of ${same.place.join('.')}, too: each of the two can use an assertion that it got at the other`,
+        'leave it out, or give each upstream its own',
+      )
+    }
+  }
   const { ownership } = config
   if (hasPasswordInStore(ownership) && !referenced.has('ownership.store')) {
     warn(['ownership', 'store'], 'holds a secret in plain', 'write it to ownership.postgres.password as "${file:/run/secrets/…}"')

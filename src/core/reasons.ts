@@ -66,6 +66,7 @@ export const REASONS = {
   'token-malformed': 'credential-invalid',
   'token-too-long': 'credential-invalid',
   'token-critical-extension': 'credential-invalid',
+  'token-type': 'credential-invalid',
   'issuer-unknown': 'credential-invalid',
   'algorithm-not-allowed': 'credential-invalid',
   'key-unknown': 'credential-invalid',

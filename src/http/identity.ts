@@ -24,16 +24,26 @@ export interface AssertionRules {
   readonly replaceAuthorization: boolean
 }
 
+/** The upstream that an assertion is for. */
+export interface AssertionTarget {
+  /** Its scope in the ownership table: `''` for `upstream`. */
+  readonly scope: string
+  /** Its audience, where that is not the one of the rules. */
+  readonly assertionAudience: string | undefined
+}
+
 /** Tells who is asking. */
 export interface Identity {
   /**
    * The headers of one request upstream.
-   * @param audience for whom an assertion is, where that is not the audience of all
+   * @param target where it goes; by default `upstream`
    */
-  headers(principal: Principal, descriptor: RouteDescriptor, audience?: string): Readonly<Record<string, string>>
+  headers(principal: Principal, descriptor: RouteDescriptor, target?: AssertionTarget): Readonly<Record<string, string>>
   /** The public keys of assertions (RFC 7517); null where there are none. */
   readonly keySet: string | null
 }
+
+const FIRST: AssertionTarget = { scope: '', assertionAudience: undefined }
 
 /** Assertions are not a token of the issuer's, and must not be taken for one (RFC 8725 §3.11). */
 const TYPE = 'threadwarden+jwt'
@@ -53,10 +63,8 @@ export function makeIdentity(names: IdentityHeaderNames, rules: AssertionRules |
     return headers
   }
   return {
-    headers: (principal, descriptor, audience) =>
-      assert === null
-        ? ofPrincipal(principal)
-        : { ...ofPrincipal(principal), ...assert.headers(principal, descriptor, audience) },
+    headers: (principal, descriptor, target = FIRST) =>
+      assert === null ? ofPrincipal(principal) : { ...ofPrincipal(principal), ...assert.headers(principal, descriptor, target) },
     keySet: assert?.keySet ?? null,
   }
 }
@@ -100,13 +108,14 @@ function makeAssert(rules: AssertionRules, clock: () => number) {
   const headers = (
     principal: Principal,
     { route, ids }: RouteDescriptor,
-    audience = rules.audience,
+    { scope, assertionAudience }: AssertionTarget,
   ): Readonly<Record<string, string>> => {
     const now = Math.floor(clock() / 1000)
     const user = principal.kind === 'user' ? principal : undefined
     const token = sign({
       iss: rules.issuer,
-      aud: audience,
+      aud: assertionAudience ?? rules.audience,
+      scope,
       sub: principal.id,
       ...(user === undefined ? {} : { idp: user.issuer }),
       ...(user?.name === undefined ? {} : { name: user.name }),

@@ -4,6 +4,7 @@
  */
 import { lookup } from 'node:dns/promises'
 import type { Server, ServerOptions } from 'node:http'
+import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { MAX_HEADER_LINES } from '../core/headers.ts'
 import { CallerMessage } from './caller-message.ts'
@@ -87,6 +88,20 @@ export function boundLines(server: Server): void {
 /** Has all lines read, for the operators' listeners: the bytes of a head are their bound, and nobody counts there. */
 export function readAllLines(server: Server): void {
   server.maxHeadersCount = 0
+}
+
+/**
+ * Bounds how many connections are open. The longest open one is closed for a new one: if new ones were refused, connections
+ * without requests could keep an orchestrator's probes out, which would then restart the gateway.
+ */
+export function boundConnections(server: Server, most: number): void {
+  const open = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
+    const [oldest] = open
+    if (open.size > most) oldest?.destroy()
+  })
 }
 
 /**

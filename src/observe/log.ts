@@ -1,6 +1,8 @@
 /** The log: JSON lines on stdout. Tokens, cookies and secrets are never handed to it; ids of users and threads are. */
 import { writeSync } from 'node:fs'
+import { isatty } from 'node:tty'
 import { pino, type DestinationStream, type Logger } from 'pino'
+import { terminalJson } from '../core/terminal-json.ts'
 
 export type { Logger } from 'pino'
 
@@ -55,6 +57,7 @@ function stdout(most = MOST_GATHERED): DestinationStream & Pick<NodeJS.EventEmit
   stream.flushSync = () => {
     if (!failing) flush()
   }
+  const isTerminal = isatty(1)
   let gathered = ''
   let bytes = 0
   let pause: NodeJS.Timeout | undefined
@@ -72,7 +75,8 @@ function stdout(most = MOST_GATHERED): DestinationStream & Pick<NodeJS.EventEmit
     if (!failing) writeLast(Buffer.from(gathered))
   })
   return {
-    write(line) {
+    write(entry) {
+      const line = isTerminal ? terminalJson(entry) : entry
       const length = Buffer.byteLength(line)
       if (bytes + length > most) write()
       gathered += line

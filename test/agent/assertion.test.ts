@@ -1,7 +1,7 @@
 /** The gateway's assertion in an agent: which is good, that no other is, and that it is good for one thread. */
 import { test } from 'tap'
 import { ASSERTION_HEADER, expectThread, makeAssertionVerifier, NotAuthenticated } from '../../src/agent/index.ts'
-import { PAIRS, pemOf } from '../support/signing.ts'
+import { PAIRS, pemOf, type Part } from '../support/signing.ts'
 import { assertion, ASSERTION_TRUST, fate, forged, userToken } from './credentials.ts'
 
 const verify = makeAssertionVerifier(ASSERTION_TRUST)
@@ -64,6 +64,23 @@ void test('two headers are refused, and none', async (t) => {
 void test('roles and permissions of a wrong type grant nothing', async (t) => {
   const user = await verify({ [ASSERTION_HEADER]: assertion({ role: { 0: 'admin' }, permissions: ['x', 1], name: undefined }) })
   t.same(user, { user_id: 'corp:alice', roles: [], permissions: [], thread: 't1' })
+})
+
+void test('with a scope it is good for that upstream alone', async (t) => {
+  const told = (scope: string, changes: Part) =>
+    fate(makeAssertionVerifier({ ...ASSERTION_TRUST, scope })({ [ASSERTION_HEADER]: assertion(changes) }))
+  const refused = 'NotAuthenticated credential-invalid scope-mismatch'
+  t.equal(await told('legal', { scope: 'legal' }), 'corp:alice')
+  t.equal(await told('', { scope: '' }), 'corp:alice')
+  for (const scope of [undefined, null, '', 'Legal', 'legal ', 'other', ['legal'], 0, false, {}]) {
+    t.equal(await told('legal', { scope }), refused, JSON.stringify(scope))
+  }
+  for (const scope of [undefined, null, 'legal', [], 0, false]) t.equal(await told('', { scope }), refused, JSON.stringify(scope))
+  // `credential-expired` is said only of what is good in every other respect.
+  t.equal(await told('legal', { scope: 'other', exp: now - 60 }), refused)
+  t.equal(await told('legal', { scope: 'legal', exp: now - 60 }), 'NotAuthenticated credential-expired token-expired')
+  for (const scope of [undefined, '', 'legal'])
+    t.equal(await fate(verify({ [ASSERTION_HEADER]: assertion({ scope }) })), 'corp:alice', 'without one any is')
 })
 
 void test('an assertion is good for its thread alone', async (t) => {

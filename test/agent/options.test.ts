@@ -38,6 +38,10 @@ const REFUSED: readonly (readonly [changes: Part, message: RegExp])[] = [
   [{ claims: { role: '/a~' } }, /^claims\.role/],
   [{ issuerKey: 'corp:' }, /^issuerKey/],
   [{ issuerKey: '' }, /^issuerKey/],
+  ...[[], [''], ['a/b'], ['application/'], ['*'], ['at+jwt', ''], [null]].map(
+    (tokenTypes) => [{ tokenTypes }, /^tokenTypes/] as const,
+  ),
+  ...['threadwarden+jwt', 'Application/Threadwarden+JWT'].map((one) => [{ tokenTypes: [one] }, /of assertions/] as const),
 ]
 
 for (const [at, [changes, message]] of REFUSED.entries()) {
@@ -51,6 +55,7 @@ void test('so are those of an assertion', (t) => {
   for (const [changes, message] of [
     [{ header: '' }, /^header/],
     [{ header: 'x y' }, /^header/],
+    ...[undefined, null, 'Legal', 'a b', ['legal'], 1].map((scope) => [{ scope }, /^scope/] as const),
     [{ keys: undefined }, /give exactly one/],
     [{ keys: [jwkOf(PAIRS.p384.publicKey)] }, /^keys/],
     [{ clockTolerance: 400_000 }, /^clockTolerance/],

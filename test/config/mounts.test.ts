@@ -47,6 +47,43 @@ void test('what is said of all holds where an upstream says nothing else', (t) =
   t.end()
 })
 
+const ASSERTION = { keyFiles: ['a.pem'], issuer: 'https://chat.example.com', audience: 'agents' }
+
+void test('beside another upstream, one with a key has an audience of its own; alone it has that of all', (t) => {
+  const audiences = (changes: Changes) =>
+    mounts({ 'identity.assertion': ASSERTION, ...changes }).map(({ assertionAudience }) => assertionAudience)
+  const legal = { 'upstreams.legal': LEGAL }
+  const research = { 'agents.research': RESEARCH }
+  t.same(audiences({}), [undefined])
+  t.same(audiences({ upstream: undefined, ...legal }), [undefined])
+  t.same(audiences({ upstream: undefined, ...research }), [undefined])
+  t.same(audiences({ ...legal, ...research }), [undefined, 'agents/legal', 'agents/research'])
+  t.same(audiences({ upstream: undefined, ...legal, ...research }), ['agents/legal', 'agents/research'])
+  const said = { 'upstreams.legal': { ...LEGAL, assertionAudience: 'law' } }
+  t.same(audiences({ ...said, ...research }), [undefined, 'law', 'agents/research'])
+  t.same(audiences({ upstream: undefined, ...said }), ['law'])
+  t.same(
+    mounts({ ...legal, ...research }).map(({ assertionAudience }) => assertionAudience),
+    [undefined, undefined, undefined],
+  )
+  t.end()
+})
+
+void test('two upstreams with one audience draw a warning', (t) => {
+  const warned = (changes: Changes) =>
+    accepted({ 'identity.assertion': ASSERTION, 'upstreams.legal': LEGAL, 'agents.a': RESEARCH, ...changes }).warnings
+  const legal = (assertionAudience: string) => ({ 'upstreams.legal': { ...LEGAL, assertionAudience } })
+  const agent = (assertionAudience: string) => ({ 'agents.a': { ...RESEARCH, assertionAudience } })
+  t.same(warned({}), [])
+  t.same(warned({ ...legal('law'), ...agent('research') }), [])
+  t.match(warned(legal('agents')), [{ path: 'upstreams.legal.assertionAudience', message: /of upstream, too/, hint: /its own/ }])
+  t.match(warned({ ...legal('x'), ...agent('x') }), [{ path: 'agents.a.assertionAudience', message: /of upstreams\.legal, too/ }])
+  t.match(warned(legal('agents/a')), [{ path: 'agents.a.assertionAudience', message: /of upstreams\.legal, too/ }])
+  t.equal(warned({ ...legal('agents'), ...agent('agents') }).length, 2)
+  t.same(warned({ ...legal('x'), ...agent('x'), 'identity.assertion': undefined }), [], 'there are no assertions')
+  t.end()
+})
+
 void test('an agent is not asked for histories that it has not: verify has to be said otherwise', (t) => {
   const fault = { path: 'agents.a.unknownThread', message: /an agent has no history/, hint: /claim or deny/ }
   t.match(faultsIn({ 'ownership.unknownThread': 'verify', 'agents.a': RESEARCH }), [fault])

@@ -3,6 +3,8 @@ import { generateKeyPairSync } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
+import { makeAssertionVerifier, type Verify } from '../../src/agent/index.ts'
+import { fate } from '../agent/credentials.ts'
 import { call, codeOf, runInput, type Reply } from '../support/client.ts'
 import { gated, type GatedOptions, type GatedUpstream } from '../support/gated.ts'
 import { makeFolder } from '../support/gateway.ts'
@@ -137,27 +139,74 @@ void test('each gets its own headers and, where it is meant to, the credential',
   t.same([header(third, 'x-secret'), header(third, 'authorization')], [undefined, undefined])
 })
 
-void test('an assertion is for whom it is sent to', async (t) => {
+/** A key file for assertions. */
+function assertionKey(t: Test): string {
   const { folder, remove } = makeFolder()
   t.teardown(remove)
   const file = join(folder, 'key.pem')
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   writeFileSync(file, privateKey.export({ type: 'pkcs8', format: 'pem' }))
-  const { base, legalBase, researchUrl, alice, upstream, legal, research } = await scene(t, undefined, {
-    config: {
-      identity: { assertion: { keyFiles: [file], issuer: 'https://chat.example.com', audience: 'all' } },
-      upstreams: { assertionAudience: 'legal' },
-      agents: { assertionAudience: 'research' },
-    },
+  return file
+}
+
+/** Runs the same thread at each of the three upstreams, and gives the assertion that each got. */
+async function assertionsOf(
+  t: Test,
+  config: object,
+): Promise<{ readonly assertions: readonly string[]; readonly keys: readonly object[] }> {
+  const assertion = { keyFiles: [assertionKey(t)], issuer: 'https://chat.example.com', audience: 'agents' }
+  const found = await scene(t, undefined, { config: { identity: { assertion }, ...config } })
+  await run(`${found.base}/agent/default/run`, found.alice, 't1')
+  await run(`${found.legalBase}/agent/default/run`, found.alice, 't1')
+  await run(found.researchUrl, found.alice, 't1')
+  const { keys } = (await call(`${found.gateway.url}/.well-known/jwks.json`)).json as { readonly keys: readonly object[] }
+  const { upstream, legal, research } = found
+  return {
+    assertions: [upstream, legal, research].map(({ requests }) => header(requests[0], 'x-threadwarden-assertion') ?? ''),
+    keys,
+  }
+}
+
+const claimsIn = (assertion: string): Readonly<Record<string, unknown>> =>
+  JSON.parse(Buffer.from(assertion.split('.')[1] ?? '', 'base64url').toString()) as Record<string, unknown>
+
+void test('an assertion is for whom it is sent to', async (t) => {
+  const { assertions } = await assertionsOf(t, {
+    upstreams: { assertionAudience: 'legal' },
+    agents: { assertionAudience: 'research' },
   })
-  await run(`${base}/agent/default/run`, alice, 't1')
-  await run(`${legalBase}/agent/default/run`, alice, 't1')
-  await run(researchUrl, alice, 't1')
-  const audiences = [upstream, legal, research].map(({ requests }) => {
-    const [, claims = ''] = header(requests[0], 'x-threadwarden-assertion')?.split('.') ?? []
-    return (JSON.parse(Buffer.from(claims, 'base64url').toString()) as { aud: string }).aud
-  })
-  t.same(audiences, ['all', 'legal', 'research'])
+  t.match(assertions.map(claimsIn), [
+    { aud: 'agents', scope: '' },
+    { aud: 'legal', scope: 'legal' },
+    { aud: 'research', scope: 'research' },
+  ])
+})
+
+void test('an assertion of one upstream is refused at every other, whatever the configuration says of audiences', async (t) => {
+  const scopes = ['', 'legal', 'research']
+  const refused = (reason: string) => `NotAuthenticated credential-invalid ${reason}`
+  for (const [config, audiences] of [
+    [{}, ['agents', 'agents/legal', 'agents/research']],
+    [{ upstreams: { assertionAudience: 'agents' }, agents: { assertionAudience: 'agents' } }, ['agents', 'agents', 'agents']],
+  ] as const) {
+    const { assertions, keys } = await assertionsOf(t, config)
+    t.same(
+      assertions.map((one) => claimsIn(one)['aud']),
+      audiences,
+    )
+    for (const [at, scope] of scopes.entries()) {
+      const trust = { issuer: 'https://chat.example.com', audience: audiences[at] ?? '', keys }
+      for (const [from, one] of assertions.entries()) {
+        const own = from === at
+        const told = (verify: Verify) => fate(verify({ 'x-threadwarden-assertion': one }))
+        const byAudience = await told(makeAssertionVerifier(trust))
+        const byScope = await told(makeAssertionVerifier({ ...trust, scope }))
+        if (own) t.same([byAudience, byScope], ['corp:alice', 'corp:alice'])
+        else if (audiences[0] === audiences[1]) t.same([byAudience, byScope], ['corp:alice', refused('scope-mismatch')])
+        else t.same([byAudience, byScope], [refused('audience-mismatch'), refused('audience-mismatch')])
+      }
+    }
+  }
 })
 
 void test('what is outside all public paths is 401 without a token and 404 with one; no other path leads to an upstream', async (t) => {

@@ -1,6 +1,6 @@
 /** `threadwarden grants add`: grants a thread to a user or a group. */
 import { MAX_GRANTS, type Right } from '../../core/sharing.ts'
-import { complain, EXIT, print, readOptions, UsageError, type Command } from '../command.ts'
+import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from '../command.ts'
 import { GRANT_OPTIONS, shownGrant, warnOfNoSharing } from '../grant-words.ts'
 import { granteeOf, newGranteeOf, threadIdOf } from '../naming.ts'
 import { onStore } from '../on-store.ts'
@@ -51,7 +51,7 @@ configuration or a failing store, 2 wrong usage.`,
       }
       const outcome = await store.grant(key, null, grant)
       warnOfNoSharing(prepared.policy)
-      if (json === true) print(JSON.stringify({ ...threadData(key), grant: shownGrant(grant), outcome }, null, 2))
+      if (json === true) printData({ ...threadData(key), grant: shownGrant(grant), outcome })
       switch (outcome) {
         case 'done':
         case 'unchanged':

@@ -1,12 +1,11 @@
 /** `threadwarden grants list`: what was granted on a thread, or to somebody. */
 import type { Grantee } from '../../core/sharing.ts'
 import type { Store, StoredGrant, ThreadKey } from '../../store/port.ts'
-import { complain, EXIT, print, readOptions, UsageError, type Command } from '../command.ts'
+import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from '../command.ts'
 import { GRANT_OPTIONS, grantLine, shownGrant, warnOfNoSharing } from '../grant-words.ts'
 import { granteeOf, threadIdOf } from '../naming.ts'
 import { onStore } from '../on-store.ts'
 import { keyNamed, scopeNamed, threadData, threadText } from '../scope-option.ts'
-import { harmless } from '../terminal.ts'
 
 /** Grants that are asked for at once. */
 const PAGE = 1000
@@ -50,10 +49,9 @@ Exit codes: 0 done, 1 the thread is not there or was deleted, an invalid configu
         return EXIT.failure
       }
       warnOfNoSharing(prepared.policy)
-      if (json === true)
-        print(JSON.stringify({ grants: found.map((one) => ({ ...threadData(one), ...shownGrant(one) })) }, null, 2))
+      if (json === true) printData({ grants: found.map((one) => ({ ...threadData(one), ...shownGrant(one) })) })
       else if (found.length === 0) complain('nothing was granted')
-      else print(found.map((one) => harmless(key === null ? `${threadText(one)}: ${grantLine(one)}` : grantLine(one))).join('\n'))
+      else for (const one of found) print(key === null ? `${threadText(one)}: ${grantLine(one)}` : grantLine(one))
       return EXIT.fine
     })
   },

@@ -1,5 +1,5 @@
 /** `threadwarden grants remove`: takes a grant back. */
-import { complain, EXIT, print, readOptions, UsageError, type Command } from '../command.ts'
+import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from '../command.ts'
 import { GRANT_OPTIONS } from '../grant-words.ts'
 import { granteeOf, threadIdOf } from '../naming.ts'
 import { onStore } from '../on-store.ts'
@@ -30,7 +30,7 @@ Exit codes: 0 done, 1 there was no such grant, an invalid configuration or a fai
     return onStore(options, async (opened) => {
       const key = await keyNamed(thread, options.scope, opened)
       const removed = (await opened.store.ungrant(key, null, grantee)) === 'done'
-      if (json === true) print(JSON.stringify({ ...threadData(key), removed }))
+      if (json === true) printData({ ...threadData(key), removed }, 0)
       else if (removed) print(`${grantee.kind} ${grantee.id} has no grant on ${threadText(key)} any more`)
       else complain(`${grantee.kind} ${grantee.id} has no grant on ${threadText(key)}: grants list shows those that there are`)
       return removed ? EXIT.fine : EXIT.failure

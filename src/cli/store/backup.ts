@@ -1,7 +1,7 @@
 /** `threadwarden store backup`: copies the store while gateways write to it. */
 import { storeOf } from '../../config/store-place.ts'
 import { backup as copyStore, BackupFailed, type Backup } from '../../store/sqlite-backup.ts'
-import { complain, EXIT, print, readArguments, UsageError, type Command } from '../command.ts'
+import { complain, EXIT, print, printData, readArguments, UsageError, type Command } from '../command.ts'
 import { loaded } from '../loading.ts'
 import { STORE_OPTIONS } from '../on-store.ts'
 import { steadily } from '../steady.ts'
@@ -62,7 +62,7 @@ Exit codes: 0 done, 1 it could not be made, interrupted or an invalid configurat
       } finally {
         progress.end()
       }
-      if (values.json === true) print(JSON.stringify({ file: target, ...copied }))
+      if (values.json === true) printData({ file: target, ...copied }, 0)
       else print(`${named.file} was copied to ${target}: ${copied.bytes} bytes, schema ${copied.schema}`)
       return EXIT.fine
     })

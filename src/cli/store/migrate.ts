@@ -1,5 +1,5 @@
 /** `threadwarden store migrate`: brings the store to the schema of this program. */
-import { complain, EXIT, print, readOptions, type Command } from '../command.ts'
+import { complain, EXIT, print, printData, readOptions, type Command } from '../command.ts'
 import { loaded } from '../loading.ts'
 import { STORE_OPTIONS, withStore } from '../on-store.ts'
 import { lookAt, type Seen } from '../store-look.ts'
@@ -33,7 +33,7 @@ Exit codes: 0 the store is of this program's schema, 1 it is not (--check), an i
     }
     const from = seen.outcome === 'missing' ? null : seen.schema
     const say = (migrated: boolean): number => {
-      if (options.json === true) print(JSON.stringify({ from, to: seen.latest, migrated }))
+      if (options.json === true) printData({ from, to: seen.latest, migrated }, 0)
       else print(words(from, seen, migrated))
       return migrated || from === seen.latest ? EXIT.fine : EXIT.failure
     }

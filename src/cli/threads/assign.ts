@@ -2,7 +2,7 @@
 import { NOBODY_WORD } from '../../adoption/entry.ts'
 import { ownerWord } from '../../adoption/problem.ts'
 import { NOBODY, type AssignOutcome, type ThreadKey } from '../../store/port.ts'
-import { complain, EXIT, print, readArguments, UsageError, type Command } from '../command.ts'
+import { complain, EXIT, print, printData, readArguments, UsageError, type Command } from '../command.ts'
 import { newUserOf, threadNamed, userOf } from '../naming.ts'
 import { onStore, peopleIn, STORE_OPTIONS } from '../on-store.ts'
 import { keyNamed, SCOPE_OPTION, threadData, threadText } from '../scope-option.ts'
@@ -42,7 +42,7 @@ Exit codes: 0 it is theirs, 1 somebody else has it than was expected, an invalid
       newUserOf('--to', to, peopleIn(prepared.config))
       const result = await store.assign(key, to, Date.now(), expected)
       const thread = threadText(key)
-      if (values.json === true) print(JSON.stringify(asData(key, result), null, 2))
+      if (values.json === true) printData(asData(key, result))
       switch (result.outcome) {
         case 'assigned':
           if (values.json !== true) print(`${thread} belongs to ${to}; before: ${whose(result.before)}`)

@@ -4,13 +4,15 @@ import { rm } from 'node:fs/promises'
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { exportLines, hasScopes, rowsOf } from '../../adoption/export.ts'
-import { formatOf } from '../../adoption/source-file.ts'
+import { formatOf, type Format } from '../../adoption/source-file.ts'
+import { terminalJson } from '../../core/terminal-json.ts'
 import type { RowFilter, ThreadRow } from '../../store/port.ts'
 import { complain, EXIT, readOptions, type Command } from '../command.ts'
 import { counted } from '../naming.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'
 import { SCOPE_OPTION, scopeNamed } from '../scope-option.ts'
 import { steadily } from '../steady.ts'
+import { harmless } from '../terminal.ts'
 import { formatNamed } from './import-task.ts'
 
 const OPTIONS = {
@@ -29,7 +31,8 @@ export const exportThreads: Command = {
 
 Writes threads with their owners, in the order of their scopes and ids, as threads import takes them: thread, user, agent,
 name, archived, created, used, and, if some are of another upstream than upstream, the key of that (scope). The user of a
-thread whose owner was taken away is nobody. Grants are not in it.
+thread whose owner was taken away is nobody. Grants are not in it. In CSV, what a spreadsheet would take for a formula has an
+apostrophe before it, which threads import takes away again.
 
   --config FILE  the configuration (YAML or JSON)
   --format F     csv (with a header) or jsonl (a JSON object in each line); by default what the name of the output ends
@@ -68,7 +71,9 @@ Exit codes: 0 done, 1 interrupted, an invalid configuration, a failing store or 
             progress.at(count)
           }
         }
-        const written = await write(exportLines(counting(), format, { deleted: all, scope: scoped }), output, signal)
+        const lines = exportLines(counting(), format, { deleted: all, scope: scoped })
+        const isShown = output === undefined && process.stdout.isTTY
+        const written = await write(isShown ? forTerminal(lines, format) : lines, output, signal)
         progress.end()
         if (written === 'done' && output !== undefined) complain(`${counted(count, 'thread')} written to ${output}`)
         if (written !== 'done') complain(`error: ${written}`)
@@ -76,6 +81,11 @@ Exit codes: 0 done, 1 interrupted, an invalid configuration, a failing store or 
       })
     })
   },
+}
+
+/** Lines for the eye: names hold whatever users chose. A file or a pipe gets them as they are. */
+async function* forTerminal(lines: AsyncIterable<string>, format: Format): AsyncGenerator<string> {
+  for await (const line of lines) yield format === 'jsonl' ? terminalJson(line) : `${harmless(line.slice(0, -1))}\n`
 }
 
 /** Writes the lines; a file that could not be written to its end is taken away again. */

@@ -7,7 +7,7 @@ import { EMPTY_TARGET, type Tally, type Target } from '../../adoption/takeover.t
 import { scopesIn } from '../../config/mounts.ts'
 import type { Prepared } from '../../prepare.ts'
 import { StoreUnavailable, type Store } from '../../store/port.ts'
-import { complain, EXIT, print, type Command } from '../command.ts'
+import { complain, EXIT, printData, printLines, type Command } from '../command.ts'
 import { loaded } from '../loading.ts'
 import { requireIssuer } from '../naming.ts'
 import { onStore, peopleIn, withStore } from '../on-store.ts'
@@ -66,8 +66,8 @@ async function reporting(wishes: ImportWishes, work: (work: Work) => Promise<Imp
   try {
     const report = await steadily(quiet, (steady) => work({ ...steady, dryRun, problems, tally, now: Date.now() }))
     for (const line of problems.summary()) complain(line)
-    if (json) print(JSON.stringify({ dryRun, ...report }, null, 2))
-    else print(columns(counts(report, dryRun)))
+    if (json) printData({ dryRun, ...report })
+    else printLines(columns(counts(report, dryRun)))
     if (!report.complete) complain(`interrupted: ${goOn(tally)}`)
     const clean = report.complete && report.conflicts + report.invalid + report.unmapped === 0
     return clean ? EXIT.fine : EXIT.failure

@@ -2,7 +2,7 @@
 import { rowsOf, shownRow, timeText } from '../../adoption/export.ts'
 import { ownerWord } from '../../adoption/problem.ts'
 import type { RowFilter, ThreadRow } from '../../store/port.ts'
-import { complain, EXIT, print, readOptions, UsageError, type Command } from '../command.ts'
+import { complain, EXIT, printData, printLines, readOptions, UsageError, type Command } from '../command.ts'
 import { countOf, userOf } from '../naming.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'
 import { SCOPE_OPTION, scopeNamed } from '../scope-option.ts'
@@ -59,11 +59,11 @@ Exit codes: 0 done, 1 an invalid configuration or a failing store, 2 wrong usage
         rows.push(row)
       }
       if (options.json === true) {
-        print(JSON.stringify({ threads: rows.map((row) => ({ ...shownRow(row), confirmed: !row.provisional })), more }, null, 2))
+        printData({ threads: rows.map((row) => ({ ...shownRow(row), confirmed: !row.provisional })), more })
         return EXIT.fine
       }
       if (rows.length === 0) complain('there are no such threads')
-      else print(shownTable(rows))
+      else printLines(shownTable(rows))
       if (more) complain(`there are more than ${limit}: --limit shows more of them, threads export all`)
       return EXIT.fine
     })

@@ -2,7 +2,7 @@
 import { shownRow, timeText } from '../../adoption/export.ts'
 import { ownerWord } from '../../adoption/problem.ts'
 import { NOBODY, type StoredGrant, type ThreadAdministration, type ThreadKey } from '../../store/port.ts'
-import { complain, EXIT, print, readArguments, type Command } from '../command.ts'
+import { complain, EXIT, printData, printLines, readArguments, type Command } from '../command.ts'
 import { grantLine, shownGrant } from '../grant-words.ts'
 import { threadNamed } from '../naming.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'
@@ -33,7 +33,7 @@ Exit codes: 0 it has an owner, 1 nobody owns it, an invalid configuration or a f
     return onStore(values, async (opened) => {
       const key = await keyNamed(threadId, values.scope, opened)
       const known = (await opened.store.thread(key)) ?? { row: null, grants: [], runners: [] }
-      if (values.json === true) print(JSON.stringify(asData(key, known), null, 2))
+      if (values.json === true) printData(asData(key, known))
       else say(key, known)
       return known.row === null || known.row.owner === NOBODY ? EXIT.failure : EXIT.fine
     })
@@ -57,7 +57,7 @@ function say(key: ThreadKey, { row, grants, runners }: Known): void {
   }
   const { agentId, name, createdAt, lastUsedAt } = row
   const state = stateOf(row)
-  print(
+  printLines(
     listed(
       [
         ['thread', [key.threadId]],

@@ -4,7 +4,7 @@ import { mountsOf } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
 import type { UnknownThread } from '../../core/decide.ts'
 import type { PruneRule, Store } from '../../store/port.ts'
-import { complain, EXIT, print, readOptions, UsageError, type Command } from '../command.ts'
+import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from '../command.ts'
 import { counted, pastTimeOf } from '../naming.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'
 import { SCOPE_OPTION, scopeNamed } from '../scope-option.ts'
@@ -58,7 +58,7 @@ Exit codes: 0 done, 1 interrupted, an invalid configuration or a failing store, 
       const { done, interrupted } = dryRun
         ? { done: total, interrupted: false }
         : await throwAway(store, rules, total, options.quiet === true)
-      if (options.json === true) print(JSON.stringify({ dryRun, pruned: done, complete: !interrupted }))
+      if (options.json === true) printData({ dryRun, pruned: done, complete: !interrupted }, 0)
       else print(`${counted(done, 'row')} ${dryRun ? 'would be' : done === 1 ? 'was' : 'were'} thrown away`)
       if (interrupted) complain('interrupted: the same command goes on')
       return interrupted ? EXIT.failure : EXIT.fine

@@ -1,5 +1,5 @@
 /** `threadwarden threads revoke`: takes a thread's owner away. */
-import { complain, EXIT, print, readArguments, type Command } from '../command.ts'
+import { complain, EXIT, print, printData, readArguments, type Command } from '../command.ts'
 import { threadNamed } from '../naming.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'
 import { keyNamed, SCOPE_OPTION, threadData, threadText } from '../scope-option.ts'
@@ -25,7 +25,7 @@ Exit codes: 0 done, 1 the table has no such thread, an invalid configuration or 
     return onStore(values, async (opened) => {
       const key = await keyNamed(threadId, values.scope, opened)
       const revoked = await opened.store.withhold(key, Date.now())
-      if (values.json === true) print(JSON.stringify({ ...threadData(key), revoked }))
+      if (values.json === true) printData({ ...threadData(key), revoked }, 0)
       else if (revoked)
         print(`${threadText(key)} belongs to nobody, and nobody can claim it; threads assign gives it to somebody`)
       else complain(`the table has no thread ${threadText(key)}: threads assign gives it an owner, so that nobody else claims it`)

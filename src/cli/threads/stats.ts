@@ -1,5 +1,5 @@
 /** `threadwarden threads stats`: how much there is in the store. */
-import { EXIT, print, readOptions, type Command } from '../command.ts'
+import { EXIT, printData, printLines, readOptions, type Command } from '../command.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'
 import { SCOPE_OPTION, scopeNamed } from '../scope-option.ts'
 import type { StoreStats } from '../../store/port.ts'
@@ -37,8 +37,8 @@ Exit codes: 0 done, 1 an invalid configuration or a failing store, 2 wrong usage
       const scope = await scopeNamed(options.scope, opened)
       const { revocations, ...inScope } = await opened.store.stats(scope)
       const counts: Partial<StoreStats> = scope === undefined ? { ...inScope, revocations } : inScope
-      if (options.json === true) print(JSON.stringify(counts, null, 2))
-      else print(columns((Object.keys(counts) as (keyof StoreStats)[]).map((name) => [String(counts[name]), WORDS[name]])))
+      if (options.json === true) printData(counts)
+      else printLines(columns((Object.keys(counts) as (keyof StoreStats)[]).map((name) => [String(counts[name]), WORDS[name]])))
       return EXIT.fine
     })
   },

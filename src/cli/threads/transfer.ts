@@ -1,7 +1,7 @@
 /** `threadwarden threads transfer`: gives the threads of one user to another. */
 import { inSteps } from '../../adoption/patience.ts'
 import type { Store, ThreadKey } from '../../store/port.ts'
-import { complain, EXIT, print, readOptions, UsageError, type Command } from '../command.ts'
+import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from '../command.ts'
 import { counted, newUserOf, threadIdOf, userOf } from '../naming.ts'
 import { onStore, peopleIn, STORE_OPTIONS } from '../on-store.ts'
 import { keyNamed, SCOPE_OPTION, scopeNamed, threadText } from '../scope-option.ts'
@@ -65,7 +65,7 @@ Exit codes: 0 done, 1 the thread is not theirs, interrupted, an invalid configur
           (moved) => progress.at(moved),
         )
       })
-      if (options.json === true) print(JSON.stringify({ moved: done, complete: !interrupted }))
+      if (options.json === true) printData({ moved: done, complete: !interrupted }, 0)
       else print(`${counted(done, 'row')} of ${from} moved to ${to}`)
       if (interrupted) complain('interrupted: the same command goes on')
       return interrupted ? EXIT.failure : EXIT.fine
@@ -85,7 +85,7 @@ async function moveOne(store: Store, key: ThreadKey, from: string, to: string, j
   // Whoever has it by now is asked once more, in the step that changes it.
   const outcome = refusal === null ? (await store.assign(key, to, Date.now(), from)).outcome : 'changed'
   const moved = outcome === 'assigned' ? 1 : 0
-  if (json) print(JSON.stringify({ moved, complete: moved === 1 }))
+  if (json) printData({ moved, complete: moved === 1 }, 0)
   else if (moved === 1) print(`${named} of ${from} moved to ${to}`)
   if (moved === 0) complain(refusal ?? `nothing was changed: ${named} has changed hands meanwhile`)
   return moved === 1 ? EXIT.fine : EXIT.failure

@@ -1,6 +1,6 @@
 /** `threadwarden user erase`: forgets a user. */
 import { inSteps } from '../../adoption/patience.ts'
-import { complain, EXIT, print, readArguments, type Command } from '../command.ts'
+import { complain, EXIT, print, printData, readArguments, type Command } from '../command.ts'
 import { counted } from '../naming.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'
 import { steadily } from '../steady.ts'
@@ -48,10 +48,10 @@ Exit codes: 0 done, 1 interrupted, an invalid configuration or a failing store, 
       const total = Object.values(held).reduce((sum, count) => sum + count, 0)
       if (values.json !== true) {
         print(
-          [
-            `${user}: ${counted(held.threads, 'thread')}, ${counted(held.granted, 'grant')} given, ${held.received} received, seen on ${counted(held.observed, 'thread')}`,
-            `what stays: ${counted(revocations.length, 'revocation')}, the log, the audit and backups, and what the upstream holds`,
-          ].join('\n'),
+          `${user}: ${counted(held.threads, 'thread')}, ${counted(held.granted, 'grant')} given, ${held.received} received, seen on ${counted(held.observed, 'thread')}`,
+        )
+        print(
+          `what stays: ${counted(revocations.length, 'revocation')}, the log, the audit and backups, and what the upstream holds`,
         )
       }
       const { interrupted } = dryRun
@@ -66,7 +66,7 @@ Exit codes: 0 done, 1 interrupted, an invalid configuration or a failing store, 
               (done) => progress.at(done),
             )
           })
-      if (values.json === true) print(JSON.stringify({ user, dryRun, ...held, complete: !dryRun && !interrupted }, null, 2))
+      if (values.json === true) printData({ user, dryRun, ...held, complete: !dryRun && !interrupted })
       else if (!dryRun && !interrupted) print('erased')
       if (interrupted) complain('interrupted: the same command goes on')
       if (dryRun && values['dry-run'] !== true) complain('nothing was done: --yes does it')

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { shownRow, timeText } from '../../adoption/export.ts'
 import { shown } from '../../http/revocation-form.ts'
 import type { StoredGrant, ThreadKey, UserData } from '../../store/port.ts'
-import { complain, EXIT, print, readArguments, UsageError, type Command } from '../command.ts'
+import { complain, EXIT, printData, readArguments, UsageError, type Command } from '../command.ts'
 import { shownGrant } from '../grant-words.ts'
 import { userOf } from '../naming.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'
@@ -31,14 +31,14 @@ Exit codes: 0 done, also where nothing is held, 1 an invalid configuration, a fa
     const { values, positionals } = readArguments(args, OPTIONS)
     const user = userNamed(positionals)
     return onStore(values, async ({ store }) => {
-      const text = JSON.stringify(asData(user, await store.userData(user)), null, 2)
+      const data = asData(user, await store.userData(user))
       if (values.output === undefined) {
-        print(text)
+        printData(data)
         return EXIT.fine
       }
       try {
         // For its owner's eyes.
-        writeFileSync(values.output, `${text}\n`, { flag: 'wx', mode: 0o600 })
+        writeFileSync(values.output, `${JSON.stringify(data, null, 2)}\n`, { flag: 'wx', mode: 0o600 })
       } catch (error) {
         const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST'
         complain(`error: ${values.output} ${isThere ? 'is there already: name another file, or remove it' : 'cannot be written'}`)

@@ -1,0 +1,54 @@
+/** Shares the result of an expensive operation between all who ask for it at about the same time. */
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Time, for tests. Milliseconds. */
+export interface FlightClock {
+  readonly now: () => number
+  readonly wait: (duration: number) => Promise<unknown>
+}
+
+/** After a run, the next one starts this many times as long later as the run took: it has a tenth of the time at most. */
+const REST = 9
+/** And not sooner or later than this. */
+const SHORTEST_REST_MS = 50
+const LONGEST_REST_MS = 1000
+
+const REAL: FlightClock = {
+  now: () => performance.now(),
+  wait: (duration) => sleep(duration, undefined, { ref: false }),
+}
+
+/**
+ * Runs an operation once at a time, with a pause after each run. A call during a run shares its result; all calls during a pause
+ * wait for the next run and share that. No result is kept: each comes from a run that ended after the call.
+ */
+export function singleFlight<T>(run: () => Promise<T>, { now, wait }: FlightClock = REAL): () => Promise<T> {
+  let running: Promise<T> | null = null
+  let next: Promise<T> | null = null
+  let restsUntil = -Infinity
+  const timed = async (): Promise<T> => {
+    const began = now()
+    try {
+      return await run()
+    } finally {
+      const ended = now()
+      restsUntil = ended + Math.min(Math.max(REST * (ended - began), SHORTEST_REST_MS), LONGEST_REST_MS)
+      running = null
+    }
+  }
+  const ask = (): Promise<T> => {
+    if (running !== null) return running
+    const left = restsUntil - now()
+    if (left > 0) {
+      next ??= wait(left).then(() => {
+        next = null
+        return ask()
+      })
+      return next
+    }
+    // Not at once: a run that throws before it awaits would be over before it is noted.
+    running = Promise.resolve().then(timed)
+    return running
+  }
+  return ask
+}
