@@ -170,7 +170,7 @@ function bodyDifferences({ route }: RouteDescriptor, asSent: Resolution, asWritt
 }
 
 /** Looks for keys with a backslash in what the runtime's own JSON.parse makes of a body. */
-function isMisread(body: Buffer): boolean {
+export function isMisread(body: Buffer): boolean {
   try {
     return hasBackslashKey(JSON.parse(body.toString('utf8')))
   } catch {
