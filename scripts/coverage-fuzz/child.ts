@@ -1,8 +1,9 @@
 /**
  * One process of the fuzzer: `node child.ts TARGET -- OPTIONS`, the options being those of libFuzzer. Jazzer.js starts it again by
- * the same words where it merges corpora. At the end it writes what it took of the processor.
+ * the same words where it merges corpora. It writes what it has taken of the processor, and gives way to everything else.
  */
 import { createRequire, register } from 'node:module'
+import { constants, setPriority } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { TARGETS, type TargetName } from '../../test/fuzz/targets.ts'
 
@@ -15,6 +16,7 @@ interface Jazzer {
 
 const SOURCES = fileURLToPath(new URL('../../src/', import.meta.url))
 
+setPriority(constants.priority.PRIORITY_LOW)
 register('./strip-types.ts', import.meta.url)
 const require = createRequire(new URL('../../fuzzer/package.json', import.meta.url))
 const { OptionsManager, OptionSource, startFuzzing } = require('@jazzer.js/core') as Jazzer
@@ -33,7 +35,13 @@ const options = new OptionsManager(OptionSource.DefaultCLIOptions).merge(
   },
   OptionSource.CommandLineArguments,
 )
+const telling = setInterval(tellTime, 5000)
 const { returnCode } = await startFuzzing(options)
-const { user, system } = process.cpuUsage()
-process.stderr.write(`\nCPU ${(user + system) / 1e6} s\n`)
+clearInterval(telling)
+tellTime()
 process.exit(returnCode)
+
+function tellTime(): void {
+  const { user, system } = process.cpuUsage()
+  process.stderr.write(`CPU ${(user + system) / 1e6} s\n`)
+}

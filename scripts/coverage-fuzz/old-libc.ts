@@ -2,7 +2,7 @@
  * Fits the fuzzer's addon to a C library before glibc 2.38, as of Debian 12. Its prebuilt file was linked on a newer system, and
  * asks for newer versions of three symbols, of which the older library has what is needed (ELF: gABI ch. 4; LSB §10.7).
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 
 /** Versions that glibc and libstdc++ before 2023 don't have. */
 const NEWER = ['GLIBC_2.38', 'GLIBCXX_3.4.32']
@@ -42,6 +42,7 @@ export function fitToOldLibc(file: string): void {
     bytes.writeUInt16LE(bytes.readUInt16LE(entry + 4) | VER_FLG_WEAK, entry + 4)
     waived.add(bytes.readUInt16LE(entry + 6))
   }
+  if (waived.size === 0) return
   for (let index = 0; index < symbols.size / 24; index += 1) {
     const version = versions.offset + 2 * index
     if (!waived.has(bytes.readUInt16LE(version))) continue
@@ -52,7 +53,9 @@ export function fitToOldLibc(file: string): void {
     // Nothing calls the other one: it is there so that a library without it is noticed.
     else bytes.writeUInt8((STB_WEAK << 4) | (bytes.readUInt8(symbol + 4) & 0xf), symbol + 4)
   }
-  writeFileSync(file, bytes)
+  // Another process may be using it.
+  writeFileSync(`${file}.new`, bytes)
+  renameSync(`${file}.new`, file)
 }
 
 /** The sections of a 64-bit file of little-endian numbers. */

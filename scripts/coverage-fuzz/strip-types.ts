@@ -6,8 +6,8 @@ type NextLoad = (url: string, context?: Partial<LoadHookContext>) => LoadFnOutpu
 /** Takes the types out of a module, and leaves all else where it stands. */
 export async function load(url: string, context: LoadHookContext, nextLoad: NextLoad): Promise<LoadFnOutput> {
   const loaded = await nextLoad(url, context)
-  const { format, source } = loaded
-  if (format !== 'module-typescript' || source == null) return loaded
+  if (loaded.format !== 'module-typescript') return loaded
+  const { source } = loaded
   const text = typeof source === 'string' ? source : Buffer.from(source as Uint8Array).toString('utf8')
   return { ...loaded, format: 'module', source: stripTypeScriptTypes(text) }
 }

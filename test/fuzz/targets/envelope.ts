@@ -7,7 +7,7 @@ import { checkIds, passingBody, type BodyPolicy } from '../../../src/core/bodies
 import { upstreamTarget, type RouteDescriptor } from '../../../src/core/classify.ts'
 import { admitEnvelope, openEnvelope, writeEnvelope, type Envelope } from '../../../src/core/envelope.ts'
 import { isObject, makeJsonReader, type JsonObject, type JsonReading } from '../../../src/core/json.ts'
-import { differences, isMisread, SENT, WRITTEN } from '../differential.ts'
+import { differences, isMisread, SENT, WRITTEN } from '../differences.ts'
 import { hush, makeJudge } from '../judge.ts'
 import type { Written } from '../message.ts'
 import { shapeFaults } from '../sent-shape.ts'

@@ -8,7 +8,7 @@ import { classify, upstreamTarget, type RouteDescriptor } from '../../../src/cor
 import { QUERY_NAMES } from '../../../src/core/routes.ts'
 import { findMount, readTarget, type Target } from '../../../src/core/target.ts'
 import { PLACES } from '../case.ts'
-import { differences, SENT, WRITTEN } from '../differential.ts'
+import { differences, SENT, WRITTEN } from '../differences.ts'
 import { hush, makeJudge } from '../judge.ts'
 
 // prettier-ignore

@@ -28,12 +28,10 @@ export async function examine(input: Buffer): Promise<void> {
   const file = Buffer.from(input.subarray(end + 1))
   const read = await entriesIn([file], format)
   for (const entry of read.entries) if (entry.kind === 'row') checkRow(entry)
-  const odd = [...file.keys()].filter((at) => at > 0 && ((file[at] as number) + at) % 3 === 0)
-  for (const places of [[...file.keys()].slice(1), odd]) {
-    const again = await entriesIn(piecesOf(file, places), format)
-    // Where a file stops to be readable, the lines before may have been told already.
-    if (read.isWhole || again.isWhole) assert.deepEqual(again, read, 'whatever the pieces')
-  }
+  const odd = [...file.keys()].filter((at) => at > 0 && ((file[at] as number) + at) % 5 === 0)
+  const again = await entriesIn(piecesOf(file, odd), format)
+  // Where a file stops to be readable, the lines before may have been told already.
+  if (read.isWhole || again.isWhole) assert.deepEqual(again, read, 'whatever the pieces')
   const rows = read.entries.filter((entry) => entry.kind === 'row')
   for (const written of ['csv', 'jsonl'] as const) {
     const text = await exported(rows, written)
