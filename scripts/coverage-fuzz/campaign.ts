@@ -56,9 +56,10 @@ export async function fuzz(target: TargetName, { seconds, seed, keep, onProgress
   try {
     const [corpus, minimised, dictionary] = [join(folder, 'corpus'), join(folder, 'minimised'), join(folder, 'words')]
     for (const one of [corpus, minimised, FINDINGS]) mkdirSync(one, { recursive: true })
-    const begun = readCorpus(target)
+    const { words, seeds } = await loadTarget(target)
+    const begun = [...readCorpus(target), ...seeds.map((seed) => Buffer.from(seed, 'latin1'))]
     for (const [at, input] of begun.entries()) writeFileSync(join(corpus, String(at)), input)
-    writeFileSync(dictionary, (await loadTarget(target)).words.map(dictionaryLine).join(''))
+    writeFileSync(dictionary, words.map(dictionaryLine).join(''))
     const limits = [`-max_len=${MOST_LENGTH}`, '-rss_limit_mb=4096', `-artifact_prefix=${FINDINGS}${target}-`]
 
     let done = NO_PROGRESS

@@ -5,10 +5,10 @@ import { loadTarget, TARGET_NAMES } from './targets.ts'
 
 for (const name of TARGET_NAMES) {
   void test(`what is kept for ${name}`, async (t) => {
-    const { examine } = await loadTarget(name)
-    const inputs = readCorpus(name)
-    t.ok(inputs.length > 0, 'there is something')
-    for (const input of inputs) {
+    const { examine, seeds } = await loadTarget(name)
+    const kept = readCorpus(name)
+    t.ok(kept.length > 0, 'there is something')
+    for (const input of [...seeds.map((seed) => Buffer.from(seed, 'latin1')), ...kept]) {
       try {
         await examine(Buffer.from(input))
       } catch (error) {

@@ -9,6 +9,8 @@ export interface FuzzTarget {
   readonly examine: (input: Buffer) => void | Promise<void>
   /** Words of the format, which a fuzzer that knows only bytes would take long to find. */
   readonly words: readonly string[]
+  /** Inputs to begin with, a character for each byte: what has to be taken, and what may be no more than nearly that. */
+  readonly seeds: readonly string[]
 }
 
 /** All of them, by the name that the command line knows. */

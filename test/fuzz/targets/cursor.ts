@@ -26,6 +26,16 @@ export const words = [
   ',',
 ]
 
+// A page, an offset, the threads on both sides; twice upstream, user and query; then the changes.
+export const seeds = [
+  'p\n0\n\n\n\nalice\nagentId=d\n\nalice\nagentId=d\n',
+  'page\n12\nt-1\nt-2\nmain\nalice\nagentId=d&limit=2\n\nalice\nagentId=d&limit=2\n\x10\0A',
+  'p\n1\nt\n\nmain\na\n\nmain\nb\n\n\x80\x01B',
+  'p\n1\n\n\n\na\nb\n\na\nb\n\xc0\x03D',
+  'p\n1\n\n\n\na\nb\n\na\nb\n\xff\x01=\xff\x01=',
+  'p\n1\n\n\n\na\nb\n\na\nb\n\xff\x02=',
+]
+
 const SECRET = Buffer.alloc(32, 7)
 
 export function examine(input: Buffer): void {

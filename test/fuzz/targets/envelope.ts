@@ -21,6 +21,18 @@ export const words = [
   '"mimeType":"audio/webm"', '"state":{}', '"forwardedProps":{}', '"messages":[]', '"tools":[]', '"context":[]', '%2F', '..', '\\\\', '\\u', '__proto__', 'null',
 ]
 
+// prettier-ignore
+export const seeds = [
+  '{"method":"info"}', '{"method":"agent/run","params":{"agentId":"default"},"body":{"threadId":"t1"}}', '{"method":"agent/run","params":{"agentId":"default","threadId":"t1"},"body":{"threadId":"t2"}}',
+  '{"method":"agent/run","params":{"agentId":"default"},"body":{"threadId":" t1"}}', '{"method":"agent/run","params":{"agentId":"default"},"body":{"threadId":"123E4567-E89B-12D3-A456-426614174000"}}', '{"method":"agent/run","params":{"agentId":"__proto__"},"body":{"threadId":"t1"}}',
+  '{"method":"agent/run","params":{"agentId":"default"},"body":"{\\"threadId\\":\\"t1\\"}"}', '{"method":"agent/run","params":{"agentId":"default"},"body":{"threadId":"t1","method":"info","userId":"x","sourceThreadIds":["t2"]}}',
+  '{"method":"agent/connect","params":{"agentId":"default"},"body":{"threadId":"t1","lastSeenEventId":"x"}}', '{"method":"agent/stop","params":{"agentId":"default","threadId":"t1"}}', '{"method":"agent/stop","params":{"agentId":"default","threadId":"t1"},"body":{"runId":"../x"}}', '{"method":"agent/stop","params":{"agentId":"default","threadId":"t1"},"body":null}',
+  '{"method":"inspector/learning","params":{"agentId":"default","skillsPage":2,"insightsPage":"\\ud800"}}', '{"method":"inspector/learning","params":{"skillsPage":1e21,"insightsPage":"+%2"}}', '{"method":"transcribe","body":{"audio":"GkU=","mimeType":"audio/webm"}}',
+  '{"method":"resource/request","params":{"path":"/threads?agentId=default&agent%49d=x","httpMethod":"GET"}}', '{"method":"resource/request","params":{"path":"/threads/t1/messages","httpMethod":"GET"},"body":null}', '{"method":"resource/request","params":{"path":"/threads/t1/../t2/messages","httpMethod":"GET"}}',
+  '{"method":"resource/request","params":{"path":"/threads/t1","httpMethod":"PATCH"},"body":{"agentId":"default","name":"x","archived":true}}', '{"method":"resource/request","params":{"path":"/annotate","httpMethod":"POST"},"body":{"threadId":"t1","type":"x"}}', '{"method":"resource/request","params":{"path":"/info","httpMethod":"GET"}}', '{"method":"resource/request","params":{"path":"/agent/default/run","httpMethod":"POST"},"body":{"threadId":"t1"}}',
+  '{"method":"resource/request","params":{"path":"/threadwarden/threads/t1/grants","httpMethod":"GET"}}', '{"method":"resource/request","params":{"path":"//evil.example/threads/t1/state","httpMethod":"GET"}}', '{"method":"resource/request","params":{"path":"/memories/m1","httpMethod":"delete"}}', '{"method":"cpk-debug-events"}', '{"method":["info"]}', '{"method":"info","\\u006dethod":"inspector/metadata"}',
+]
+
 hush()
 
 const BASE = '/api/copilotkit'

@@ -14,6 +14,14 @@ export const words = [
   '\u00c3\u00a9', '\u00f0\u009f\u0098\u0080', '[[', ']]', '{}', '[]', ',', ':', '"0":', '"10":',
 ] // prettier-ignore
 
+// prettier-ignore
+export const seeds = [
+  '{}', ' {"a":[1,"x:y",{"b":null}]}\n', '{"a":"\\\\","b":"\\"c\\":1","d":":"}', '{"\\u0061":1,"b":"\\ud800"}', '{"":1,"__proto":2,"constructor":3}', '{"\\\\":1,"\\u005c":2}', '{"a":true,"b":false,"c":null,"d":[],"e":{}}',
+  '{"a":1,"\\u0061":1}', '{"a":1,"a":2}', '{"x":[{"a":1},{"b":1,"b":1}]}', '{"__proto__":{}}', '{"\\u005f_proto__":1}', '\xef\xbb\xbf{}', '{} x', '{"a":1e999}', '{"a":-1E400}', '{"a":-0,"b":0.1e+2,"c":123456789012345678}', '{"a":01}', '{"a":.5}',
+  '{"\xc3\xa9":"\xe6\xbc\xa2\xf0\x9f\x98\x80"}', '{"1":1,"0":{"b":2,"1":3}}', '{"\\ud83d\\ude00":"\\u001f\\/"}', '[]', 'null', '', '{"x\\uD83D":1}', '{"a":"\n"}', '{"a":1,}', "{'a':1}", '{"a":"\xff"}', '{"a":"\xed\xa0\x80"}', '{"a":"\xc3',
+  `{"a":${'['.repeat(127)}${']'.repeat(127)}}`, `{"a":${'['.repeat(128)}${']'.repeat(128)}}`,
+]
+
 export async function examine(input: Buffer): Promise<void> {
   const whole = await read([input])
   const expected = readStrict(input, MAX_DEPTH)

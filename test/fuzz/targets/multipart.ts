@@ -12,9 +12,21 @@ import { makeBudget } from '../../../src/http/request-body.ts'
 
 // prettier-ignore
 export const words = [
-  'multipart/form-data; boundary=b', 'multipart/form-data; boundary="b b"', '\r\n', '\r\n\r\n', '--b', '\r\n--b\r\n', '\r\n--b--\r\n', '--',
+  'multipart/form-data; boundary=q7', 'multipart/form-data; boundary="q 7"', '\r\n', '\r\n\r\n', '--q7', '\r\n--q7\r\n', '\r\n--q7--\r\n', '--',
   'Content-Disposition: form-data; name="audio"; filename="a.webm"\r\n', 'Content-Disposition: form-data; name="x"\r\n', 'Content-Type: audio/webm\r\n',
   'Content-Type: ', 'name="audio"', 'filename="', "filename*=utf-8''a", 'name=audio', 'name="Audio"', 'Content-Transfer-Encoding: base64\r\n', '%22', '\\"', 'application/octet-stream',
+]
+
+const TYPE = 'multipart/form-data; boundary=q7\n'
+const FILE = 'Content-Disposition: form-data; name="audio"; filename="a.webm"'
+const part = (head: string, content: string): string => `--q7\r\n${head}\r\n\r\n${content}\r\n`
+
+// prettier-ignore
+export const seeds = [
+  `${TYPE}${part(`${FILE}\r\nContent-Type: audio/webm`, 'abc')}--q7--\r\n`, `${TYPE}${part('Content-Disposition: form-data; name="x"', 'x')}${part(FILE, '\xff\0\r\n--c')}--q7--\r\n`, `multipart/form-data; boundary="q 7"\n--q 7\r\n${FILE}\r\n\r\nx\r\n--q 7--`,
+  `${TYPE}${part(FILE, 'a')}${part(FILE, 'b')}--q7--\r\n`, `${TYPE}${part(FILE, 'a')}${part('Content-Disposition: form-data; name="audio"', 'b')}--q7--\r\n`, `${TYPE}${part('Content-Disposition: form-data; name="audio"', 'b')}--q7--\r\n`,
+  `${TYPE}${part('Content-Disposition: form-data; name="x"', 'x').repeat(16)}${part(FILE, 'a')}--q7--\r\n`, `${TYPE}${part(FILE, 'a')}--q7--\r\n${part(FILE, 'b')}--q7--\r\n`, `${TYPE}preamble--q7\r\n${FILE}\r\n\r\na\r\n--q7--`,
+  `${TYPE}${part(`${FILE}; filename*=utf-8''b\r\nContent-Type: application/octet-stream`, 'a')}--q7--\r\n`, `${TYPE}${part(`${FILE}\r\nContent-Transfer-Encoding: base64`, 'GkU=')}--q7--\r\n`, `${TYPE}${part(`${FILE}\r\nContent-Type: `, 'a')}--q7--\r\n`, `${TYPE}--q7\r\n${FILE}`, `${TYPE}--q7--\r\n`, 'Multipart/Form-Data ; Boundary=q7\n', 'multipart/form-data; boundary=q7; charset=x\n', 'text/plain\n',
 ]
 
 const MOST = 64 * 1024

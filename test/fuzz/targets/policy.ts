@@ -22,6 +22,15 @@ export const words = [
   'name: x', 'agent/run', 'threads/list', 'threads/messages', 'threads/clear', 'threads/update', 'threads/grants', 'annotate', '&a ', '*a', '<<: *a', '!!', '? ', '|', '>', '---\n', '__proto__: ', 'constructor: ', '"', "'", '{', '}', '[', ']', '#', '\t', 'null', '~', '.inf', '.nan', '0x1',
 ]
 
+const RULE = 'version: 1\nrules:\n  - routes: [info]\n    allow: [signed-in]\n'
+const THREAD_RULE = 'version: 1\nrules:\n  - routes: [threads/messages, agent/run]\n    allow: [signed-in]\n'
+
+// prettier-ignore
+export const seeds = [
+  RULE, '{"version":1,"rules":[{"routes":["agent/run"],"allow":["signed-in"],"threads":["own","unknown"],"agents":["a"]}]}', `${THREAD_RULE}    threads: [foreign]\n`, `${THREAD_RULE}    threads: [own, shared]\nsharing: true\n`, `${THREAD_RULE}    threads: [own]\n`, `${RULE}    bogus: 1\n`, `${RULE}bogus: 1\n`, `${RULE}    limits: { bogus: 1 }\n`, `${RULE}    permissions: { any: [p], bogus: [p] }\n`, `${RULE}    unless: { roles: [r], bogus: 1 }\n`, `${RULE}    claims: [{ at: /a, equals: 1, bogus: 1 }]\n`, `${RULE}operators: [{ role: r, bogus: 1, issuer: corp }]\n`, `${RULE}forwardedProps: [{ name: a, bogus: 1 }]\n`,
+  'version: 1\nrules:\n  - routes: all\n    deny: [anonymous]\n', 'version: 1\nrules:\n  - routes: all\n    allow: [anonymous]\n', 'version: 1\nrules:\n  - routes: [threads/clear]\n    allow: [operator]\noperators: [{ role: r, issuer: corp }]\n', 'version: 1\nrules:\n  - routes: [threads/clear]\n    allow: [signed-in]\n', 'version: 1\nrules:\n  - routes: [info]\n    allow: []\n', 'version: 1\nrules: []\n', 'version: 2\n', '', '- a\n', 'rules: &a [*a]\n', 'a: *b\n', '\tversion: 1\n', 'version: 1\nversion: 1\n', '__proto__: { version: 1 }\n', '--- 1\n--- 2\n', '? [version]\n: 1\n', 'version: !!int 1\nrules: !!seq\n  - {routes: [info], allow: [anonymous]}\n', 'version: 1\nrules:\n  - &a {routes: [info], allow: [anonymous]}\n  - {<<: *a, name: b}\n', 'a: &a [1,1]\nb: &b [*a,*a]\nc: &c [*b,*b]\nd: [*c,*c]\n',
+]
+
 const FOLDER = mkdtempSync(join(tmpdir(), 'threadwarden-fuzz-'))
 process.once('exit', () => rmSync(FOLDER, { recursive: true, force: true }))
 const FILE = join(FOLDER, 'policy.yaml')

@@ -20,6 +20,16 @@ export const words = [
   '%3A', '%C3%A9', '%00', '..', '//', '\\', '#', ';', '@', ':', 'http://evil.example/', '123e4567-e89b-12d3-a456-426614174000', 'constructor',
 ]
 
+// prettier-ignore
+export const seeds = [
+  'GET /api/copilotkit/threads?agentId=d%C3%A9&limit=%20+a&x=1', 'GET /api/copilotkit/threads?agentId=a&agentId=b', 'GET /chat/threads?agent%49d=a&agentId=b', 'GET /threads?agentId=__proto__',
+  'GET /api/copilotkit/threads/t:1/messages', 'GET /api/copilotkit/threads/t%3A1/messages', 'GET /api/copilotkit/threads/a%2Fb/messages', 'GET /api/copilotkit/threads/a%5Cb/messages', 'GET /api/copilotkit/threads/a%252Fb/messages',
+  'GET /api/copilotkit/threads/%2e%2e/threads/t1/messages', 'GET /api/copilotkit/threads/./t1/messages', 'GET /api/copilotkit/threads//t1/messages', 'GET /api/copilotkit/threads/t1/messages/', 'GET /api/copilotkit/threads\\t1\\messages', 'GET /api/copilotkit/threads/t1;x/messages',
+  'GET /api/copilotkit/threads/123e4567e89b12d3a456426614174000/state', 'GET /api/copilotkit/threads/123E4567-E89B-12D3-A456-426614174000/state', 'GET /api/copilotkit/threads/123e4567-e89b-12d3-a456-426614174000/state', 'GET /api/copilotkit/threads/0x1-1-1-1-1/state',
+  'GET /api/copilotkit/threads/clear', 'POST /api/copilotkit/threads/clear#/messages', 'GET /api/copilotkit/threads/info/messages', 'GET /api/copilotkit/x/threads/t1/messages', 'POST /threads/api/copilotkit/threads/clear', 'POST /api/copilotkit/agent/constructor/run', 'POST /api/copilotkit/agent/agent/run',
+  'GET //evil.example/threads/t1/messages', 'GET http://evil.example/threads/t1/messages', 'get /api/copilotkit/info', 'HEAD /api/copilotkit/info', 'GET /api/copilotkit/info?', 'GET /api/copilotkit?x', 'GET /', 'DELETE /api/copilotkit/memories/m1', 'GET /api/copilotkit/threads/%ud800/state', 'GET /api/copilotkit/threads/%ED%A0%80/state',
+]
+
 hush()
 
 const WHERE = Object.values(PLACES).map((place) => ({
@@ -65,6 +75,7 @@ function checkReading(raw: string, { segments, query }: Target): void {
   assert.equal(url.hash, '', 'no fragment')
   const found = url.pathname === '/' ? [] : url.pathname.slice(1).split('/').map(decodeURIComponent)
   assert.deepEqual(segments, found, 'the segments of the URL')
+  for (const segment of segments) assert.doesNotMatch(segment, /[/\\%\0-\x1f\x7f]|^\.{0,2}$/, 'nobody splits or folds it')
   for (const [name, value] of query) assert.deepEqual(url.searchParams.getAll(name), [value], `the query's ${name}`)
   for (const name of QUERY_NAMES) assert.equal(url.searchParams.has(name), query.has(name), `the query's ${name}`)
 
