@@ -102,6 +102,8 @@ async function main(): Promise<number> {
   if (replay !== null && only !== undefined) return replayed(only, replay)
 
   fitAddon()
+  // What was begun is tidied up when the process exits.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
   const onProgress = makeTeller(minutes)
   const waiting = [...targets]
   const results: TargetResult[] = []

@@ -53,6 +53,8 @@ export function fitAddon(): void {
 /** Fuzzes a target until the time is over, or something is found. */
 export async function fuzz(target: TargetName, { seconds, seed, keep, onProgress }: RunOptions): Promise<TargetResult> {
   const folder = mkdtempSync(join(tmpdir(), 'threadwarden-fuzz-'))
+  const tidy = (): void => rmSync(folder, { recursive: true, force: true })
+  process.once('exit', tidy)
   try {
     const [corpus, minimised, dictionary] = [join(folder, 'corpus'), join(folder, 'minimised'), join(folder, 'words')]
     for (const one of [corpus, minimised, FINDINGS]) mkdirSync(one, { recursive: true })
@@ -89,7 +91,8 @@ export async function fuzz(target: TargetName, { seconds, seed, keep, onProgress
     const figures = { target, cpu: Math.round(cpu), executions, reached, branches, begun: begun.length, found, finding: message }
     return { figures, reproducer: finding?.file ?? null }
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    process.off('exit', tidy)
+    tidy()
   }
 }
 
@@ -108,7 +111,8 @@ async function runChild(
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', CHILD, target, '--', ...options], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
-  const stop = (): void => void child.kill()
+  // Asked to end, it would keep the input that it is at as one that ends it.
+  const stop = (): void => void child.kill('SIGKILL')
   process.once('exit', stop)
   const code = new Promise<number | null>((resolve, reject) => {
     child.once('error', reject)

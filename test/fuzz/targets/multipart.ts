@@ -32,8 +32,8 @@ export const seeds = [
 const MOST = 64 * 1024
 /** As the code that is fuzzed bounds them. */
 const MOST_PARTS = 16
-/** A part's head that names `audio`, however that is spelled, for readers that are kinder than the runtime's. */
-const AUDIO = /^content-disposition:[^\r\n]*[;\s]name\*?\s*=\s*"?(?:utf-8'')?audio"?\s*(?:;|$)/im
+/** The head of a part that is called `audio`, also for readers that take what the runtime's does not: names are of one case. */
+const AUDIO = /^[Cc]ontent-[Dd]isposition:[^\r\n]*[;\s][Nn][Aa][Mm][Ee]\*?\s*=\s*"?(?:utf-8'')?audio"?\s*(?:;|$)/m
 
 export async function examine(input: Buffer): Promise<void> {
   const end = input.indexOf('\n')
