@@ -2,7 +2,16 @@ import tseslint from 'typescript-eslint'
 
 export default tseslint.config(
   {
-    ignores: ['dist/', 'examples/web/', 'scripts/setup.mjs', '**/node_modules/', '.tap/', 'mutants/', '.dependency-cruiser.cjs'],
+    ignores: [
+      'dist/',
+      'examples/web/',
+      'scripts/setup.mjs',
+      '**/node_modules/',
+      '.tap/',
+      'mutants/',
+      'fuzzer/',
+      '.dependency-cruiser.cjs',
+    ],
   },
   ...tseslint.configs.strictTypeChecked,
   {

@@ -35,7 +35,8 @@ export function readDocument(file: string, namedAt?: Place): Outcome<SourceDocum
     return { ok: false, faults: [{ ...place, hint: 'check the path and its permissions' }] }
   }
   const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true })
+  // The parser would print a key that is no text to stderr, past the log: there may be a secret in it.
+  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, logLevel: 'error' })
   if (document.errors.length > 0) {
     return { ok: false, faults: syntaxFaults(file, text, document.errors, lines) }
   }

@@ -20,7 +20,9 @@ export function timeOf(text: string): number | null {
   const day = Date.parse(`${date}T00:00:00Z`)
   if (Number.isNaN(day) || !new Date(day).toISOString().startsWith(date)) return null
   const time = Date.parse(text)
-  return Number.isNaN(time) ? null : time
+  if (Number.isNaN(time)) return null
+  // A zone may take it out of the years 0000 to 9999: what would be written of it is no time of RFC 3339.
+  return TIME.test(new Date(time).toISOString()) ? time : null
 }
 
 // RFC 7519 §4.1.7: any string. One with controls can be revoked by its user only.

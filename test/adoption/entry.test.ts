@@ -92,6 +92,9 @@ for (const [name, fields, reason] of [
   ['a time without a zone', { ...THREAD, used: '2026-01-31T12:00:00' }, /^used is a time with its zone/],
   ['a time in seconds', { ...THREAD, created: 1769860800 }, /^created is a time with its zone.* not 1769860800/],
   ['a day that is not there', { ...THREAD, deleted: '2026-02-30T00:00:00Z' }, /^deleted is a time/],
+  // Found by the fuzz: an export would write them as years that no import takes.
+  ['a time after the year 9999', { ...THREAD, used: '9999-12-31T23:59:00-00:01' }, /^used is a time/],
+  ['a time before the year 0', { ...THREAD, created: '0000-01-01T00:00:00+00:01' }, /^created is a time/],
 ] as const) {
   void test(`${name} is a fault`, async (t) => {
     t.match(await one(fields), { kind: 'fault', line: 1, reason })

@@ -7,11 +7,12 @@
 import type { RouteDescriptor } from '../../src/core/classify.ts'
 import type { Transport } from '../../src/core/transport.ts'
 import { bodyBytes, clientOf, headerPairs, pairOf, PLACES, type Adapter, type Case, type Pair, type Place } from './case.ts'
-import { FOREIGN, makeGateUnderTest, type Outcome } from './gate-under-test.ts'
+import { differences, isMisread, keysOf, print, SENT, WRITTEN } from './differences.ts'
+import { makeGateUnderTest, reachFaults, type Outcome } from './gate-under-test.ts'
 import { memberOf, type Resolution } from './handed-on.ts'
 import { makeJudge, type Verdict } from './judge.ts'
 import type { Written } from './message.ts'
-import { misreading, NEVER_SENT, repeatedKey } from './other-readers.ts'
+import { NEVER_SENT, repeatedKey } from './other-readers.ts'
 import { shapeFaults } from './sent-shape.ts'
 
 /** What came of a case. */
@@ -82,6 +83,8 @@ async function faultsOf(outcome: Outcome, sent: Written, asWritten: Verdict, one
     ...shapeFaults(sent, one.upstream, basePath),
     ...differences(descriptor, asSent, SENT),
     ...differences(descriptor, asWritten, WRITTEN, misread),
+    ...reachFaults(asSent, SENT),
+    ...reachFaults(asWritten, WRITTEN),
   ]
   if (typeof elsewhere !== 'number') {
     faults.push(`what was sent: the ${other(one.upstream)} transport resolves ${elsewhere.route.method} in it`)
@@ -98,53 +101,9 @@ function other(transport: Transport): Transport {
   return transport === 'multi-route' ? 'single-route' : 'multi-route'
 }
 
-/** What a verdict is about: the gateway's own request, or the caller's. */
-export const SENT = 'what was sent'
-export const WRITTEN = 'what was written'
-
 /** Not a recording, whose bytes may look like anything. */
 function bodyIsJson(one: Case): boolean {
   return one.headers.some(([name, value]) => name.toLowerCase() === 'content-type' && /json/i.test(value))
-}
-
-/**
- * How what the runtime resolved differs from what was decided.
- * @param misread true if V8 took a key of the body for another one (nodejs/node#63785): its thread is not the one written
- */
-export function differences(
-  descriptor: RouteDescriptor,
-  verdict: Verdict,
-  what: typeof SENT | typeof WRITTEN,
-  misread = false,
-): string[] {
-  const { route, ids } = descriptor
-  if (typeof verdict === 'number') return [`${what}: decided ${route.id}, the runtime answers ${verdict}`]
-  const faults: string[] = []
-  const compare = (name: string, decided: unknown, resolved: unknown): void => {
-    if (decided !== resolved) faults.push(`${what}: ${name} decided ${print(decided)}, resolved ${print(resolved)}`)
-  }
-  compare('the operation', route.id, verdict.route.method)
-  if (verdict.method !== null) compare('the method', route.method, verdict.method)
-  compare('the agent', ids.agentId, verdict.route.agentId)
-  compare('the memory', ids.memoryId, verdict.route.memoryId)
-  const { thread } = verdict
-  if (!misread) compare('the thread', ids.threadId, thread)
-  if (typeof thread === 'string' && thread.startsWith(FOREIGN)) faults.push(`${what}: ${print(thread)} is somebody else's`)
-  const named = descriptor.query.filter(([name]) => name === 'agentId')
-  for (const [kind, id] of [...Object.entries(ids), ...named]) {
-    const wrong = misreading(kind, id)
-    if (wrong !== null) faults.push(`decided on ${print(id)}, which ${wrong}`)
-  }
-  const strange = what === SENT ? verdict.query.filter(([name]) => !route.query.includes(name)) : []
-  faults.push(...strange.map(([name]) => `${what}: the query has ${print(name)}`))
-  for (const name of route.query) {
-    // The gateway walks the upstream's pages itself.
-    if (route.id === 'threads/list' && what === SENT && (name === 'limit' || name === 'cursor')) continue
-    const decided = descriptor.query.filter(([known]) => known === name).map(([, value]) => value)
-    const resolved = verdict.query.filter(([known]) => known === name).map(([, value]) => value)
-    compare(`the query's ${name}`, print(decided), print(resolved))
-  }
-  return faults
 }
 
 /** What is sent is what was written, as far as the route knows it. */
@@ -167,29 +126,6 @@ function bodyDifferences({ route }: RouteDescriptor, asSent: Resolution, asWritt
       (key) => `the body's ${key}: written ${print(memberOf(asWritten.body, key))}, sent ${print(memberOf(asSent.body, key))}`,
     ),
   ]
-}
-
-/** Looks for keys with a backslash in what the runtime's own JSON.parse makes of a body. */
-function isMisread(body: Buffer): boolean {
-  try {
-    return hasBackslashKey(JSON.parse(body.toString('utf8')))
-  } catch {
-    return false
-  }
-}
-
-function hasBackslashKey(value: unknown): boolean {
-  return keysOf(value).some((key) => key.includes('\\') || hasBackslashKey(memberOf(value, key)))
-}
-
-function keysOf(body: unknown): readonly string[] {
-  return typeof body === 'object' && body !== null ? Object.keys(body) : []
-}
-
-function print(value: unknown): string {
-  return value === undefined
-    ? 'nothing'
-    : JSON.stringify(value, (_key, part: unknown) => (part === Infinity || part === -Infinity ? 'too large' : part))
 }
 
 function remembered<Keys extends readonly string[], Value>(make: (...keys: Keys) => Value): (...keys: Keys) => Value {

@@ -23,6 +23,7 @@ import type { Metrics } from '../../src/observe/metrics.ts'
 import type { OwnershipStore } from '../../src/store/port.ts'
 import { rule, rulesOf } from '../core/rules-of.ts'
 import { bodyBytes, headerPairs, PLACES, type Case, type Place } from './case.ts'
+import type { Verdict } from './judge.ts'
 import { incoming, outgoing, type Written } from './message.ts'
 import { user } from '../policy/callers.ts'
 import { STEADY_ACCESS } from '../support/steady-access.ts'
@@ -40,6 +41,12 @@ export interface Outcome {
 /** Threads of these are somebody else's, and nobody's; any other thread is the caller's. */
 export const FOREIGN = 'victim'
 export const UNKNOWN = 'new'
+
+/** What is wrong with a thread that was reached. */
+export function reachFaults(verdict: Verdict, what: string): readonly string[] {
+  const thread = typeof verdict === 'number' ? undefined : verdict.thread
+  return typeof thread === 'string' && thread.startsWith(FOREIGN) ? [`${what}: "${thread}" is somebody else's`] : []
+}
 
 /** Small, so that the fuzz can afford to exceed them. */
 export const LIMITS = {

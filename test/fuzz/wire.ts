@@ -12,8 +12,9 @@ import type { Transport } from '../../src/core/transport.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { makeSigner } from '../support/tokens.ts'
 import { caseOf, headerPairs, pairOf, PLACES, type Adapter, type Case, type Place } from './case.ts'
-import { differences, SENT, type Finding } from './differential.ts'
-import { FOREIGN, LIMITS, LISTED_ORIGIN, makeGateUnderTest, type Outcome } from './gate-under-test.ts'
+import { differences, SENT } from './differences.ts'
+import type { Finding } from './differential.ts'
+import { FOREIGN, LIMITS, LISTED_ORIGIN, makeGateUnderTest, reachFaults, type Outcome } from './gate-under-test.ts'
 import { casesFor } from './grammar.ts'
 import { hush, mountRuntime, type Verdict } from './judge.ts'
 
@@ -185,7 +186,8 @@ function faultsOf(
     const told = reason === 'permitted' ? status : CODES[REASONS[reason]].status
     return [told, 400, 415, 431, 0].includes(status) ? [] : [`refused (${reason}), but the answer is ${status}`]
   }
-  if (seen === 1) return differences(descriptor, verdict ?? status, SENT)
+  const resolved = verdict ?? status
+  if (seen === 1) return [...differences(descriptor, resolved, SENT), ...reachFaults(resolved, SENT)]
   // Not reached: the parser refused, nobody owns the thread, Fastify can't read the type of a body that isn't there, or it
   // is a connect with a new one.
   const emptyConnect = descriptor.route.id === 'agent/connect' && status === 200

@@ -23,6 +23,7 @@ const BAD_BODIES: readonly (readonly [string, unknown])[] = [
   ['a time without a zone', { user: 'corp:alice', before: '2026-01-31T12:00:00' }],
   ['a date alone', { user: 'corp:alice', before: '2026-01-31' }],
   ['a day that is none', { user: 'corp:alice', before: '2026-02-30T12:00:00Z' }],
+  ['a time after the year 9999', { user: 'corp:alice', before: '9999-12-31T23:59:00-00:01' }],
   ['an hour that is none', { user: 'corp:alice', before: '2026-01-31T25:00:00Z' }],
   ['a time in words', { user: 'corp:alice', before: 'now' }],
   ['a number for a time', { user: 'corp:alice', before: 1769860800000 }],
