@@ -22,6 +22,7 @@ const NEW_LIBC = [2, 38] as const
 const MOST_LENGTH = 4096
 /** Seconds after which a process is started anew: what libraries keep would else grow for hours. */
 const MOST_SECONDS = 600
+const LEAST_SECONDS = 5
 /** Lines of what a process wrote that are kept to tell of it. */
 const KEPT_LINES = 200
 
@@ -64,11 +65,14 @@ export async function fuzz(target: TargetName, { seconds, seed, keep, onProgress
     writeFileSync(dictionary, words.map(dictionaryLine).join(''))
     const limits = [`-max_len=${MOST_LENGTH}`, '-rss_limit_mb=4096', `-artifact_prefix=${FINDINGS}${target}-`]
 
+    const started = performance.now()
     let done = NO_PROGRESS
     let first = 0
     let finding: Finding | null = null
     for (let round = 0; done.cpu < seconds - 1 && finding === null; round += 1) {
-      const time = Math.ceil(Math.min(seconds - done.cpu, MOST_SECONDS))
+      // libFuzzer counts the time of the day: what of it the processor was busy elsewhere was seen in the rounds before.
+      const pace = done.cpu === 0 ? 1 : (performance.now() - started) / 1000 / done.cpu
+      const time = Math.ceil(Math.min(Math.max((seconds - done.cpu) * pace, LEAST_SECONDS), MOST_SECONDS))
       const before = done
       const options = [`-max_total_time=${time}`, `-seed=${seed + round}`, `-dict=${dictionary}`, '-use_value_profile=1']
       const ended = await runChild(target, [corpus, ...options, ...limits], (now) => {

@@ -9,10 +9,9 @@ import { join } from 'node:path'
 import { parse } from 'yaml'
 import type { RouteDescriptor } from '../../../src/core/classify.ts'
 import { decide, type Facts, type OwnerRecord } from '../../../src/core/decide.ts'
-import { ANONYMOUS, EVERYBODY } from '../../../src/core/principal.ts'
+import { ANONYMOUS, EVERYBODY, type Principal, type User } from '../../../src/core/principal.ts'
 import { ALL_ROUTES, ROUTE_IDS } from '../../../src/core/routes.ts'
 import { loadPolicy } from '../../../src/policy/compile.ts'
-import { user } from '../../policy/callers.ts'
 
 // prettier-ignore
 export const words = [
@@ -44,7 +43,7 @@ interface Schema {
 const SCHEMA = JSON.parse(readFileSync(new URL('../../../policies/policy.schema.json', import.meta.url), 'utf8')) as Schema
 
 const ALICE = user('alice')
-const CALLERS = [
+const CALLERS: readonly Principal[] = [
   ANONYMOUS,
   EVERYBODY,
   ALICE,
@@ -53,6 +52,12 @@ const CALLERS = [
 ]
 // prettier-ignore
 const RECORDS: readonly OwnerRecord[] = [null, { owner: 'corp:alice', deleted: false }, { owner: 'corp:zoe', deleted: false }, { owner: 'corp:zoe', deleted: true }, { owner: 'corp:zoe', deleted: false, granted: 'write' }]
+
+function user(subject: string, more: Partial<User> = {}): User {
+  const issuer = more.issuer ?? 'corp'
+  const nothing = { name: undefined, roles: [], permissions: [], groups: [], claims: {} }
+  return { kind: 'user', issuer, subject, id: `${issuer}:${subject}`, ...nothing, ...more }
+}
 
 export function examine(input: Buffer): void {
   writeFileSync(FILE, input)
