@@ -72,7 +72,7 @@ export function mountUpstream(mount: Mount, connection: Connection, parts: Mount
     metrics,
     log,
   })
-  const seal = makeCursorSeal(parts.secret, scope)
+  const seal = makeCursorSeal(parts.secret, mount.key)
   return {
     key: mount.key,
     scope,

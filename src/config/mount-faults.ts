@@ -1,7 +1,8 @@
 /** What is wrong with the upstreams of a configuration together. */
+import { isLoopbackHost } from '../core/addresses.ts'
 import { faultAt, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
-import { mountsOf } from './mounts.ts'
+import { mountsOf, type Mount } from './mounts.ts'
 import type { Config } from './schema.ts'
 
 /** Faults of upstreams that would be in each other's way, and of agents that are to be asked what they can't know. */
@@ -12,6 +13,8 @@ export function mountFaults(document: SourceDocument, config: Config): readonly 
     const before = mounts.slice(0, at)
     const inTheWay = before.find((other) => contains(other.publicPath, publicPath) || contains(publicPath, other.publicPath))
     const namesake = before.find((other) => other.key === key)
+    const twin = before.find((other) => other.scope !== one.scope && backendOf(other) === backendOf(one))
+    const isForeignScope = one.scope !== key && !mounts.some((other) => other.key === one.scope)
     return [
       ...(inTheWay === undefined
         ? []
@@ -33,6 +36,26 @@ export function mountFaults(document: SourceDocument, config: Config): readonly 
               'their threads would be the same: rename it',
             ),
           ]),
+      ...(twin === undefined
+        ? []
+        : [
+            faultAt(
+              document,
+              place,
+              `is the same place as ${twin.place.join('.')}, and its threads are others: whoever owns a thread at one could read and write it at the other`,
+              `remove one of them, or write scope: ${twin.key === '' ? 'upstream' : twin.key} so that both have the same owners`,
+            ),
+          ]),
+      ...(isForeignScope
+        ? [
+            faultAt(
+              document,
+              [...place, 'scope'],
+              `${one.scope === '' ? 'upstream' : one.scope} is no upstream of this configuration`,
+              `write ${mounts.map((other) => (other.key === '' ? 'upstream' : other.key)).join(', ')}, or leave it out`,
+            ),
+          ]
+        : []),
       ...(one.agentId !== null && one.unknownThread === 'verify'
         ? [
             faultAt(
@@ -45,6 +68,33 @@ export function mountFaults(document: SourceDocument, config: Config): readonly 
         : []),
     ]
   })
+}
+
+/** Pairs of upstreams on one host and port whose threads are others, and of which nothing says that they are. */
+export function besideEachOther(mounts: readonly Mount[]): readonly (readonly [one: Mount, other: Mount])[] {
+  return mounts.flatMap((one, at) => {
+    if (one.saysScope) return []
+    const other = mounts
+      .slice(0, at)
+      .find(
+        (before) =>
+          before.scope !== one.scope && authorityOf(before.url) === authorityOf(one.url) && backendOf(before) !== backendOf(one),
+      )
+    return other === undefined ? [] : [[one, other] as const]
+  })
+}
+
+/** Where an upstream is, in one spelling: two that differ may still be the same, by another name or address. */
+function backendOf({ url, basePath }: Mount): string {
+  return `${authorityOf(url)}${basePath.replace(/\/+$/, '')}`
+}
+
+/** Host and port. All names of this machine are one, and so are a name with a dot at its end and without. */
+function authorityOf(text: string): string {
+  const { hostname, port, protocol } = new URL(text)
+  const name = hostname.replace(/\.$/, '')
+  const host = isLoopbackHost(name) || name === '0.0.0.0' || name === '[::]' ? 'localhost' : name
+  return `${host}:${port === '' ? (protocol === 'https:' ? '443' : '80') : port}`
 }
 
 function contains(outer: string, inner: string): boolean {

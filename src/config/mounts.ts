@@ -13,6 +13,8 @@ export interface Mount {
   readonly key: string
   /** Its scope in the ownership table: its key, or that of the upstream whose threads it shares. */
   readonly scope: string
+  /** True where the configuration says which scope it is. */
+  readonly saysScope: boolean
   /** Where it stands in the configuration. */
   readonly place: readonly string[]
   /** What a self-hosted agent is called; null for a runtime. */
@@ -35,6 +37,9 @@ export interface Mount {
   readonly assertionAudience: string | undefined
 }
 
+/** What `scope` calls the upstream without a key. */
+const UPSTREAM = 'upstream'
+
 /** The upstreams of a configuration: `upstream`, the further ones, and the agents, in the order in which they are written. */
 export function mountsOf({ upstream, upstreams, agents, ownership, identity }: Config): readonly [Mount, ...Mount[]] {
   const { unknownThread, lists } = ownership
@@ -43,21 +48,25 @@ export function mountsOf({ upstream, upstreams, agents, ownership, identity }: C
   const isAlone = keys.length + (upstream === undefined ? 0 : 1) === 1
   const audienceOf = (key: string): string | undefined =>
     identity.assertion === undefined || isAlone || key === '' ? undefined : `${identity.assertion.audience}/${key}`
+  const scopeOf = (key: string, said: string | undefined): Pick<Mount, 'scope' | 'saysScope'> => ({
+    scope: said === undefined ? key : said === UPSTREAM && !keys.includes(UPSTREAM) ? '' : said,
+    saysScope: said !== undefined,
+  })
   const runtimes = [
-    ...(upstream === undefined ? [] : [{ key: '', scope: '', place: ['upstream'], ...upstream }]),
-    ...Object.entries(upstreams).map(([key, one]) => ({ key, scope: key, place: ['upstreams', key], ...one })),
+    ...(upstream === undefined ? [] : [{ key: '', place: ['upstream'], scope: undefined, ...upstream }]),
+    ...Object.entries(upstreams).map(([key, one]) => ({ key, place: ['upstreams', key], ...one })),
   ].map((one): Mount => ({
     agentId: null,
     unknownThread,
     lists,
-    assertionAudience: audienceOf(one.scope),
+    assertionAudience: audienceOf(one.key),
     ...defined(one),
+    ...scopeOf(one.key, one.scope),
     ca: one.ca,
     publicPath: one.publicPath ?? one.basePath,
   }))
   const endpoints = Object.entries(agents).map(([key, { path, ...one }]): Mount => ({
     key,
-    scope: key,
     place: ['agents', key],
     agentId: key,
     transport: 'endpoint',
@@ -66,6 +75,7 @@ export function mountsOf({ upstream, upstreams, agents, ownership, identity }: C
     lists: 'upstream',
     assertionAudience: audienceOf(key),
     ...defined(one),
+    ...scopeOf(key, one.scope),
     ca: one.ca,
     basePath: path,
     publicPath: one.publicPath ?? `/agents/${key}`,

@@ -66,6 +66,13 @@ export const upstreamSchema = z.strictObject(runtime).describe('The runtime that
 
 /** What one of several says for itself, where something else holds for the first. */
 const ofItsOwn = {
+  scope: z
+    .string()
+    .regex(/^[a-z0-9-]+$/, 'is no key of an upstream | a-z, 0-9 and -')
+    .optional()
+    .describe(
+      'Whose threads these are in the ownership table: the key of another upstream with the same threads, `upstream` for the first one, or its own key, which is the default.',
+    ),
   assertionAudience: z
     .string()
     .min(1)

@@ -3,6 +3,7 @@ import { passesAnyway } from '../core/headers.ts'
 import { faultAt, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import { isLoopbackHost } from '../core/addresses.ts'
+import { besideEachOther } from './mount-faults.ts'
 import { mountsOf } from './mounts.ts'
 import { hasPasswordInStore, isLocalServer, storeOf } from './store-place.ts'
 import type { Config } from './schema.ts'
@@ -40,6 +41,13 @@ export function warningsOf(document: SourceDocument, config: Config, referenced:
         warn(path, 'looks like a secret in plain', 'write "${file:/run/secrets/…}" or "${env:…}"')
       }
     }
+  }
+  for (const [one, other] of besideEachOther(mounts)) {
+    warn(
+      one.place,
+      `is on the host and port of ${other.place.join('.')}: if both serve the same threads, ownership of one says nothing at the other`,
+      `write scope: ${other.key === '' ? 'upstream' : other.key} if they do, or scope: ${one.key} if they do not; threadwarden doctor asks them`,
+    )
   }
   const { admin } = config
   if (admin?.credential !== undefined && !referenced.has('admin.credential')) {

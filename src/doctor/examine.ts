@@ -5,6 +5,7 @@ import { storeOf } from '../config/store-place.ts'
 import type { Config } from '../config/schema.ts'
 import { openUpstream, type Upstream } from '../http/upstream.ts'
 import { AGENT_CHECK } from './agent.ts'
+import { APART_CHECK } from './apart.ts'
 import { codeOf, NoAnswer } from './asking.ts'
 import { makeDiscreet } from './discreet.ts'
 import { notChecked, seconds, type Finding } from './finding.ts'
@@ -47,20 +48,24 @@ export async function examine(
   clock: () => number = Date.now,
 ): Promise<readonly Finding[]> {
   const table = { scopes: null }
-  const subjects: readonly Subject[] = mountsOf(config).map((mount) => ({
-    config,
-    mount,
-    wishes,
-    machine,
-    upstream: upstreamOf(mount, wishes),
-    headers: {
-      'accept-encoding': 'identity',
-      ...serverHeaders(mount),
-    },
-    clock,
-    known: { facts: null, version: null, agents: [], histories: null },
-    table,
-  }))
+  const subjects: Subject[] = []
+  for (const mount of mountsOf(config)) {
+    subjects.push({
+      config,
+      mount,
+      wishes,
+      machine,
+      upstream: upstreamOf(mount, wishes),
+      headers: {
+        'accept-encoding': 'identity',
+        ...serverHeaders(mount),
+      },
+      clock,
+      known: { facts: null, version: null, agents: [], histories: null, threadIds: null },
+      table,
+      before: [...subjects],
+    })
+  }
   const store = storeOf(config.ownership)
   const password = store.kind === 'postgres' ? store.settings.password : null
   const headers = subjects.flatMap(({ mount }) => Object.values(mount.headers))
@@ -90,6 +95,7 @@ function stepsOf(subjects: readonly Subject[]): readonly Step[] {
   return [
     ...once(FIRST),
     ...subjects.flatMap((one) => of(one, one.mount.agentId === null ? RUNTIME_CHECKS : [AGENT_CHECK])),
+    ...subjects.flatMap((one) => of(one, [APART_CHECK])),
     ...once([READY_CHECK]),
     ...subjects.flatMap((one) => of(one, [STRANGER_CHECK])),
     ...once([PREFLIGHT_CHECK]),

@@ -33,6 +33,8 @@ export interface Known {
   agents: readonly string[]
   /** Whether the upstream has the routes of thread histories. */
   histories: boolean | null
+  /** The ids of the threads that it lists. */
+  threadIds: ReadonlySet<string> | null
 }
 
 /** What is known of the ownership table: the scopes of which it has rows; null where nobody could tell. */
@@ -53,6 +55,8 @@ export interface Subject {
   readonly clock: () => number
   readonly known: Known
   readonly table: KnownTable
+  /** The upstreams that stand before this one in the configuration. */
+  readonly before: readonly Subject[]
 }
 
 /** Where a key of the upstream stands in the configuration: `upstreams.legal.url`. */

@@ -17,7 +17,7 @@ export const THREAD_CHECKS: readonly Check[] = [
 const CLAIM_OR_DENY = 'set ownership.unknownThread to claim or deny: docs/configuration.md tells how to choose'
 
 /** The headers of a caller's question, as far as the doctor has them. */
-function asCaller({ mount, wishes, headers }: Subject): Readonly<Record<string, string>> {
+export function asCaller({ mount, wishes, headers }: Subject): Readonly<Record<string, string>> {
   if (wishes.token === null || !mount.forwardAuthorization) return headers
   return { authorization: `Bearer ${wishes.token}`, ...headers }
 }

@@ -419,14 +419,14 @@ void test('a request goes to the upstream under whose public path it comes, with
   const changes: Changes = {
     'upstream.headers': { 'x-first': SECRET },
     'upstreams.legal': {
-      url: 'http://127.0.0.1:1',
+      url: 'http://127.0.0.1:2',
       basePath: '/runtime',
       publicPath: '/legal',
       transport: 'single-route',
       unknownThread: 'deny',
       forwardAuthorization: false,
     },
-    'agents.research': { url: 'http://127.0.0.1:1', path: '/awp/', headers: { 'x-agent': SECRET } },
+    'agents.research': { url: 'http://127.0.0.1:3', path: '/awp/', headers: { 'x-agent': SECRET } },
   }
   const body = JSON.stringify({
     threadId: 't-1',

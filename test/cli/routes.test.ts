@@ -105,8 +105,8 @@ void test('a rule that can speak of nobody opens nothing', async (t) => {
 
 void test('with several upstreams the routes of each stand under its name; an agent takes runs on its root path', async (t) => {
   const { file } = configFile(t, {
-    'upstreams.legal': { url: 'http://127.0.0.1:1', basePath: '/api/copilotkit', publicPath: '/legal', userScoped: true },
-    'agents.research': { url: 'http://127.0.0.1:1', path: '/awp/', unknownThread: 'deny' },
+    'upstreams.legal': { url: 'http://127.0.0.1:2', basePath: '/api/copilotkit', publicPath: '/legal', userScoped: true },
+    'agents.research': { url: 'http://127.0.0.1:3', path: '/awp/', unknownThread: 'deny' },
   })
   const plain = (await run(['routes', '--config', file])).stdout
   t.match(plain, /^threads +upstream: unknownThread claim, userScoped false, sharing true$/m)

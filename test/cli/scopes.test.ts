@@ -11,9 +11,9 @@ import { deployment, type Deployment } from './deployment.ts'
 const ALICE = 'corp:alice'
 const BOB = 'corp:bob'
 
-const LEGAL = { url: 'http://127.0.0.1:1', basePath: '/api/copilotkit', publicPath: '/legal' }
-const SEVERAL: Changes = { 'upstreams.legal': LEGAL, 'agents.research': { url: 'http://127.0.0.1:1' } }
-const AGENTS: Changes = { upstream: undefined, 'upstream.url': undefined, 'agents.research': { url: 'http://127.0.0.1:1' } }
+const LEGAL = { url: 'http://127.0.0.1:2', basePath: '/api/copilotkit', publicPath: '/legal' }
+const SEVERAL: Changes = { 'upstreams.legal': LEGAL, 'agents.research': { url: 'http://127.0.0.1:3' } }
+const AGENTS: Changes = { upstream: undefined, 'upstream.url': undefined, 'agents.research': { url: 'http://127.0.0.1:3' } }
 
 /** The thread `t` of alice's, at each of these upstreams; what was used last lies long back. */
 async function fill(store: Store, ...scopes: readonly string[]): Promise<void> {
@@ -164,7 +164,7 @@ void test('transfer moves what a user has at all upstreams, or at one', async (t
 void test('prune throws away what all upstreams have, or one, and warns of those that it is about', async (t) => {
   const changes: Changes = {
     'upstreams.legal': { ...LEGAL, unknownThread: 'deny' },
-    'upstreams.other': { ...LEGAL, publicPath: '/other', unknownThread: 'verify' },
+    'upstreams.other': { ...LEGAL, url: 'http://127.0.0.1:4', publicPath: '/other', unknownThread: 'verify' },
   }
   const { store, command } = await several(t, changes)
   const prune = ['threads', 'prune', '--unused-since', '1d'] as const

@@ -34,7 +34,7 @@ void test('what is said of all holds where an upstream says nothing else', (t) =
     mounts({
       ...all,
       'upstreams.legal': { ...LEGAL, ...own },
-      'upstreams.other': { ...LEGAL, publicPath: '/other' },
+      'upstreams.other': { ...LEGAL, url: 'http://127.0.0.1:4200', publicPath: '/other' },
       'agents.a': { ...RESEARCH, unknownThread: 'claim' },
     }),
     [
@@ -176,3 +176,65 @@ for (const [path, fits] of [
     t.end()
   })
 }
+
+void test('two upstreams on one backend are an error in every spelling of it, unless they have the same owners', (t) => {
+  const legal = (url: string, basePath = '/api/copilotkit', more: object = {}) => ({
+    'upstream.url': 'http://localhost:4000',
+    'upstreams.legal': { url, basePath, publicPath: '/legal', ...more },
+  })
+  for (const url of [
+    'http://localhost:4000',
+    'http://localhost:4000/',
+    'http://127.0.0.1:4000',
+    'http://127.1:4000',
+    'http://[::1]:4000',
+    'http://LOCALHOST:4000',
+    'http://localhost.:4000',
+    'http://0.0.0.0:4000',
+    'https://localhost:4000',
+  ]) {
+    t.match(
+      faultsIn(legal(url)),
+      [{ path: 'upstreams.legal', message: /is the same place as upstream/, hint: /scope: upstream/ }],
+      url,
+    )
+    t.match(mounts(legal(url, '/api/copilotkit', { scope: 'upstream' })), [{ scope: '' }, { key: 'legal', scope: '' }], url)
+  }
+  t.match(
+    faultsIn(legal('http://localhost:4000', '/api/copilotkit', { scope: 'legal' })),
+    [{ path: 'upstreams.legal' }],
+    'its own key says nothing of that',
+  )
+  const agents = { 'agents.a': RESEARCH, 'agents.b': { url: 'http://localhost:5000/', path: '/' } }
+  t.match(faultsIn(agents), [{ path: 'agents.b', message: /is the same place as agents\.a/, hint: /scope: a / }])
+  t.match(mounts({ ...agents, 'agents.b': { ...agents['agents.b'], scope: 'a' } }), [
+    {},
+    { scope: 'a' },
+    { key: 'b', scope: 'a' },
+  ])
+  t.match(
+    faultsIn({ 'agents.a': { url: 'http://127.0.0.1:4000', path: '/api/copilotkit/' }, 'upstream.url': 'http://127.0.0.1:4000' }),
+    [{ path: 'agents.a' }],
+  )
+  t.end()
+})
+
+void test('upstreams on one host and port draw a warning, unless it is said which threads are whose', (t) => {
+  const warned = (more: object) =>
+    accepted({ 'agents.a': RESEARCH, 'agents.b': { ...RESEARCH, path: '/b', ...more } }).warnings.map(({ path }) => path)
+  t.same(warned({}), ['agents.b'])
+  t.same(warned({ scope: 'a' }), [])
+  t.same(warned({ scope: 'b' }), [])
+  t.same(accepted({ 'agents.a': RESEARCH, 'agents.b': { url: 'http://127.0.0.1:5001' } }).warnings, [])
+  t.end()
+})
+
+void test('a scope is that of an upstream that is there', (t) => {
+  t.match(faultsIn({ 'upstreams.legal': { ...LEGAL, scope: 'law' } }), [
+    { path: 'upstreams.legal.scope', hint: /upstream, legal/ },
+  ])
+  t.match(faultsIn({ upstream: undefined, 'upstreams.legal': { ...LEGAL, scope: 'upstream' } }), [
+    { path: 'upstreams.legal.scope' },
+  ])
+  t.end()
+})

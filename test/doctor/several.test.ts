@@ -25,6 +25,11 @@ async function upstreamOf(t: Test, answering: Answering = json(INFO)): Promise<U
   return upstream
 }
 
+/** Lists one thread, and answers everything else as a runtime does. */
+function listingOf(id: string): Answering {
+  return (request, response) => json(request.target.endsWith('/threads') ? { threads: [{ id }] } : INFO)(request, response)
+}
+
 /** A gateway before agents alone, with what a configuration says that has its ports. */
 async function startAgents(t: Test, agents: object) {
   const signer = makeSigner()
@@ -80,15 +85,15 @@ void test('of a further upstream that is not as it should be the settings are na
   const wrong = await upstreamOf(t, json({}, 404))
   wrong.answerQuestions(json({}, 404))
   const { of } = await examined(t, {
-    'upstreams.legal': { url: 'http://127.0.0.1:1', ...LEGAL },
+    'upstreams.legal': { url: 'http://127.0.0.1:2', ...LEGAL },
     'upstreams.wrong': { url: wrong.url, ...LEGAL, publicPath: '/wrong' },
-    'agents.research': { url: 'http://127.0.0.1:1' },
+    'agents.research': { url: 'http://127.0.0.1:3' },
     'listen.port': 0,
   })
-  const nothing = { level: 'problem', message: 'nothing listens on http://127.0.0.1:1' }
+  const nothing = (port: string) => ({ level: 'problem', message: `nothing listens on http://127.0.0.1:${port}` })
   t.match(of('upstream.reachable'), { ...nothing, remedy: 'start the runtime, or correct upstream.url' })
-  t.match(of('upstream.reachable:legal'), { ...nothing, remedy: 'start the runtime, or correct upstreams.legal.url' })
-  t.match(of('agent.reachable:research'), { ...nothing, remedy: 'start the agent, or correct agents.research.url' })
+  t.match(of('upstream.reachable:legal'), { ...nothing('2'), remedy: 'start the runtime, or correct upstreams.legal.url' })
+  t.match(of('agent.reachable:research'), { ...nothing('3'), remedy: 'start the agent, or correct agents.research.url' })
   t.match(of('agent.clock:research'), { level: 'unknown', message: /^not checked: the agent gives no answer/ })
   t.match(of('upstream.runtime:wrong'), { level: 'problem', remedy: /^correct upstreams\.wrong\.basePath/ })
   t.match(of('upstream.routes:legal'), { level: 'unknown', message: /has not shown what it is/ })
@@ -122,7 +127,7 @@ void test('what answers strangers where an agent should be guarded is a problem'
 
 void test('a configuration with agents alone is examined as far as agents can be', async (t) => {
   const agent = await upstreamOf(t, json({}, 405))
-  const agents = { research: { url: agent.url }, math: { url: agent.url } }
+  const agents = { research: { url: agent.url }, math: { url: agent.url, path: '/math' } }
   const { gateway, changes } = await startAgents(t, agents)
   await gateway.ready()
   const { all, of } = await examined(t, { ...changes, 'cors.origins': ['https://app.example.com'] })
@@ -162,7 +167,10 @@ void test('--run runs the agent that has this key, at its own path; there is non
     }
     response.end()
   })
-  const { gateway, signer, changes } = await startAgents(t, { other: { url: agent.url }, research: { url: agent.url } })
+  const { gateway, signer, changes } = await startAgents(t, {
+    other: { url: agent.url, path: '/other' },
+    research: { url: agent.url },
+  })
   await gateway.ready()
   const run = (agentId: string) => ({ wishes: { token: signer.sign('alice'), run: { agentId, message: 'hello' } } })
   const runs = () => agent.requests.filter(({ method }) => method === 'POST').length
@@ -178,9 +186,7 @@ void test('--run runs the agent that has this key, at its own path; there is non
 
 void test('old threads of a further upstream are looked for where the table has none of it, by its own unknownThread', async (t) => {
   const listing = await upstreamOf(t)
-  listing.answerQuestions((request, response) =>
-    json(request.target.endsWith('/threads') ? { threads: [{ id: 'old' }] } : INFO)(request, response),
-  )
+  listing.answerQuestions(listingOf('old'))
   const { folder, remove } = makeFolder()
   t.teardown(remove)
   const file = join(folder, 'ownership.db')
@@ -190,8 +196,8 @@ void test('old threads of a further upstream are looked for where the table has 
   const { of } = await examined(t, {
     'ownership.store': `sqlite:${file}`,
     'upstream.url': listing.url,
-    'upstreams.legal': { url: listing.url, ...LEGAL },
-    'upstreams.closed': { url: listing.url, ...LEGAL, publicPath: '/closed', unknownThread: 'deny' },
+    'upstreams.legal': { url: listing.url, ...LEGAL, basePath: '/legal' },
+    'upstreams.closed': { url: listing.url, basePath: '/closed', publicPath: '/closed', unknownThread: 'deny' },
   })
   t.match(of('upstream.threads'), { level: 'ok', message: 'the ownership table has owners' })
   t.match(of('upstream.threads:legal'), {
@@ -203,7 +209,7 @@ void test('old threads of a further upstream are looked for where the table has 
 })
 
 void test('of threads that are all where they should be nothing is said', async (t) => {
-  const { all } = await examined(t, { 'agents.research': { url: 'http://127.0.0.1:1' } })
+  const { all } = await examined(t, { 'agents.research': { url: 'http://127.0.0.1:3' } })
   t.notOk(all.some(({ check }) => check === 'store.scopes'))
 })
 
@@ -214,4 +220,31 @@ void test('no header of any upstream leaves with a finding', async (t) => {
   const { all } = await examined(t, { 'upstreams.legal': further })
   t.notMatch(JSON.stringify(all), 'hunter2')
   t.match(JSON.stringify(all), /\(hidden\)/)
+})
+
+void test('upstreams that list the same threads are one: a thread would have an owner for each of them', async (t) => {
+  const [one, other] = [await upstreamOf(t), await upstreamOf(t)]
+  for (const upstream of [one, other]) upstream.answerQuestions(listingOf('t-1'))
+  const further = { 'upstream.url': one.url, 'upstreams.legal': { url: other.url, ...LEGAL } }
+  const { of } = await examined(t, further)
+  t.match(of('threads.apart:legal'), {
+    level: 'problem',
+    message: /threads that upstream lists too \(1\)/,
+    remedy: /scope: upstream/,
+  })
+  other.answerQuestions(listingOf('t-2'))
+  t.match((await examined(t, further)).of('threads.apart:legal'), { level: 'ok' })
+  const shared = { ...further, 'upstreams.legal': { url: other.url, ...LEGAL, scope: 'upstream' } }
+  t.notOk((await examined(t, shared)).all.some(({ check }) => check.startsWith('threads.apart')))
+})
+
+void test('an agent that the runtime has by the same name may be the same agent', async (t) => {
+  const runtime = await upstreamOf(t)
+  const agent = await upstreamOf(t)
+  const { of } = await examined(t, { 'upstream.url': runtime.url, 'agents.default': { url: agent.url } })
+  t.match(of('threads.apart:default'), {
+    level: 'warning',
+    message: /has an agent called default, too/,
+    remedy: /scope: upstream/,
+  })
 })
