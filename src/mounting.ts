@@ -14,7 +14,6 @@ import type { Identity } from './http/identity.ts'
 import type { OpenAnswers } from './http/open-answers.ts'
 import type { OwnerRecords } from './http/owner-records.ts'
 import { makeRewriter } from './http/rewriter.ts'
-import type { RunsUnderWay } from './http/runs-under-way.ts'
 import { makeTableChange } from './http/table-changes.ts'
 import { makeTableList } from './http/table-list.ts'
 import { makeThreadList } from './http/thread-list.ts'
@@ -33,7 +32,6 @@ export interface MountingParts {
   /** The secret that cursors are sealed with. */
   readonly secret: Uint8Array
   readonly answers: OpenAnswers
-  readonly runs: RunsUnderWay
   readonly metrics: Metrics
   readonly log: Logger
   readonly clock: () => number
@@ -58,7 +56,7 @@ export function mountUpstream(mount: Mount, connection: Connection, parts: Mount
   const identity: Pick<Identity, 'headers'> = {
     headers: (principal, descriptor) => parts.identity.headers(principal, descriptor, mount),
   }
-  const claims = makeClaims(store, scope, clock, metrics, log, parts.runs, observing ? store : null)
+  const claims = makeClaims(store, scope, clock, metrics, log, observing ? store : null)
   const forwarder = makeForwarder({
     upstream,
     basePath,

@@ -7,7 +7,7 @@ import type { Metrics } from '../observe/metrics.ts'
 import type { ObservationStore, OwnershipStore, ThreadKey } from '../store/port.ts'
 import type { Exchange } from './exchange.ts'
 import type { Payload } from './payload.ts'
-import type { RunsUnderWay } from './runs-under-way.ts'
+import type { Deletion } from './runs-under-way.ts'
 import type { UpstreamAnswer, UpstreamFailure } from './upstream.ts'
 
 /** What a request has begun in the ownership table before it was sent. */
@@ -35,7 +35,6 @@ export function threadKey(permit: Permit, scope: string): ThreadKey | null {
  * Makes the keeper of claims.
  * @param scope the upstream's scope in the table
  * @param clock milliseconds since the epoch
- * @param runs tells whether a deleted thread may still be written to
  * @param observations where it is noted who used which thread, under `observe`
  */
 export function makeClaims(
@@ -44,7 +43,6 @@ export function makeClaims(
   clock: () => number,
   metrics: Metrics,
   log: Logger,
-  runs: Pick<RunsUnderWay, 'mayBeExecuting'>,
   observations: ObservationStore | null = null,
 ): Claims {
   const note = async (
@@ -69,9 +67,7 @@ export function makeClaims(
       if (await store.settle(key, owner, registration, outcome)) metrics.claimed('released')
       return
     }
-    // Under `observe` runs are noted nowhere, and any may be executing.
-    const isGone = observations === null && !runs.mayBeExecuting(key)
-    if (confirmed) await noteChange(store, key, permit, payload, { now: clock(), deletion, isGone })
+    if (confirmed) await noteChange(store, key, permit, payload, { now: clock(), deletion, by: 'upstream' })
   }
   const settled = async (...said: Parameters<typeof note>): Promise<void> => {
     try {
@@ -100,9 +96,9 @@ export interface Change {
   /** Milliseconds since the epoch. */
   readonly now: number
   /** The deletion that was begun in the table, for one. */
-  readonly deletion: string | null
-  /** True where the upstream has deleted the thread, and no run of it may be executing: then it holds nothing of it any more. */
-  readonly isGone: boolean
+  readonly deletion: Deletion | null
+  /** Whether the upstream has done it, or the table alone: then the upstream still holds what was deleted. */
+  readonly by: 'upstream' | 'table'
 }
 
 /**
@@ -114,12 +110,14 @@ export async function noteChange(
   key: ThreadKey,
   { owner, descriptor }: Permit,
   payload: Payload,
-  { now, deletion, isGone }: Change,
+  { now, deletion, by }: Change,
 ): Promise<boolean> {
   const { route } = descriptor
   if (route.id === 'threads/archive') return store.archive(key, owner, true)
   if (route.id !== 'threads/update') return false
-  if (deletesThread(route)) return deletion !== null && store.endDeletion(key, owner, deletion, now, isGone)
+  if (deletesThread(route)) {
+    return deletion !== null && store.endDeletion(key, owner, deletion.token, now, by === 'upstream' && deletion.isUndisturbed)
+  }
   if (payload.kind !== 'json') return false
   const { name, archived } = payload
   const named = name === undefined || (await store.rename(key, owner, nameOf(name)))

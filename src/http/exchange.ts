@@ -12,7 +12,7 @@ import type { RouteLabel } from '../observe/metrics.ts'
 import type { Registration } from '../store/port.ts'
 import type { Mark } from './access.ts'
 import type { EndReason } from './open-answers.ts'
-import type { EndRun } from './runs-under-way.ts'
+import type { Deletion, EndRun } from './runs-under-way.ts'
 
 /** What the log line of a request is made of; the gate fills it in as it learns. */
 export interface Exchange {
@@ -47,7 +47,7 @@ export interface Exchange {
   /** Ends the note of this run among those that may be executing; null for what is none. */
   endRun: EndRun | null
   /** The deletion that this request begins in the table; null for what deletes nothing there. */
-  deletion: string | null
+  deletion: Deletion | null
   reason: Reason | 'permitted' | undefined
   /** True once its decision was told of: one request is one decision, whatever goes wrong after it. */
   isDecided: boolean

@@ -21,7 +21,7 @@ import type { AskHistory } from './history.ts'
 import type { Identity } from './identity.ts'
 import type { OwnerRecords } from './owner-records.ts'
 import type { Payload, ReadBody } from './payload.ts'
-import type { EndRun, RunsUnderWay } from './runs-under-way.ts'
+import type { Deletion, EndRun, RunsUnderWay } from './runs-under-way.ts'
 
 /** The limits of every caller, where no rule of the policy has others. */
 export interface CallerLimits {
@@ -38,7 +38,7 @@ export interface PermitParts {
   readonly scope: string
   readonly records: OwnerRecords
   readonly store: Pick<OwnershipStore, 'claim' | 'settle' | 'beginDeletion'>
-  readonly runs: Pick<RunsUnderWay, 'begin'>
+  readonly runs: RunsUnderWay
   readonly access: Pick<Access, 'mark' | 'changedSince' | 'isReplaced'>
   readonly limits: CallerLimits & { readonly body: number; readonly runBody: number }
   readonly limiter: Limiter
@@ -144,7 +144,7 @@ export async function permitFor(
         claim = await parts.store.claim(key, claimOf(decision, parts.clock()))
       }
       if (key !== null && exchange.deletion === null && deletesThread(descriptor.route) && facts.record?.owner === decision.owner)
-        exchange.deletion = await parts.store.beginDeletion(key, decision.owner)
+        exchange.deletion = await beginDeletion(parts, key, decision)
       if (claim?.outcome === 'foreign') {
         // Somebody was faster, or the owner took the thread away: decide again with what the store says now.
         parts.metrics.claimed('lost-race')
@@ -170,6 +170,15 @@ export async function permitFor(
     }
   }
   return refuse('store-unavailable')
+}
+
+/** Notes a deletion before it is sent; null where the table has no such thread. */
+async function beginDeletion({ store, runs, facts }: PermitParts, key: ThreadKey, { owner }: Permit): Promise<Deletion | null> {
+  const token = await store.beginDeletion(key, owner)
+  // What was executing at this moment may write behind the deletion, though it be over when that is answered. Under `observe`
+  // runs are noted nowhere.
+  const isUndisturbed = facts.enforcement === 'enforce' && !runs.mayBeExecuting(key)
+  return token === null ? null : { token, isUndisturbed }
 }
 
 /** Takes back a claim for a run that was not sent. */

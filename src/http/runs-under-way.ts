@@ -7,6 +7,14 @@ import { LONGEST_RUN, type ThreadKey } from '../store/port.ts'
 /** Ends a run that was begun. @param isOver true where it certainly executes no more, or never did */
 export type EndRun = (isOver: boolean) => void
 
+/** A deletion of a thread that was begun in the ownership table. */
+export interface Deletion {
+  /** What the store knows it by. */
+  readonly token: string
+  /** True if no run of this process could write to the thread any more when it began; a run that is claimed later ends it. */
+  readonly isUndisturbed: boolean
+}
+
 /** The register of them. */
 export interface RunsUnderWay {
   /** Notes a run, before it is claimed. */

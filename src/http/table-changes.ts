@@ -42,8 +42,7 @@ export function makeTableChange(parts: TableChangeParts): TableChange {
   const change = async (permit: Permit, payload: Payload, { deletion }: Exchange): Promise<JsonObject | null> => {
     const key = threadKey(permit, parts.scope)
     if (key === null || !isReadable(payload)) return null
-    // The upstream still holds what the table alone has deleted.
-    if (!(await noteChange(store, key, permit, payload, { now: parts.clock(), deletion, isGone: false }))) return null
+    if (!(await noteChange(store, key, permit, payload, { now: parts.clock(), deletion, by: 'table' }))) return null
     const row = (await store.thread(key))?.row
     if (row?.owner !== permit.owner) return null
     const { id, method } = permit.descriptor.route

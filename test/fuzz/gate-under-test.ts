@@ -195,7 +195,7 @@ export function makeGateUnderTest(
     budget: makeBudget(16 * LIMITS.runBody),
     reading: makeBudget(2 ** 30),
     records,
-    runs: { begin: () => () => {} },
+    runs: { begin: () => () => {}, mayBeExecuting: () => false },
     store: STORE,
     keySet: null,
     onFault: (error) => {

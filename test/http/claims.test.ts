@@ -51,7 +51,7 @@ async function settled(
   result: UpstreamAnswer | UpstreamFailure,
   payload = NONE,
   registration: number | null = 7,
-  mayBeExecuting = false,
+  isUndisturbed = true,
 ) {
   const told: unknown[] = []
   const note =
@@ -68,9 +68,8 @@ async function settled(
   }
   const store = noted as unknown as OwnershipStore
   const metrics = { claimed: note('claimed') } as unknown as Metrics
-  const runs = { mayBeExecuting: () => mayBeExecuting }
-  const claims = makeClaims(store, 'one', () => 1234, metrics, makeLog('silent'), runs)
-  await claims.settle(of, { registration, deletion: 'deletion' }, payload, result)
+  const claims = makeClaims(store, 'one', () => 1234, metrics, makeLog('silent'))
+  await claims.settle(of, { registration, deletion: { token: 'deletion', isUndisturbed } }, payload, result)
   return told
 }
 
@@ -118,7 +117,7 @@ void test('a deletion or a name is noted where a 2xx confirmed it, and nowhere e
   }
   for (const status of [200, 204, 299]) {
     t.same(await settled(remove, answered(status)), [['endDeletion', KEY, 'corp:alice', 'deletion', 1234, true]])
-    const executing = await settled(remove, answered(status), NONE, null, true)
+    const executing = await settled(remove, answered(status), NONE, null, false)
     t.same(executing, [['endDeletion', KEY, 'corp:alice', 'deletion', 1234, false]], 'a run may write to it still')
     t.same(await settled(update, answered(status), named('n')), [['rename', KEY, 'corp:alice', 'n']])
   }
@@ -168,7 +167,7 @@ void test('a store that fails after the upstream has answered is logged, and spo
   const lines: Record<string, unknown>[] = []
   const log = makeLog('info', { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) })
   const store = { settle: () => Promise.reject(new Error('the disk is full')) } as unknown as OwnershipStore
-  const claims = makeClaims(store, '', () => 0, {} as Metrics, log, { mayBeExecuting: () => false })
+  const claims = makeClaims(store, '', () => 0, {} as Metrics, log)
   await claims.settle(permit('POST', 'agent/a/run'), { registration: 7, deletion: null }, NONE, answered(200))
   t.match(lines, [{ msg: 'the ownership table could not be brought up to date', err: { message: 'the disk is full' } }])
 })

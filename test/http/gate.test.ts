@@ -80,7 +80,7 @@ function parts(told: Told, more: Changes = {}): GateParts {
     onFault: (...what) => told.push(['fault', ...what]),
     onDropped: () => {},
     metrics,
-    runs: { begin: () => () => {} },
+    runs: { begin: () => () => {}, mayBeExecuting: () => false },
     clock: () => 0,
     isShuttingDown: () => false,
     ...rest,

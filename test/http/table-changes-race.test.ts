@@ -63,9 +63,13 @@ async function changing(
     claims: { settle: async () => {} },
     clock: () => 3,
   })
-  const came = await change(permit, payload, { deletion: 'one' } as Exchange, upstream, new AbortController().signal).catch(
-    (error: unknown) => error as Error,
-  )
+  const came = await change(
+    permit,
+    payload,
+    { deletion: { token: 'one', isUndisturbed: true } } as Exchange,
+    upstream,
+    new AbortController().signal,
+  ).catch((error: unknown) => error as Error)
   return { came, letGo: body.destroyed }
 }
 

@@ -102,6 +102,21 @@ void test('a thread that is deleted while a run is executing is never another’
   t.same([stolen.status, codeOf(stolen)], [403, 'not-owner'])
 })
 
+void test('nor is one whose run ended between the deletion and its answer: it may have written behind it', async (t) => {
+  const gate = await scene(t)
+  const { alice, bob, deletions, runs } = gate
+  const executing = run(gate, alice)
+  await until(() => runs.length === 1)
+  const removed = remove(gate, alice)
+  await until(() => deletions.length === 1)
+  runs[0]!.end()
+  await executing
+  deletions[0]!()
+  await removed
+  t.equal(await forget(gate), 0)
+  t.equal((await run(gate, bob)).status, 403)
+})
+
 void test('nor is one whose caller left a run: nobody knows when that ends', async (t) => {
   const gate = await scene(t)
   const { alice, bob, deletions, runs } = gate

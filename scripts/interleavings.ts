@@ -1,0 +1,46 @@
+/** Takes every order in which a few operations can happen, and says how many there were: test/interleavings. */
+import { parseArgs } from 'node:util'
+import { explore } from '../test/interleavings/explore.ts'
+import { SCENARIOS } from '../test/interleavings/histories.ts'
+import { makeTemplate } from '../test/interleavings/world.ts'
+
+const HELP = `usage: npm run interleavings -- [--only TEXT] [--most N]
+
+Runs the real gate, claims, store, review and reload on a virtual clock and a virtual runtime, and takes every order in which
+a few operations can happen. After each step it looks whether anybody was given or let do what they had no access to.
+
+  --only TEXT   only scenarios whose names contain this
+  --most N      histories of a scenario at most, those included that came to a known state; by default 100000
+
+Exit code: 0 fine, 1 something was found, 2 wrong usage.`
+
+const options = (() => {
+  try {
+    return parseArgs({ options: { only: { type: 'string' }, most: { type: 'string' }, help: { type: 'boolean' } } }).values
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${HELP}`)
+    process.exit(2)
+  }
+})()
+if (options.help === true) {
+  console.log(HELP)
+  process.exit(0)
+}
+const most = Number(options.most ?? 100_000)
+if (!Number.isInteger(most) || most < 1) {
+  console.error(`--most is no number of histories\n\n${HELP}`)
+  process.exit(2)
+}
+const template = await makeTemplate()
+let found = 0
+console.log('histories   pruned   states   scenario')
+for (const [name, { acts, beginning }] of Object.entries(SCENARIOS)) {
+  if (options.only !== undefined && !name.includes(options.only)) continue
+  const { histories, pruned, states, isPartial, violations } = await explore(template, acts, beginning, most)
+  const [a, b, c] = [histories, pruned, states].map((count) => String(count).padStart(9))
+  console.log(`${a}${b}${c}   ${name}${isPartial && violations.length === 0 ? ' (not all: --most)' : ''}`)
+  for (const violation of violations) console.log(`  FOUND: ${violation}`)
+  found += violations.length
+}
+template.remove()
+process.exitCode = found === 0 ? 0 : 1

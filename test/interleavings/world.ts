@@ -1,0 +1,509 @@
+/**
+ * The real gate, claims, store, review and reload of one or two gateways on one SQLite file, between callers and a virtual
+ * runtime, with a virtual clock; and an oracle that looks at the table and the runtime after each step.
+ */
+import { copyFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { createSigner } from 'fast-jwt'
+import { makeGenerations, type Generations } from '../../src/generations.ts'
+import { makeOpenAnswers } from '../../src/http/open-answers.ts'
+import { makeReadiness } from '../../src/http/readiness.ts'
+import { makeBudget } from '../../src/http/request-body.ts'
+import { makeRunsUnderWay } from '../../src/http/runs-under-way.ts'
+import { makeMemoryLimiter } from '../../src/limits/memory.ts'
+import { makeLog } from '../../src/observe/log.ts'
+import { makeMetrics } from '../../src/observe/metrics.ts'
+import { prepare, type Prepared } from '../../src/prepare.ts'
+import type { RevocationList, Store } from '../../src/store/port.ts'
+import { makeRevocationList } from '../../src/store/revocations.ts'
+import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { configuration } from '../config/configuration.ts'
+import { runInput } from '../support/client.ts'
+import { Scheduler, type Choice } from './scheduler.ts'
+import { CONTENT, virtualRuntime, type RuntimeState } from './virtual-runtime.ts'
+
+/** What can happen, and by whom it is done at which gateway. */
+export type Operation = 'run' | 'read' | 'delete' | 'grant' | 'ungrant' | 'transfer' | 'prune' | 'reload' | 'revoke' | 'crash'
+
+/** One of the operations of a history. */
+export interface Act {
+  readonly what: Operation
+  readonly user: string
+  readonly gateway: 'A' | 'B'
+}
+
+/** What is there at the beginning of a history. */
+export interface Beginning {
+  readonly granted: boolean
+  /** How often a second may pass. */
+  readonly seconds: number
+}
+
+const KEY = { scope: '', threadId: 't' }
+const LOG = makeLog('silent')
+/** In memory where the machine has such a folder: each history has a file of its own. */
+const FOLDER = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+const SECRET = 'x'.repeat(64)
+const sign = createSigner({ key: SECRET, algorithm: 'HS256' })
+const BASE = '/api/copilotkit'
+/** Access may go on for so long after it ended (SECURITY.md, "Promised times"). */
+const PROMISED_MS = 1000
+/** Longer than that, and than every interval by which gateways hear of one another. */
+const A_SECOND_MS = 1100
+
+const POLICY = `version: 1
+sharing: true
+rules:
+  - { routes: [agent/run], allow: [signed-in], threads: [own, unknown, shared] }
+  - { routes: [threads/messages], allow: [signed-in], threads: [own, shared] }
+  - { routes: [threads/update], allow: [signed-in], threads: [own] }
+`
+
+/** What all histories share: two configurations, and an empty store. */
+export interface Template {
+  readonly folder: string
+  readonly prepared: Readonly<Record<'a' | 'b', Prepared>>
+  readonly remove: () => void
+}
+
+/** Makes it. The second configuration denies bob everything. */
+export async function makeTemplate(): Promise<Template> {
+  const folder = mkdtempSync(join(FOLDER, 'threadwarden-test-'))
+  writeFileSync(join(folder, 'secret'), SECRET)
+  const preparedAs = (letter: 'a' | 'b'): Prepared => {
+    const file = join(folder, `${letter}.json`)
+    writeFileSync(
+      `${file}.policy`,
+      `${POLICY}${letter === 'b' ? '  - { routes: all, deny: [signed-in], claims: [{ at: /sub, equals: bob }] }\n' : ''}`,
+    )
+    const tree = configuration({
+      'upstream.transport': 'multi-route',
+      'upstream.headers': { 'x-generation': letter },
+      'authentication.issuers.corp': { issuer: 'corp', audiences: ['chat'], algorithms: ['HS256'], secretFile: 'secret' },
+      'ownership.store': 'sqlite:./store.db',
+      'streams.keepAlive': '0s',
+      'limits.newThreads': 'off',
+      policy: `./${letter}.json.policy`,
+    })
+    writeFileSync(file, JSON.stringify(tree))
+    const outcome = prepare(file, {})
+    if (!outcome.ok) throw new Error(JSON.stringify(outcome.faults))
+    return outcome.value
+  }
+  const prepared = { a: preparedAs('a'), b: preparedAs('b') }
+  const store = await openSqliteStore(join(folder, 'store.db'))
+  await store.close()
+  return { folder, prepared, remove: () => rmSync(folder, { recursive: true, force: true }) }
+}
+
+interface Row {
+  readonly owner: string
+  readonly deleted: number
+  readonly provisional: number
+  readonly gone: number
+}
+
+interface GatewayInHistory {
+  readonly name: string
+  readonly store: Store
+  readonly generations: Generations
+  readonly revocations: RevocationList
+  letter: 'a' | 'b'
+  /** When its configuration was replaced. */
+  replacedAt: number
+}
+
+/** One history on its way. */
+export class World {
+  readonly scheduler = new Scheduler()
+  readonly violations: string[] = []
+  readonly steps: string[] = []
+  readonly #template: Template
+  readonly #file: string
+  readonly #folder: string
+  readonly #acts: readonly Act[]
+  readonly #database: Database.Database
+  readonly #uninstall: () => void
+  readonly #runtime: RuntimeState = { content: ['alice'] }
+  readonly #gateways = new Map<string, GatewayInHistory>()
+  /** Until when each user may have had access to the thread. */
+  readonly #access = new Map<string, number>()
+  /** Who wrote what the owner may see: those who had access while they wrote, or whose thread it became. */
+  #owner: string | null = 'alice'
+  #heir = true
+  /** When bob lost all access by the rules or by a revocation. */
+  #denied: number | null = null
+  #parking = false
+  #secondsLeft: number
+  #begun = new Set<Act>()
+
+  private constructor(template: Template, acts: readonly Act[], { seconds }: Beginning) {
+    this.#template = template
+    this.#acts = acts
+    this.#secondsLeft = seconds
+    this.#folder = mkdtempSync(join(FOLDER, 'threadwarden-test-'))
+    this.#file = join(this.#folder, 'store.db')
+    copyFileSync(join(template.folder, 'store.db'), this.#file)
+    this.#uninstall = this.scheduler.install()
+    this.#database = new Database(this.#file)
+  }
+
+  static async make(template: Template, acts: readonly Act[], beginning: Beginning): Promise<World> {
+    const world = new World(template, acts, beginning)
+    for (const name of new Set(acts.map(({ gateway }) => gateway))) await world.#open(name)
+    const [first] = world.#gateways.values()
+    if (first === undefined) throw new Error('a history without a gateway')
+    const claim = { userId: 'corp:alice', agentId: 'default', guest: false, now: world.scheduler.now }
+    await first.store.claim(KEY, claim)
+    await first.store.settle(KEY, 'corp:alice', 0, 'confirmed')
+    if (beginning.granted) {
+      const grant = { kind: 'user', id: 'corp:bob', right: 'write', grantedBy: 'operator', grantedAt: 1 } as const
+      await first.store.grant(KEY, null, grant)
+      await world.scheduler.pass(A_SECOND_MS)
+    }
+    world.#parking = true
+    world.#look('')
+    return world
+  }
+
+  /** What may happen next. */
+  choices(): readonly Choice[] {
+    const all = [...this.scheduler.choices()]
+    for (const act of this.#acts) {
+      if (this.#begun.has(act)) continue
+      all.push({ name: `${act.user} ${act.what} begins at ${act.gateway}`, go: () => this.#begin(act) })
+    }
+    if (this.#secondsLeft > 0 && all.length > 0) {
+      all.push({
+        name: 'a second passes',
+        go: () => {
+          this.#secondsLeft -= 1
+          return this.scheduler.pass(A_SECOND_MS)
+        },
+      })
+    }
+    return all
+  }
+
+  /** Lets one of them happen, and looks at what came of it. */
+  async step(at: number): Promise<void> {
+    const choice = this.choices()[at]
+    if (choice === undefined) throw new Error('no such choice')
+    this.steps.push(choice.name)
+    await this.scheduler.take(choice)
+    this.#look(choice.name)
+  }
+
+  /** All that the rest of the history follows from, as far as it can be seen. */
+  key(): string {
+    const gateways = [...this.#gateways].map(([name, { letter, generations }]) => [name, letter, generations.current().number])
+    const parked = this.scheduler.choices().map(({ name }) => name)
+    const heard = [...this.#heard].map(([name, all]) => [name, ...all])
+    const { now } = this.scheduler
+    return JSON.stringify([
+      this.#rows(),
+      this.#runtime,
+      gateways,
+      parked,
+      heard,
+      now,
+      this.#secondsLeft,
+      this.#acts.map((act) => this.#begun.has(act)),
+      [...this.#access],
+    ])
+  }
+
+  async close(): Promise<void> {
+    this.#parking = false
+    for (const { generations, revocations, store } of this.#gateways.values()) {
+      generations.stop()
+      revocations.stop()
+      await store.close()
+    }
+    this.#database.close()
+    this.#uninstall()
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  readonly #heard = new Map<string, readonly string[]>()
+
+  async #open(name: string): Promise<void> {
+    const { scheduler } = this
+    await new Promise<void>((resolve, reject) => {
+      scheduler.start(`gateway ${name}`, name, () => this.#make(name).then(resolve, reject))
+    })
+  }
+
+  async #make(name: string): Promise<void> {
+    const { scheduler } = this
+    const real = await openSqliteStore(this.#file)
+    const store = this.#parked(real)
+    const clock = (): number => scheduler.now
+    const metrics = makeMetrics()
+    const answers = makeOpenAnswers(
+      clock,
+      metrics,
+      ({ userId, credential }) => credential !== null && revocations.isRevoked(userId, credential),
+    )
+    const revocations: RevocationList = await makeRevocationList(real, { onChange: () => answers.endRevoked() })
+    const runtime = virtualRuntime(scheduler, this.#runtime, {
+      sent: (user, what, generation) => this.#sent(user, what, generation),
+      wrote: (user) => this.#wrote(user),
+    })
+    const generations = makeGenerations(this.#template.prepared.a, {
+      store,
+      runtime,
+      secret: new Uint8Array(32),
+      metrics,
+      readiness: makeReadiness(),
+      answers,
+      runs: makeRunsUnderWay(clock),
+      limiter: makeMemoryLimiter(),
+      budget: makeBudget(2 ** 30),
+      reading: makeBudget(2 ** 30),
+      log: LOG,
+      clock,
+      addresses: [],
+      before: 0,
+      isRevoked: (userId, credential) => revocations.isRevoked(userId, credential),
+      isShuttingDown: () => false,
+      onDecision: () => {},
+    })
+    void generations.current().begin()
+    await scheduler.settle()
+    this.#gateways.set(name, { name, store: real, generations, revocations, letter: 'a', replacedAt: -Infinity })
+  }
+
+  /** The store, of which each question is a choice of the schedule, and each answer another one. */
+  #parked(store: Store): Store {
+    const DIRECT = new Set(['onStanding', 'close', 'secret', 'fault', 'isEmpty', 'unowned'])
+    return new Proxy(store, {
+      get: (target, property) => {
+        const method = Reflect.get(target, property) as (...args: unknown[]) => unknown
+        if (DIRECT.has(String(property))) return (...args: unknown[]) => method.apply(target, args)
+        return (...args: unknown[]) =>
+          this.#parking ? this.#ask(String(property), () => method.apply(target, args)) : method.apply(target, args)
+      },
+    })
+  }
+
+  async #ask(name: string, work: () => unknown): Promise<unknown> {
+    const { scheduler } = this
+    const actor = scheduler.actor()
+    const result = await scheduler.park(name, work, (answer) => plain(answer))
+    this.#heard.set(actor.name, [...actor.heard])
+    return result
+  }
+
+  async #begin(act: Act): Promise<void> {
+    this.#begun.add(act)
+    const { what, user, gateway: name } = act
+    if (what === 'crash') {
+      const gone = this.#gateways.get(name)
+      this.scheduler.crash(name)
+      this.#gateways.delete(name)
+      gone?.generations.stop()
+      gone?.revocations.stop()
+      await gone?.store.close()
+      // Its connections are gone, and it starts again under another name.
+      return
+    }
+    const gateway = this.#gateways.get(name) ?? (await this.#restarted(name))
+    this.scheduler.start(`${user} ${what} ${this.#acts.indexOf(act)}`, gateway.name, async () => {
+      await this.#do(act, gateway)
+    })
+  }
+
+  async #restarted(name: string): Promise<GatewayInHistory> {
+    const again = `${name} again`
+    if (!this.#gateways.has(again)) {
+      this.#parking = false
+      await this.#open(again)
+      this.#parking = true
+    }
+    return this.#gateways.get(again)!
+  }
+
+  async #do({ what, user }: Act, gateway: GatewayInHistory): Promise<void> {
+    const store = this.#parked(gateway.store)
+    const bob = { kind: 'user', id: 'corp:bob' } as const
+    switch (what) {
+      case 'run':
+        return this.#request(gateway, user, 'POST', '/agent/default/run', JSON.stringify(runInput('t')))
+      case 'read':
+        return this.#request(gateway, user, 'GET', '/threads/t/messages')
+      case 'delete':
+        return this.#request(gateway, user, 'DELETE', '/threads/t')
+      case 'grant':
+        await store.grant(KEY, null, { ...bob, right: 'write', grantedBy: 'operator', grantedAt: 1 })
+        return
+      case 'ungrant':
+        await store.ungrant(KEY, null, bob)
+        return
+      case 'transfer':
+        await store.transfer('corp:alice', 'corp:carol', 10)
+        return
+      case 'prune':
+        await store.prune({ deletedBefore: this.scheduler.now + 1 }, 10)
+        return
+      case 'revoke':
+        await store.revoke({ kind: 'user', userId: 'corp:bob', before: null, revokedAt: this.scheduler.now })
+        this.#denied ??= this.scheduler.now
+        return
+      case 'reload': {
+        const next = await gateway.generations.make(this.#template.prepared.b)
+        gateway.letter = 'b'
+        gateway.replacedAt = this.scheduler.now
+        await gateway.generations.put(next)
+        this.#denied ??= this.scheduler.now
+        return
+      }
+      case 'crash':
+        throw new Error('a crash is no work')
+    }
+  }
+
+  async #request(gateway: GatewayInHistory, user: string, method: string, path: string, body?: string): Promise<void> {
+    const seconds = Math.floor(this.scheduler.now / 1000)
+    const token = sign({ iss: 'corp', aud: 'chat', sub: user, iat: seconds, exp: 4_000_000_000 })
+    const headers = [
+      ['host', 'a'],
+      ['authorization', `Bearer ${token}`],
+      ...(body === undefined
+        ? []
+        : [['content-type', 'application/json'] as const, ['content-length', String(body.length)] as const]),
+    ] as const
+    const message = Object.assign(new IncomingMessage(new Socket()), { method, url: BASE + path, httpVersion: '1.1' })
+    for (const [name, value] of headers) {
+      message.rawHeaders.push(name, value)
+      message.headers[name] = value
+    }
+    const response = this.#response(message, user)
+    const { gate } = gateway.generations.current()
+    const letGo = gateway.generations.current().hold()
+    response.once('close', letGo)
+    const exchange = gate.open(message, 'id', 0, '192.0.2.1')
+    const arrived = await gate.arrive(message, BASE + path, exchange)
+    if (!('outcome' in arrived)) return void response.end()
+    const proceeding = gate.proceed(arrived, message, response, exchange)
+    if (body !== undefined) await this.scheduler.park('body comes', () => void message.push(Buffer.from(body)))
+    message.push(null)
+    message.complete = true
+    const answer = await proceeding
+    if (answer !== 'passed') response.end()
+  }
+
+  /** A response of which it is looked at what is written, when it is. */
+  #response(message: IncomingMessage, user: string): ServerResponse {
+    const response = new ServerResponse(message)
+    const take = (chunk: unknown): void => {
+      if (chunk === undefined) return
+      for (const [, authors] of (chunk as string | Buffer).toString().matchAll(new RegExp(`${CONTENT}([a-z,]+);`, 'g')))
+        this.#delivered(user, authors ?? '')
+    }
+    const over = (): void => {
+      if (response.destroyed) return
+      response.destroyed = true
+      response.emit('close')
+    }
+    return Object.assign(response, {
+      flushHeaders: () => {},
+      writeHead: (status: number) => Object.assign(response, { statusCode: status }),
+      write: (chunk: unknown) => {
+        take(chunk)
+        return true
+      },
+      end: (chunk?: unknown) => {
+        take(chunk)
+        Object.assign(response, { finished: true })
+        response.emit('finish')
+        over()
+        return response
+      },
+      destroy: () => {
+        over()
+        return response
+      },
+    })
+  }
+
+  #rows(): readonly Row[] {
+    return this.#database
+      .prepare(
+        'SELECT user_id AS owner, deleted_at IS NOT NULL AS deleted, provisional, pending, gone, deletion IS NOT NULL AS deleting FROM threads',
+      )
+      .all() as Row[]
+  }
+
+  /** Looks at the table: who may use the thread now, and whether its owner came by it rightly. */
+  #look(step: string): void {
+    const [row] = this.#rows()
+    const owner = row === undefined ? null : row.owner.replace('corp:', '')
+    const grants = this.#database.prepare("SELECT grantee FROM grants WHERE kind = 'user'").all() as { grantee: string }[]
+    for (const { grantee } of grants) this.#access.set(grantee.replace('corp:', ''), this.scheduler.now)
+    if (owner !== null) this.#access.set(owner, this.scheduler.now)
+    const held = this.#runtime.content.join()
+    // A tombstone that a run is reviving is not forgotten.
+    if (row?.deleted === 1 && row.gone === 1 && row.provisional === 0 && held !== '')
+      this.#violated(`it counts as gone, and the runtime holds what ${held} wrote`)
+    if (owner === this.#owner) return
+    const isTransfer = this.#owner === 'alice' && owner === 'carol' && step.includes('transfer')
+    if (this.#owner !== null && owner !== null && !isTransfer) this.#violated(`the owner became ${owner} by "${step}"`)
+    this.#heir = isTransfer
+    this.#owner = owner
+    this.#inherits()
+  }
+
+  /** Nobody who claims a thread that has no owner finds there what others wrote. */
+  #inherits(): void {
+    const others = this.#runtime.content.filter((author) => author !== this.#owner)
+    if (this.#owner !== null && !this.#heir && others.length > 0)
+      this.#violated(`${this.#owner} claimed what ${others.join()} wrote`)
+  }
+
+  #wrote(user: string): void {
+    const until = this.#access.get(user) ?? -Infinity
+    // A run that was permitted goes on; but the thread may be another's by then only by an operator's word.
+    if (until === -Infinity) this.#violated(`${user} wrote without ever having had access`)
+    this.#inherits()
+  }
+
+  #sent(user: string, what: string, letter: string): void {
+    const foreign = this.#runtime.content.some((author) => author !== user)
+    if (foreign && !this.#hasAccess(user)) this.#violated(`a ${what} of ${user} was sent without access`)
+    for (const { letter: active, replacedAt } of this.#gateways.values()) {
+      if (this.#gateways.size > 1 || letter === active || letter === '') continue
+      if (this.scheduler.now - replacedAt > PROMISED_MS)
+        this.#violated(`a ${what} of ${user} was sent by a configuration that was replaced`)
+    }
+  }
+
+  #delivered(user: string, authors: string): void {
+    if (authors !== '' && !this.#hasAccess(user)) this.#violated(`${user} was given what ${authors} wrote`)
+  }
+
+  /** Open answers are checked within the promised time, as soon as the store answers what it is asked for that. */
+  #isChecking(): boolean {
+    return this.scheduler.choices().some(({ name }) => /^(?:gateway|op) .* standings?$/.test(name))
+  }
+
+  #hasAccess(user: string): boolean {
+    if (this.#isChecking()) return true
+    if (user === 'bob' && this.#denied !== null && this.scheduler.now - this.#denied > PROMISED_MS) return false
+    return this.scheduler.now - (this.#access.get(user) ?? -Infinity) <= PROMISED_MS
+  }
+
+  #violated(what: string): void {
+    this.violations.push(`${what}\n    ${this.steps.join('\n    ')}`)
+  }
+}
+
+/** An answer of the store as far as decisions go by it: identifiers that are made at random say nothing. */
+function plain(answer: unknown): string {
+  const text = answer === undefined ? 'nothing' : JSON.stringify(answer instanceof Map ? [...answer] : answer)
+  return text.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'id')
+}
