@@ -44,6 +44,7 @@ export const UNKNOWN = 'new'
 export const LIMITS = {
   body: 262_144,
   runBody: 1_048_576,
+  bodyMembers: 10_000,
   requests: 'off',
   runs: 'off',
   newThreads: 'off',

@@ -24,7 +24,7 @@ const JSON_TYPE = ['content-type', 'application/json', 'transfer-encoding', 'chu
 /** What reading needs, with a budget of 100 bytes. */
 function parts(more: Partial<PayloadParts> = {}): PayloadParts {
   return {
-    limits: { body: 100, runBody: 100 },
+    limits: { body: 100, runBody: 100, bodyMembers: 10_000 },
     budget: makeBudget(100),
     reading: makeBudget(100_000),
     onDropped: () => {},
@@ -171,7 +171,11 @@ void test('a large body lets others have their turn between the steps, one that 
     }
     const most = 2 * bound
     const reading = written(
-      parts({ limits: { body: most, runBody: most }, budget: makeBudget(most), reading: makeBudget(10 * most) }),
+      parts({
+        limits: { body: most, runBody: most, bodyMembers: 10_000 },
+        budget: makeBudget(most),
+        reading: makeBudget(10 * most),
+      }),
       RUN,
       JSON_TYPE,
       filled(bytes),
