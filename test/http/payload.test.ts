@@ -161,7 +161,7 @@ void test('a large body lets others have their turn between the steps, one that 
   for (const [bytes, turns] of [
     [100, 0],
     [bound, 0],
-    [bound + 1, 3],
+    [bound + 1, 8],
   ] as const) {
     let counted = 0
     let turn: NodeJS.Immediate
@@ -184,6 +184,7 @@ void test('a large body lets others have their turn between the steps, one that 
     turn = setImmediate(count)
     t.match(await reading, { kind: 'json' })
     clearImmediate(turn)
-    t.equal(counted, turns, `${bytes} bytes`)
+    if (turns === 0) t.equal(counted, 0, `${bytes} bytes`)
+    else t.ok(counted >= turns, `${counted} turns for ${bytes} bytes`)
   }
 })
