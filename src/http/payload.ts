@@ -183,10 +183,8 @@ async function withRecording(
 ): Promise<ReadBody | Refusal> {
   const recording = await readRecording(type, arriving, most, parts.budget)
   if (recording.outcome === 'refused') return recording
-  const { value, bytes, release } = recording
-  return guarded(parts, { bytes, release }, 0, () =>
-    checked(parts, descriptor, { value, text: JSON.stringify(value), asWritten: true, bytes: null }, bytes),
-  )
+  const { value, texts, bytes, release } = recording
+  return guarded(parts, { bytes, release }, 0, () => checked(parts, descriptor, { value, texts }, bytes))
 }
 
 /** What comes of a request that brings nothing along. */
