@@ -98,7 +98,7 @@ function fileFaults(file: string, config: Config): readonly Fault[] {
     makeIssuers(config.authentication, { clock: Date.now, onFetchFailure: () => {} })
   } catch (error) {
     if (!(error instanceof IssuerFaults)) throw error
-    faults.push(...error.faults.map(({ path, message }) => ({ file, path: path.join('.'), message })))
+    for (const { path, message } of error.faults) faults.push({ file, path: path.join('.'), message })
   }
   try {
     if (config.admin !== undefined) makeAdminCredentials(config.admin, () => {})

@@ -5,6 +5,7 @@ import { valueAt } from '../core/pointer.ts'
 import { userFromClaims, type User } from '../core/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
 import type { Claims } from './unverified.ts'
+import { smallest } from '../core/extremes.ts'
 
 /** The last time that a date can hold (ECMA-262 §21.4.1.1), in seconds: what lies beyond is no time. */
 const LAST_TIME = 8.64e12
@@ -41,7 +42,7 @@ export function userOf(key: string, config: IssuerConfig, claims: Claims, now: n
   const user = userFromClaims(key, claims, config.claims)
   if (isRefusal(user)) return user
   const ends = [timeIn(claims['exp']), ...(maxTokenAge === undefined || issuedAt === undefined ? [] : [issuedAt + maxTokenAge])]
-  const end = Math.min(Infinity, ...ends.filter((one) => one !== undefined))
+  const end = smallest(ends.filter((one) => one !== undefined))
   const tokenId = claims['jti']
   return {
     user,

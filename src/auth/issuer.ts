@@ -78,7 +78,7 @@ export function makeIssuers(
       issuers.push({ key, config, keys, fetching, introspection, clockTolerance, fingerprint, keyMaterial })
     } catch (error) {
       if (!(error instanceof IssuerFaults)) throw error
-      faults.push(...error.faults)
+      for (const fault of error.faults) faults.push(fault)
     }
   }
   if (faults.length > 0) throw new IssuerFaults(faults)

@@ -1,6 +1,7 @@
 /** One verification key and what it may verify. What a token says of itself never widens that (RFC 8725 §3.1). */
 import { createPrivateKey, createPublicKey, X509Certificate, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { createVerifier } from 'fast-jwt'
+import { largest } from '../core/extremes.ts'
 
 /** The signature algorithms that a configuration may name. */
 // prettier-ignore
@@ -116,7 +117,7 @@ export function keyFromPem(pem: string, algorithms: readonly Algorithm[], rules:
  */
 export function keyFromSecret(file: Buffer, algorithms: readonly Algorithm[], rules: VerifierRules): VerificationKey {
   const secret = withoutNewline(file)
-  const bits = Math.max(...algorithms.map((algorithm) => Number(algorithm.slice(2))))
+  const bits = largest(algorithms.map((algorithm) => Number(algorithm.slice(2))))
   if (secret.length * 8 < bits) throw new Error(`holds ${secret.length} bytes: HS${bits} needs ${bits / 8} at least`)
   // The last byte of a key may be one that looks like a newline.
   if (isKeyMaterial(secret) || isKeyMaterial(file))

@@ -7,6 +7,7 @@ import { GRANTED } from '../trial/words.ts'
 import { EXIT, printData, printLines, readOptions, type Command } from './command.ts'
 import { loaded } from './loading.ts'
 import { harmless, paintFor, type Paint } from './terminal.ts'
+import { largest } from '../core/extremes.ts'
 
 /** The command. */
 export const routes: Command = {
@@ -67,7 +68,7 @@ function text({ config, policy }: Prepared, listed: readonly RouteAccess[], pain
   const mounts = mountsOf(config)
   const several = mounts.length > 1
   const placeOf = (upstream: string): string => mounts.find((one) => one.key === upstream)?.place.join('.') ?? ''
-  const width = Math.max(...listed.map(({ path }) => path.length))
+  const width = largest(listed.map(({ path }) => path.length))
   return [
     `policy     ${harmless(policy.file)}`,
     `mode       ${config.authentication.mode}, enforcement ${config.enforcement}`,

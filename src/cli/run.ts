@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { closest, distance } from 'fastest-levenshtein'
 import { complain, EXIT, print, printLines, UsageError, type Command, type CommandGroup } from './command.ts'
+import { largest } from '../core/extremes.ts'
 
 type Commands = Readonly<Record<string, () => Promise<Command | CommandGroup>>>
 
@@ -113,7 +114,7 @@ function groupHelp(path: string, group: CommandGroup): string {
 }
 
 function summaries(commands: Readonly<Record<string, Command | CommandGroup>>): readonly string[] {
-  const width = Math.max(...Object.keys(commands).map((name) => name.length))
+  const width = largest(Object.keys(commands).map((name) => name.length))
   return Object.entries(commands).map(([name, command]) => `  ${name.padEnd(width)}  ${command.summary}`)
 }
 

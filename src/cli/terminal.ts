@@ -1,5 +1,6 @@
 /** How text gets to a terminal: in colour where there is one, and without anything in it that a terminal would obey. */
 import { styleText } from 'node:util'
+import { largest } from '../core/extremes.ts'
 
 /** A style of `node:util`. */
 export type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow'
@@ -49,7 +50,7 @@ export type Entry = readonly [label: string, lines: readonly string[]]
 
 /** Entries below each other, their lines beside the labels. */
 export function listed(entries: readonly Entry[], paint: Paint): string {
-  const width = Math.max(...entries.map(([label]) => label.length)) + 2
+  const width = largest(entries.map(([label]) => label.length)) + 2
   return entries
     .filter(([, lines]) => lines.length > 0)
     .map(([label, lines]) =>
@@ -61,7 +62,7 @@ export function listed(entries: readonly Entry[], paint: Paint): string {
 /** Rows in columns, all but the last as wide as their longest cell. */
 export function columns(rows: readonly (readonly string[])[]): string {
   const clean = rows.map((row) => row.map(harmless))
-  const widths = (clean[0] ?? []).map((_cell, at) => Math.max(...clean.map((row) => (row[at] ?? '').length)))
+  const widths = (clean[0] ?? []).map((_cell, at) => largest(clean.map((row) => (row[at] ?? '').length)))
   return clean
     .map((row) =>
       row

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { identitySchema } from './identity-schema.ts'
 import { issuerSchema } from './issuer-schema.ts'
 import { storeFault, storeKeys } from './ownership-schema.ts'
+import { MAX_VALUES } from '../core/json-shape.ts'
 import { ageOrOff, bodySize, countOrOff, duration, rateOrOff, size } from '../document/quantities.ts'
 import { agentsSchema, AUTHORITY_URL, upstreamSchema, upstreamsSchema } from './upstream-schema.ts'
 
@@ -157,6 +158,12 @@ export const configSchema = z
         body: bodySize.prefault('1MiB').describe('Largest body, apart from the next.'),
         runBody: bodySize.prefault('64MiB').describe('Largest body of agent/run, agent/connect, agent/suggest and transcribe.'),
         bodiesInFlight: size.prefault('512MiB').describe('All JSON bodies that are held in memory at once.'),
+        bodyMembers: z
+          .int('is not a number of members | write 10000')
+          .min(100, 'is too few | at least 100')
+          .max(MAX_VALUES, `is too many | at most ${MAX_VALUES}`)
+          .default(10_000)
+          .describe('How many members one object in a body may have; the body itself may have 100.'),
         headers: size.prefault('16KiB').describe('The head of a request.'),
         newThreads: rateOrOff
           .prefault('60/m')

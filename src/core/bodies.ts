@@ -9,6 +9,7 @@ import { isAgentId, isRunId, isThreadId } from './ids.ts'
 import { isObject, type Json, type JsonObject } from './json.ts'
 import { refuse, type Refusal } from './reasons.ts'
 import type { Route } from './routes.ts'
+import { atOnce, type Steps } from './steps.ts'
 
 /** What the policy says of bodies. */
 export interface BodyPolicy {
@@ -19,6 +20,12 @@ export interface BodyPolicy {
   /** The names of the frontend's `tools` that reach the agent. */
   readonly tools: 'all' | ReadonlySet<string>
 }
+
+/** How many members a body may have, and the params of an envelope: no route has more than twenty. */
+export const MAX_TOP_MEMBERS = 100
+
+/** The objects in a body that may be written without some of their members (passingBody), by their paths. */
+export const NARROWED: readonly string[] = ['state', 'forwardedProps', 'forwardedProps/command']
 
 /** The configured bounds of bodies, in bytes. */
 export interface BodyLimits {
@@ -81,6 +88,11 @@ export interface PassingBody {
  * @param policy what the policy lets through
  */
 export function passingBody(route: Route, value: JsonObject, policy: BodyPolicy): PassingBody {
+  return atOnce(passingInSteps(route, value, policy))
+}
+
+/** Keeps of it what may pass, in steps. */
+export function* passingInSteps(route: Route, value: JsonObject, policy: BodyPolicy): Steps<PassingBody> {
   const body: Record<string, Json> = {}
   const dropped: string[] = []
   for (const [key, part] of Object.entries(value)) {
@@ -88,16 +100,12 @@ export function passingBody(route: Route, value: JsonObject, policy: BodyPolicy)
     else if (key === 'forwardedProps') {
       const props = filterForwardedProps(part, policy.forwardedProps)
       body[key] = props.kept
-      dropped.push(...props.dropped.map((name) => `forwardedProps.${name}`))
+      for (const name of props.dropped) dropped.push(`forwardedProps.${name}`)
     } else if (key === 'tools' && policy.tools !== 'all') {
-      const tools = filterTools(part, policy.tools, 'tools')
-      body[key] = tools.kept
-      dropped.push(...tools.dropped)
+      body[key] = yield* filterTools(part, policy.tools, 'tools', dropped)
     } else if (key === 'state' && policy.tools !== 'all' && isObject(part) && part['tools'] !== undefined) {
       // The runtime's LangGraph agent adds the tools that it finds in the state to those of the run.
-      const tools = filterTools(part['tools'], policy.tools, 'state.tools')
-      body[key] = { ...part, tools: tools.kept }
-      dropped.push(...tools.dropped)
+      body[key] = { ...part, tools: yield* filterTools(part['tools'], policy.tools, 'state.tools', dropped) }
     } else body[key] = part
   }
   return { body, dropped }
@@ -110,23 +118,31 @@ function isKeyOf({ body }: Route, key: string): boolean {
 /** What a tool of a frontend is made of (AG-UI `Tool`). Another key could name another tool to a model. */
 const TOOL_KEYS = ['name', 'description', 'parameters', 'metadata']
 
+/** How many tools are looked at in one step. */
+const TOOLS_AT_ONCE = 256
+
 /**
  * Keeps of the frontend's tools those with a name that may pass. The runtime wants the list, be it empty (contract §1.1).
  * @param place where it stands, for the names of what is dropped
+ * @param dropped where these names go
  */
-function filterTools(
-  value: Json,
-  allowed: ReadonlySet<string>,
-  place: string,
-): { readonly kept: readonly Json[]; readonly dropped: readonly string[] } {
-  if (!Array.isArray(value)) return { kept: [], dropped: [place] }
+function* filterTools(value: Json, allowed: ReadonlySet<string>, place: string, dropped: string[]): Steps<readonly Json[]> {
   const kept: Json[] = []
-  const dropped: string[] = []
-  for (const tool of value as readonly Json[]) {
+  if (!Array.isArray(value)) {
+    dropped.push(place)
+    return kept
+  }
+  for (const [at, tool] of (value as readonly Json[]).entries()) {
+    if (at % TOOLS_AT_ONCE === TOOLS_AT_ONCE - 1) yield
     if (!isObject(tool)) dropped.push(place)
     else if (allowed.has(tool['name'] as string)) {
       kept.push(Object.fromEntries(Object.entries(tool).filter(([key]) => TOOL_KEYS.includes(key))))
-    } else dropped.push(typeof tool['name'] === 'string' ? `${place}.${tool['name']}` : place)
+    } else dropped.push(isName(tool['name']) ? `${place}.${tool['name']}` : place)
   }
-  return { kept, dropped }
+  return kept
+}
+
+/** True for what a log can say of a tool. */
+function isName(value: Json | undefined): value is string {
+  return typeof value === 'string' && value.length <= 1024
 }

@@ -5,6 +5,7 @@
 import { isAgentId, isMemoryId, isThreadId } from './ids.ts'
 import { refuse, type Reason, type Refusal } from './reasons.ts'
 import { ALL_ROUTES, OWN_ROUTES, ROUTES, type Route } from './routes.ts'
+import { largest } from './extremes.ts'
 
 /** What a request is about, with nothing left of how it was spelled. */
 export interface RouteDescriptor {
@@ -104,7 +105,7 @@ const NONE: readonly Route[] = []
 const RANKS = new Map([ALL_ROUTES, OWN_ROUTES].map((routes) => [routes, ranked(routes)]))
 
 function ranked(routes: readonly Route[]): readonly Ranks[] {
-  const longest = Math.max(...routes.map(({ path }) => path.length))
+  const longest = largest(routes.map(({ path }) => path.length))
   return Array.from({ length: longest + 1 }, (_, length) => {
     const ofLength = routes.filter(({ path }) => path.length === length)
     const hasIds = ({ path }: Route): boolean => path.some((word) => word.startsWith(':'))

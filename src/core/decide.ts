@@ -9,6 +9,7 @@ import { refuse, type Reason, type Refusal, type RulePlace } from './reasons.ts'
 import { ROUTES, type Route } from './routes.ts'
 import { speaksOfThread, verdictOn, type Relation, type Rule, type Rules, type Verdict } from './rules.ts'
 import { suffices, type NeededRight, type Right } from './sharing.ts'
+import { largest } from './extremes.ts'
 
 /** What `unknownThread` says of a run or suggestion on a thread without an owner. */
 export type UnknownThread = 'claim' | 'verify' | 'deny'
@@ -235,7 +236,7 @@ export function mostBodyOfAny(
     const about = { outcome: 'classified', route, ids: {}, query: [] } as const
     return mostOf(anyAgent, about, principal, rules, facts, configured(route))
   })
-  return Math.max(0, ...limits)
+  return Math.max(0, largest(limits))
 }
 
 function mostOf(
@@ -249,7 +250,7 @@ function mostOf(
   const allowing = tried.filter(
     (rule) => rule.effect === 'allow' && verdictOn(rule, descriptor, principal, operators, userScoped) === 'applies',
   )
-  return Math.max(0, ...allowing.map(({ limits }) => limits.body ?? configured))
+  return Math.max(0, largest(allowing.map(({ limits }) => limits.body ?? configured)))
 }
 
 /**

@@ -3,6 +3,7 @@
  * where it was sent; the path inside `resource/request` goes through the same grammar and the same classification as the
  * path of a request line.
  */
+import { MAX_TOP_MEMBERS } from './bodies.ts'
 import { classify, upstreamTarget, type RouteDescriptor } from './classify.ts'
 import { isObject, type Json, type JsonObject } from './json.ts'
 import { refuse, type Refusal } from './reasons.ts'
@@ -33,11 +34,13 @@ export function envelopeOf({ id, own }: Route): 'method' | 'tunnel' | null {
 /**
  * Opens an envelope and classifies what it asks for.
  * @param value the body of the request, as the strict reader gave it
- * @returns a refusal: 404 for what is no envelope or has a method that doesn't exist, 405, or 400 as for a request line
+ * @returns a refusal: 404 for what is no envelope or has a method that doesn't exist, 405, 413 for too many params, or 400 as for
+ * a request line
  */
 export function openEnvelope(value: JsonObject): Envelope | Refusal {
   const { method, params: given, body, ...others } = value
   const params = isObject(given) ? given : {}
+  if (Object.keys(params).length > MAX_TOP_MEMBERS) return refuse('body-too-many-members')
   const asked = method === TUNNEL ? askedThrough(params) : askedBy(method, params)
   if (asked.outcome === 'refused') return asked
   const strange = Object.keys(params).filter((name) => !asked.known.includes(name))
@@ -70,6 +73,7 @@ export function admitEnvelope(value: JsonObject, bytes: number, { admit, mostOf 
   const refusal = admit(descriptor)
   if (refusal !== null) return refusal
   if (bytes > mostOf(descriptor)) return refuse('body-too-large')
+  if (isObject(body) && Object.keys(body).length > MAX_TOP_MEMBERS) return refuse('body-too-many-members')
   const unwanted = body !== undefined && descriptor.route.body.kind === 'none'
   return unwanted ? { ...envelope, body: undefined, dropped: [...dropped, 'body'] } : envelope
 }
@@ -93,7 +97,7 @@ function askedBy(method: Json | undefined, params: JsonObject): Asked | Refusal 
     const value = params[name]
     if (typeof value === 'string' || typeof value === 'number') query.set(name, String(value))
   }
-  if (![...query.values()].every(isQueryValue)) return refuse('query-encoding')
+  if (![...query.values()].every((value) => value.length <= MAX_PARAM && isQueryValue(value))) return refuse('query-encoding')
   const descriptor = classify(route.method, segments, query)
   if (descriptor.outcome === 'refused') return descriptor
   return { outcome: 'asked', descriptor, known: [...Object.keys(descriptor.ids), ...query.keys()], droppedQueryNames: 0 }
@@ -109,8 +113,11 @@ function askedThrough(params: JsonObject): Asked | Refusal {
   return { outcome: 'asked', descriptor, known: ['path', 'httpMethod'], droppedQueryNames: target.droppedQueryNames }
 }
 
+/** A param of more characters is none: the head of a request that could say as much has no room for it. */
+const MAX_PARAM = 64 * 1024
+
 function textOf(value: Json | undefined): string {
-  return typeof value === 'string' ? value : ''
+  return typeof value === 'string' && value.length <= MAX_PARAM ? value : ''
 }
 
 /** An envelope to send. */

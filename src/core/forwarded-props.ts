@@ -49,7 +49,7 @@ export function filterForwardedProps(
       const inner = Object.entries(part)
       const passing = inner.filter(([key]) => passes(`command.${key}`))
       if (passing.length > 0) kept['command'] = passing.length === inner.length ? part : Object.fromEntries(passing)
-      dropped.push(...inner.filter(([key]) => !passes(`command.${key}`)).map(([key]) => `command.${key}`))
+      for (const [key] of inner) if (!passes(`command.${key}`)) dropped.push(`command.${key}`)
     } else dropped.push(name)
   }
   const isAll = Object.keys(value).every((name) => kept[name] === value[name])

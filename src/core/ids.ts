@@ -22,6 +22,11 @@ const HEX_32 = /^(?=.{32}$)(?:0x)?[0-9a-f_]+$/
 /** Java and .NET read each of five groups as a number of its own: with fewer digits, or with 0x. */
 const FIVE_NUMBERS = /^(?:(?:0x)?[0-9a-f]+-){4}(?:0x)?[0-9a-f]+$/
 
+/** True for a string of so few characters. One of 60 MB that was read in steps would be put together to be looked at. */
+function isShort(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= 128
+}
+
 /** Names that every object has: `agents[agentId]` in the runtime finds them (contract §1.1). */
 const OBJECT_NAMES: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype))
 
@@ -41,14 +46,14 @@ function readsAsUuid(id: string): boolean {
  * with a uuid column and two to the ownership table (contract §3.1 #3).
  */
 export function isThreadId(value: unknown): value is string {
-  if (typeof value !== 'string' || !OPAQUE_ID.test(value)) return false
+  if (!isShort(value) || !OPAQUE_ID.test(value)) return false
   if (ROUTE_WORDS.has(value.toLowerCase())) return false
   return UUID.test(value) || !readsAsUuid(value)
 }
 
 /** True if `value` is an agent id: as a thread id without `:`; of the route words only `agent`; no name of Object's. */
 export function isAgentId(value: unknown): value is string {
-  if (typeof value !== 'string' || !AGENT_ID.test(value)) return false
+  if (!isShort(value) || !AGENT_ID.test(value)) return false
   if (OBJECT_NAMES.has(value)) return false
   return value === 'agent' || !ROUTE_WORDS.has(value.toLowerCase())
 }
@@ -60,12 +65,12 @@ export function isScope(value: string): boolean {
 
 /** True if `value` is a memory id: the characters of a thread id and no route word. */
 export function isMemoryId(value: unknown): value is string {
-  return typeof value === 'string' && OPAQUE_ID.test(value) && !ROUTE_WORDS.has(value.toLowerCase())
+  return isShort(value) && OPAQUE_ID.test(value) && !ROUTE_WORDS.has(value.toLowerCase())
 }
 
 /** True if `value` is a run id: the characters of a thread id, whatever it is (clients write UUIDs in either case). */
 export function isRunId(value: unknown): value is string {
-  return typeof value === 'string' && OPAQUE_ID.test(value)
+  return isShort(value) && OPAQUE_ID.test(value)
 }
 
 // Code points, without the controls of ASCII and Latin-1: an id with one could forge a log line or cut a header.

@@ -10,6 +10,28 @@ export const MAX_VALUES = 250_000
 /** How deep arrays and objects may nest: agents' states stay far below, a stack overflow begins at thousands. */
 export const MAX_DEPTH = 128
 
+/** How many characters a number may have: none that a writer of JSON makes has more than 25. */
+export const MAX_NUMBER = 4096
+
+/** A key of more characters is long. */
+export const LONG_KEY = 1024
+
+/**
+ * How many characters the long keys of a body may have together. V8 hashes a string of more than 16,383 characters by its length
+ * alone: 2,000 such keys of one length took it four seconds to tell apart.
+ */
+export const MAX_LONG_KEYS = 256 * 1024
+
+/** How many members one object may have. */
+export interface MemberBounds {
+  /** The object that the text is. */
+  readonly top: number
+  /** Any other. */
+  readonly inner: number
+}
+
+const UNBOUNDED: MemberBounds = { top: Number.POSITIVE_INFINITY, inner: Number.POSITIVE_INFINITY }
+
 /** The shape of a text. For a text that is not JSON the counts mean nothing. */
 export interface Shape {
   /** Takes the next piece; bounds depth and number of values before anything recursive or costly sees them. */
@@ -25,7 +47,7 @@ export interface Shape {
 }
 
 /** Makes the shape of a text of which nothing has come yet. */
-export function makeShape(): Shape {
+export function makeShape(bounds: MemberBounds = UNBOUNDED): Shape {
   let members = 0
   let escapedKeys = false
   let depth = 0
@@ -36,6 +58,27 @@ export function makeShape(): Shape {
   /** Whether the piece before ended within an escape. */
   let cut = false
   let asWritten = true
+  /** How many characters of the string that was read last, and of the number that is being read, have come. */
+  let stringLength = 0
+  let numberLength = 0
+  let longKeys = 0
+  /** How many members the open objects have, by depth. */
+  const membersAt = new Uint32Array(MAX_DEPTH + 1)
+
+  /** A key has come. */
+  const member = (): Refusal | null => {
+    members += 1
+    escapedKeys ||= escaped
+    if (stringLength > LONG_KEY) {
+      longKeys += stringLength
+      stringLength = 0
+      if (longKeys > MAX_LONG_KEYS) return refuse('body-keys-too-long')
+    }
+    // What closes more than was opened is no JSON, whatever is counted.
+    const count = (membersAt[depth] ?? 0) + 1
+    membersAt[depth] = count
+    return count > (depth === 1 ? bounds.top : bounds.inner) ? refuse('body-too-many-members') : null
+  }
 
   return {
     members: () => members,
@@ -49,25 +92,41 @@ export function makeShape(): Shape {
       const strings = stringsOf(text)
       const string = (from: number): number => {
         const end = strings.endFrom(from)
+        stringLength += end - from
         escaped ||= strings.escaped()
         inString = end === text.length
         cut = inString && strings.cut()
         asWritten &&= !cut && strings.asWritten()
         return end
       }
-      for (let at = inString ? string(start) + 1 : 0; at < text.length; at += 1) {
+      /** @returns the end of a number, or -1 if it is too long */
+      const number = (from: number): number => {
+        const end = numberEnd(text, from)
+        numberLength += end - from
+        if (numberLength > MAX_NUMBER) return -1
+        if (end < text.length) numberLength = 0
+        return end
+      }
+      let begin = 0
+      if (inString) begin = string(start) + 1
+      else if (numberLength > 0) begin = number(0)
+      if (begin === -1) return refuse('body-number-out-of-range')
+      for (let at = begin; at < text.length; at += 1) {
         const code = text.charCodeAt(at)
         switch (code) {
           case 0x22: // "
             escaped = false
+            stringLength = 0
             at = string(at + 1)
             break
           case 0x5c: // \\ stands in strings alone
             return refuse('body-not-json')
-          case 0x3a: // :
-            members += 1
-            escapedKeys ||= escaped
+          case 0x3a: {
+            // :
+            const fault = member()
+            if (fault !== null) return fault
             break
+          }
           case 0x2c: // ,
             values += 1
             break
@@ -75,6 +134,7 @@ export function makeShape(): Shape {
           case 0x5b: // [
             depth += 1
             values += 1
+            membersAt[depth] = 0
             if (depth > MAX_DEPTH) return refuse('body-too-deep')
             break
           case 0x7d: // }
@@ -84,7 +144,8 @@ export function makeShape(): Shape {
           default:
             if (isSpace(code)) asWritten = false
             else if (isNumberStart(code)) {
-              const end = numberEnd(text, at)
+              const end = number(at)
+              if (end === -1) return refuse('body-number-out-of-range')
               // One that goes on in the next piece is not known as a whole.
               asWritten &&= end < text.length && isPlainNumber(text, at, end)
               at = end - 1

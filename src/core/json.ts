@@ -3,14 +3,13 @@
  * at any level, `__proto__`, numbers that overflow, a byte order mark, trailing bytes, nesting deep enough to hurt
  * (contract §1.1, §3.1 #21; threats "The body"). What passes is re-serialised by the caller, so one reading is left.
  */
-import { makeShape, stringsOf, type Shape } from './json-shape.ts'
+import { makeShape, type MemberBounds, type Shape } from './json-shape.ts'
+import { readInSteps, type SteppedReading } from './json-steps.ts'
+import { isObject, type Json, type JsonObject } from './json-value.ts'
 import { refuse, type Refusal } from './reasons.ts'
+import { atOnce, type Steps } from './steps.ts'
 
-/** A JSON value as JSON.parse gives it. */
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
-
-/** A JSON object. */
-export type JsonObject = { readonly [key: string]: Json }
+export { isObject, type Json, type JsonObject }
 
 const NONE = new Uint8Array()
 
@@ -36,14 +35,29 @@ export interface JsonReader {
   push(bytes: Uint8Array): Refusal | null
   /** About how many values came. */
   values(): number
-  /** Reads what came as one JSON object. */
+  /** True for a text that would hold up others for long if it were read at once. */
+  isLarge(): boolean
+  /** Reads what came as one JSON object, at once. */
   end(): JsonReading
+  /**
+   * Reads it in steps, between which others may have their turn.
+   * @param opened the objects in it of which the members are wanted one by one: names with a `/` between them
+   */
+  inSteps(opened: readonly string[]): Steps<SteppedReading | Refusal>
 }
 
-/** Makes the reader of one body. It holds the text that came, and not its bytes. */
-export function makeJsonReader(): JsonReader {
-  const shape = makeShape()
+/** A text of more characters, or more values, is large. */
+const LARGE = 256 * 1024
+const MANY_VALUES = 8192
+
+/**
+ * Makes the reader of one body. It holds the text that came, and not its bytes.
+ * @param bounds of the members of its objects; by default none but that of all values
+ */
+export function makeJsonReader(bounds?: MemberBounds): JsonReader {
+  const shape = makeShape(bounds)
   const pieces: string[] = []
+  let length = 0
   let cut: Uint8Array = NONE
   return {
     push(bytes) {
@@ -57,16 +71,14 @@ export function makeJsonReader(): JsonReader {
         return refuse('body-not-utf8')
       }
       pieces.push(piece)
+      length += piece.length
       return shape.take(piece)
     },
     values: () => shape.values(),
+    isLarge: () => length > LARGE || shape.values() > MANY_VALUES,
     end: () => (cut.length > 0 ? refuse('body-not-utf8') : parse(pieces.splice(0).join(''), shape)),
+    inSteps: (opened) => (cut.length > 0 ? refusedAtOnce(refuse('body-not-utf8')) : readInSteps(pieces.splice(0), opened)),
   }
-}
-
-/** True for a JSON object: no array, no null. */
-export function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
@@ -87,16 +99,24 @@ function cutCharacter(bytes: Uint8Array): number {
   return 0
 }
 
+function* refusedAtOnce(refusal: Refusal): Steps<Refusal> {
+  return refusal
+}
+
 function parse(text: string, shape: Shape): JsonReading {
+  // V8 may read a key with an escape as another key that it has seen before (nodejs/node#63785), be it in another user's body.
+  if (shape.hasEscapedKeys()) {
+    const reading = atOnce(readInSteps([text]))
+    return reading.outcome === 'refused' ? reading : { outcome: 'read', value: reading.value, text, asWritten: shape.asWritten() }
+  }
   let value: Json
   try {
     value = JSON.parse(text) as Json
-    if (shape.hasEscapedKeys()) value = fromLists(JSON.parse(asLists(text)) as Listed)
   } catch {
     return refuse('body-not-json')
   }
   if (!isObject(value)) return refuse('body-not-object')
-  const kept = { members: 0, areEscaped: shape.hasEscapedKeys() }
+  const kept = { members: 0 }
   const fault = countKeys(value, kept)
   if (fault !== null) return fault
   // An object keeps one of several equal keys: fewer keys than members means that the text had duplicates.
@@ -104,55 +124,8 @@ function parse(text: string, shape: Shape): JsonReading {
   return { outcome: 'read', value, text, asWritten: shape.asWritten() }
 }
 
-/** A value whose objects are lists of keys and values in turn, behind a 0; lists stand behind a 1. */
-type Listed = null | boolean | number | string | readonly Listed[]
-
-/**
- * Writes the objects of a JSON text as lists. V8 may read a key with an escape as another key that it has seen before
- * (nodejs/node#63785), be it in another user's body; in a list a key is a text like any other, and none is misread.
- * @param text one that JSON.parse takes
- */
-function asLists(text: string): string {
-  const strings = stringsOf(text)
-  let lists = ''
-  let from = 0
-  const replace = (at: number, by: string): void => {
-    lists += text.slice(from, at) + by
-    from = at + 1
-  }
-  for (let at = 0; at < text.length; at += 1) {
-    const character = text.charAt(at)
-    if (character === '"') at = strings.endFrom(at + 1)
-    else if (character === '{') replace(at, isEmptyAt(text, at + 1) ? '[0' : '[0,')
-    else if (character === '[') replace(at, isEmptyAt(text, at + 1) ? '[1' : '[1,')
-    else if (character === ':') replace(at, ',')
-    else if (character === '}') replace(at, ']')
-  }
-  return lists + text.slice(from)
-}
-
-/** True if what comes next closes what was opened before. */
-function isEmptyAt(text: string, at: number): boolean {
-  const next = /[^ \t\n\r]/g
-  next.lastIndex = at
-  return /[}\]]/.test(String(next.exec(text)))
-}
-
-/** The value that asLists wrote as lists. Of equal keys one stays, as with JSON.parse. */
-function fromLists(value: Listed): Json {
-  if (typeof value !== 'object' || value === null) return value
-  const [kind, ...items] = value
-  if (kind === 1) return items.map(fromLists)
-  const entries: (readonly [string, Json])[] = []
-  for (let at = 0; at < items.length; at += 2) entries.push([items[at] as string, fromLists(items[at + 1] as Listed)])
-  return Object.fromEntries(entries)
-}
-
-/**
- * Counts the keys of a parsed value at every level; refuses what re-serialising would change or a merge would obey, and halves of
- * surrogate pairs in keys: for some readers two such keys are one (RFC 8259 §8.2).
- */
-function countKeys(value: Json, count: { members: number; readonly areEscaped: boolean }): Refusal | null {
+/** Counts the keys of a parsed value at every level; refuses what re-serialising would change or a merge would obey. */
+function countKeys(value: Json, count: { members: number }): Refusal | null {
   if (typeof value === 'number') return Number.isFinite(value) ? null : refuse('body-number-out-of-range')
   if (typeof value !== 'object' || value === null) return null
   if (!isObject(value)) {
@@ -163,8 +136,7 @@ function countKeys(value: Json, count: { members: number; readonly areEscaped: b
     return null
   }
   for (const key of Object.keys(value)) {
-    // UTF-8 has no such halves: they come by escapes alone.
-    if (key === '__proto__' || (count.areEscaped && !key.isWellFormed())) return refuse('body-key-forbidden')
+    if (key === '__proto__') return refuse('body-key-forbidden')
     count.members += 1
     const fault = countKeys(value[key] as Json, count)
     if (fault !== null) return fault

@@ -115,6 +115,8 @@ export const REASONS = {
   'grants-too-many': 'body-malformed',
   'body-too-large': 'body-too-large',
   'body-too-many-values': 'body-too-large',
+  'body-too-many-members': 'body-too-large',
+  'body-keys-too-long': 'body-too-large',
   'requests-limited': 'rate-limited',
   'runs-limited': 'rate-limited',
   'new-threads-limited': 'rate-limited',

@@ -4,6 +4,7 @@
  */
 import { isObject, type Json, type JsonObject } from './json.ts'
 import { parsedInPieces } from './json-pieces.ts'
+import type { Steps } from './steps.ts'
 
 /** The member of a page that holds its threads. */
 export const THREADS = 'threads'
@@ -49,7 +50,7 @@ export function readThreadPage(value: Json): ThreadPage | null {
  * @param wanted which threads are kept; all have to be such as can be decided
  * @returns steps, between which others may have their turn; at the end the page, or null as above
  */
-export function* threadPageIn(bytes: Uint8Array, wanted: Wanted): Generator<void, ThreadPage | null, void> {
+export function* threadPageIn(bytes: Uint8Array, wanted: Wanted): Steps<ThreadPage | null> {
   const reading = parsedInPieces(bytes, THREADS)
   const kept = makeKeeper(wanted)
   for (;;) {

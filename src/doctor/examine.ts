@@ -75,7 +75,7 @@ export async function examine(
     for (const step of stepsOf(subjects)) {
       onCheck(named(step.check.name, step))
       const found = await within(step.check, step.subject)
-      findings.push(...found.map((one) => ({ ...one, check: named(one.check, step) })))
+      for (const one of found) findings.push({ ...one, check: named(one.check, step) })
     }
   } finally {
     await Promise.all(subjects.map(({ upstream }) => upstream.close()))

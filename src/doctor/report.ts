@@ -1,8 +1,9 @@
 /** Findings as a person reads them, and as a program does. */
 import { isFault, type Finding, type Level } from './finding.ts'
+import { largest } from '../core/extremes.ts'
 
 const MARKS: Readonly<Record<Level, string>> = { ok: 'ok', warning: 'WARNING', problem: 'PROBLEM', unknown: 'unknown' }
-const WIDTH = Math.max(...Object.values(MARKS).map((mark) => mark.length))
+const WIDTH = largest(Object.values(MARKS).map((mark) => mark.length))
 
 /** For a person: a group for each part, a line for each finding, what to do about it below. */
 export function report(findings: readonly Finding[]): string {

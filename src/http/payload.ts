@@ -1,17 +1,29 @@
 /** Reads what goes along with a request and checks it against its route: JSON into one reading, recordings as they come. */
 import type { Readable } from 'node:stream'
-import { setImmediate } from 'node:timers/promises'
-import { checkIds, isBodyOptional, passingBody, type BodyPolicy } from '../core/bodies.ts'
+import {
+  checkIds,
+  isBodyOptional,
+  MAX_TOP_MEMBERS,
+  NARROWED,
+  passingBody,
+  passingInSteps,
+  type BodyPolicy,
+} from '../core/bodies.ts'
 import type { RouteDescriptor } from '../core/classify.ts'
 import { admitEnvelope, type EnvelopeRules } from '../core/envelope.ts'
 import { isObject, makeJsonReader, type Json, type JsonObject, type JsonSource } from '../core/json.ts'
+import type { SteppedReading } from '../core/json-steps.ts'
 import { memberTexts, writeAnew } from '../core/json-writing.ts'
+import type { MemberTexts } from '../core/json-texts.ts'
+import { writeInSteps } from '../core/json-writing-steps.ts'
 import { isRefusal, refuse, type Reason, type Refusal } from '../core/reasons.ts'
+import type { Route } from '../core/routes.ts'
 import type { RuntimeFacts } from '../core/transport.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { largestReadable, readingCost } from './body-memory.ts'
 import { readRecording } from './recording.ts'
 import { bodyForm, boundedBody, hasBody, holdBody, type ArrivingBody, type BodyBudget, type HeldBody } from './request-body.ts'
+import { inTurns } from './turns.ts'
 
 /**
  * What goes along with a permit: a JSON body that was checked (its bytes, and what a thread is called or become by it), or a
@@ -19,14 +31,25 @@ import { bodyForm, boundedBody, hasBody, holdBody, type ArrivingBody, type BodyB
  */
 export type Payload =
   | { readonly kind: 'none' }
-  | { readonly kind: 'json'; readonly bytes: Buffer; readonly name: Json | undefined; readonly archived: Json | undefined }
+  | {
+      readonly kind: 'json'
+      /** Of a large one in pieces. */
+      readonly bytes: Buffer | readonly Uint8Array[]
+      readonly name: Json | undefined
+      readonly archived: Json | undefined
+    }
   | { readonly kind: 'stream'; readonly type: string; readonly length: string | undefined; readonly body: Readable }
   /** A JSON body for the gateway itself, whole: what is strange in it is refused and not dropped. */
   | { readonly kind: 'own'; readonly body: JsonObject }
 
 /** What reading a body needs. */
 export interface PayloadParts {
-  readonly limits: { readonly body: number; readonly runBody: number }
+  readonly limits: {
+    readonly body: number
+    readonly runBody: number
+    /** How many members an object in a body may have. */
+    readonly bodyMembers: number
+  }
   /** Of the bytes of all bodies. */
   readonly budget: BodyBudget
   /** Of what reading them takes. */
@@ -55,7 +78,7 @@ export interface ReadBody {
 
 const NOTHING: Payload = { kind: 'none' }
 
-/** A body larger than this lets others have their turn between the steps of being read and written anew, in bytes. */
+/** The bytes of a body that is larger are not held beside its text. */
 const LARGE_BODY = 256 * 1024
 
 /**
@@ -80,7 +103,7 @@ export function readPayload(
   const form = bodyForm(lines)
   if (isRefusal(form)) return form
   if (form.form === 'json') {
-    return withJson(parts, most, arriving, (reading, bytes) => {
+    return withJson(parts, most, arriving, NARROWED, (reading, bytes) => {
       // A chunked body may turn out to be empty.
       if (bytes === 0 && isBodyOptional(descriptor.route)) return without(descriptor, missing)
       return reading.outcome === 'refused' ? reading : checked(parts, descriptor, reading, bytes)
@@ -105,6 +128,9 @@ export function readPayload(
   }
 }
 
+/** The objects in an envelope of which the members are wanted one by one. */
+const ENVELOPED = ['body', ...NARROWED.map((path) => `body/${path}`)]
+
 /**
  * Reads an envelope, and what it brings along for what it asks.
  * @param most the bound of it, in bytes, whatever it asks
@@ -121,7 +147,7 @@ export async function readEnveloped(
   const form = bodyForm(arriving.lines)
   // What is no JSON is no envelope, and nothing else is served on the base path.
   if (isRefusal(form) || form.form !== 'json') return refuse('route-unknown')
-  return withJson(parts, most, arriving, (reading, bytes) => {
+  return withJson(parts, most, arriving, ENVELOPED, (reading, bytes) => {
     if (bytes === 0) return refuse('route-unknown')
     if (reading.outcome === 'refused') return reading
     const envelope = admitEnvelope(reading.value, bytes, rules)
@@ -132,6 +158,10 @@ export async function readEnveloped(
     if (body === undefined) return without(descriptor, 'body-not-object')
     // The runtime takes a string for JSON that is written in it, and would read what nobody has checked (contract §1.3).
     if (!isObject(body)) return refuse('body-not-object')
+    if ('texts' in reading) {
+      const texts = reading.texts.get('body')
+      return checked(parts, descriptor, { value: body, texts: texts instanceof Map ? (texts as MemberTexts) : NO_TEXTS }, bytes)
+    }
     return checked(
       parts,
       descriptor,
@@ -140,6 +170,8 @@ export async function readEnveloped(
     )
   })
 }
+
+const NO_TEXTS: MemberTexts = new Map()
 
 /** Holds a recording that has to go into an envelope. */
 async function withRecording(
@@ -151,10 +183,8 @@ async function withRecording(
 ): Promise<ReadBody | Refusal> {
   const recording = await readRecording(type, arriving, most, parts.budget)
   if (recording.outcome === 'refused') return recording
-  const { value, bytes, release } = recording
-  return guarded(parts, { bytes, release }, 0, () =>
-    checked(parts, descriptor, { value, text: JSON.stringify(value), asWritten: true, bytes: null }, bytes),
-  )
+  const { value, texts, bytes, release } = recording
+  return guarded(parts, { bytes, release }, 0, () => checked(parts, descriptor, { value, texts }, bytes))
 }
 
 /** What comes of a request that brings nothing along. */
@@ -163,11 +193,14 @@ function without(descriptor: RouteDescriptor, missing: Reason): ReadBody | Refus
   return { outcome: 'read', descriptor, write: () => NOTHING, forget: () => {}, release: () => {} }
 }
 
-/** A JSON body that was read. */
-interface BodySource extends JsonSource {
+/** A JSON body that was read at once. */
+interface WholeSource extends JsonSource {
   /** Its bytes as they came; null where they are not held beside the text. */
   readonly bytes: readonly Buffer[] | null
 }
+
+/** A JSON body that was read: a large one in steps. */
+type BodySource = WholeSource | Omit<SteppedReading, 'outcome'>
 
 /** A payload before somebody has said who lets it go. */
 type Made = Omit<ReadBody, 'release'>
@@ -188,9 +221,10 @@ async function withJson(
   parts: PayloadParts,
   most: number,
   arriving: ArrivingBody,
+  opened: readonly string[],
   make: (reading: Refusal | (BodySource & { readonly outcome: 'read' }), bytes: number) => Made | Refusal,
 ): Promise<ReadBody | Refusal> {
-  const reader = makeJsonReader()
+  const reader = makeJsonReader({ top: MAX_TOP_MEMBERS, inner: parts.limits.bodyMembers })
   const pieces: Buffer[] = []
   let length = 0
   const held = await holdBody(arriving, Math.min(most, largestReadable(parts.reading.most)), parts.budget, (piece) => {
@@ -201,6 +235,7 @@ async function withJson(
   })
   if (isRefusal(held)) return held
   return guarded(parts, held, reader.values(), () => {
+    if (reader.isLarge()) return inTurns(reader.inSteps(opened)).then((reading) => make(reading, held.bytes))
     const reading = reader.end()
     const bytes = length <= LARGE_BODY ? pieces : null
     return make(reading.outcome === 'refused' ? reading : { ...reading, bytes }, held.bytes)
@@ -208,7 +243,12 @@ async function withJson(
 }
 
 /** Reads what is held; it is held no longer if that fails. @param values about how many there are in it */
-function guarded(parts: PayloadParts, held: HeldBody, values: number, make: () => Made | Refusal): ReadBody | Refusal {
+async function guarded(
+  parts: PayloadParts,
+  held: HeldBody,
+  values: number,
+  make: () => Made | Refusal | Promise<Made | Refusal>,
+): Promise<ReadBody | Refusal> {
   const reading = takeReading(parts, held.bytes, values)
   if (typeof reading !== 'function') {
     held.release()
@@ -220,7 +260,9 @@ function guarded(parts: PayloadParts, held: HeldBody, values: number, make: () =
   }
   let read: Made | Refusal | undefined
   try {
-    read = make()
+    const made = make()
+    // What is read at once waits for nobody.
+    read = made instanceof Promise ? await made : made
   } finally {
     if (read?.outcome !== 'read') release()
   }
@@ -250,37 +292,47 @@ function checked(parts: PayloadParts, descriptor: RouteDescriptor, source: BodyS
       const { value } = kept
       if (bytes > most) return refuse('body-too-large')
       if (descriptor.route.own === true) return { kind: 'own', body: value }
+      if ('texts' in kept) return writtenInTurns(parts, descriptor.route, kept, policy, most)
       const { body, dropped } = passingBody(descriptor.route, value, policy)
       noteDropped(parts, dropped)
-      return bytes > LARGE_BODY ? writtenInSteps(body, kept, most) : payloadOf(body, bytesOf(writeAnew(body, kept), kept), most)
+      const written = bytesOf(writeAnew(body, kept), kept)
+      return payloadOf(body, written, written.length, most)
     },
   }
 }
 
 /** The payload of a large body: others have their turn between the steps. */
-async function writtenInSteps(body: JsonObject, source: JsonSource, most: number): Promise<Payload | Refusal> {
-  await setImmediate()
-  const text = writeAnew(body, source)
-  await setImmediate()
-  const payload = payloadOf(body, Buffer.from(text), most)
-  await setImmediate()
-  return payload
+async function writtenInTurns(
+  parts: PayloadParts,
+  route: Route,
+  source: Omit<SteppedReading, 'outcome'>,
+  policy: BodyPolicy,
+  most: number,
+): Promise<Payload | Refusal> {
+  const { body, dropped } = await inTurns(passingInSteps(route, source.value, policy))
+  noteDropped(parts, dropped)
+  const pieces = await inTurns(writeInSteps(body, source))
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+  return payloadOf(body, pieces, length, most)
 }
 
 /** What came is sent as it came where it would be written just so. */
-function bytesOf(text: string, source: BodySource): Buffer {
+function bytesOf(text: string, source: WholeSource): Buffer {
   if (text !== source.text || source.bytes === null) return Buffer.from(text)
   const [only, ...more] = source.bytes
   return only !== undefined && more.length === 0 ? only : Buffer.concat(source.bytes)
 }
 
 /** Some numbers grow when they are written anew; the limit holds for what is sent, too. */
-function payloadOf(body: JsonObject, bytes: Buffer, most: number): Payload | Refusal {
-  if (bytes.length > most) return refuse('body-too-large')
+function payloadOf(body: JsonObject, bytes: Buffer | readonly Uint8Array[], length: number, most: number): Payload | Refusal {
+  if (length > most) return refuse('body-too-large')
   return { kind: 'json', bytes, name: body['name'], archived: body['archived'] }
 }
 
+/** So many names of one body are told: the log says each of a bounded number once. */
+const NAMES_TOLD = 100
+
 function noteDropped({ metrics, onDropped }: PayloadParts, names: readonly string[]): void {
   metrics.dropped('body-key', names.length)
-  names.forEach(onDropped)
+  names.slice(0, NAMES_TOLD).forEach(onDropped)
 }

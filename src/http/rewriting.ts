@@ -1,5 +1,4 @@
 /** Answers of the upstream's that the gateway reads and writes anew: the thread list, and /info for the other transport. */
-import { setImmediate } from 'node:timers/promises'
 import type { Json } from '../core/json.ts'
 import { refuse, type Reason, type Refusal } from '../core/reasons.ts'
 import { collect } from './answer-body.ts'
@@ -58,15 +57,6 @@ export async function readAnswer(
   if (read.outcome !== 'read') return read
   const value = jsonOf(read.bytes)
   return value === undefined ? refuse(unreadable) : { outcome: 'read', value }
-}
-
-/** Takes steps, and lets others have their turn between them. @returns what comes of the last one */
-export async function inTurns<Result>(steps: Generator<unknown, Result, void>): Promise<Result> {
-  for (;;) {
-    const { done, value } = steps.next()
-    if (done === true) return value
-    await setImmediate()
-  }
 }
 
 /**

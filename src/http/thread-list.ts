@@ -2,7 +2,6 @@
  * The thread list: walks the upstream's pages and keeps exactly the threads whose messages the caller may read, by the
  * same decision as that route (design "Lists"; invariant 3).
  */
-import { setImmediate } from 'node:timers/promises'
 import { isListed, listsForeign, type Permit, type StandingFacts } from '../core/decide.ts'
 import { isThreadId } from '../core/ids.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -26,7 +25,8 @@ import type { Departure } from './departure.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
 import type { OwnerRecords } from './owner-records.ts'
-import { inTurns, readAnswer, readBytes, writtenAnew, type Rewritten } from './rewriting.ts'
+import { readAnswer, readBytes, writtenAnew, type Rewritten } from './rewriting.ts'
+import { inTurns, turn } from './turns.ts'
 import type { UpstreamAnswer, UpstreamFailure } from './upstream.ts'
 
 /** What the list works with. */
@@ -85,7 +85,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     const reading = readingOf(permit)
     for (let at = 0; at < page.threads.length; at += AT_ONCE) {
       exchange.hidden += (await reading(page.threads.slice(at, at + AT_ONCE))).filter((mayRead) => !mayRead).length
-      await setImmediate()
+      await turn()
     }
     const passing = Object.entries(read.value as JsonObject).filter(([name]) => facts.userScoped || !isJoinCode(name))
     return writtenAnew(Object.fromEntries(passing), 'upstream-list-unreadable')
@@ -138,7 +138,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
 /** Gathers what the caller may read. @returns the first one that found no room, or null if all had it */
 async function gatherFrom(threads: readonly PageThread[], reading: Reading, gathering: Gathering): Promise<PageThread | null> {
   for (let at = 0; at < threads.length; at += AT_ONCE) {
-    if (at > 0) await setImmediate()
+    if (at > 0) await turn()
     const some = threads.slice(at, at + AT_ONCE)
     const full = gather(some, await reading(some), gathering)
     if (full !== null) return full

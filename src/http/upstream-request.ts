@@ -1,5 +1,5 @@
 /** Writes a request as the upstream takes it: method, target and body by its transport, headers as they are given. */
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import type { RouteDescriptor } from '../core/classify.ts'
 import { wireForm, type RuntimeFacts } from '../core/transport.ts'
 import type { UpstreamRequest } from './upstream.ts'
@@ -10,8 +10,8 @@ export interface Question {
   readonly headers: Readonly<Record<string, string>>
   /** By default the descriptor's. */
   readonly query?: RouteDescriptor['query'] | undefined
-  /** A recording is a stream; only a multi-route upstream takes one. */
-  readonly body?: Buffer | Readable | undefined
+  /** A recording is a stream; only a multi-route upstream takes one. A large body comes in pieces. */
+  readonly body?: Buffer | readonly Uint8Array[] | Readable | undefined
 }
 
 /**
@@ -29,7 +29,7 @@ export function upstreamRequest(
   const pieces = Buffer.isBuffer(body) ? [body] : body
   const lasting = descriptor.route.streams === true
   if (envelope === null) return { method, target, headers, lasting, ...(pieces === undefined ? {} : { body: pieces }) }
-  if (body !== undefined && !Buffer.isBuffer(body)) throw new Error('a recording that streams does not fit into an envelope')
+  if (pieces instanceof Readable) throw new Error('a recording that streams does not fit into an envelope')
   const open = JSON.stringify(envelope).slice(0, -1)
   return {
     method,
@@ -37,6 +37,6 @@ export function upstreamRequest(
     lasting,
     headers: { ...headers, 'content-type': 'application/json' },
     // The body is JSON already, and may be large: it is neither written once more nor copied.
-    body: [Buffer.from(open), ...(body === undefined ? [] : [Buffer.from(',"body":'), body]), Buffer.from('}')],
+    body: [Buffer.from(open), ...(pieces === undefined ? [] : [Buffer.from(',"body":'), ...pieces]), Buffer.from('}')],
   }
 }

@@ -64,7 +64,7 @@ export function makePostgresNews(
         return await database.transaction(async (queries) => {
           told.length = 0
           const result = await work(queries, (keys) => {
-            told.push(...(keys === null || keys.length > MOST_KEYS ? [null] : keys))
+            for (const key of keys === null || keys.length > MOST_KEYS ? [null] : keys) told.push(key)
           })
           if (told.length > 0) await feed.announce(queries, announced(told))
           return result

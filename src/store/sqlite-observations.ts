@@ -2,6 +2,7 @@
 import type { ObservationStore, ObservedThread, ThreadKey } from './port.ts'
 import { sql, type Connection } from './sqlite-connection.ts'
 import type { SqliteFile } from './sqlite-file.ts'
+import { largest, smallest } from '../core/extremes.ts'
 
 const MINUTE = 60_000
 
@@ -108,7 +109,7 @@ function observedThread(database: Connection, key: ThreadKey): ObservedThread {
     ...key,
     runners: runs.map(({ userId }) => userId),
     agentId: runs[0]?.agentId ?? '',
-    firstUsedAt: Math.min(...runs.map(({ firstUsedAt }) => firstUsedAt)),
-    lastUsedAt: Math.max(...runs.map(({ lastUsedAt }) => lastUsedAt)),
+    firstUsedAt: smallest(runs.map(({ firstUsedAt }) => firstUsedAt)),
+    lastUsedAt: largest(runs.map(({ lastUsedAt }) => lastUsedAt)),
   }
 }

@@ -1,6 +1,7 @@
 /** The schema of the SQLite store, and the steps that lead to it from each of those before. */
 import { createHash } from 'node:crypto'
 import type Database from 'better-sqlite3'
+import { largest } from '../core/extremes.ts'
 
 // BINARY collation is SQLite's default and stands here as a promise: ids compare byte for byte.
 // `pending` counts the registered runs of a row that no run has confirmed yet (0 and provisional = 0 once it is settled);
@@ -131,7 +132,7 @@ export function schemaOf(database: Database.Database): number {
   if (version > SCHEMA_VERSION) throw newer(version)
   if (version < RECORDED_FROM) return version
   const applied = database.prepare<[], { number: number; checksum: string }>('SELECT number, checksum FROM migrations').all()
-  const latest = Math.max(...applied.map(({ number }) => number))
+  const latest = largest(applied.map(({ number }) => number))
   if (latest > SCHEMA_VERSION) throw newer(latest)
   for (const { number, name, checksum } of MIGRATIONS.slice(0, version)) {
     const there = applied.find((one) => one.number === number)

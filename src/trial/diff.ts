@@ -6,6 +6,7 @@ import type { Policy } from '../policy/policy.ts'
 import { agentsOf, cellsOf, type Cell } from './matrix.ts'
 import { peopleFor, type People } from './people.ts'
 import { isAlike, verdictOf, type Verdict } from './verdict.ts'
+import { largest } from '../core/extremes.ts'
 
 /** Requests that come out differently, and all in the same way. */
 export interface Difference {
@@ -68,7 +69,7 @@ export function compare(before: Policy, after: Policy, config: Config, bounds: B
   const differences = merged(merged(merged([...found.values()], 'agents'), 'threads'), 'routes')
   return {
     decisions: parts.reduce((sum, { people, cells }) => sum + people.length * cells.length, 0),
-    callers: Math.max(...parts.map(({ people }) => people.length)),
+    callers: largest(parts.map(({ people }) => people.length)),
     agents: agents.length,
     cut: [
       ...(parts.some(({ cut }) => cut) ? ['callers' as const] : []),

@@ -55,6 +55,7 @@ void test('what is left out has the documented value', (t) => {
       body: 1_048_576,
       runBody: 67_108_864,
       bodiesInFlight: 536_870_912,
+      bodyMembers: 10_000,
       headers: 16_384,
       newThreads: { amount: 60, per: 60_000 },
       requests: 'off',

@@ -52,6 +52,7 @@ export function reachFaults(verdict: Verdict, what: string): readonly string[] {
 export const LIMITS = {
   body: 262_144,
   runBody: 1_048_576,
+  bodyMembers: 10_000,
   requests: 'off',
   runs: 'off',
   newThreads: 'off',

@@ -67,7 +67,7 @@ async function onThread(store: Store, key: ThreadKey): Promise<Found | null> {
 async function allTo(store: Store, grantee: Grantee, scope: string | undefined): Promise<Found> {
   const all: (ThreadKey & StoredGrant)[] = []
   for (let page: Found = await store.grantedTo(grantee, null, PAGE); page.length > 0;) {
-    all.push(...page.filter((one) => scope === undefined || one.scope === scope))
+    for (const one of page) if (scope === undefined || one.scope === scope) all.push(one)
     const last = page.at(-1)
     page = last === undefined || page.length < PAGE ? [] : await store.grantedTo(grantee, last, PAGE)
   }

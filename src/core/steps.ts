@@ -1,0 +1,12 @@
+/** Work that is done in steps, between which other requests may have their turn. */
+
+/** Steps, and what comes of the last one. */
+export type Steps<Result> = Generator<undefined, Result, undefined>
+
+/** Takes all steps at once. */
+export function atOnce<Result>(steps: Steps<Result>): Result {
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+  }
+}

@@ -1,0 +1,50 @@
+/** An upstream that takes whatever comes and keeps none of it, and lists long pages. */
+import { createServer, type Server } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+
+const MIB = 2 ** 20
+
+/** A page of so many threads, with so many bytes in each. */
+function page(threads: number, bytes: number): string {
+  const items = Array.from({ length: threads }, (_, at) => ({ id: `t${at}`, name: 'n'.repeat(bytes), n: at }))
+  return JSON.stringify({ threads: items, nextCursor: null })
+}
+
+const PAGES: Readonly<Record<string, () => string>> = {
+  short: () => page(20, 10),
+  many: () => page(100_000, 10),
+  long: () => page(900, 30 * 1024),
+  one: () => page(1, 30 * MIB),
+}
+
+/** An upstream. */
+export interface Sink {
+  readonly url: string
+  /** Which page it lists from now on. */
+  list(name: string): void
+  close(): void
+}
+
+/** Starts one. */
+export async function startSink(): Promise<Sink> {
+  let listed = PAGES['short']?.() ?? ''
+  const server: Server = createServer((message, response) => {
+    message.resume()
+    message.on('end', () => {
+      const isList = message.url?.includes('/threads?') === true || message.url?.endsWith('/threads') === true
+      response.writeHead(200, { 'content-type': isList ? 'application/json' : 'text/event-stream' })
+      response.end(isList ? listed : 'data: {"type":"RUN_STARTED"}\n\n')
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    list: (name) => (listed = PAGES[name]?.() ?? listed),
+    close: () => {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
