@@ -102,7 +102,7 @@ export function makeOpenAnswers(
     readonly owner: AnswerOwner
     readonly isStream: boolean
   }
-  type End = (...word: LastWord) => void
+  type End = (word: LastWord) => void
   const open = new Map<End, Open>()
 
   /** When an answer ends by rule: null for never. */
@@ -145,7 +145,7 @@ export function makeOpenAnswers(
       onEnded('stalled')
       cutOff(response)
     })
-    const end: End = (message, code) => {
+    const end: End = ([message, code]) => {
       clearInterval(timer)
       if (cut !== undefined || response.writableFinished) return
       // What is only waiting for its reader is not cut short by a drain.
@@ -180,7 +180,7 @@ export function makeOpenAnswers(
     const over = refusal(owner, rules)
     // What has come whole needs no comments, and its length holds.
     if (over === null || isStream) head(over === null ? body.whole : undefined)
-    if (over !== null) end(...(over.reason === 'token-revoked' ? REVOKED : EXPIRED))
+    if (over !== null) end(over.reason === 'token-revoked' ? REVOKED : EXPIRED)
     // Nothing is handed on of an answer that may not even begin, and its last word stands.
     if (!isOpen(response)) return true
     const sent = { begun: false }
@@ -207,7 +207,7 @@ export function makeOpenAnswers(
     if (!isOpen(response) && !hasMore(response)) return true
     if (isOpen(response) && form === 'events' && rules.keepAlive > 0) timer = setInterval(keep, rules.keepAlive)
     const endsAt = deadline(owner, rules)
-    if (endsAt !== null) expiry = at(endsAt, () => end(...EXPIRED))
+    if (endsAt !== null) expiry = at(endsAt, () => end(EXPIRED))
     if (takePlace !== null) lasting = setTimeout(() => void lastOn(takePlace), LASTING_MS)
     const lastOn = async (take: () => Promise<boolean>): Promise<void> => {
       if (!(await take()) && !response.writableFinished && !response.destroyed) {
@@ -223,14 +223,14 @@ export function makeOpenAnswers(
     refusal,
     count: () => open.size,
     endAll: (message, code) => {
-      for (const [end, { isStream }] of [...open]) if (isStream) end(message, code)
+      for (const [end, { isStream }] of [...open]) if (isStream) end([message, code])
     },
     endRevoked: () => {
-      for (const [end, { owner }] of [...open]) if (isRevoked(owner)) end(...REVOKED)
+      for (const [end, { owner }] of [...open]) if (isRevoked(owner)) end(REVOKED)
     },
     owners: () => [...open.values()].map(({ owner }) => owner),
     endOf: (owners) => {
-      for (const [end, { owner }] of [...open]) if (owners.has(owner)) end(...NO_LONGER_ALLOWED)
+      for (const [end, { owner }] of [...open]) if (owners.has(owner)) end(NO_LONGER_ALLOWED)
     },
   }
 }
