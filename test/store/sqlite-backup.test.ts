@@ -44,7 +44,7 @@ void test('a copy has all that was there, and is a store', async (t) => {
   const target = join(folder, 'copy.db')
   const seen: [number, number][] = []
   const made = await backup(file, target, { onProgress: (copied, total) => seen.push([copied, total]) })
-  t.same(made, { bytes: statSync(target).size, schema: 4 })
+  t.same(made, { bytes: statSync(target).size, schema: 5 })
   t.same(readdirSync(folder), ['copy.db'], 'one file, and nothing beside it')
   t.equal(statSync(target).mode & 0o077, 0, 'nobody else may read it')
   t.ok(seen.length > 1)

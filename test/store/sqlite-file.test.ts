@@ -51,7 +51,7 @@ void test('scope and thread id are the primary key, and users are indexed', asyn
   const first = indexes.map(({ name }) => (database.pragma(`index_info(${name})`) as { name: string }[])[0]?.name)
   t.ok(first.includes('user_id'), 'an index starts with user_id')
   t.equal(database.pragma('journal_mode', { simple: true }), 'wal')
-  t.equal(database.pragma('user_version', { simple: true }), 4)
+  t.equal(database.pragma('user_version', { simple: true }), 5)
 })
 
 void test('a schema that is newer than the program is refused and left as it is', async (t) => {
@@ -59,11 +59,11 @@ void test('a schema that is newer than the program is refused and left as it is'
   t.teardown(remove)
   const file = join(folder, 'ownership.db')
   const database = new Database(file)
-  database.exec('CREATE TABLE threads (owner TEXT); PRAGMA user_version = 5')
+  database.exec('CREATE TABLE threads (owner TEXT); PRAGMA user_version = 6')
   database.close()
-  t.match(await failure(file), { name: 'StoreUnavailable', message: /its schema 5 is newer than this program knows \(4\)/ })
+  t.match(await failure(file), { name: 'StoreUnavailable', message: /its schema 6 is newer than this program knows \(5\)/ })
   const after = new Database(file)
-  t.equal(after.pragma('user_version', { simple: true }), 5)
+  t.equal(after.pragma('user_version', { simple: true }), 6)
   after.close()
 })
 
