@@ -117,10 +117,9 @@ void test('many grants are looked at in steps, between which others have their t
     [reader('corp:carol', 'corp:team'), 10],
     [reader('corp:bob', 'corp:none', 'corp:team', 'corp:other'), 20],
   ] as const) {
-    let turns = 0
-    let isListing = true
+    const meanwhile = { turns: 0, goesOn: true }
     const others = (async () => {
-      for (; isListing; turns += 1) await setImmediate()
+      for (; meanwhile.goesOn; meanwhile.turns += 1) await setImmediate()
     })()
     const given: number[] = []
     const sent = onRows(
@@ -130,7 +129,7 @@ void test('many grants are looked at in steps, between which others have their t
           page.map(({ threadId }) => threadId),
           Array.from({ length: 50 }, (_, at) => `alice-00${5000 - at}`),
         )
-        isListing = false
+        meanwhile.goesOn = false
       }),
     )
     await others
@@ -140,7 +139,7 @@ void test('many grants are looked at in steps, between which others have their t
     }
     t.ok(given.length >= 2 * least, 'there are many statements')
     t.ok(Math.max(...given) <= 500, 'each looks at a bounded number of rows', { most: Math.max(...given) })
-    t.ok(turns >= least, 'others have their turn after each step', { turns })
+    t.ok(meanwhile.turns >= least, 'others have their turn after each step', meanwhile)
   }
 })
 

@@ -12,10 +12,9 @@ function hold(): void {
 void test('works that are under way at once share the process by steps: others have a turn between any two long ones', async (t) => {
   const steps = makeSteps()
   const order: string[] = []
-  let turns = 0
-  let isWorking = true
+  const meanwhile = { turns: 0, goesOn: true }
   const others = (async () => {
-    for (; isWorking; turns += 1) await setImmediate()
+    for (; meanwhile.goesOn; meanwhile.turns += 1) await setImmediate()
   })()
   const work = async (name: string): Promise<void> => {
     for (let at = 0; at < 3; at += 1) {
@@ -26,10 +25,10 @@ void test('works that are under way at once share the process by steps: others h
     }
   }
   await Promise.all(['a', 'b', 'c', 'd'].map(work))
-  isWorking = false
+  meanwhile.goesOn = false
   await others
   t.same(order.join(''), 'abcdabcdabcd')
-  t.ok(turns >= 12, 'a turn for each step', { turns })
+  t.ok(meanwhile.turns >= 12, 'a turn for each step', meanwhile)
 })
 
 void test('short steps of many go on together', async (t) => {
