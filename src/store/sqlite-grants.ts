@@ -1,5 +1,5 @@
 /** Grants in the SQLite file. */
-import { MAX_GRANTS, type Grantee, type Reader, type Right } from '../core/sharing.ts'
+import { BY_OPERATOR, MAX_GRANTS, MAX_GRANTS_TO_ONE, type Grantee, type Reader, type Right } from '../core/sharing.ts'
 import type { GrantOutcome, GrantStore, StoredGrant, ThreadKey } from './port.ts'
 import { sql, type Connection } from './sqlite-connection.ts'
 import type { SqliteFile } from './sqlite-file.ts'
@@ -14,8 +14,15 @@ const GRANT = `${THREAD} AND kind = :kind AND grantee = :grantee`
 // Only live rows with an owner have grants.
 const OWNER = sql<{ user_id: string }>(`SELECT user_id FROM threads WHERE ${THREAD} AND deleted_at IS NULL AND user_id <> ''`)
 const OF_THREAD = sql<StoredGrant>(`SELECT ${GRANT_COLUMNS} FROM grants WHERE ${THREAD} ORDER BY granted_at, kind, grantee`)
-const COUNT = sql<{ grants: number }>(`SELECT count(*) AS grants FROM grants WHERE ${THREAD}`)
-const ONE = sql<{ access: Right }>(`SELECT access FROM grants WHERE ${GRANT}`)
+// Those of operators, or those of everybody else.
+const COUNT = sql<{ grants: number }>(
+  `SELECT count(*) AS grants FROM grants WHERE ${THREAD} AND (granted_by = :operator) = (:grantedBy = :operator)`,
+)
+const COUNT_TO_ONE = sql<{ grants: number }>(
+  `SELECT count(*) AS grants FROM (SELECT 1 FROM grants
+     WHERE granted_by = :grantedBy AND kind = :kind AND grantee = :grantee LIMIT :limit)`,
+)
+const ONE = sql<{ access: Right; granted_by: string }>(`SELECT access, granted_by FROM grants WHERE ${GRANT}`)
 const PUT = sql(
   `INSERT INTO grants (scope, thread_id, kind, grantee, access, granted_by, granted_at)
    VALUES (:scope, :threadId, :kind, :grantee, :access, :grantedBy, :grantedAt)
@@ -155,13 +162,22 @@ export function grantedIn(
 
 function put(database: Connection, key: ThreadKey, owner: string | null, grant: StoredGrant): GrantOutcome {
   if (!isGrantable(database, key, owner)) return 'not-owner'
-  const values = { ...key, ...granteeValues(grant) }
-  const before = database.get(ONE, values)
-  if (before?.access === grant.right) return 'unchanged'
-  if (before === undefined && (database.get(COUNT, values)?.grants ?? 0) >= MAX_GRANTS) return 'too-many'
   const { right: access, grantedBy, grantedAt } = grant
-  database.run(PUT, { ...values, access, grantedBy, grantedAt })
+  const values = { ...key, ...granteeValues(grant), grantedBy, operator: BY_OPERATOR }
+  const before = database.get(ONE, values)
+  if (before?.access === access) return 'unchanged'
+  const byOperator = grantedBy === BY_OPERATOR
+  const isRoomTaken = before === undefined || (before.granted_by === BY_OPERATOR) !== byOperator
+  if (isRoomTaken && countOf(database.get(COUNT, values)) >= MAX_GRANTS) return 'too-many'
+  const isOneMore = !byOperator && before?.granted_by !== grantedBy
+  if (isOneMore && countOf(database.get(COUNT_TO_ONE, { ...values, limit: MAX_GRANTS_TO_ONE })) >= MAX_GRANTS_TO_ONE)
+    return 'too-many'
+  database.run(PUT, { ...values, access, grantedAt })
   return 'done'
+}
+
+function countOf(row: { readonly grants: number } | undefined): number {
+  return row?.grants ?? 0
 }
 
 function isGrantable(database: Connection, key: ThreadKey, owner: string | null): boolean {
