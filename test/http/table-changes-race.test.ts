@@ -63,7 +63,7 @@ async function changing(
     claims: { settle: async () => {} },
     clock: () => 3,
   })
-  const came = await change(permit, payload, {} as Exchange, upstream, new AbortController().signal).catch(
+  const came = await change(permit, payload, {} as Exchange, upstream, new AbortController().signal, 'always').catch(
     (error: unknown) => error as Error,
   )
   return { came, letGo: body.destroyed }
