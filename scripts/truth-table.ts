@@ -49,19 +49,28 @@ What the gateway decides by [policies/default.yaml](../policies/default.yaml), f
 - A list (\`threads/list\`) holds the threads whose messages the caller may read.
 `
 
-/** Every request, as the table names it. A body that archives is a request of its own. */
+/** In place of the caller's id. */
+const SELF = ''
+
+/** Every request, as the table names it. A body that archives is a request of its own, and so is one that names the caller. */
 const REQUESTS: readonly (readonly [name: string, descriptor: RouteDescriptor])[] = ALL_ROUTES.flatMap((route) => {
   const ids = { agentId: 'default', threadId: 'thread-1', memoryId: 'memory-1' }
   const descriptor = { outcome: 'classified', route, ids, query: [] } as const
   const name = `\`${route.method} ${route.path.join('/')}\``
   const archives = route.body.kind === 'json' && route.body.keys.includes('archived')
+  if (route.leave === true)
+    return [
+      [name, descriptor],
+      [`${name} of the caller's own`, { ...descriptor, leaver: SELF }],
+    ]
   return [[name, descriptor], ...(archives ? [[`${name} with \`archived\``, { ...descriptor, ownerOnly: true }] as const] : [])]
 })
 
 /** What a caller is told, in a cell. */
 function told(rules: Rules, descriptor: RouteDescriptor, caller: Principal, record: OwnerRecord, userScoped: boolean): string {
   const facts = { userScoped, unknownThread: 'claim', enforcement: 'enforce', record } as const
-  const decision = decide(descriptor, caller, rules, facts)
+  const about = descriptor.leaver === SELF ? { ...descriptor, leaver: caller.id } : descriptor
+  const decision = decide(about, caller, rules, facts)
   if (decision.outcome === 'needs') throw new Error(`${descriptor.route.id} waits for ${decision.fact}`)
   if (decision.outcome === 'refused') return `${CODES[decision.code].status} \`${decision.code}\``
   if (decision.answerEmpty) return 'empty'

@@ -17,6 +17,7 @@ import { makeRewriter } from './http/rewriter.ts'
 import { makeTableChange } from './http/table-changes.ts'
 import { makeTableList } from './http/table-list.ts'
 import { makeThreadList } from './http/thread-list.ts'
+import type { Limiter } from './limits/port.ts'
 import type { Logger } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
 import type { Policy } from './policy/policy.ts'
@@ -32,6 +33,7 @@ export interface MountingParts {
   /** The secret that cursors are sealed with. */
   readonly secret: Uint8Array
   readonly answers: OpenAnswers
+  readonly limiter: Limiter
   readonly metrics: Metrics
   readonly log: Logger
   readonly clock: () => number
@@ -43,7 +45,7 @@ export interface MountingParts {
 /** Puts them together. */
 export function mountUpstream(mount: Mount, connection: Connection, parts: MountingParts): GateMount {
   const { scope, basePath } = mount
-  const { config, policy, records, store, answers, access, metrics, log, clock } = parts
+  const { config, policy, records, store, answers, limiter, access, metrics, log, clock } = parts
   const { upstream, probe, rollout } = connection
   const { rules } = policy
   const facts = standingFacts(mount, config)
@@ -97,6 +99,8 @@ export function mountUpstream(mount: Mount, connection: Connection, parts: Mount
       facts,
       scope,
       issuers: Object.keys(config.authentication.issuers),
+      limiter,
+      limit: config.limits.grants,
       log,
       clock,
     }),

@@ -168,7 +168,8 @@ export const configSchema = z
         newThreads: rateOrOff
           .prefault('60/m')
           .describe('Runs and suggestions on threads without an owner, per user; off: no limit.'),
-        requests: rateOrOff.default('off').describe('Requests of every kind, per user.'),
+        requests: rateOrOff.prefault('1200/m').describe('Requests of every kind, per user; off: no limit.'),
+        grants: rateOrOff.prefault('60/m').describe('Grants that owners give, per user; off: no limit.'),
         runs: rateOrOff.default('off').describe('Runs, per user.'),
         streams: countOrOff
           .default('off')

@@ -147,14 +147,14 @@ function principalOf(principal: Principal, pointers: readonly string[]): Audited
   return { id, roles, permissions, ...(unreadable === undefined ? {} : { unreadable }), claims: takeClaims(claims, pointers) }
 }
 
-function recordWord(record: OwnerRecord, { id }: Principal, descriptor: RouteDescriptor | null): RecordWord {
+function recordWord(record: OwnerRecord, principal: Principal, descriptor: RouteDescriptor | null): RecordWord {
   if (record === null) return 'none'
-  const whose = record.owner === id ? 'own' : 'foreign'
+  const whose = record.owner === principal.id ? 'own' : 'foreign'
   if (record.seen === true) return `${whose}-seen`
   if (record.deleted) return `${whose}-deleted`
   if (record.owner === '') return 'foreign-withheld'
   if (descriptor !== null && awaitsRun(record, descriptor.route)) return `${whose}-provisional`
-  const mayCount = whose === 'foreign' && descriptor !== null && neededRight(descriptor) !== 'owner'
+  const mayCount = whose === 'foreign' && descriptor !== null && neededRight(descriptor, principal) !== 'owner'
   return mayCount && record.granted !== undefined ? `shared-${record.granted}` : whose
 }
 

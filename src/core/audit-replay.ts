@@ -50,7 +50,7 @@ export function readAuditLine(value: Json): Replay | Unreadable {
   }
   const name = isObject(rule) ? rule['name'] : undefined
   return {
-    descriptor,
+    descriptor: descriptor === null ? null : leaving(descriptor, principal, facts),
     scope,
     principal,
     facts,
@@ -67,6 +67,12 @@ function descriptorOf({ route, method, agent, thread }: JsonObject): RouteDescri
   if (thread !== null && !isThreadId(thread)) return { fault: 'names no thread id' }
   const ids = { ...(agent === null ? {} : { agentId: agent }), ...(thread === null ? {} : { threadId: thread }) }
   return { outcome: 'classified', route: found, ids, query: [] }
+}
+
+/** Where grants are taken back, a line says that something was granted only of a caller who took back their own. */
+function leaving(descriptor: RouteDescriptor, principal: Principal | null, { record }: Facts): RouteDescriptor {
+  const leaves = descriptor.route.leave === true && record?.granted !== undefined
+  return leaves && principal !== null ? { ...descriptor, leaver: principal.id } : descriptor
 }
 
 function principalOf(value: Json | undefined): Principal | Unreadable | null {

@@ -65,6 +65,13 @@ export function checkIds(descriptor: RouteDescriptor, value: JsonObject): Checke
   for (const key of ['runId', 'parentRunId', 'clientEventId']) {
     if ((named(key) ?? null) !== null && !isRunId(named(key))) return refuse('run-id-invalid')
   }
+  if (route.leave === true) {
+    const [leaver, group] = [named('user'), named('group')]
+    return {
+      outcome: 'checked',
+      descriptor: typeof leaver === 'string' && group === undefined ? { ...descriptor, leaver } : descriptor,
+    }
+  }
   if (route.thread !== 'body') {
     // Archiving is the owner's, by whatever route.
     const ownerOnly = named('archived') !== undefined

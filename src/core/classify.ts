@@ -17,6 +17,8 @@ export interface RouteDescriptor {
   readonly query: readonly (readonly [string, string])[]
   /** True where the body asks for what stays with the owner, on a route that others may have been granted. */
   readonly ownerOnly?: true
+  /** Where grants are taken back: the user whose own grant the body names, and no group. */
+  readonly leaver?: string
 }
 
 const ID_GRAMMARS: Readonly<

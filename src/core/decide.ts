@@ -58,8 +58,13 @@ export function isPermit(value: unknown): value is Permit {
   return MadePermit.is(value)
 }
 
-/** What a request wants of a thread that is not the caller's. */
-export function neededRight({ route, ownerOnly }: RouteDescriptor): NeededRight {
+/**
+ * What a request wants of a thread that is not the caller's. To take back the grant that names the caller, and no other, any
+ * right will do: whoever was let in may leave.
+ * @param caller left out for somebody whom the body does not name
+ */
+export function neededRight({ route, ownerOnly, leaver }: RouteDescriptor, caller?: Principal): NeededRight {
+  if (leaver !== undefined && leaver === caller?.id) return 'read'
   return ownerOnly === true ? 'owner' : (route.right ?? 'owner')
 }
 
@@ -93,7 +98,7 @@ export function relationOf(
   const unsettled = isUnsettled(record, descriptor)
   if (record.owner === principal.id) return unsettled ? 'unknown' : 'own'
   if (unsettled || !sharing || record.granted === undefined || principal.kind === 'anonymous') return 'foreign'
-  return suffices(record.granted, neededRight(descriptor)) ? 'shared' : 'foreign'
+  return suffices(record.granted, neededRight(descriptor, principal)) ? 'shared' : 'foreign'
 }
 
 /** Why a request is refused whose thread no rule opens. */

@@ -120,6 +120,7 @@ export const REASONS = {
   'requests-limited': 'rate-limited',
   'runs-limited': 'rate-limited',
   'new-threads-limited': 'rate-limited',
+  'grants-limited': 'rate-limited',
   'streams-limited': 'rate-limited',
   'media-type-unsupported': 'media-type-unsupported',
   'content-encoding-unsupported': 'media-type-unsupported',

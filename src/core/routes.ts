@@ -44,6 +44,8 @@ export interface Route {
    * away or change whatever it holds under that id.
    */
   readonly beforeConfirmed?: true
+  /** True where a grant is taken back: whoever was let in, for whatever, may take back the one that names them. */
+  readonly leave?: true
   /** True where the gateway answers, and nothing is asked of the upstream. */
   readonly own?: true
   /** True where `limits.runBody` bounds the body instead of `limits.body`. */
@@ -153,7 +155,7 @@ export const OWN_ROUTES: readonly Route[] = (
   [
     ['GET', {}],
     ['POST', json('user', 'group', 'right')],
-    ['DELETE', json('user', 'group')],
+    ['DELETE', { ...json('user', 'group'), leave: true }],
   ] as const
 ).map(([method, more]) =>
   route('threads/grants', method, 'threadwarden/threads/:threadId/grants', { ...more, right: 'owner', own: true }),

@@ -29,8 +29,17 @@ export interface Reader {
   readonly groups: readonly string[]
 }
 
-/** The most grants that a thread may have: all of them are looked up together. */
+/** Who has granted what an operator grants by the API or the command line: no user id is without a colon. */
+export const BY_OPERATOR = 'operator'
+
+/**
+ * The most grants that users may have given on a thread, and as many more that operators may have: all of them are looked up
+ * together, and neither takes the others' room.
+ */
 export const MAX_GRANTS = 100
+
+/** On so many threads at most one user may let another one, or a group, in: they stand in the list of whom they were granted to. */
+export const MAX_GRANTS_TO_ONE = 200
 
 /** The reader that a principal is. Anonymous callers have no groups, and nothing can be granted to them. */
 export function readerOf(principal: Principal): Reader {

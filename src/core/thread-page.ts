@@ -146,17 +146,33 @@ export interface Gathering {
   readonly limit: number
 }
 
+/** What a runtime may write of a thread's owner into a record of it (contract §1), and what others call the same. */
+const OWNER_FIELDS: ReadonlySet<string> = new Set(['createdBy', 'owner', 'ownerId', 'user', 'userId'])
+
+/**
+ * The record of a thread for somebody with whom it was shared: whose it is, is not for them. `createdById` is in every record; it
+ * is empty then, as the runtime in memory leaves it.
+ */
+export function withoutOwner(item: JsonObject): JsonObject {
+  const kept = Object.entries(item).filter(([name]) => !OWNER_FIELDS.has(name))
+  return Object.fromEntries(kept.map(([name, value]) => [name, name === 'createdById' ? '' : value]))
+}
+
+/** Whether a caller gets to see a thread of a list, or all of it but whose it is. */
+export type Showing = boolean | 'without-owner'
+
 /**
  * Takes from some threads of a page what the caller may read, until the limit is full.
- * @param mayRead the decision for each of the threads
+ * @param showing the decision for each of the threads
  * @param gathering where the items go
  * @returns the caller's first thread that found no room, or null if all had it
  */
-export function gather(threads: readonly PageThread[], mayRead: readonly boolean[], gathering: Gathering): PageThread | null {
+export function gather(threads: readonly PageThread[], showing: readonly Showing[], gathering: Gathering): PageThread | null {
   for (const [which, thread] of threads.entries()) {
-    if (mayRead[which] !== true) continue
+    const how = showing[which] ?? false
+    if (how === false) continue
     if (gathering.items.length >= gathering.limit) return thread
-    gathering.items.push(thread.item)
+    gathering.items.push(how === true ? thread.item : withoutOwner(thread.item))
   }
   return null
 }

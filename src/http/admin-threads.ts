@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isScope, isThreadId } from '../core/ids.ts'
 import { refuse } from '../core/reasons.ts'
-import { MAX_GRANTS } from '../core/sharing.ts'
+import { BY_OPERATOR, MAX_GRANTS } from '../core/sharing.ts'
 import type { GrantStore, StoredGrant, ThreadAdministration, ThreadKey } from '../store/port.ts'
 import { note, notFound, objectOf, Refused, send, sendDone, type AuditLine } from './admin-answers.ts'
 import { granteeWord, isTo, readGrant, readGrantee, shownGrant, type FormFault } from './grant-form.ts'
@@ -16,9 +16,6 @@ export interface AdminThreadParts {
   /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
-
-/** Who has granted what an operator grants. */
-const OPERATOR = 'operator'
 
 type ThreadRequest = FastifyRequest<{ Params: { id: string }; Querystring: { scope?: string | string[] } }>
 
@@ -55,14 +52,15 @@ export function addThreadRoutes(app: FastifyInstance, parts: AdminThreadParts, a
     if (row === null) throw noThread()
     const grant: StoredGrant = {
       ...read(readGrant(body, parts.issuers(), row.owner)),
-      grantedBy: OPERATOR,
+      grantedBy: BY_OPERATOR,
       grantedAt: parts.clock(),
     }
     note(request, { target: granteeWord(grant), right: grant.right })
     // Of the owner who was looked at: granted to somebody who owns it by now it would mean nothing.
     const outcome = await store.grant(key, row.owner, grant)
     if (outcome === 'not-owner') throw noThread()
-    if (outcome === 'too-many') throw new Refused(refuse('grants-too-many'), `A thread has ${MAX_GRANTS} grants at most.`)
+    if (outcome === 'too-many')
+      throw new Refused(refuse('grants-too-many'), `A thread has ${MAX_GRANTS} grants by operators at most.`)
     const standing = outcome === 'done' ? grant : (await store.grants(key, row.owner))?.find(isTo(grant))
     audit(request, outcome)
     return send(reply, outcome === 'done' ? 201 : 200, shownGrant(standing ?? grant))

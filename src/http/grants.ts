@@ -2,10 +2,12 @@
  * Grants for owners: the answers to `…/threadwarden/threads/ID/grants`. They are the gateway's own, and the upstream hears
  * nothing of them. Who may ask was decided as for every route.
  */
+import { callerKey } from '../core/callers.ts'
 import { decide, isPermit, type Permit, type StandingFacts } from '../core/decide.ts'
 import type { JsonObject } from '../core/json.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
-import type { Rules } from '../core/rules.ts'
+import type { Rate, Rules } from '../core/rules.ts'
+import type { Limiter } from '../limits/port.ts'
 import type { Logger } from '../observe/log.ts'
 import type { GrantStore, StoredGrant, ThreadKey } from '../store/port.ts'
 import type { Answer } from './answer.ts'
@@ -24,6 +26,9 @@ export interface GrantsParts {
   readonly scope: string
   /** The issuer keys of the configuration. */
   readonly issuers: readonly string[]
+  readonly limiter: Limiter
+  /** How many grants one user may give per time. */
+  readonly limit: Rate | 'off'
   readonly log: Logger
   /** Milliseconds since the epoch. */
   readonly clock: () => number
@@ -54,6 +59,10 @@ export function makeGrants(parts: GrantsParts): Grants {
     const { owner, principal } = permit
     const asked = readGrant(bodyOf(payload), parts.issuers, owner)
     if ('fault' in asked) return refuse('grant-malformed')
+    if (parts.limit !== 'off') {
+      const limit = await parts.limiter.take('grants', callerKey(principal, exchange.address), parts.limit)
+      if (limit !== null) return refuse('grants-limited', { limit })
+    }
     const grant: StoredGrant = { ...asked, grantedBy: principal.id, grantedAt: parts.clock() }
     switch (await store.grant(key, owner, grant)) {
       case 'not-owner':

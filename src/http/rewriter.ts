@@ -10,7 +10,7 @@ import type { Forwarder } from './forward.ts'
 import type { Granted } from './permit.ts'
 import type { Rewritten } from './rewriting.ts'
 import { infoFor } from './runtime-info.ts'
-import type { TableChange } from './table-changes.ts'
+import { isGuests, type TableChange } from './table-changes.ts'
 import { listFrom, type TableList } from './table-list.ts'
 import type { ThreadList } from './thread-list.ts'
 
@@ -47,7 +47,10 @@ export function makeRewriter({ rules, facts, forwarder, list, tableList, tableCh
       const { route } = permit.descriptor
       const use = tableUse(upstream)
       if (route.id === 'threads/list') return listFrom(use, tableList, list, permit, exchange, signal)
-      if (isTableRoute(route)) return use === 'never' ? null : tableChange(permit, payload, exchange, upstream, signal)
+      if (isTableRoute(route)) {
+        const passes = use === 'never' && !isGuests(permit)
+        return passes ? null : tableChange(permit, payload, exchange, upstream, signal, use)
+      }
       const bridged = isBridged(upstream, exchange.client)
       if (route.id !== 'info' || !(bridged || rules.nameAgents || use !== 'never')) return null
       const mayUse = rules.nameAgents ? (agentId: string): boolean => mayUseAgent(agentId, permit.principal, rules, facts) : null

@@ -3,9 +3,10 @@
  * operation (422) the table does it, and answers as the managed platform does (contract §1).
  */
 import type { Permit } from '../core/decide.ts'
-import type { JsonObject } from '../core/json.ts'
+import { isObject, type JsonObject } from '../core/json.ts'
 import { refuse } from '../core/reasons.ts'
-import { threadRecord } from '../core/table-lists.ts'
+import { threadRecord, type TableUse } from '../core/table-lists.ts'
+import { withoutOwner } from '../core/thread-page.ts'
 import { hasOperation, type RuntimeFacts } from '../core/transport.ts'
 import type { OwnershipStore, ThreadAdministration } from '../store/port.ts'
 import { noteChange, threadKey, type Claims } from './claims.ts'
@@ -13,7 +14,8 @@ import type { Departure } from './departure.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
 import type { Payload } from './payload.ts'
-import type { Rewritten } from './rewriting.ts'
+import { readAnswer, writtenAnew, type Rewritten } from './rewriting.ts'
+import type { UpstreamAnswer } from './upstream.ts'
 
 /** What changes work with. */
 export interface TableChangeParts {
@@ -32,7 +34,11 @@ export type TableChange = (
   exchange: Exchange,
   upstream: RuntimeFacts,
   signal: Departure,
+  use: TableUse,
 ) => Promise<Rewritten>
+
+/** The most that is read of a record of a thread. */
+const MAX_RECORD_BYTES = 1024 * 1024
 
 /** Makes what changes threads. */
 export function makeTableChange(parts: TableChangeParts): TableChange {
@@ -51,8 +57,8 @@ export function makeTableChange(parts: TableChangeParts): TableChange {
     return threadRecord({ ...row, updatedAt: row.lastUsedAt })
   }
 
-  return async (permit, payload, exchange, upstream, signal) => {
-    if (!hasOperation(upstream, permit.descriptor.route)) {
+  return async (permit, payload, exchange, upstream, signal, use) => {
+    if (use !== 'never' && !hasOperation(upstream, permit.descriptor.route)) {
       const done = await change(permit, payload, exchange)
       return done === null ? refuse('upstream-lacks-route') : { outcome: 'rewritten', body: JSON.stringify(done) }
     }
@@ -60,7 +66,7 @@ export function makeTableChange(parts: TableChangeParts): TableChange {
     await claims.settle(permit, exchange, payload, answer)
     if (answer.outcome === 'failed') return answer
     // The managed platform has these operations: its 422 is about the request.
-    if (answer.status !== 422 || upstream.managed) return { outcome: 'elsewise', answer }
+    if (use === 'never' || answer.status !== 422 || upstream.managed) return changed(permit, answer)
     const done = await change(permit, payload, exchange).catch((error: unknown) => {
       answer.body.destroy()
       throw error
@@ -69,6 +75,21 @@ export function makeTableChange(parts: TableChangeParts): TableChange {
     answer.body.destroy()
     return { outcome: 'rewritten', body: JSON.stringify(done) }
   }
+}
+
+/** True for a change of a thread that is not the caller's: what the upstream says of its owner is not for them. */
+export function isGuests({ owner, principal, observed }: Permit): boolean {
+  return owner !== principal.id && observed === null
+}
+
+/** What the upstream answers to a change: the record of the thread. */
+async function changed(permit: Permit, answer: UpstreamAnswer): Promise<Rewritten> {
+  if (answer.status !== 200 || !isGuests(permit)) return { outcome: 'elsewise', answer }
+  const read = await readAnswer(answer, MAX_RECORD_BYTES, 'upstream-answer-unreadable')
+  if (read.outcome !== 'read') return read
+  return isObject(read.value)
+    ? writtenAnew(withoutOwner(read.value), 'upstream-answer-unreadable')
+    : refuse('upstream-answer-unreadable')
 }
 
 /** What the runtime's clients send: a name is a text or null, and archived is yes or no. */

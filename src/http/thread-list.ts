@@ -17,6 +17,7 @@ import {
   type Gathering,
   type PageThread,
   type Place,
+  type Showing,
   type ThreadPage,
 } from '../core/thread-page.ts'
 import { stillListed, type Access } from './access.ts'
@@ -53,8 +54,8 @@ const LONG_PAGE = 16 * 1024
 /** How many threads are decided in one go: others have their turn after them. */
 const AT_ONCE = 100
 
-/** Whether the caller may read each of some threads, in their order; asked of the store in one query. */
-type Reading = (threads: readonly PageThread[]) => Promise<readonly boolean[]>
+/** What the caller may see of each of some threads, in their order; asked of the store in one query. */
+type Reading = (threads: readonly PageThread[]) => Promise<readonly Showing[]>
 
 /** Makes the list. */
 export function makeThreadList(parts: ThreadListParts): ThreadList {
@@ -63,7 +64,11 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
   const readingOf = ({ principal }: Permit): Reading => {
     return async (threads) => {
       const owners = await records.records(scope, threads.map(({ id }) => id).filter(isThreadId), principal)
-      return threads.map(({ id }) => isListed(id, owners.get(id) ?? null, principal, rules, facts))
+      return threads.map(({ id }) => {
+        const record = owners.get(id) ?? null
+        if (!isListed(id, record, principal, rules, facts)) return false
+        return record !== null && record.owner !== principal.id && record.granted !== undefined ? 'without-owner' : true
+      })
     }
   }
 
@@ -84,7 +89,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     if (page === null) return refuse('upstream-list-unreadable')
     const reading = readingOf(permit)
     for (let at = 0; at < page.threads.length; at += AT_ONCE) {
-      exchange.hidden += (await reading(page.threads.slice(at, at + AT_ONCE))).filter((mayRead) => !mayRead).length
+      exchange.hidden += (await reading(page.threads.slice(at, at + AT_ONCE))).filter((how) => how === false).length
       await turn()
     }
     const passing = Object.entries(read.value as JsonObject).filter(([name]) => facts.userScoped || !isJoinCode(name))

@@ -6,7 +6,7 @@ import type { LimitState } from '../core/reasons.ts'
 import type { Rate } from '../core/rules.ts'
 
 /** What is counted per time, as the configuration calls it. */
-export type RateName = 'requests' | 'runs' | 'newThreads'
+export type RateName = 'requests' | 'runs' | 'newThreads' | 'grants'
 
 /** Counts what callers do. */
 export interface Limiter {

@@ -65,7 +65,7 @@ function routeFaults(rule: RuleOfFile, fault: Say): void {
     const taken = rows.map(({ method }) => method)
     const meant = rows.filter(({ method }) => rule.methods?.includes(method) !== false)
     const shared = rule.threads?.includes('shared') === true && THREAD_ROUTES.has(id)
-    if (shared && meant.length > 0 && meant.every(({ right }) => right === 'owner'))
+    if (shared && meant.length > 0 && meant.every(({ right, leave }) => right === 'owner' && leave !== true))
       fault('threads', `${id} stays with the owner, whatever was granted`, 'give it a rule of its own, without shared')
     if (rule.methods !== undefined && !taken.some((method) => rule.methods?.includes(method))) {
       fault('methods', `${id} has none of these methods`, `it takes ${taken.join(', ')}, or a rule of its own`)

@@ -86,6 +86,27 @@ const DELETIONS = `
   ALTER TABLE {schema}.threads ADD COLUMN runs_by text COLLATE "C" NOT NULL DEFAULT '*';
 `
 
+// What makes a list cost no more than its page is long: the indexes of lists hold live rows alone, and begin with all that a list
+// may leave aside (agent, archived). `threads_of_user` is for what is done with all of a user's rows, in whatever state, and is
+// not written when a thread is used.
+const LISTS = `
+  CREATE INDEX threads_of_user ON {schema}.threads (user_id, scope, thread_id);
+  CREATE INDEX listed_by_user ON {schema}.threads (user_id, scope, archived, last_used_at DESC, thread_id)
+    WHERE deleted_at IS NULL;
+  CREATE INDEX listed_by_user_agent ON {schema}.threads (user_id, scope, agent_id, archived, last_used_at DESC, thread_id)
+    WHERE deleted_at IS NULL;
+  CREATE INDEX listed_by_use ON {schema}.threads (scope, archived, last_used_at DESC, thread_id) WHERE deleted_at IS NULL;
+  CREATE INDEX listed_by_agent ON {schema}.threads (scope, agent_id, archived, last_used_at DESC, thread_id)
+    WHERE deleted_at IS NULL;
+  DROP INDEX {schema}.threads_by_user;
+  DROP INDEX {schema}.threads_by_use;
+  CREATE INDEX grants_with_access ON {schema}.grants (kind, grantee, scope, thread_id, access);
+  DROP INDEX {schema}.grants_by_grantee;
+  ALTER INDEX {schema}.grants_with_access RENAME TO grants_by_grantee;
+  DROP INDEX {schema}.grants_by_giver;
+  CREATE INDEX grants_by_giver ON {schema}.grants (granted_by, kind, grantee);
+`
+
 /** A step from one schema to the next. */
 export interface Migration {
   readonly number: number
@@ -101,6 +122,7 @@ export const MIGRATIONS: readonly Migration[] = [
   ['ownership', OWNERSHIP],
   ['limits', LIMITS],
   ['deletions', DELETIONS],
+  ['lists', LISTS],
 ].map(([name = '', text = ''], at) => ({
   number: at + 1,
   name,

@@ -1,5 +1,5 @@
 /** Grants in PostgreSQL. */
-import { MAX_GRANTS, type Right } from '../core/sharing.ts'
+import { BY_OPERATOR, MAX_GRANTS, MAX_GRANTS_TO_ONE, type Right } from '../core/sharing.ts'
 import type { Queries } from '../postgres/pool.ts'
 import type { GrantStore, StoredGrant, ThreadKey } from './port.ts'
 import type { Database, Tables } from './postgres-database.ts'
@@ -10,6 +10,14 @@ export const GRANT_COLUMNS = 'kind, grantee AS id, access AS "right", granted_by
 
 const WHERE = 'WHERE scope = $1 AND thread_id = $2'
 
+/** What there is before something is granted: what the grantee had, and by whom; and what counts against the bounds. */
+interface Survey {
+  readonly before: Right | null
+  readonly giver: string | null
+  readonly count: number
+  readonly toOne: number
+}
+
 /** Makes the part of the store that holds grants. */
 export function grantsOn(database: Database, { threads, grants }: Tables, news: PostgresNews): GrantStore {
   // Only live rows with an owner have grants. The lock makes grants and what takes them away go one after the other.
@@ -18,7 +26,10 @@ export function grantsOn(database: Database, { threads, grants }: Tables, news: 
   const OF_THREAD = { text: `SELECT ${GRANT_COLUMNS} FROM ${grants} ${WHERE} ORDER BY granted_at, kind, grantee` }
   const SURVEY = {
     text: `SELECT (SELECT access FROM ${grants} ${WHERE} AND kind = $3 AND grantee = $4) AS before,
-      (SELECT count(*) FROM ${grants} ${WHERE}) AS count`,
+      (SELECT granted_by FROM ${grants} ${WHERE} AND kind = $3 AND grantee = $4) AS giver,
+      (SELECT count(*) FROM ${grants} ${WHERE} AND (granted_by = $6) = ($5 = $6)) AS count,
+      (SELECT count(*) FROM (SELECT FROM ${grants}
+        WHERE granted_by = $5 AND kind = $3 AND grantee = $4 LIMIT ${MAX_GRANTS_TO_ONE}) AS given) AS "toOne"`,
   }
   const PUT = {
     text: `INSERT INTO ${grants} (scope, thread_id, kind, grantee, access, granted_by, granted_at)
@@ -46,9 +57,14 @@ export function grantsOn(database: Database, { threads, grants }: Tables, news: 
       news.change(async (queries, changed) => {
         if (!(await isGrantable(queries, LOCK, key, owner))) return 'not-owner'
         const one = [key.scope, key.threadId, kind, id]
-        const [there] = await queries.query<{ before: Right | null; count: number }>(SURVEY, one)
-        if (there?.before === right) return 'unchanged'
-        if (there?.before === null && there.count >= MAX_GRANTS) return 'too-many'
+        const [there] = await queries.query<Survey>(SURVEY, [...one, grantedBy, BY_OPERATOR])
+        if (there === undefined) throw new Error('a count had no answer')
+        const { before, giver, count, toOne } = there
+        if (before === right) return 'unchanged'
+        const byOperator = grantedBy === BY_OPERATOR
+        const isRoomTaken = giver === null || (giver === BY_OPERATOR) !== byOperator
+        if (isRoomTaken && count >= MAX_GRANTS) return 'too-many'
+        if (!byOperator && giver !== grantedBy && toOne >= MAX_GRANTS_TO_ONE) return 'too-many'
         await queries.query(PUT, [...one, right, grantedBy, grantedAt])
         changed([key])
         return 'done'

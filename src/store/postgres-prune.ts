@@ -6,7 +6,7 @@ import type { PostgresNews } from './postgres-news.ts'
 // What the upstream still holds, or a run may be bringing back, is not for others to claim, however long ago it was deleted.
 const GONE = 'gone AND NOT provisional AND deleted_at < $1'
 const DELETED = `${GONE} AND ($2::text IS NULL OR scope = $2)`
-const UNUSED = 'deleted_at IS NULL AND last_used_at < $1'
+const UNUSED = "deleted_at IS NULL AND archived = ANY('{false,true}'::boolean[]) AND last_used_at < $1"
 
 /** Rows of before a time, live ones or tombstones, in one scope or, with null, in all. */
 interface Found {

@@ -1,10 +1,11 @@
 /** News of changed standings over all processes on one SQLite file: each counts its changes in the file, and the others look. */
 import type { StandingNews, ThreadKey } from './port.ts'
-import { sql } from './sqlite-connection.ts'
+import { changesBetween, countChanges, noteChange, SCHEMA, type Changed, type NumberedChange } from './sqlite-changes.ts'
+import type { Connection } from './sqlite-connection.ts'
 import type { SqliteFile, Step } from './sqlite-file.ts'
+import { nameOf } from './standing-cache.ts'
 
-/** What a step has changed of standings: of one thread, of many, or nothing. */
-export type Changed = ThreadKey | 'many' | 'nothing'
+export type { Changed } from './sqlite-changes.ts'
 
 /** The news, and the steps that make them. */
 export interface SqliteNews extends StandingNews {
@@ -15,21 +16,25 @@ export interface SqliteNews extends StandingNews {
 
 type Listener = (key: ThreadKey | null) => void
 
-/** How many changes a file counts, and which file that is. */
+/** How many changes a file counts, and which file that is: another one, or a backup that was put back, has another past. */
 interface Count {
   readonly version: number
   readonly identity: string | null
+  readonly schema: number | undefined
+}
+
+/** A count, and what has changed since the one that was known; null: any thread may have. */
+interface Seen {
+  readonly count: Count
+  readonly changes: readonly NumberedChange[] | null
 }
 
 const INTERVAL_MS = 250
 
-const VERSION = sql<{ value: number }>("SELECT value FROM versions WHERE name = 'standing'")
-const NEXT = sql<{ value: number }>("UPDATE versions SET value = value + 1 WHERE name = 'standing' RETURNING value")
-
 /** Who has to know before anybody else can ask. */
 export interface Forerunner {
-  /** This process changes a standing. */
-  onOwn(): void
+  /** This process changes standings. */
+  onOwn(changed: ThreadKey | 'many'): void
   /** The listeners are about to be told: whatever they ask about standings has to be of now. */
   onNews(): void
 }
@@ -48,28 +53,38 @@ export function newsOf(file: SqliteFile, first: Forerunner): SqliteNews {
     first.onNews()
     for (const listener of [...listeners]) listener(key)
   }
+  /** What was told last, if it was counted in this file. */
+  const toldIn = ({ identity, schema }: Count): number | null =>
+    known?.identity === identity && known.schema === schema ? known.version : null
   /** Asked within a step: after it another file may be in use. */
-  const countIn = (row: { readonly value: number } | undefined): Count => {
-    if (row === undefined) throw new Error('the version of the standings vanished')
-    return { version: row.value, identity: file.identity }
+  const see = (database: Connection, version: number): Seen => {
+    const count = { version, identity: file.identity, schema: database.value(SCHEMA) }
+    const before = toldIn(count)
+    return { count, changes: before === null ? null : changesBetween(database, before, version) }
   }
-  /** Takes in how many changes the file counts, of which one is known. */
-  const hear = (count: Count, changed: Changed): void => {
+  const hear = ({ count, changes }: Seen): void => {
     if (listeners.size === 0) return
-    const before = known?.identity === count.identity ? known.version : null
+    const before = toldIn(count)
     if (before !== null && count.version <= before) return
     known = count
     lost = false
-    tell(before === count.version - 1 && typeof changed === 'object' ? changed : null)
+    const keys = new Map<string, ThreadKey | null>()
+    if (before === null || changes === null) keys.set('', null)
+    // Some of them may have been told since they were looked up, and one thread may have changed again and again.
+    else for (const { number, key } of changes) if (number > before) keys.set(nameOf(key), key)
+    keys.forEach(tell)
   }
   const look = async (): Promise<void> => {
     if (looking) return
     looking = true
     try {
-      const count = await file.read((database) => countIn(database.get(VERSION)))
-      // The first look only finds out where the count is.
-      if (known === null && !lost) known = count
-      else hear(count, 'many')
+      const seen = await file.read((database) => {
+        const now = see(database, countChanges(database))
+        // The first look only finds out where the count is: at once, because a change of one's own may follow.
+        if (known === null && !lost) known = now.count
+        return now
+      })
+      hear(seen)
     } catch {
       // Whoever needs the store is told by its failure; the news come when it answers again.
       lost ||= known === null
@@ -85,13 +100,13 @@ export function newsOf(file: SqliteFile, first: Forerunner): SqliteNews {
 
   return {
     async write(step) {
-      const { result, changed, count } = await file.write((database) => {
-        const done = step(database)
-        if (done.changed !== 'nothing') first.onOwn()
-        // The last statement: in databases with locks on rows this one is held by all.
-        return { ...done, count: done.changed === 'nothing' ? null : countIn(database.get(NEXT)) }
+      const { result, seen } = await file.write((database) => {
+        const { changed, ...done } = step(database)
+        if (changed === 'nothing') return { ...done, seen: null }
+        first.onOwn(changed)
+        return { ...done, seen: see(database, noteChange(database, changed)) }
       })
-      if (count !== null) hear(count, changed)
+      if (seen !== null) hear(seen)
       return result
     },
     onStanding(listener) {

@@ -25,7 +25,7 @@ const UNUSED = found(
      SELECT min(scope) FROM threads
      UNION ALL SELECT (SELECT min(scope) FROM threads WHERE scope > scopes.scope) FROM scopes WHERE scopes.scope IS NOT NULL)`,
   `scopes CROSS JOIN threads ON threads.scope = scopes.scope
-   WHERE (:scope IS NULL OR scopes.scope = :scope) AND deleted_at IS NULL AND last_used_at < :unusedSince`,
+   WHERE (:scope IS NULL OR scopes.scope = :scope) AND deleted_at IS NULL AND archived IN (0, 1) AND last_used_at < :unusedSince`,
 )
 const REMOVE = sql('DELETE FROM threads WHERE scope = :scope AND thread_id = :threadId')
 

@@ -93,6 +93,30 @@ const DELETIONS = `
   ALTER TABLE threads ADD COLUMN runs_by TEXT NOT NULL DEFAULT '*';
 `
 
+// What makes a list cost no more than its page is long: the indexes of lists hold live rows alone, and begin with all that a list
+// may leave aside (agent, archived). `deleted_at` stands in them because SQLite would look each row up for it.
+// `grants_by_grantee` has the right beside the thread; `grants_by_giver` counts what one user has granted to another.
+// `threads_of_user` is for what is done with all of a user's rows, in whatever state, and is not written when a thread is used.
+// `standing_changes` says which thread each of the last changes was about, by the number that counts it.
+const LISTS = `
+  DROP INDEX threads_by_user;
+  DROP INDEX threads_by_use;
+  DROP INDEX grants_by_grantee;
+  CREATE INDEX threads_of_user ON threads (user_id, scope);
+  CREATE INDEX listed_by_user ON threads (user_id, scope, archived, last_used_at DESC, thread_id, deleted_at) WHERE deleted_at IS NULL;
+  CREATE INDEX listed_by_user_agent ON threads (user_id, scope, agent_id, archived, last_used_at DESC, thread_id, deleted_at)
+    WHERE deleted_at IS NULL;
+  CREATE INDEX listed_by_use ON threads (scope, archived, last_used_at DESC, thread_id, deleted_at) WHERE deleted_at IS NULL;
+  CREATE INDEX listed_by_agent ON threads (scope, agent_id, archived, last_used_at DESC, thread_id, deleted_at) WHERE deleted_at IS NULL;
+  CREATE INDEX grants_by_grantee ON grants (kind, grantee, scope, thread_id, access);
+  CREATE INDEX grants_by_giver ON grants (granted_by, kind, grantee);
+  CREATE TABLE standing_changes (
+    number INTEGER PRIMARY KEY,
+    scope TEXT NOT NULL COLLATE BINARY,
+    thread_id TEXT NOT NULL COLLATE BINARY
+  ) STRICT;
+`
+
 /** A step from one schema to the next. */
 interface Migration {
   readonly number: number
@@ -109,6 +133,7 @@ export const MIGRATIONS: readonly Migration[] = [
   ['observations', OBSERVATIONS],
   ['sharing', SHARING],
   ['deletions', DELETIONS],
+  ['lists', LISTS],
 ].map(([name = '', text = ''], at) => ({
   number: at + 1,
   name,

@@ -5,6 +5,7 @@
  */
 import type { Grant, Reader } from '../core/sharing.ts'
 import type { Standing, ThreadKey } from './port.ts'
+import { changesBetween, countChanges, SCHEMA } from './sqlite-changes.ts'
 import { sql, type Connection } from './sqlite-connection.ts'
 import type { SqliteFile } from './sqlite-file.ts'
 import { makeStandingCache, nameOf } from './standing-cache.ts'
@@ -26,16 +27,12 @@ export interface SqliteStandings {
   noteUse(key: ThreadKey, time: number): void
   /** Asks what others have committed before it answers again, also in this turn: somebody has heard of a change. */
   askAgain(): void
-  /** Forgets everything, because this process is about to change a standing: its own commits are not in the count. */
-  forget(): void
+  /** Forgets a thread, or with `many` all, because this process is about to change it: its own commits are not in the count. */
+  forget(changed: ThreadKey | 'many'): void
 }
 
 // Changes whenever another process, or another connection, has committed (https://sqlite.org/pragma.html#pragma_data_version).
 const COMMITS = sql<number>('PRAGMA data_version')
-// Counted up by whoever changes a standing.
-const CHANGES = sql<number>("SELECT value FROM versions WHERE name = 'standing'")
-// Counted up by a backup that is put back, which may have any count of those.
-const SCHEMA = sql<number>('PRAGMA schema_version')
 const GRANTS = sql<Grant>(
   'SELECT kind, grantee AS id, access AS right FROM grants WHERE scope = :scope AND thread_id = :threadId',
 )
@@ -45,7 +42,8 @@ interface State {
   /** Each counts the commits of others for itself, from the same number on: a new one knows nothing of those before it. */
   readonly connection: Connection
   readonly identity: string | null
-  readonly changes: number | undefined
+  readonly changes: number
+  /** A backup that is put back may have any count of changes. */
   readonly schema: number | undefined
 }
 
@@ -58,9 +56,10 @@ export function standingsRememberedOf(file: Pick<SqliteFile, 'identity' | 'glanc
   let known: State | null = null
   // A row that went and came again may have been used at another time: what changes a standing makes that unknown as well.
   const uses = new Map<string, number>()
-  const forget = (): void => {
-    cache.drop(null)
-    uses.clear()
+  const forget = (changed: ThreadKey | 'many'): void => {
+    cache.drop(changed === 'many' ? null : changed)
+    if (changed === 'many') uses.clear()
+    else uses.delete(nameOf(changed))
   }
 
   // Asked once for all that runs together: until the code that runs now has come to its end, nobody here can have been told of
@@ -99,15 +98,16 @@ export function standingsRememberedOf(file: Pick<SqliteFile, 'identity' | 'glanc
       noteAsked(database)
       return true
     }
-    const changes = database.value(CHANGES)
+    const changes = countChanges(database)
     const schema = database.value(SCHEMA)
-    const same =
-      known?.connection === database && known.identity === file.identity && known.changes === changes && known.schema === schema
-    if (!same) forget()
+    const isSameFile = known?.connection === database && known.identity === file.identity && known.schema === schema
+    const missed = isSameFile && known !== null ? changesBetween(database, known.changes, changes) : null
+    if (missed === null) forget('many')
+    else for (const { key } of missed) forget(key)
     known = { connection: database, identity: file.identity, changes, schema }
     commits = now
     noteAsked(database)
-    return same
+    return missed?.length === 0
   }
   const cache = makeStandingCache(size, () => file.glance(catchUp) === true)
 

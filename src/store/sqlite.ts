@@ -14,6 +14,7 @@ import { pruningIn } from './sqlite-prune.ts'
 import { revocationsIn } from './sqlite-revocations.ts'
 import { rowsIn } from './sqlite-rows.ts'
 import { standingsRememberedOf } from './sqlite-standings.ts'
+import { makeSteps } from './steps.ts'
 
 /** What may be set. */
 export interface SqliteOptions {
@@ -34,10 +35,11 @@ const CACHE = 20_000
 export async function openSqliteStore(path: string, { patience, cache = CACHE }: SqliteOptions = {}): Promise<Store> {
   const file = await SqliteFile.open(path, patience)
   const remembered = standingsRememberedOf(file, cache)
-  const news = newsOf(file, { onOwn: () => remembered.forget(), onNews: () => remembered.askAgain() })
+  const steps = makeSteps()
+  const news = newsOf(file, { onOwn: (changed) => remembered.forget(changed), onNews: () => remembered.askAgain() })
   return {
     ...ownershipIn(file, news, remembered),
-    listed: (scope, reader, window) => file.read((database) => listedIn(database, scope, reader, window)),
+    listed: (scope, reader, window) => listedIn(file, steps, scope, reader, window),
     ...observationsIn(file),
     ...grantsIn(file, news),
     ...rowsIn(file),

@@ -15,6 +15,7 @@ export function limitsOf({ descriptor: { route }, rule, begins }: Permit, { limi
     ...(own.requests === undefined ? {} : { 'requests of the rule': own.requests }),
     ...(route.id === 'agent/run' ? { runs: own.runs ?? limits.runs } : {}),
     ...(begins ? { newThreads: own.newThreads ?? limits.newThreads } : {}),
+    ...(route.id === 'threads/grants' && route.method === 'POST' ? { grants: limits.grants } : {}),
     ...(route.streams === true ? { streams: own.streams ?? limits.streams } : {}),
     ...(route.body.kind === 'none' ? {} : { body: own.body ?? configuredBody(limits, route) }),
   }

@@ -53,7 +53,7 @@ function failuresOf(test: Test, name: string, trials: Trials): readonly string[]
     return agents.flatMap((agentId) =>
       threads.flatMap((threadId) => {
         const ids = { ...(agentId === undefined ? {} : { agentId }), ...(threadId === undefined ? {} : { threadId }) }
-        const traced = trace({ outcome: 'classified', route, ids, query: [] }, name, trials)
+        const traced = trace({ outcome: 'classified', route, ids, query: [] }, name, trials, test.leaves)
         const failure = against(test.expect, traced)
         return failure === null
           ? []
@@ -69,12 +69,18 @@ interface Traced {
   readonly tried: Trace['tried']
 }
 
-function trace(descriptor: RouteDescriptor, name: string, { principals, threads, policy, standing }: Trials): Traced {
+/** @param leaves true where the body names whoever asks */
+function trace(
+  descriptor: RouteDescriptor,
+  name: string,
+  { principals, threads, policy, standing }: Trials,
+  leaves?: true,
+): Traced {
   const principal = principals.get(name)
   if (principal === null || principal === undefined) return { decision: refuse('credential-missing'), tried: [] }
   const { threadId } = descriptor.ids
   const facts = threadId === undefined ? standing : { ...standing, record: threads.get(threadId) ?? null }
-  return traceOf(descriptor, principal, policy.rules, facts)
+  return traceOf(leaves === true ? { ...descriptor, leaver: principal.id } : descriptor, principal, policy.rules, facts)
 }
 
 /** What is wrong with a decision, or null. */

@@ -70,6 +70,10 @@ const trial = z
     thread: oneOrMore(thread, 'is no thread id')
       .optional()
       .describe('On routes about a thread: which one. One that is not under threads belongs to nobody.'),
+    leaves: z
+      .literal(true, 'is nothing else | write true')
+      .optional()
+      .describe('On DELETE of threads/grants: the grant that is taken back names whoever asks.'),
     expect: expectation.optional().describe('What has to come of it.'),
     lists: z.array(thread).optional().describe('In place of route and expect: exactly the threads that their list holds.'),
     agents: z.array(agent).optional().describe('In place of route and expect: those of `of` that /info names and they may use.'),
@@ -85,9 +89,9 @@ const trial = z
   )
   .refine(({ agents, of }) => (agents === undefined) === (of === undefined), 'has agents without of, or of without it')
   .refine(
-    ({ expect, method, agent: named, thread: about }) =>
-      expect !== undefined || [method, named, about].every((one) => one === undefined),
-    'has method, agent or thread without route',
+    ({ expect, method, agent: named, thread: about, leaves }) =>
+      expect !== undefined || [method, named, about, leaves].every((one) => one === undefined),
+    'has method, agent, thread or leaves without route',
   )
 
 /** A whole test file. */

@@ -89,7 +89,7 @@ export function idleGrant(
     return null
   if (principal.kind === 'anonymous') return 'the grant does not count: nothing can be granted to anonymous callers'
   if (!rules.sharing) return 'the grant does not count: the policy does not say sharing: true'
-  const needed = neededRight(descriptor)
+  const needed = neededRight(descriptor, principal)
   return needed === 'owner'
     ? 'the grant is not enough: this stays with the owner'
     : `the grant is not enough: this has to be granted for ${GRANTED[needed]}`

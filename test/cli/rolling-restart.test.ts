@@ -38,7 +38,7 @@ for (const workers of [1, 2]) {
       upstream: { url: upstream.url, basePath: '/api/copilotkit' },
       authentication: signer.authentication,
       ownership: { store: 'sqlite:./ownership.db', unknownThread: 'claim' },
-      limits: { newThreads: 'off' },
+      limits: { newThreads: 'off', requests: 'off' },
       shutdown: { delay: `${DELAY_S}s` },
     }
     writeFileSync(file, JSON.stringify(configuration))

@@ -14,7 +14,7 @@ for (const { name, text } of [page('docs/specification.md'), page('docs/threat-m
         const [link] = links(name, part)
         const source = readFileSync(join(ROOT, link?.path ?? ''), 'utf8')
         for (const [, code = ''] of part.matchAll(/`([^`]+)`/g)) {
-          t.match(source, new RegExp(`(?:function|const|class) ${code}\\b|^ {2}${code}\\(`, 'm'), `${link?.path} has ${code}`)
+          t.match(source, new RegExp(`(?:function\\*?|const|class) ${code}\\b|^ {2}${code}\\(`, 'm'), `${link?.path} has ${code}`)
         }
         for (const [, said = ''] of part.matchAll(/"([^"]+)"/g)) t.ok(source.includes(said), `${link?.path} has a test "${said}"`)
       }

@@ -54,7 +54,7 @@ export async function startScene(t: Test, options: SceneOptions = {}): Promise<S
     health: { host: '127.0.0.1', port: 0 },
     authentication: signer.authentication,
     ownership: { store: 'sqlite:./ownership.db', unknownThread: 'claim' },
-    limits: { newThreads: 'off' },
+    limits: { newThreads: 'off', requests: 'off' },
     ...options.config,
   }
   const write = (next: ConfigTree): void => writeFileSync(file, JSON.stringify(next))

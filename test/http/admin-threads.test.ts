@@ -217,7 +217,7 @@ void test('a thread has a bounded number of grants; what is there can still be c
     t.equal((await grants(ask, { user: `corp:user-${at}`, right: 'read' })).status, 201)
   }
   const answer = await grants(ask, { user: 'corp:bob', right: 'read' })
-  t.match(answer, { status: 400, json: { code: 'body-malformed', message: 'A thread has 100 grants at most.' } })
+  t.match(answer, { status: 400, json: { code: 'body-malformed', message: 'A thread has 100 grants by operators at most.' } })
   t.equal((await grants(ask, { user: 'corp:user-0', right: 'write' })).status, 201)
 })
 

@@ -6,6 +6,7 @@ import type { Rules } from '../../src/core/rules.ts'
 import type { Exchange } from '../../src/http/exchange.ts'
 import { makeGrants } from '../../src/http/grants.ts'
 import type { Payload } from '../../src/http/payload.ts'
+import { makeMemoryLimiter } from '../../src/limits/memory.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import type { GrantOutcome, GrantStore, StoredGrant } from '../../src/store/port.ts'
 import { rulesOf } from '../core/rules-of.ts'
@@ -51,6 +52,8 @@ async function asked(method: string, payload: Payload, played: Played, now: Owne
     facts: FACTS,
     scope: '',
     issuers: ['corp'],
+    limiter: makeMemoryLimiter(),
+    limit: 'off',
     log: makeLog('silent'),
     clock: () => 0,
   })
@@ -113,6 +116,8 @@ void test('nothing is granted without a permit of the decision’s', async (t) =
     facts: FACTS,
     scope: '',
     issuers: ['corp'],
+    limiter: makeMemoryLimiter(),
+    limit: 'off',
     log: makeLog('silent'),
     clock: () => 0,
   })

@@ -52,7 +52,7 @@ void test('nobody else may: not whom it was granted to, not on a thread that the
     for (const [body, method] of [
       [undefined, 'GET'],
       [{ user: 'corp:eve', right: 'read' }, 'POST'],
-      [{ user: 'corp:bob' }, 'DELETE'],
+      [{ group: 'corp:eng' }, 'DELETE'],
     ] as const) {
       const foreign = await grants(token, body, method)
       const missing = await grants(token, body, method, 't-none')

@@ -69,6 +69,7 @@ async function changing(
     { deletion: { token: 'one', isUndisturbed: true } } as Exchange,
     upstream,
     new AbortController().signal,
+    'always',
   ).catch((error: unknown) => error as Error)
   return { came, letGo: body.destroyed }
 }

@@ -48,7 +48,7 @@ const ABOUT_A_THREAD = [
   ['GET threads/t-1/state',               'yes',    'yes',       'yes',       'not-found', 'not-found', 'not-found', 'not-found'],
   ['GET threadwarden/threads/t-1/grants', no,       no,          no,          no,          no,          no,          no],
   ['POST threadwarden/threads/t-1/grants', no,      no,          no,          no,          no,          no,          no],
-  ['DELETE threadwarden/threads/t-1/grants', no,    no,          no,          no,          no,          no,          no],
+  ['DELETE threadwarden/threads/t-1/grants', no,    'not-owner', 'not-owner', 'not-owner', 'not-owner', 'not-owner', 'not-owner'],
 ] as const
 /** To callers to whom nothing can be granted. */
 const AS_FOREIGN: readonly Thread[] = ['read', 'write']

@@ -77,10 +77,15 @@ void test('what stays with the owner is opened for no shared thread, and denied 
     message: `${route} stays with the owner, whatever was granted`,
     hint: 'give it a rule of its own, without shared',
   })
-  for (const route of ['threads/archive', 'threads/grants']) {
-    t.match(faults(['threads/messages', route]), [fault(route)])
-    t.match(faultsIn(ruled([{ routes: [route], deny: ['signed-in'], threads: ['shared'] }])), [fault(route)])
+  for (const [route, more] of [
+    ['threads/archive', {}],
+    ['threads/grants', { methods: ['GET', 'POST'] }],
+  ] as const) {
+    t.match(faults(['threads/messages', route], more).slice(-1), [fault(route)])
+    t.match(faultsIn(ruled([{ routes: [route], ...more, deny: ['signed-in'], threads: ['shared'] }])), [fault(route)])
   }
+  t.same(faults(['threads/grants']), [], 'whoever was let in may leave')
+  t.same(faults(['threads/grants'], { methods: ['DELETE'] }), [])
   t.match(faults(['threads/update'], { methods: ['DELETE'] }), [fault('threads/update')])
   t.same(faults(['threads/update']), [], 'a new name may be granted')
   t.same(faults(['threads/update'], { methods: ['PATCH'] }), [])

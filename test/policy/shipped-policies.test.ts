@@ -63,10 +63,10 @@ void test('default: its tests fail without the switch for sharing, and without s
   const opening = policy.rules.filter(({ threads }) => threads?.includes('shared') === true)
   t.same(
     opening.map(({ name }) => name),
-    ['chat', 'threads', 'history'],
+    ['chat', 'threads', 'history', 'leave'],
   )
   for (const rule of opening) {
-    const closed = { ...rule, threads: rule.threads?.filter((one) => one !== 'shared') ?? [] }
+    const closed = { ...rule, threads: ['own', ...(rule.threads ?? [])].filter((one) => one !== 'shared') }
     const rules = policy.rules.map((one) => (one === rule ? closed : one))
     t.not(failing(t, 'default', { ...policy, rules }).length, 0, `without shared in ${String(rule.name)}`)
   }

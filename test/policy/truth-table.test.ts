@@ -42,6 +42,9 @@ const READERS_HIDDEN: Row = {
   "another's": hidden(HIDDEN),
   'deleted by another': hidden(HIDDEN),
 }
+// Whether the thread is there is told to nobody but those who were let in; its owner is told that no rule opens it.
+const LEAVERS_ALONE: Row = { ...OWNERS_ALONE, own: nobody }
+const LEAVING: Row = { ...LEAVERS_ALONE, 'shared for reading': granted('yes'), 'shared for writing': granted('yes') }
 const CLOSED = Object.fromEntries(THREADS.map((thread) => [thread, nobody])) as Row
 
 const WITHOUT_THREAD: Readonly<Record<string, Answers>> = {
@@ -76,7 +79,8 @@ const ABOUT_A_THREAD: Readonly<Record<string, Row>> = {
   'GET threads/:threadId/state': READERS_HIDDEN,
   'GET threadwarden/threads/:threadId/grants': CLOSED,
   'POST threadwarden/threads/:threadId/grants': CLOSED,
-  'DELETE threadwarden/threads/:threadId/grants': CLOSED,
+  'DELETE threadwarden/threads/:threadId/grants': LEAVERS_ALONE,
+  "DELETE threadwarden/threads/:threadId/grants of the caller's own": LEAVING,
 }
 
 const EXPECTED = [

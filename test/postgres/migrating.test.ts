@@ -68,6 +68,26 @@ void test('steps that are new are made, in their order', async (t) => {
   t.same(await admin('SELECT x FROM threadwarden.b'), [{ x: 7 }])
 })
 
+void test('a store of the schema before lists had indexes of their own keeps its rows, grants and lists', async (t) => {
+  const { url, admin } = await startPostgres(t)
+  const settings = settingsOf(url)
+  await migrate(settings, MIGRATIONS.slice(0, 2))
+  await admin(`INSERT INTO threadwarden.threads (scope, thread_id, user_id, agent_id, created_at, last_used_at, deleted_at, archived)
+    VALUES ('', 'live', 'corp:alice', 'a', 1, 5, NULL, false), ('', 'archived', 'corp:alice', 'a', 1, 4, NULL, true),
+      ('', 'deleted', 'corp:alice', 'a', 1, 3, 3, false), ('', 'other', 'corp:alice', 'b', 1, 2, NULL, false)`)
+  await admin(`INSERT INTO threadwarden.grants VALUES ('', 'archived', 'user', 'corp:bob', 'write', 'corp:alice', 1)`)
+  t.match(await migrate(settings), { applied: 2 })
+  const store = await openStoreOn(t, settings)
+  const ids = async (userId: string, agentId: string | null, includeArchived: boolean): Promise<readonly string[]> => {
+    const page = await store.listed('', { userId, groups: [] }, { agentId, includeArchived, after: null, limit: 10 })
+    return page.map(({ threadId }) => threadId)
+  }
+  t.same(await ids('corp:alice', null, false), ['live', 'other'])
+  t.same(await ids('corp:alice', 'a', true), ['live', 'archived'])
+  t.same(await ids('corp:bob', null, true), ['archived'])
+  t.match(await store.thread({ scope: '', threadId: 'deleted' }), { row: { owner: 'corp:alice', deletedAt: 3 } })
+})
+
 void test('a step that fails leaves nothing of any', async (t) => {
   const { url, admin } = await startPostgres(t)
   const broken = [step(1, 'CREATE TABLE {schema}.a (x int)'), step(2, 'CREATE TABLE {schema}.a (x int)')]

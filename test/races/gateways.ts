@@ -54,7 +54,7 @@ export function prepareSite(scope: Scope, address: StoreAddress, upstreamUrl: st
     identity: { headers: { id: USER } },
     forwardHeaders: [MARK],
     ownership: { ...address, unknownThread: 'claim' },
-    limits: { newThreads: 'off' },
+    limits: { newThreads: 'off', requests: 'off' },
   }
   writeFileSync(file, JSON.stringify(configuration))
   const { publicKeyFile } = signer.authentication.issuers['corp'] as { readonly publicKeyFile: string }

@@ -91,6 +91,7 @@ export async function startScene(t: Test, changes: Changes = {}, policy = CHAT):
     'authentication.issuers.corp': { issuer: 'corp', audiences: ['chat'], algorithms: ['HS256'], secretFile: 'secret' },
     'ownership.store': 'sqlite:./ownership.db',
     'limits.newThreads': 'off',
+    'limits.requests': 'off',
     policy: './policy.yaml',
     ...changes,
   }

@@ -1,5 +1,5 @@
 /** What requests ask of a store, in the model. */
-import { MAX_GRANTS, rightIn, type Grantee, type Reader } from '../../src/core/sharing.ts'
+import { BY_OPERATOR, MAX_GRANTS, rightIn, type Grantee, type Reader } from '../../src/core/sharing.ts'
 import {
   LONGEST_RUN,
   NOBODY,
@@ -178,7 +178,9 @@ export class RequestModel extends Rows {
     if (row === undefined) return 'not-owner'
     const there = row.grants.find(isTo(grant))
     if (there?.right === grant.right) return 'unchanged'
-    if (there === undefined && row.grants.length >= MAX_GRANTS) return 'too-many'
+    const byOperator = grant.grantedBy === BY_OPERATOR
+    const alike = row.grants.filter((one) => (one.grantedBy === BY_OPERATOR) === byOperator)
+    if ((there === undefined || !alike.includes(there)) && alike.length >= MAX_GRANTS) return 'too-many'
     row.grants = [...row.grants.filter((one) => one !== there), grant]
     return 'done'
   }

@@ -8,6 +8,7 @@ import { test, type Test } from 'tap'
 import { openSqliteStore } from '../../src/store/sqlite.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { SCHEMA_VERSION } from '../../src/store/sqlite-schema.ts'
+import { until } from '../support/until.ts'
 
 const WORKER = fileURLToPath(new URL('claim-worker.ts', import.meta.url))
 
@@ -69,6 +70,44 @@ const SCHEMA_3 = `
   PRAGMA user_version = 3;
 `
 
+/** Schema 4: sharing. History, too. */
+const SCHEMA_4 = `
+  ${SCHEMA_3}
+  ALTER TABLE threads ADD COLUMN archived INTEGER NOT NULL DEFAULT 0 CHECK (archived IN (0, 1));
+  ALTER TABLE threads ADD COLUMN gone INTEGER NOT NULL DEFAULT 0 CHECK (gone IN (0, 1));
+  UPDATE threads SET gone = 1 WHERE deleted_at IS NOT NULL;
+  DROP INDEX threads_by_user;
+  CREATE INDEX threads_by_user ON threads (user_id, scope, last_used_at DESC, thread_id);
+  CREATE INDEX threads_by_use ON threads (scope, last_used_at DESC, thread_id);
+  CREATE INDEX threads_gone ON threads (deleted_at) WHERE gone = 1;
+  CREATE INDEX observations_by_user ON observations (user_id, scope, thread_id);
+  CREATE TABLE grants (
+    scope TEXT NOT NULL COLLATE BINARY,
+    thread_id TEXT NOT NULL COLLATE BINARY,
+    kind TEXT NOT NULL CHECK (kind IN ('user', 'group')),
+    grantee TEXT NOT NULL COLLATE BINARY,
+    access TEXT NOT NULL CHECK (access IN ('read', 'write')),
+    granted_by TEXT NOT NULL COLLATE BINARY,
+    granted_at INTEGER NOT NULL,
+    PRIMARY KEY (scope, thread_id, kind, grantee)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX grants_by_grantee ON grants (kind, grantee, scope, thread_id);
+  INSERT INTO versions (name, value) VALUES ('standing', 8);
+  CREATE TABLE migrations (
+    number INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    checksum TEXT NOT NULL,
+    applied_at INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO migrations VALUES
+    (1, 'threads', '960db2644df0bd21d0116033daa6b82057c68b8b4da9a41857973b48b5962733', 1750000000000),
+    (2, 'revocations', 'fa8e3531425cbbcf2c8f5288d70e5dbb0d06c9d518f690af606d8b0644f5d616', 1750000000000),
+    (3, 'observations', 'e60764d3d7d76a5f0c36014dc7e6dce2128954d81648dfeecd2a2f2cd10ee44f', 1750000000000),
+    (4, 'sharing', 'd3b221711f1a72df99a371a339546a3ad562f4fd6d68d916b2f28a636136ad83', 1750000000000);
+  INSERT INTO grants VALUES ('', 't-1', 'user', 'corp:eve', 'read', 'corp:alice', 9);
+  PRAGMA user_version = 4;
+`
+
 /** The checksums of the steps, as files out there have them. Only ever appended to. */
 const CHECKSUMS = [
   '960db2644df0bd21d0116033daa6b82057c68b8b4da9a41857973b48b5962733',
@@ -76,6 +115,7 @@ const CHECKSUMS = [
   'e60764d3d7d76a5f0c36014dc7e6dce2128954d81648dfeecd2a2f2cd10ee44f',
   'd3b221711f1a72df99a371a339546a3ad562f4fd6d68d916b2f28a636136ad83',
   'ffeca094efd276891171634e129d421d3e75cd68d20cde1c284a9c4da10a8122',
+  '4ebe7f966c37e0fa1070ef23cbbd677965a4613245426cee1933c03a0e2a27a9',
 ]
 
 /** What a file holds of threads and secrets, and its schema. */
@@ -168,15 +208,50 @@ void test('a store of schema 3 becomes one of today’s, and what was seen stays
   await store.close()
 })
 
+void test('a store of schema 4 becomes one of today’s: its lists and grants are as they were, and its changes go on', async (t) => {
+  const { file, before } = oldFile(t, SCHEMA_4)
+  const store = await openSqliteStore(file)
+  t.same(contents(file), migrated(before))
+  const key = { scope: '', threadId: 't-1' }
+  const window = { agentId: null, includeArchived: false, after: null, limit: 10 }
+  for (const [userId, granted] of [
+    ['corp:alice', null],
+    ['corp:eve', 'read'],
+  ] as const)
+    t.match(await store.listed('', { userId, groups: [] }, window), [{ threadId: 't-1', name: 'name', granted }])
+  t.equal(await store.ungrant(key, 'corp:alice', { kind: 'user', id: 'corp:eve' }), 'done')
+  await store.close()
+  const changes = inFile(file, (database) => database.prepare('SELECT * FROM standing_changes').all())
+  t.same(changes, [{ number: 9, scope: '', thread_id: 't-1' }])
+})
+
+void test('a program that opened the store before it was migrated goes on, and the others hear of what it changes', async (t) => {
+  const { file } = oldFile(t, SCHEMA_4)
+  const older = new Database(file)
+  t.teardown(() => older.close())
+  const changing = older.prepare("UPDATE versions SET value = value + 1 WHERE name = 'standing'")
+  const store = await openSqliteStore(file)
+  t.teardown(() => store.close())
+  const told: unknown[] = []
+  store.onStanding((key) => told.push(key))
+  changing.run()
+  await until(() => told.length > 0)
+  t.same(told, [null])
+})
+
 void test('a file says by which steps it came to be, whichever schema it began with', async (t) => {
-  for (const schema of ['', SCHEMA_1, SCHEMA_2, SCHEMA_3]) {
+  for (const schema of ['', SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4]) {
     const { file } = oldFile(t, schema)
     await (await openSqliteStore(file)).close()
     await (await openSqliteStore(file)).close()
     const steps = inFile(file, (database) => database.prepare('SELECT * FROM migrations ORDER BY number').all()) as Migration[]
     t.same(
       steps.map(({ number, name, checksum }) => [number, name, checksum]),
-      ['threads', 'revocations', 'observations', 'sharing', 'deletions'].map((name, at) => [at + 1, name, CHECKSUMS[at]]),
+      ['threads', 'revocations', 'observations', 'sharing', 'deletions', 'lists'].map((name, at) => [
+        at + 1,
+        name,
+        CHECKSUMS[at],
+      ]),
     )
     t.ok(
       steps.every(({ applied_at: time }) => time > 1_700_000_000_000 && time < 100_000_000_000_000),

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { test, type Test } from 'tap'
-import type { Store } from '../../src/store/port.ts'
+import type { Store, ThreadKey } from '../../src/store/port.ts'
 import type { Connection } from '../../src/store/sqlite-connection.ts'
 import { SqliteFile } from '../../src/store/sqlite-file.ts'
 import { newsOf } from '../../src/store/sqlite-news.ts'
@@ -102,6 +102,40 @@ void test('claims of others forget nothing that is still so, and a change behind
   }
   await other.assign(KEY, BOB, NOW)
   t.equal((await standing(store, readerOf(ALICE))).row?.owner, BOB)
+})
+
+void test('a change of one thread, by this process or another, forgets this thread alone', async (t) => {
+  const { store, other, file } = await openPair(t)
+  const opened = await SqliteFile.open(file)
+  t.teardown(() => opened.close())
+  const remembered = standingsRememberedOf(opened, 10)
+  const news = newsOf(opened, { onOwn: (changed) => remembered.forget(changed), onNews: () => remembered.askAgain() })
+  const keep = async (...keys: readonly ThreadKey[]): Promise<void> => {
+    for (const key of keys) {
+      remembered.noteUse(key, NOW)
+      await opened.read((database) => remembered.keep(database, key, { row: rowOf(ALICE), runners: [] }, readerOf(ALICE)))
+    }
+  }
+  const found = async (): Promise<readonly string[]> => {
+    // In a turn of its own: what others have committed is asked once in each.
+    await setImmediate()
+    remembered.find(KEY, readerOf(ALICE))
+    return [KEY, at('kept')].filter((key) => remembered.find(key, readerOf(ALICE)) !== null).map(({ threadId }) => threadId)
+  }
+  for (const key of [KEY, at('kept')]) await own(store, ALICE, key)
+  await keep(KEY, at('kept'))
+  await grant(other, user(BOB))
+  t.same(await found(), ['kept'], 'by another')
+  t.equal(remembered.usedAt(KEY), undefined)
+  t.equal(remembered.usedAt(at('kept')), NOW)
+  await keep(KEY)
+  await news.write(() => ({ result: null, changed: KEY }))
+  t.same(await found(), ['kept'], 'by this one')
+  await keep(KEY)
+  await other.transfer(CAROL, ALICE, 10)
+  t.same(await found(), [KEY.threadId, 'kept'], 'what changes nothing')
+  await other.transfer(ALICE, BOB, 10)
+  t.same(await found(), [], 'many')
 })
 
 void test('a backup that is put back under a running gateway is seen, though it counts as many changes', async (t) => {

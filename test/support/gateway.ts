@@ -25,7 +25,7 @@ export interface TestGateway extends Gateway {
 
 /**
  * A configuration as it would stand in a file; what is left out gets test values: ports 0, a store in the folder, and no limit
- * of new threads, because tests begin many.
+ * of new threads, requests and grants, because tests make many.
  */
 export type ConfigTree = Record<string, unknown>
 
@@ -60,7 +60,7 @@ export async function startTestGateway(
     ...rest,
     upstream: { basePath: '/api/copilotkit', ...upstream },
     ownership: { store: 'sqlite:./ownership.db', unknownThread: 'claim', ...ownership },
-    limits: { newThreads: 'off', ...limits },
+    limits: { newThreads: 'off', requests: 'off', grants: 'off', ...limits },
   } as Record<string, unknown>
   if (policy !== undefined) {
     whole['policy'] = `${file}.policy`

@@ -41,7 +41,7 @@ void test('a second signal ends everything at once', async (t) => {
     t.same([status, headers.get('connection')], [200, 'close'])
   }
   // New rules come into force as well.
-  scene.write({ limits: { newThreads: 'off', body: '64B' }, shutdown: { delay: '10m' } })
+  scene.write({ limits: { newThreads: 'off', requests: 'off', body: '64B' }, shutdown: { delay: '10m' } })
   t.match((await scene.operate('/reload', undefined, 'POST')).json, { outcome: 'reloaded' })
   t.same(await scene.end('SIGTERM'), { code: 1, signal: null })
   for (const stream of streams) await stream.over

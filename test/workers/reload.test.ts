@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 import { startScene, type Scene } from './scene.ts'
 
 /** A configuration under which a rename of so many bytes is too large, or is not. */
-const SMALL = { limits: { newThreads: 'off', body: '64B' } }
+const SMALL = { limits: { newThreads: 'off', requests: 'off', body: '64B' } }
 /** Whoever watches the files may have been faster. */
 const DONE = /^(reloaded|unchanged)$/
 
@@ -43,7 +43,7 @@ void test('SIGHUP and a changed file do the same', async (t) => {
   scene.signal('SIGHUP')
   await scene.line(({ msg, generation }) => msg === 'the configuration was changed' && generation === 2)
   t.same(await renamed(scene), [413, 413])
-  scene.write({ limits: { newThreads: 'off', body: '1KiB' } })
+  scene.write({ limits: { newThreads: 'off', requests: 'off', body: '1KiB' } })
   await scene.line(({ msg, generation }) => msg === 'the configuration was changed' && generation === 3)
   t.not((await renamed(scene))[0], 413)
 })

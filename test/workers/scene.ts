@@ -80,7 +80,7 @@ export async function startScene(
     upstream: { url: upstream.url, basePath: '/api/copilotkit', transport: 'multi-route' },
     authentication: signer.authentication,
     ownership: { store: 'sqlite:./ownership.db', unknownThread: 'claim' },
-    limits: { newThreads: 'off' },
+    limits: { newThreads: 'off', requests: 'off' },
     shutdown: { delay: '0s' },
     policy: './policy.yaml',
   }

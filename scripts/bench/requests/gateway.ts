@@ -45,7 +45,7 @@ function configuration({ upstreamPort, publicKeyFile }: Setting, { audit = false
     upstream: { url: `http://127.0.0.1:${upstreamPort}`, basePath: '/api/copilotkit', transport: 'multi-route' },
     authentication: { tokenCache: TOKEN_CACHE, issuers: { [ISSUER_KEY]: { ...ISSUER, publicKeyFile } } },
     ownership: { store: 'sqlite:./ownership.db', unknownThread: 'claim' },
-    limits: { newThreads: 'off', requests: 'off', runs: 'off', streams: 'off' },
+    limits: { newThreads: 'off', requests: 'off', grants: 'off', runs: 'off', streams: 'off' },
     log: { level: 'info' },
     ...(workers === undefined ? {} : { workers }),
     ...(audit ? { audit: { to: 'file', file: './audit.jsonl' } } : {}),

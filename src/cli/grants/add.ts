@@ -1,5 +1,5 @@
 /** `threadwarden grants add`: grants a thread to a user or a group. */
-import { MAX_GRANTS, type Right } from '../../core/sharing.ts'
+import { BY_OPERATOR, MAX_GRANTS, type Right } from '../../core/sharing.ts'
 import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from '../command.ts'
 import { GRANT_OPTIONS, shownGrant, warnOfNoSharing } from '../grant-words.ts'
 import { granteeOf, newGranteeOf, threadIdOf } from '../naming.ts'
@@ -43,7 +43,7 @@ configuration or a failing store, 2 wrong usage.`,
       const key = await keyNamed(thread, options.scope, opened)
       const named = threadText(key)
       const grantee = newGranteeOf(user, group, Object.keys(prepared.config.authentication.issuers))
-      const grant = { ...grantee, right, grantedBy: 'operator', grantedAt: Date.now() }
+      const grant = { ...grantee, right, grantedBy: BY_OPERATOR, grantedAt: Date.now() }
       const row = (await store.thread(key))?.row
       if (grantee.kind === 'user' && row?.owner === grantee.id && row.deletedAt === null) {
         complain(`${named} is ${grantee.id}'s own: there is nothing to grant`)
@@ -62,7 +62,7 @@ configuration or a failing store, 2 wrong usage.`,
           complain(`nobody owns ${named}, or it was deleted: threads owner shows what is known of it`)
           return EXIT.failure
         case 'too-many':
-          complain(`${named} has ${MAX_GRANTS} grants, which is all that a thread may have: grant it to a group`)
+          complain(`${named} has ${MAX_GRANTS} grants by operators, which is all that a thread may have: grant it to a group`)
           return EXIT.failure
       }
     })

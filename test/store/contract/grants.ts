@@ -1,5 +1,6 @@
 /** Grants: given and taken back by whom it is named for, on live threads with an owner, and so many of them at most. */
-import { MAX_GRANTS } from '../../../src/core/sharing.ts'
+import { BY_OPERATOR, MAX_GRANTS, MAX_GRANTS_TO_ONE } from '../../../src/core/sharing.ts'
+import type { StoredGrant, ThreadKey } from '../../../src/store/port.ts'
 import {
   ALICE,
   at,
@@ -99,6 +100,51 @@ export function grantContract(holds: Holds): void {
     t.equal(await grant(store, there, 'write'), 'done', 'one in place of another is none more')
     t.equal(await store.ungrant(KEY, ALICE, there), 'done')
     t.equal(await grant(store, grantees[outcomes.indexOf('too-many')] ?? user('')), 'done')
+  })
+
+  holds('operators have as many grants on a thread as its owner, and neither takes the other’s room', async (t, { store }) => {
+    await own(store, ALICE)
+    const to = (name: string, n: number) => user(`corp:${name}-${n}`)
+    const give = (who: string, name: string, n: number, right: 'read' | 'write' = 'read') =>
+      store.grant(KEY, ALICE, { ...grantOf(to(name, n), right), grantedBy: who })
+    for (let n = 0; n < MAX_GRANTS; n += 1) t.equal(await give(ALICE, 'owners', n), 'done')
+    t.equal(await give(ALICE, 'owners', MAX_GRANTS), 'too-many')
+    t.equal(await give('corp:olga', 'olgas', 0), 'too-many', 'an operator of the policy is a user as others')
+    for (let n = 0; n < MAX_GRANTS; n += 1) t.equal(await give(BY_OPERATOR, 'operators', n), 'done')
+    t.equal(await give(BY_OPERATOR, 'operators', MAX_GRANTS), 'too-many')
+    t.equal(await give(BY_OPERATOR, 'owners', 0, 'write'), 'too-many', 'nor by taking one over')
+    t.equal(await give(ALICE, 'operators', 0, 'write'), 'too-many')
+    await store.ungrant(KEY, ALICE, to('owners', 1))
+    t.equal(await give(ALICE, 'operators', 0, 'write'), 'done', 'it is the owner’s then')
+    t.equal(await give(BY_OPERATOR, 'operators', MAX_GRANTS), 'done')
+    t.equal((await store.grants(KEY, ALICE))?.length, 2 * MAX_GRANTS)
+  })
+
+  holds('one user lets another one, or a group, in on so many threads and no more', async (t, { store }) => {
+    const keys = Array.from({ length: MAX_GRANTS_TO_ONE + 2 }, (_, n) => at(`t-${n}`))
+    const rows = keys.map((key) => ({
+      ...key,
+      owner: ALICE,
+      agentId: '',
+      name: null,
+      archived: false,
+      createdAt: 1,
+      lastUsedAt: 1,
+    }))
+    await store.import(rows, { dryRun: false, settleConflicts: false })
+    const [another = KEY, last = KEY, ...most] = keys
+    const give = (key: ThreadKey, to = user(BOB), more: Partial<StoredGrant> = {}) =>
+      store.grant(key, ALICE, { ...grantOf(to), grantedBy: ALICE, ...more })
+    for (const key of most) t.equal(await give(key), 'done')
+    t.equal(await give(another), 'too-many')
+    t.equal(await give(most[0] ?? KEY, user(BOB), { right: 'write' }), 'done', 'another right on one of them is none more')
+    t.equal(await give(another, user(CAROL)), 'done', 'to somebody else')
+    t.equal(await give(another, group(BOB)), 'done', 'to a group of the same name')
+    t.equal(await give(another, user(BOB), { grantedBy: CAROL }), 'done', 'by somebody else')
+    t.equal(await give(last, user(BOB), { grantedBy: BY_OPERATOR }), 'done', 'by an operator')
+    t.equal(await give(last, user(BOB), { right: 'write' }), 'too-many', 'nor in place of one of theirs')
+    await store.ungrant(most[0] ?? KEY, ALICE, user(BOB))
+    t.equal(await give(last, user(BOB), { right: 'write' }), 'done')
   })
 
   holds('what was granted to somebody is told in the order of the threads, page by page', async (t, { store }) => {
