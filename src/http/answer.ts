@@ -5,7 +5,8 @@ import { CODES, type Code, type LimitState, type Refusal } from '../core/reasons
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  /** Of a long one the bytes. */
+  readonly body: string | Buffer
 }
 
 /** A hint for clients when to come back, in seconds. */
@@ -21,7 +22,7 @@ const RETRY_AFTER: Partial<Record<Code, string>> = {
  * @param refusal why; only its code shows
  * @param status another status than the code's own, where the upstream's is kept
  */
-export function refusalAnswer(refusal: Refusal, status?: number): Answer {
+export function refusalAnswer(refusal: Refusal, status?: number): Answer & { readonly body: string } {
   const { code, allow, limit } = refusal
   const { text } = CODES[code]
   const retry = RETRY_AFTER[code]

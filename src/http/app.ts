@@ -208,7 +208,9 @@ function send(reply: FastifyReply, exchange: Exchange | null, answer: Answer): F
   // What is left of a body is read and forgotten, so that a caller who is still sending sees the answer.
   if (!reply.request.raw.complete && answer.headers['connection'] !== 'close') reply.request.raw.resume()
   // A buffer, because Fastify gives a string a content type of its own choosing.
-  return answer.status === 204 ? reply.send() : reply.send(Buffer.from(answer.body))
+  return answer.status === 204
+    ? reply.send()
+    : reply.send(typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body)
 }
 
 /**

@@ -14,6 +14,7 @@ import {
   readThreadPage,
   startIn,
   threadPageIn,
+  wholePageIn,
   type Gathering,
   type PageThread,
   type Place,
@@ -24,7 +25,7 @@ import type { Departure } from './departure.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
 import type { OwnerRecords } from './owner-records.ts'
-import { readAnswer, readBytes, writtenAnew, type Rewritten } from './rewriting.ts'
+import { readBytes, writtenAnew, writtenInTurns, type Rewritten } from './rewriting.ts'
 import { inTurns, turn } from './turns.ts'
 import type { UpstreamAnswer, UpstreamFailure } from './upstream.ts'
 
@@ -76,17 +77,18 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
   const observed: ThreadList = async (permit, exchange, signal) => {
     const answer = await parts.forwarder.ask(permit, exchange, signal)
     if (answer.outcome === 'answered' && answer.status !== 200) return { outcome: 'elsewise', answer }
-    const read = await readAnswer(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable')
+    const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable')
     if (read.outcome !== 'read') return read
-    const page = readThreadPage(read.value)
+    const value = await inTurns(wholePageIn(read.bytes))
+    const page = value === undefined ? null : readThreadPage(value)
     if (page === null) return refuse('upstream-list-unreadable')
     const reading = readingOf(permit)
     for (let at = 0; at < page.threads.length; at += AT_ONCE) {
       exchange.hidden += (await reading(page.threads.slice(at, at + AT_ONCE))).filter((mayRead) => !mayRead).length
       await turn()
     }
-    const passing = Object.entries(read.value as JsonObject).filter(([name]) => facts.userScoped || !isJoinCode(name))
-    return writtenAnew(Object.fromEntries(passing), 'upstream-list-unreadable')
+    const passing = Object.entries(value as JsonObject).filter(([name]) => facts.userScoped || !isJoinCode(name))
+    return written(Object.fromEntries(passing), read.bytes.length)
   }
 
   const filtered: ThreadList = async (permit, exchange, signal) => {
@@ -100,11 +102,13 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     const gathering: Gathering = { items: [], limit }
     const reading = readingOf(permit)
     let joinCodes: ThreadPage['joinCodes'] = {}
+    let longest = 0
     let place: Place | null = start
     for (let pages = 0; place !== null && pages < MAX_PAGES; pages += 1) {
       const answer = await fetchPage(parts.forwarder, permit, exchange, signal, query, place.page)
       const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable')
       if (read.outcome !== 'read') return read
+      longest = Math.max(longest, read.bytes.length)
       // Where the caller's threads may be few among many, only those are asked of that the store has for the caller.
       const names = read.bytes.length > LONG_PAGE ? await naming(permit) : null
       const page: ThreadPage | null = await inTurns(threadPageIn(read.bytes, (id) => names === null || names.has(id)))
@@ -124,10 +128,16 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     }
     // Nothing of the caller's is left as far as was walked: no cursor, which would only tell that others' threads follow.
     const nextCursor = place === null ? {} : { nextCursor: parts.seal.seal(place, bound) }
-    return writtenAnew({ threads: gathering.items, ...nextCursor, ...joinCodes }, 'upstream-list-unreadable')
+    return written({ threads: gathering.items, ...nextCursor, ...joinCodes }, longest)
   }
 
   return facts.enforcement === 'observe' ? observed : filtered
+}
+
+/** Writes the list that comes of pages of which the longest has so many bytes. */
+function written(list: JsonObject, longest: number): Rewritten | Promise<Rewritten> {
+  const write = longest > LONG_PAGE ? writtenInTurns : writtenAnew
+  return write(list, 'upstream-list-unreadable')
 }
 
 /** Gathers what the caller may read. @returns the first one that found no room, or null if all had it */
