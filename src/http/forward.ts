@@ -60,7 +60,7 @@ export interface Forwarder {
   /** Passes an answer on that `ask` gave, if its caller may still have it. */
   deliver(answer: UpstreamAnswer, permit: Permit, exchange: Exchange, response: ServerResponse): Promise<Answer | 'passed'>
   /** Sends JSON that the gateway wrote from the upstream's answer or from the table, if its caller may still have it. */
-  deliverWritten(text: string, permit: Permit, exchange: Exchange, response: ServerResponse): Promise<Answer | 'passed'>
+  deliverWritten(written: string | Buffer, permit: Permit, exchange: Exchange, response: ServerResponse): Promise<Answer | 'passed'>
   /** The answer in place of one that can't be used, counted. */
   unusable(refusal: Refusal, exchange: Exchange): Answer
   /** The answer to a failure, counted and logged. */
@@ -188,8 +188,8 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     })
   }
 
-  const deliverWritten: Forwarder['deliverWritten'] = (text, permit, exchange, response) => {
-    const body = wholeBody(Buffer.from(text))
+  const deliverWritten: Forwarder['deliverWritten'] = (written, permit, exchange, response) => {
+    const body = wholeBody(typeof written === 'string' ? Buffer.from(written) : written)
     return ifStillAllowed(permit, exchange, body, (owner) => {
       const head = (length = 0): void => {
         response.writeHead(200, {

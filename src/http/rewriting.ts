@@ -1,11 +1,13 @@
 /** Answers of the upstream's that the gateway reads and writes anew: the thread list, and /info for the other transport. */
-import type { Json } from '../core/json.ts'
+import type { Json, JsonObject } from '../core/json.ts'
+import { writeInSteps } from '../core/json-writing-steps.ts'
 import { refuse, type Reason, type Refusal } from '../core/reasons.ts'
 import { collect } from './answer-body.ts'
+import { inTurns } from './turns.ts'
 import { jsonOf, type UpstreamAnswer, type UpstreamFailure } from './upstream.ts'
 
 /** What became of one: a body to send, an answer of the upstream's to pass on, a failure, or a refusal. */
-export type Rewritten = { readonly outcome: 'rewritten'; readonly body: string } | Unread
+export type Rewritten = { readonly outcome: 'rewritten'; readonly body: string | Buffer } | Unread
 
 /** An answer that there is nothing to write anew of. */
 export type Unread = { readonly outcome: 'elsewise'; readonly answer: UpstreamAnswer } | UpstreamFailure | Refusal
@@ -68,5 +70,16 @@ export function writtenAnew(value: unknown, unreadable: Reason): Rewritten {
     return { outcome: 'rewritten', body: JSON.stringify(value) }
   } catch {
     return refuse(unreadable)
+  }
+}
+
+/** Writes an answer anew that may be long: others have their turn meanwhile. */
+export async function writtenInTurns(value: JsonObject, unreadable: Reason): Promise<Rewritten> {
+  try {
+    const pieces = await inTurns(writeInSteps(value, { value: {}, texts: new Map() }))
+    return { outcome: 'rewritten', body: Buffer.concat(pieces) }
+  } catch (error) {
+    if (error instanceof RangeError) return refuse(unreadable)
+    throw error
   }
 }

@@ -14,6 +14,7 @@ import {
   readThreadPage,
   startIn,
   threadPageIn,
+  wholePageIn,
   type Gathering,
   type PageThread,
   type Place,
@@ -26,7 +27,7 @@ import type { Departure } from './departure.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
 import type { OwnerRecords } from './owner-records.ts'
-import { readAnswer, readBytes, writtenAnew, type Rewritten } from './rewriting.ts'
+import { readBytes, writtenAnew, writtenInTurns, type Rewritten } from './rewriting.ts'
 import { inTurns, turn } from './turns.ts'
 import type { UpstreamAnswer, UpstreamFailure } from './upstream.ts'
 
@@ -83,17 +84,18 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
   const observed: ThreadList = async (permit, exchange, signal) => {
     const answer = await parts.forwarder.ask(permit, exchange, signal)
     if (answer.outcome === 'answered' && answer.status !== 200) return { outcome: 'elsewise', answer }
-    const read = await readAnswer(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable')
+    const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable')
     if (read.outcome !== 'read') return read
-    const page = readThreadPage(read.value)
+    const value = await inTurns(wholePageIn(read.bytes))
+    const page = value === undefined ? null : readThreadPage(value)
     if (page === null) return refuse('upstream-list-unreadable')
     const reading = readingOf(permit)
     for (let at = 0; at < page.threads.length; at += AT_ONCE) {
       exchange.hidden += (await reading(page.threads.slice(at, at + AT_ONCE))).filter((how) => how === false).length
       await turn()
     }
-    const passing = Object.entries(read.value as JsonObject).filter(([name]) => facts.userScoped || !isJoinCode(name))
-    return writtenAnew(Object.fromEntries(passing), 'upstream-list-unreadable')
+    const passing = Object.entries(value as JsonObject).filter(([name]) => facts.userScoped || !isJoinCode(name))
+    return written(Object.fromEntries(passing), read.bytes.length)
   }
 
   const filtered: ThreadList = async (permit, exchange, signal) => {
@@ -108,11 +110,13 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     const gathering: Gathering = { items: [], limit }
     const reading = readingOf(permit)
     let joinCodes: ThreadPage['joinCodes'] = {}
+    let longest = 0
     let place: Place | null = start
     for (let pages = 0; place !== null && pages < MAX_PAGES; pages += 1) {
       const answer = await fetchPage(parts.forwarder, permit, exchange, signal, query, place.page)
       const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable')
       if (read.outcome !== 'read') return read
+      longest = Math.max(longest, read.bytes.length)
       // Where the caller's threads may be few among many, only those are asked of that the store has for the caller.
       const names = read.bytes.length > LONG_PAGE ? await naming(permit) : null
       const page: ThreadPage | null = await inTurns(threadPageIn(read.bytes, (id) => names === null || names.has(id)))
@@ -134,10 +138,16 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     const nextCursor = place === null ? {} : { nextCursor: parts.seal.seal(place, bound) }
     const threads = await stillListed(parts.access, permit, gathering.items, ({ id }) => id as string, listedAt)
     if (threads === null) return refuse('store-unavailable')
-    return writtenAnew({ threads, ...nextCursor, ...joinCodes }, 'upstream-list-unreadable')
+    return written({ threads, ...nextCursor, ...joinCodes }, longest)
   }
 
   return facts.enforcement === 'observe' ? observed : filtered
+}
+
+/** Writes the list that comes of pages of which the longest has so many bytes. */
+function written(list: JsonObject, longest: number): Rewritten | Promise<Rewritten> {
+  const write = longest > LONG_PAGE ? writtenInTurns : writtenAnew
+  return write(list, 'upstream-list-unreadable')
 }
 
 /** Gathers what the caller may read. @returns the first one that found no room, or null if all had it */

@@ -6,7 +6,7 @@ const MIB = 2 ** 20
 export interface Shape {
   readonly name: string
   /** Which gateway it is sent to. */
-  readonly to: 'routes' | 'single' | 'narrow'
+  readonly to: 'routes' | 'single' | 'narrow' | 'owned'
   readonly path: string
   readonly type: string
   readonly status: number

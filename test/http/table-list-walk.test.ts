@@ -71,7 +71,10 @@ async function page(
   })
   const answer = await list.page(permit)
   if (answer.outcome !== 'rewritten') throw new Error(JSON.stringify(answer))
-  const { threads: items, nextCursor } = JSON.parse(answer.body) as { threads: { id: string }[]; nextCursor: string | null }
+  const { threads: items, nextCursor } = JSON.parse(String(answer.body)) as {
+    threads: { id: string }[]
+    nextCursor: string | null
+  }
   return { ids: items.map(({ id }) => id), nextCursor, goesOn: list.goesOn(permit) }
 }
 

@@ -21,7 +21,8 @@ export function sqliteAccesses(file: string, { text, values }: Sent): readonly A
     return plan.flatMap(({ detail }) => {
       const [, how, table = ''] = /^(SCAN|SEARCH) (\w+)/.exec(detail) ?? []
       if (!tables.includes(table)) return []
-      const index = /USING (?:COVERING )?INDEX (\w+)|USING (?:INTEGER )?(PRIMARY KEY)/.exec(detail)?.slice(1).find(Boolean) ?? null
+      const index =
+        /USING (?:COVERING )?INDEX (\w+)|USING (?:INTEGER )?(PRIMARY KEY)/.exec(detail)?.slice(1).find(Boolean) ?? null
       // A scan along an index reads all of it, too.
       return [{ table, index: how === 'SEARCH' ? index : null, rows: null }]
     })
