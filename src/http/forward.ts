@@ -60,7 +60,12 @@ export interface Forwarder {
   /** Passes an answer on that `ask` gave, if its caller may still have it. */
   deliver(answer: UpstreamAnswer, permit: Permit, exchange: Exchange, response: ServerResponse): Promise<Answer | 'passed'>
   /** Sends JSON that the gateway wrote from the upstream's answer or from the table, if its caller may still have it. */
-  deliverWritten(written: string | Buffer, permit: Permit, exchange: Exchange, response: ServerResponse): Promise<Answer | 'passed'>
+  deliverWritten(
+    written: string | Buffer,
+    permit: Permit,
+    exchange: Exchange,
+    response: ServerResponse,
+  ): Promise<Answer | 'passed'>
   /** The answer in place of one that can't be used, counted. */
   unusable(refusal: Refusal, exchange: Exchange): Answer
   /** The answer to a failure, counted and logged. */
