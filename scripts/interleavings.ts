@@ -2,13 +2,17 @@
 import { parseArgs } from 'node:util'
 import { explore } from '../test/interleavings/explore.ts'
 import { SCENARIOS } from '../test/interleavings/histories.ts'
+import { postgresEngine } from '../test/interleavings/postgres-engine.ts'
+import { sqliteEngine } from '../test/interleavings/sqlite-engine.ts'
 import { makeTemplate } from '../test/interleavings/world.ts'
+import { startServer } from '../test/support/postgres-server.ts'
 
-const HELP = `usage: npm run interleavings -- [--only TEXT] [--most N]
+const HELP = `usage: npm run interleavings -- [--store sqlite|postgres] [--only TEXT] [--most N]
 
 Runs the real gate, claims, store, review and reload on a virtual clock and a virtual runtime, and takes every order in which
 a few operations can happen. After each step it looks whether anybody was given or let do what they had no access to.
 
+  --store NAME  sqlite, which is the default, or postgres: a server of its own, in which each statement is a step
   --only TEXT   only scenarios whose names contain this
   --most N      histories of a scenario at most, those included that came to a known state; by default 100000
 
@@ -16,7 +20,9 @@ Exit code: 0 fine, 1 something was found, 2 wrong usage.`
 
 const options = (() => {
   try {
-    return parseArgs({ options: { only: { type: 'string' }, most: { type: 'string' }, help: { type: 'boolean' } } }).values
+    return parseArgs({
+      options: { store: { type: 'string' }, only: { type: 'string' }, most: { type: 'string' }, help: { type: 'boolean' } },
+    }).values
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : String(error)}\n\n${HELP}`)
     process.exit(2)
@@ -31,7 +37,14 @@ if (!Number.isInteger(most) || most < 1) {
   console.error(`--most is no number of histories\n\n${HELP}`)
   process.exit(2)
 }
-const template = await makeTemplate()
+const kind = options.store ?? 'sqlite'
+if (kind !== 'sqlite' && kind !== 'postgres') {
+  console.error(`--store is neither sqlite nor postgres\n\n${HELP}`)
+  process.exit(2)
+}
+const server = kind === 'postgres' ? await startServer({}) : null
+const engine = server === null ? sqliteEngine() : postgresEngine(`postgres://postgres@127.0.0.1:${server.port}/postgres`)
+const template = makeTemplate(await engine)
 let found = 0
 console.log('histories   pruned   states   scenario')
 for (const [name, { acts, beginning }] of Object.entries(SCENARIOS)) {
@@ -42,5 +55,6 @@ for (const [name, { acts, beginning }] of Object.entries(SCENARIOS)) {
   for (const violation of violations) console.log(`  FOUND: ${violation}`)
   found += violations.length
 }
-template.remove()
+await template.remove()
+await server?.remove()
 process.exitCode = found === 0 ? 0 : 1

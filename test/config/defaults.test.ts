@@ -62,6 +62,7 @@ void test('what is left out has the documented value', (t) => {
       grants: { amount: 60, per: 60_000 },
       runs: 'off',
       streams: 'off',
+      sendTimeout: 60_000,
     },
     workers: 1,
     shutdown: { delay: 5000 },

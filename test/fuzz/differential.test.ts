@@ -24,7 +24,6 @@ const ELSEWHERE: ReadonlySet<Reason> = new Set<Reason>([
   // Given by the HTTP parser, or to a caller who breaks off: there is neither here.
   'http-unreadable',
   'body-aborted',
-  // Rests on a fault of V8's (nodejs/node#63785): gone once that is.
   // Only where unknown threads are verified.
   'thread-has-history',
   'thread-unconfirmed',

@@ -5,7 +5,7 @@
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import type { Route } from '../../src/core/routes.ts'
-import { MAX_VALUES } from '../../src/core/json-shape.ts'
+import { LONG_KEY, MAX_LONG_KEYS, MAX_VALUES } from '../../src/core/json-shape.ts'
 import { LIMITS } from './gate-under-test.ts'
 import { agentId, anyId } from './grammar-ids.ts'
 import { form } from './grammar-form.ts'
@@ -306,6 +306,13 @@ export const hugeBody: fc.Arbitrary<WriteBody> = fc.oneof(
   { arbitrary: fc.constant<WriteBody>(() => `{"threadId":"t1","state":"${'x'.repeat(LIMITS.runBody)}"}`), weight: 3 },
   { arbitrary: fc.constant<WriteBody>(() => `{"threadId":"t1","x":"${'x'.repeat(LIMITS.body)}"}`), weight: 3 },
   { arbitrary: fc.constant<WriteBody>(() => `{"threadId":"t1","state":[${','.repeat(MAX_VALUES + 1)}]}`), weight: 4 },
+  { arbitrary: fc.constant<WriteBody>(() => `{"threadId":"t1",${manyMembers(101, 'k')}}`), weight: 4 },
+  {
+    arbitrary: fc.constant<WriteBody>(
+      () => `{"threadId":"t1","state":{${manyMembers(MAX_LONG_KEYS / LONG_KEY, 'k'.repeat(LONG_KEY))}}}`,
+    ),
+    weight: 4,
+  },
 )
 
 /** Once V8 has seen the first, it takes a key of the second for one with a backslash (nodejs/node#63785). */
@@ -340,3 +347,8 @@ export const anyBody: fc.Arbitrary<WriteBody> = fc.oneof(
   { arbitrary: infoQuestion, weight: 10 },
   { arbitrary: misread, weight: 6 },
 )
+
+/** So many members of an object, as they stand in a text: their keys begin alike. */
+function manyMembers(count: number, key: string): string {
+  return Array.from({ length: count }, (_, at) => `"${key}${at}":1`).join()
+}

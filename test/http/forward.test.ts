@@ -53,6 +53,7 @@ function forwarding() {
     lines: new Map(),
     answerHeaders: {},
     reason: 'permitted',
+    endRun: null,
   } as unknown as Exchange
   return { forwarder, exchange, sent, counted, lines }
 }

@@ -1,5 +1,8 @@
 /** Takes every history of a few operations: each choice of the schedule at each step, once. */
-import { World, type Act, type Beginning, type Template } from './world.ts'
+import type { Test } from 'tap'
+import type { Engine } from './engine.ts'
+import { SCENARIOS } from './histories.ts'
+import { makeTemplate, World, type Act, type Beginning, type Template } from './world.ts'
 
 /** What was found. */
 export interface Exploration {
@@ -35,7 +38,7 @@ export async function explore(
       const path = [...next]
       for (;;) {
         if (world.violations.length > 0) break
-        const key = world.key()
+        const key = await world.key()
         if (visited.has(key)) {
           pruned += 1
           break
@@ -57,4 +60,19 @@ export async function explore(
     }
   }
   return { histories, pruned, states: visited.size, isPartial: left.length > 0, violations }
+}
+
+/**
+ * Takes so many histories of each scenario. At no moment is somebody given or let do what they have no access to, has a thread
+ * two owners, or does an owner inherit what others wrote.
+ * @param most of one scenario, those included that came to a known state
+ */
+export async function inEveryOrder(t: Test, engine: Engine, most: number): Promise<void> {
+  const template = makeTemplate(engine)
+  t.teardown(() => template.remove())
+  for (const [name, { acts, beginning }] of Object.entries(SCENARIOS)) {
+    const { histories, states, violations } = await explore(template, acts, beginning, most)
+    t.same(violations, [], name)
+    t.ok(histories > 0 && states > 10, `${name}: ${histories} histories, ${states} states`)
+  }
 }

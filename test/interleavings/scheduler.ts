@@ -26,7 +26,8 @@ export interface Actor {
 
 const actors = new AsyncLocalStorage<Actor>()
 
-const realTimers = { setTimeout, setInterval, clearTimeout, clearInterval, setImmediate }
+/** Those of the machine. */
+export const realTimers = { setTimeout, setInterval, clearTimeout, clearInterval, setImmediate }
 
 interface FakeTimer {
   readonly run: () => void
@@ -39,20 +40,25 @@ interface FakeTimer {
 export class Scheduler {
   /** Milliseconds since the epoch. */
   now = 1_700_000_000_000
+  /** Waits until nothing happens any more that nobody has to wait for. */
+  quiet: () => Promise<void> = () => Promise.resolve()
   #parked: Parked[] = []
   #timers = new Map<object, FakeTimer>()
   #crashed = new Set<string>()
+  #actors: Actor[] = []
 
   /** Begins work in an actor's name. */
   start(name: string, gateway: string, work: () => Promise<void>): void {
-    void actors.run({ name, gateway, heard: [] }, work)
+    const actor = { name, gateway, heard: [] }
+    this.#actors.push(actor)
+    void actors.run(actor, work)
   }
 
   actor(): Actor {
     return actors.getStore() ?? { name: 'nobody', gateway: '', heard: [] }
   }
 
-  /** Waits until the schedule lets it happen, and does it then: nothing else happens meanwhile. */
+  /** Waits until the schedule lets it happen, and does it then. */
   park<T>(label: string, work: () => T | Promise<T>, tell: (result: T) => string = String): Promise<T> {
     const actor = this.actor()
     return new Promise<T>((resolve, reject) => {
@@ -60,18 +66,25 @@ export class Scheduler {
       this.#parked.push({
         name: `${actor.name} ${label}`,
         gateway: actor.gateway,
-        go: async () => {
-          try {
-            const result = await actors.run(actor, work)
+        go: () => {
+          const done = (result: T): void => {
             actor.heard.push(`${label}=${tell(result)}`)
             resolve(result)
-          } catch (error) {
+          }
+          const failed = (error: unknown): void => {
             actor.heard.push(`${label}!`)
             reject(error instanceof Error ? error : new Error(String(error)))
           }
+          // Not waited for: another one may have to happen first, who has a lock.
+          void actors.run(actor, async () => work()).then(done, failed)
         },
       })
     })
+  }
+
+  /** What everybody has been told so far. */
+  heard(): readonly (readonly string[])[] {
+    return this.#actors.map(({ name, heard }) => [name, ...heard])
   }
 
   /** What may happen now, each once by its name, in the order in which it began to wait. */
@@ -86,6 +99,11 @@ export class Scheduler {
     await this.settle()
   }
 
+  /** True for what a gateway does that is gone. */
+  isGone(): boolean {
+    return this.#crashed.has(this.actor().gateway)
+  }
+
   /** Nothing of a gateway happens any more. */
   crash(gateway: string): void {
     this.#crashed.add(gateway)
@@ -97,6 +115,7 @@ export class Scheduler {
   async settle(): Promise<void> {
     // Look-ups that come together are asked together at the end of a round of the event loop, which is two rounds.
     for (let round = 0; round < 5; round += 1) await new Promise((resolve) => realTimers.setImmediate(resolve))
+    await this.quiet()
   }
 
   /** Time passes, and timers go off in their order. */

@@ -66,7 +66,7 @@ export function virtualRuntime(scheduler: Scheduler, state: RuntimeState, events
     send: (request) =>
       new Promise((resolve) => {
         // What the gateway asks on its own account is not the question here.
-        if (request.headers['x-request-id'] === undefined) resolve(NOTHING)
+        if (request.headers['x-request-id'] === undefined || scheduler.isGone()) resolve(NOTHING)
         else {
           const asker = scheduler.actor().name
           events.sent(asker.split(' ')[0] ?? '', request.method, request.headers['x-generation'] ?? '')

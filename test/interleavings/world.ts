@@ -1,13 +1,12 @@
 /**
- * The real gate, claims, store, review and reload of one or two gateways on one SQLite file, between callers and a virtual
- * runtime, with a virtual clock; and an oracle that looks at the table and the runtime after each step.
+ * The real gate, claims, store, review and reload of one or two gateways on one store, between callers and a virtual runtime,
+ * with a virtual clock; and an oracle that looks at the table and the runtime after each step.
  */
-import { copyFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { createSigner } from 'fast-jwt'
 import { makeGenerations, type Generations } from '../../src/generations.ts'
 import { makeOpenAnswers } from '../../src/http/open-answers.ts'
@@ -20,9 +19,9 @@ import { makeMetrics } from '../../src/observe/metrics.ts'
 import { prepare, type Prepared } from '../../src/prepare.ts'
 import type { RevocationList, Store } from '../../src/store/port.ts'
 import { makeRevocationList } from '../../src/store/revocations.ts'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
 import { configuration } from '../config/configuration.ts'
 import { runInput } from '../support/client.ts'
+import { watched, type Engine, type Tables } from './engine.ts'
 import { Scheduler, type Choice } from './scheduler.ts'
 import { CONTENT, virtualRuntime, type RuntimeState } from './virtual-runtime.ts'
 
@@ -45,8 +44,6 @@ export interface Beginning {
 
 const KEY = { scope: '', threadId: 't' }
 const LOG = makeLog('silent')
-/** In memory where the machine has such a folder: each history has a file of its own. */
-const FOLDER = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 const SECRET = 'x'.repeat(64)
 const sign = createSigner({ key: SECRET, algorithm: 'HS256' })
 const BASE = '/api/copilotkit'
@@ -63,16 +60,16 @@ rules:
   - { routes: [threads/update], allow: [signed-in], threads: [own] }
 `
 
-/** What all histories share: two configurations, and an empty store. */
+/** What all histories share: two configurations, and the kind of store. */
 export interface Template {
-  readonly folder: string
+  readonly engine: Engine
   readonly prepared: Readonly<Record<'a' | 'b', Prepared>>
-  readonly remove: () => void
+  readonly remove: () => Promise<void>
 }
 
 /** Makes it. The second configuration denies bob everything. */
-export async function makeTemplate(): Promise<Template> {
-  const folder = mkdtempSync(join(FOLDER, 'threadwarden-test-'))
+export function makeTemplate(engine: Engine): Template {
+  const folder = mkdtempSync(join(tmpdir(), 'threadwarden-test-'))
   writeFileSync(join(folder, 'secret'), SECRET)
   const preparedAs = (letter: 'a' | 'b'): Prepared => {
     const file = join(folder, `${letter}.json`)
@@ -95,16 +92,11 @@ export async function makeTemplate(): Promise<Template> {
     return outcome.value
   }
   const prepared = { a: preparedAs('a'), b: preparedAs('b') }
-  const store = await openSqliteStore(join(folder, 'store.db'))
-  await store.close()
-  return { folder, prepared, remove: () => rmSync(folder, { recursive: true, force: true }) }
-}
-
-interface Row {
-  readonly owner: string
-  readonly deleted: number
-  readonly provisional: number
-  readonly gone: number
+  const remove = async (): Promise<void> => {
+    rmSync(folder, { recursive: true, force: true })
+    await engine.remove()
+  }
+  return { engine, prepared, remove }
 }
 
 interface GatewayInHistory {
@@ -119,14 +111,12 @@ interface GatewayInHistory {
 
 /** One history on its way. */
 export class World {
-  readonly scheduler = new Scheduler()
+  readonly scheduler: Scheduler
   readonly violations: string[] = []
   readonly steps: string[] = []
   readonly #template: Template
-  readonly #file: string
-  readonly #folder: string
   readonly #acts: readonly Act[]
-  readonly #database: Database.Database
+  readonly #tables: Tables
   readonly #uninstall: () => void
   readonly #runtime: RuntimeState = { content: ['alice'] }
   readonly #gateways = new Map<string, GatewayInHistory>()
@@ -141,19 +131,22 @@ export class World {
   #secondsLeft: number
   #begun = new Set<Act>()
 
-  private constructor(template: Template, acts: readonly Act[], { seconds }: Beginning) {
+  private constructor(template: Template, acts: readonly Act[], { seconds }: Beginning, scheduler: Scheduler, tables: Tables) {
+    this.scheduler = scheduler
     this.#template = template
     this.#acts = acts
     this.#secondsLeft = seconds
-    this.#folder = mkdtempSync(join(FOLDER, 'threadwarden-test-'))
-    this.#file = join(this.#folder, 'store.db')
-    copyFileSync(join(template.folder, 'store.db'), this.#file)
+    this.#tables = tables
+    this.scheduler.quiet = () => tables.quiet()
     this.#uninstall = this.scheduler.install()
-    this.#database = new Database(this.#file)
   }
 
   static async make(template: Template, acts: readonly Act[], beginning: Beginning): Promise<World> {
-    const world = new World(template, acts, beginning)
+    const scheduler = new Scheduler()
+    let isParking = (): boolean => false
+    const tables = await template.engine.begin(scheduler, () => isParking())
+    const world = new World(template, acts, beginning, scheduler, tables)
+    isParking = () => world.#parking
     for (const name of new Set(acts.map(({ gateway }) => gateway))) await world.#open(name)
     const [first] = world.#gateways.values()
     if (first === undefined) throw new Error('a history without a gateway')
@@ -166,7 +159,7 @@ export class World {
       await world.scheduler.pass(A_SECOND_MS)
     }
     world.#parking = true
-    world.#look('')
+    await world.#look('')
     return world
   }
 
@@ -195,21 +188,20 @@ export class World {
     if (choice === undefined) throw new Error('no such choice')
     this.steps.push(choice.name)
     await this.scheduler.take(choice)
-    this.#look(choice.name)
+    await this.#look(choice.name)
   }
 
   /** All that the rest of the history follows from, as far as it can be seen. */
-  key(): string {
+  async key(): Promise<string> {
     const gateways = [...this.#gateways].map(([name, { letter, generations }]) => [name, letter, generations.current().number])
     const parked = this.scheduler.choices().map(({ name }) => name)
-    const heard = [...this.#heard].map(([name, all]) => [name, ...all])
     const { now } = this.scheduler
     return JSON.stringify([
-      this.#rows(),
+      await this.#tables.rows(),
       this.#runtime,
       gateways,
       parked,
-      heard,
+      this.scheduler.heard(),
       now,
       this.#secondsLeft,
       this.#acts.map((act) => this.#begun.has(act)),
@@ -219,17 +211,15 @@ export class World {
 
   async close(): Promise<void> {
     this.#parking = false
-    for (const { generations, revocations, store } of this.#gateways.values()) {
+    const gateways = [...this.#gateways.values()]
+    for (const { name, generations, revocations } of gateways) {
+      this.scheduler.crash(name)
       generations.stop()
       revocations.stop()
-      await store.close()
     }
-    this.#database.close()
+    await this.#tables.close(gateways.map(({ store }) => store))
     this.#uninstall()
-    rmSync(this.#folder, { recursive: true, force: true })
   }
-
-  readonly #heard = new Map<string, readonly string[]>()
 
   async #open(name: string): Promise<void> {
     const { scheduler } = this
@@ -240,8 +230,8 @@ export class World {
 
   async #make(name: string): Promise<void> {
     const { scheduler } = this
-    const real = await openSqliteStore(this.#file)
-    const store = this.#parked(real)
+    const real = await this.#tables.open()
+    const store = this.#watched(real)
     const clock = (): number => scheduler.now
     const metrics = makeMetrics()
     const answers = makeOpenAnswers(
@@ -278,25 +268,10 @@ export class World {
     this.#gateways.set(name, { name, store: real, generations, revocations, letter: 'a', replacedAt: -Infinity })
   }
 
-  /** The store, of which each question is a choice of the schedule, and each answer another one. */
-  #parked(store: Store): Store {
-    const DIRECT = new Set(['onStanding', 'close', 'secret', 'fault', 'isEmpty', 'unowned'])
-    return new Proxy(store, {
-      get: (target, property) => {
-        const method = Reflect.get(target, property) as (...args: unknown[]) => unknown
-        if (DIRECT.has(String(property))) return (...args: unknown[]) => method.apply(target, args)
-        return (...args: unknown[]) =>
-          this.#parking ? this.#ask(String(property), () => method.apply(target, args)) : method.apply(target, args)
-      },
-    })
-  }
-
-  async #ask(name: string, work: () => unknown): Promise<unknown> {
+  /** The store, of which each step is a choice of the schedule. */
+  #watched(store: Store): Store {
     const { scheduler } = this
-    const actor = scheduler.actor()
-    const result = await scheduler.park(name, work, (answer) => plain(answer))
-    this.#heard.set(actor.name, [...actor.heard])
-    return result
+    return watched(store, (name, answer) => void scheduler.actor().heard.push(`${name}=${answer}`))
   }
 
   async #begin(act: Act): Promise<void> {
@@ -308,8 +283,8 @@ export class World {
       this.#gateways.delete(name)
       gone?.generations.stop()
       gone?.revocations.stop()
-      await gone?.store.close()
       // Its connections are gone, and it starts again under another name.
+      if (gone !== undefined) await this.#tables.crash(name, gone.store)
       return
     }
     const gateway = this.#gateways.get(name) ?? (await this.#restarted(name))
@@ -329,7 +304,7 @@ export class World {
   }
 
   async #do({ what, user }: Act, gateway: GatewayInHistory): Promise<void> {
-    const store = this.#parked(gateway.store)
+    const store = this.#watched(gateway.store)
     const bob = { kind: 'user', id: 'corp:bob' } as const
     switch (what) {
       case 'run':
@@ -431,24 +406,15 @@ export class World {
     })
   }
 
-  #rows(): readonly Row[] {
-    return this.#database
-      .prepare(
-        'SELECT user_id AS owner, deleted_at IS NOT NULL AS deleted, provisional, pending, gone, deletion IS NOT NULL AS deleting FROM threads',
-      )
-      .all() as Row[]
-  }
-
   /** Looks at the table: who may use the thread now, and whether its owner came by it rightly. */
-  #look(step: string): void {
-    const [row] = this.#rows()
+  async #look(step: string): Promise<void> {
+    const [row] = await this.#tables.rows()
     const owner = row === undefined ? null : row.owner.replace('corp:', '')
-    const grants = this.#database.prepare("SELECT grantee FROM grants WHERE kind = 'user'").all() as { grantee: string }[]
-    for (const { grantee } of grants) this.#access.set(grantee.replace('corp:', ''), this.scheduler.now)
+    for (const grantee of await this.#tables.grantees()) this.#access.set(grantee.replace('corp:', ''), this.scheduler.now)
     if (owner !== null) this.#access.set(owner, this.scheduler.now)
     const held = this.#runtime.content.join()
     // A tombstone that a run is reviving is not forgotten.
-    if (row?.deleted === 1 && row.gone === 1 && row.provisional === 0 && held !== '')
+    if (row?.deleted === true && row.gone && !row.provisional && held !== '')
       this.#violated(`it counts as gone, and the runtime holds what ${held} wrote`)
     if (owner === this.#owner) return
     const isTransfer = this.#owner === 'alice' && owner === 'carol' && step.includes('transfer')
@@ -488,7 +454,7 @@ export class World {
 
   /** Open answers are checked within the promised time, as soon as the store answers what it is asked for that. */
   #isChecking(): boolean {
-    return this.scheduler.choices().some(({ name }) => /^(?:gateway|op) .* standings?$/.test(name))
+    return this.scheduler.choices().some(({ name }) => /^(?:gateway|op) .* standings?(?::|$)/.test(name))
   }
 
   #hasAccess(user: string): boolean {
@@ -500,10 +466,4 @@ export class World {
   #violated(what: string): void {
     this.violations.push(`${what}\n    ${this.steps.join('\n    ')}`)
   }
-}
-
-/** An answer of the store as far as decisions go by it: identifiers that are made at random say nothing. */
-function plain(answer: unknown): string {
-  const text = answer === undefined ? 'nothing' : JSON.stringify(answer instanceof Map ? [...answer] : answer)
-  return text.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'id')
 }

@@ -1,0 +1,8 @@
+/** Every order in which a few operations can happen, with the store on SQLite; `npm run interleavings` takes all of them. */
+import { test } from 'tap'
+import { inEveryOrder } from './explore.ts'
+import { sqliteEngine } from './sqlite-engine.ts'
+
+void test('a few operations at once, in every order, on SQLite', async (t) => {
+  await inEveryOrder(t, await sqliteEngine(), 60)
+})
