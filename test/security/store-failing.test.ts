@@ -86,9 +86,9 @@ void testEachPair('a store that fails is pending by name', async (t) => {
   t.equal(await pendingStore(gateway.healthUrl), undefined)
 })
 
-/** Makes every write of a kind fail, while reads go on. */
-const refuse = (kind: string): string =>
-  `CREATE TRIGGER refuse_${kind} BEFORE ${kind} ON threads BEGIN SELECT RAISE(ABORT, 'disk is full'); END`
+/** Makes every write of a kind fail, or those that set a column, while reads go on. */
+const refuse = (kind: string, column?: string): string =>
+  `CREATE TRIGGER refuse_${kind} BEFORE ${kind}${column === undefined ? '' : ` OF ${column}`} ON threads BEGIN SELECT RAISE(ABORT, 'disk is full'); END`
 
 void testEachPair('a claim that can’t be written is 503 and nothing is sent, though the store can be read', async (t) => {
   const { gateway, alice, upstream, database } = await started(t)
@@ -116,8 +116,13 @@ void testEachPair(
       t.equal(await run(gateway.url, alice, id), status, 'the upstream has answered')
     }
     upstream.answer(json({}))
-    t.equal((await ask(gateway.url, { method: 'DELETE', target: `${BASE}/threads/mine`, token: alice })).status, 200)
-    const before = upstream.beginnings()
+    const remove = async () => (await ask(gateway.url, { method: 'DELETE', target: `${BASE}/threads/mine`, token: alice })).status
+    let before = upstream.beginnings()
+    t.equal(await remove(), 503, 'a deletion that can’t be noted is not sent')
+    t.equal(upstream.beginnings(), before)
+    database.exec(`DROP TRIGGER refuse_UPDATE; ${refuse('UPDATE', 'deleted_at')}`)
+    t.equal(await remove(), 200, 'one that was noted has happened, whatever becomes of its row')
+    before = upstream.beginnings()
     for (const id of ['run-confirmed', 'run-refused', 'mine']) t.equal(await run(gateway.url, bob, id), 403, id)
     t.equal(upstream.beginnings(), before)
     t.match(rows(gateway.folder), [
