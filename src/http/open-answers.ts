@@ -270,7 +270,8 @@ function stallWatch(
       if (most === 0 || timer !== undefined) return
       if (!listens) {
         listens = true
-        response.on('drain', stop)
+        // Before the body goes on, which may write so much that its reader is waited for again.
+        response.prependListener('drain', stop)
       }
       timer = setTimeout(stalled, most)
     },

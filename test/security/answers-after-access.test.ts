@@ -206,6 +206,27 @@ void test('an answer whose reader takes nothing is cut after limits.sendTimeout,
   t.same(cutWith(gate.gateway), ['stalled'])
 })
 
+void test('so is one that the gateway wrote, of which some was taken', async (t) => {
+  const threads = Array.from({ length: 16 }, (_, at) => ({ id: `t${at}`, name: 'n'.repeat(MIB) }))
+  const gate = await sharing(t, events(), { config: { limits: { sendTimeout: '200ms' } } })
+  for (const { id } of threads) await gate.run(gate.alice, id)
+  gate.upstream.answer(json({ threads }))
+  const reader = await openRaw(gate.gateway.url)
+  t.teardown(() => reader.destroy())
+  let bytes = 0
+  reader.socket.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > 3 * MIB) reader.socket.pause()
+  })
+  reader.write(head('GET /api/copilotkit/threads?agentId=default HTTP/1.1', 'Host: a', `Authorization: Bearer ${gate.alice}`))
+  const cut = () => gate.gateway.lines.filter(({ msg, route }) => msg === 'request' && route === 'threads/list')
+  await until(() => cut().length === 1)
+  t.same(
+    cut().map(({ ended }) => ended),
+    ['stalled'],
+  )
+})
+
 void test('a reader who takes the answer bit by bit is not cut, however long it takes in all', async (t) => {
   const gate = await sharing(t, large, { config: { limits: { sendTimeout: '1500ms' } } })
   await gate.run(gate.alice)
