@@ -49,6 +49,8 @@ export interface JsonReader {
 /** A text of more characters, or more values, is large. */
 const LARGE = 256 * 1024
 const MANY_VALUES = 8192
+/** With keys that are written with escapes it is read in steps in any case, and each of them costs more. */
+const LARGE_IF_ESCAPED = 16 * 1024
 
 /**
  * Makes the reader of one body. It holds the text that came, and not its bytes.
@@ -75,7 +77,7 @@ export function makeJsonReader(bounds?: MemberBounds): JsonReader {
       return shape.take(piece)
     },
     values: () => shape.values(),
-    isLarge: () => length > LARGE || shape.values() > MANY_VALUES,
+    isLarge: () => length > (shape.hasEscapedKeys() ? LARGE_IF_ESCAPED : LARGE) || shape.values() > MANY_VALUES,
     end: () => (cut.length > 0 ? refuse('body-not-utf8') : parse(pieces.splice(0).join(''), shape)),
     inSteps: (opened) => (cut.length > 0 ? refusedAtOnce(refuse('body-not-utf8')) : readInSteps(pieces.splice(0), opened)),
   }

@@ -23,7 +23,7 @@ import type { Metrics } from '../observe/metrics.ts'
 import { largestReadable, readingCost } from './body-memory.ts'
 import { readRecording } from './recording.ts'
 import { bodyForm, boundedBody, hasBody, holdBody, type ArrivingBody, type BodyBudget, type HeldBody } from './request-body.ts'
-import { inTurns } from './turns.ts'
+import { inTurn, inTurns } from './turns.ts'
 
 /**
  * What goes along with a permit: a JSON body that was checked (its bytes, and what a thread is called or become by it), or a
@@ -236,9 +236,11 @@ async function withJson(
   if (isRefusal(held)) return held
   return guarded(parts, held, reader.values(), () => {
     if (reader.isLarge()) return inTurns(reader.inSteps(opened)).then((reading) => make(reading, held.bytes))
-    const reading = reader.end()
-    const bytes = length <= LARGE_BODY ? pieces : null
-    return make(reading.outcome === 'refused' ? reading : { ...reading, bytes }, held.bytes)
+    return inTurn(() => {
+      const reading = reader.end()
+      const bytes = length <= LARGE_BODY ? pieces : null
+      return make(reading.outcome === 'refused' ? reading : { ...reading, bytes }, held.bytes)
+    })
   })
 }
 
@@ -293,10 +295,13 @@ function checked(parts: PayloadParts, descriptor: RouteDescriptor, source: BodyS
       if (bytes > most) return refuse('body-too-large')
       if (descriptor.route.own === true) return { kind: 'own', body: value }
       if ('texts' in kept) return writtenInTurns(parts, descriptor.route, kept, policy, most)
-      const { body, dropped } = passingBody(descriptor.route, value, policy)
-      noteDropped(parts, dropped)
-      const written = bytesOf(writeAnew(body, kept), kept)
-      return payloadOf(body, written, written.length, most)
+      const source = kept
+      return inTurn(() => {
+        const { body, dropped } = passingBody(descriptor.route, value, policy)
+        noteDropped(parts, dropped)
+        const written = bytesOf(writeAnew(body, source), source)
+        return payloadOf(body, written, written.length, most)
+      })
     },
   }
 }

@@ -1,6 +1,7 @@
 /**
  * Gives others their turn between the steps of long work. In one turn of the event loop one step is taken, whichever of the
- * requests it is of: sixteen large bodies at once hold up other requests no longer than one does.
+ * requests it is of: sixteen large bodies at once hold up other requests no longer than one does. Short works are done at once,
+ * and by the next turns where many come together.
  */
 import type { Steps } from '../core/steps.ts'
 
@@ -26,4 +27,49 @@ export async function inTurns<Result>(steps: Steps<Result>): Promise<Result> {
     if (done === true) return value
     await turn()
   }
+}
+
+/** So long short works go on in one turn, in milliseconds; one that has begun is not broken off. */
+const SPELL_MS = 5
+
+const short: (() => void)[] = []
+/** What short works have taken of this turn, in milliseconds. */
+let taken = 0
+
+/** Does short work at once; after others where these have had their share of this turn, or wait already. */
+export function inTurn<Result>(work: () => Result): Result | Promise<Result> {
+  if (taken < SPELL_MS && short.length === 0) {
+    if (taken === 0) setImmediate(forget)
+    const since = performance.now()
+    try {
+      return work()
+    } finally {
+      taken += performance.now() - since
+    }
+  }
+  return new Promise((resolve, reject) => {
+    if (short.length === 0) setImmediate(goOn)
+    short.push(() => {
+      try {
+        resolve(work())
+      } catch (error) {
+        reject(error instanceof Error ? error : new Error(String(error)))
+      }
+    })
+  })
+}
+
+function forget(): void {
+  taken = 0
+}
+
+function goOn(): void {
+  // What has come meanwhile has its turn first.
+  if (taken === 0) {
+    const until = performance.now() + SPELL_MS
+    do short.shift()?.()
+    while (short.length > 0 && performance.now() < until)
+  }
+  taken = 0
+  if (short.length > 0) setImmediate(goOn)
 }

@@ -6,6 +6,7 @@
  * computes, so neither another process nor a pause of the machine counts. What makes a turn longer by chance, as a collection of
  * garbage does, is not there each time: of several rounds the shortest counts. Work that is not taken apart is there each time.
  */
+import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { test, type Test } from 'tap'
@@ -90,7 +91,37 @@ void test('nor does how a request comes', { timeout: 300_000 }, async (t) => {
   await within(t, gateways, '16 large requests at once', async () => {
     await Promise.all(Array.from({ length: 16 }, () => answered(urls['routes'] ?? '', whole(deep), 1)))
   })
+  const state = (count: number, member: (at: number) => string): string =>
+    input.replace('""', `[${Array.from({ length: count }, (_, at) => `{${member(at)}}`).join()}]`)
+  for (const [name, body] of [
+    ['of many keys', state(1500, (at) => `"k${at}":"${'x'.repeat(30)}"`)],
+    ['of escaped keys', state(300, (at) => `"\\u006bey-${at}":"\\u00e9\\n${'x'.repeat(20)}"`)],
+  ] as const) {
+    await within(t, gateways, `200 small requests that come to their end at once, ${name}`, () =>
+      together(urls['routes'] ?? '', whole(body), 200),
+    )
+  }
 })
+
+/** Sends the same request over several connections, of each the last byte when all others have come. */
+async function together(url: string, bytes: string, count: number): Promise<void> {
+  const { hostname, port } = new URL(url)
+  const sockets = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const socket = connect(Number(port), hostname)
+      await once(socket, 'connect')
+      await new Promise((resolve) => socket.write(bytes.slice(0, -1), resolve))
+      return socket
+    }),
+  )
+  // While others are answered one after the other, all that has come is read.
+  const other = `GET /api/copilotkit/none HTTP/1.1\r\nhost: gateway\r\n\r\n`
+  for (let at = 0; at < 20; at += 1) await answered(url, other, 1)
+  const answers = sockets.map((socket) => once(socket, 'data'))
+  for (const socket of sockets) socket.write(bytes.slice(-1))
+  await Promise.all(answers)
+  for (const socket of sockets) socket.destroy()
+}
 
 /** Sends bytes over a connection, and waits for so many answers. */
 function answered(url: string, bytes: string, answers: number): Promise<void> {
