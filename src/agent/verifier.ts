@@ -59,6 +59,8 @@ export interface AssertionVerifierOptions extends CommonOptions {
 /** The header of assertions. */
 export const ASSERTION_HEADER = 'x-threadwarden-assertion'
 
+const COMMON = ['issuer', 'audience', 'clockTolerance', 'fetch', 'jwksUri', 'keys']
+
 const MAX_TOLERANCE_MS = 300_000
 /** A media type below `application/` (RFC 6838 §4.2). */
 const TYPE = /^(?:application\/)?[a-z0-9][a-z0-9!#$&^_.+-]*$/i
@@ -71,6 +73,7 @@ const HEADER_NAME = /^[a-z0-9!#$%&'*+.^`|~-]+$/
  */
 export function makeVerifier(options: VerifierOptions): Verify {
   const { algorithms, claims = {}, issuerKey, discovery = false, tokenTypes } = options
+  onlyNames(options, [...COMMON, 'algorithms', 'discovery', 'claims', 'tokenTypes', 'issuerKey'])
   must(Array.isArray(algorithms) && algorithms.length > 0, 'algorithms: name those that the issuer signs with')
   for (const one of algorithms) must(ALGORITHMS.includes(one), `algorithms: ${one} is none with a public key`)
   must(issuerKey === undefined || /^[a-z0-9-]+$/.test(issuerKey), 'issuerKey: must be lower-case letters, digits and hyphens')
@@ -93,6 +96,7 @@ export function makeVerifier(options: VerifierOptions): Verify {
 export function makeAssertionVerifier(options: AssertionVerifierOptions): Verify {
   const header = (options.header ?? ASSERTION_HEADER).toLowerCase()
   const { scope } = options
+  onlyNames(options, [...COMMON, 'header', 'scope'])
   must(HEADER_NAME.test(header), 'header: must be the name of a header')
   // Present and undefined is a slip, such as of an environment variable that is not set: it must not mean any scope.
   must(!('scope' in options) || (typeof scope === 'string' && SCOPE.test(scope)), "scope: must be the upstream's key, or ''")
@@ -102,6 +106,11 @@ export function makeAssertionVerifier(options: AssertionVerifierOptions): Verify
     const claims = await verifyToken(credentialIn(headers, header), rules, source)
     return withThread(userFromClaims(claims, USUAL_POINTERS), claims['thread'])
   }
+}
+
+/** An option by another name would be no rule at all. */
+function onlyNames(options: object, names: readonly string[]): void {
+  for (const name of Object.keys(options)) must(names.includes(name), `${name}: is no option; options: ${names.join(', ')}`)
 }
 
 function rulesOf(
@@ -114,6 +123,7 @@ function rulesOf(
   const tolerance = clockTolerance ?? usualTolerance
   must(isName(issuer), 'issuer: must be a string')
   must(audiences.length > 0 && audiences.every(isName), 'audience: must be a string or a list of strings')
+  must(typeof tolerance === 'number', 'clockTolerance: must be a number of milliseconds')
   must(tolerance >= 0 && tolerance <= MAX_TOLERANCE_MS, `clockTolerance: must be 0 to ${MAX_TOLERANCE_MS} milliseconds`)
   return { issuer, audiences, algorithms, clockTolerance: tolerance, kind }
 }

@@ -34,6 +34,9 @@ const REFUSED: readonly (readonly [changes: Part, message: RegExp])[] = [
   [{ clockTolerance: NaN }, /^clockTolerance/],
   [{ clockTolerance: 300_001 }, /^clockTolerance/],
   [{ clockTolerance: '30s' }, /^clockTolerance/],
+  [{ clockTolerance: '300000' }, /^clockTolerance/],
+  [{ clockTolerance: true }, /^clockTolerance/],
+  [{ scopes: 'a' }, /^scopes: is no option/],
   [{ claims: { id: 'sub' } }, /^claims\.id/],
   [{ claims: { role: '/a~' } }, /^claims\.role/],
   [{ issuerKey: 'corp:' }, /^issuerKey/],
@@ -59,6 +62,7 @@ void test('so are those of an assertion', (t) => {
     [{ keys: undefined }, /give exactly one/],
     [{ keys: [jwkOf(PAIRS.p384.publicKey)] }, /^keys/],
     [{ clockTolerance: 400_000 }, /^clockTolerance/],
+    [{ scopes: 'a' }, /^scopes: is no option/],
   ] as const) {
     t.throws(() => makeAssertionVerifier({ ...ASSERTION_TRUST, ...changes } as never), { name: 'TypeError', message })
   }
