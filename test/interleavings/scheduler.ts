@@ -51,7 +51,10 @@ export class Scheduler {
   start(name: string, gateway: string, work: () => Promise<void>): void {
     const actor = { name, gateway, heard: [] }
     this.#actors.push(actor)
-    void actors.run(actor, work)
+    void actors.run(actor, work).catch((error: unknown) => {
+      // Whatever fails because the gateway is gone is heard by nobody.
+      if (!this.#crashed.has(gateway)) throw error
+    })
   }
 
   actor(): Actor {
