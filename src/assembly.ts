@@ -7,7 +7,7 @@ import type { Config } from './config/schema.ts'
 import { makeDecisions } from './decisions.ts'
 import { makeGenerations, type Basis, type Generations } from './generations.ts'
 import { oldSpace } from './heap.ts'
-import { bodyMemory } from './http/body-memory.ts'
+import { bodyMemory, largestReadable, type BodyMemory } from './http/body-memory.ts'
 import { makeAdminApp, type ReloadResult } from './http/admin.ts'
 import { makeApp, type FastifyInstance } from './http/app.ts'
 import { ownAddresses } from './http/exposure.ts'
@@ -16,7 +16,7 @@ import { listenOn } from './http/listening.ts'
 import { makeRunsUnderWay } from './http/runs-under-way.ts'
 import { makeOpenAnswers } from './http/open-answers.ts'
 import { makeReadiness, type Readiness } from './http/readiness.ts'
-import { makeBudget } from './http/request-body.ts'
+import { makeBudget, type SharedBudget } from './http/request-body.ts'
 import type { Upstream } from './http/upstream.ts'
 import { openLimiter, type OpenLimiter } from './open-limiter.ts'
 import { openStoreWithPool } from './open-store.ts'
@@ -163,7 +163,7 @@ async function beginOn<Begun>(
     answers,
     runs: makeRunsUnderWay(clock),
     limiter,
-    budget: makeBudget(Math.min(primary?.bodiesInFlight ?? config.limits.bodiesInFlight, memory.held)),
+    budget: bodyBudget(Math.min(primary?.bodiesInFlight ?? config.limits.bodiesInFlight, memory.held), config, memory),
     reading: makeBudget(memory.reading),
     log,
     clock,
@@ -273,4 +273,9 @@ async function beginOn<Begun>(
 export function urlOf({ server }: FastifyInstance): string {
   const { address, family, port } = server.address() as AddressInfo
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+}
+
+/** Of what bodies may take, one caller may take a half, and as much as the largest body in any case. */
+function bodyBudget(most: number, { limits }: Config, memory: BodyMemory): SharedBudget {
+  return makeBudget(most, Math.max(most / 2, Math.min(limits.runBody, largestReadable(memory.reading))))
 }

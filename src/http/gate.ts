@@ -246,6 +246,7 @@ export function makeGate(parts: GateParts): Gate {
     const arriving = {
       message,
       lines: exchange.lines,
+      caller: () => callerKey(principal, exchange.address),
       onWanted: () => {
         // Only now is the body wanted: before, an answer was possible without it. HTTP/1.0 knows no such answer (RFC 9110 §10.1.1).
         if (exchange.lines.has('expect') && message.httpVersion !== '1.0') response.writeContinue()

@@ -22,7 +22,16 @@ import type { RuntimeFacts } from '../core/transport.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { largestReadable, readingCost } from './body-memory.ts'
 import { readRecording } from './recording.ts'
-import { bodyForm, boundedBody, hasBody, holdBody, type ArrivingBody, type BodyBudget, type HeldBody } from './request-body.ts'
+import {
+  bodyForm,
+  boundedBody,
+  hasBody,
+  holdBody,
+  type ArrivingBody,
+  type BodyBudget,
+  type HeldBody,
+  type SharedBudget,
+} from './request-body.ts'
 import { inTurn, inTurns } from './turns.ts'
 
 /**
@@ -51,7 +60,7 @@ export interface PayloadParts {
     readonly bodyMembers: number
   }
   /** Of the bytes of all bodies. */
-  readonly budget: BodyBudget
+  readonly budget: SharedBudget
   /** Of what reading them takes. */
   readonly reading: BodyBudget
   /** Told each name that did not pass. */
@@ -181,7 +190,7 @@ async function withRecording(
   most: number,
   arriving: ArrivingBody,
 ): Promise<ReadBody | Refusal> {
-  const recording = await readRecording(type, arriving, most, parts.budget)
+  const recording = await readRecording(type, arriving, most, parts.budget.of(arriving.caller()))
   if (recording.outcome === 'refused') return recording
   const { value, texts, bytes, release } = recording
   return guarded(parts, { bytes, release }, 0, () => checked(parts, descriptor, { value, texts }, bytes))
@@ -227,7 +236,8 @@ async function withJson(
   const reader = makeJsonReader({ top: MAX_TOP_MEMBERS, inner: parts.limits.bodyMembers })
   const pieces: Buffer[] = []
   let length = 0
-  const held = await holdBody(arriving, Math.min(most, largestReadable(parts.reading.most)), parts.budget, (piece) => {
+  const budget = parts.budget.of(arriving.caller())
+  const held = await holdBody(arriving, Math.min(most, largestReadable(parts.reading.most)), budget, (piece) => {
     length += piece.length
     if (length <= LARGE_BODY) pieces.push(piece)
     else pieces.length = 0

@@ -15,19 +15,46 @@ export interface BodyBudget {
   give(bytes: number): void
 }
 
-/** Makes a budget of so many bytes. */
-export function makeBudget(most: number): BodyBudget {
+/** A budget of which no caller may take all. */
+export interface SharedBudget extends BodyBudget {
+  /** It, as one caller may take of it. */
+  of(caller: string): BodyBudget
+}
+
+/**
+ * Makes a budget of so many bytes.
+ * @param share how many of them one caller may take
+ */
+export function makeBudget(most: number, share = most): SharedBudget {
   let left = most
+  const taken = new Map<string, number>()
+  const take = (bytes: number): boolean => {
+    if (bytes > left) return false
+    left -= bytes
+    return true
+  }
+  const give = (bytes: number): void => {
+    left += bytes
+  }
   return {
     most,
-    take(bytes) {
-      if (bytes > left) return false
-      left -= bytes
-      return true
-    },
-    give(bytes) {
-      left += bytes
-    },
+    take,
+    give,
+    of: (caller) => ({
+      most: Math.min(most, share),
+      take(bytes) {
+        const theirs = (taken.get(caller) ?? 0) + bytes
+        if (theirs > share || !take(bytes)) return false
+        taken.set(caller, theirs)
+        return true
+      },
+      give(bytes) {
+        give(bytes)
+        const theirs = (taken.get(caller) ?? 0) - bytes
+        if (theirs > 0) taken.set(caller, theirs)
+        else taken.delete(caller)
+      },
+    }),
   }
 }
 
@@ -35,6 +62,8 @@ export function makeBudget(most: number): BodyBudget {
 export interface ArrivingBody {
   readonly message: IncomingMessage
   readonly lines: HeaderLines
+  /** Who sends it, for what each caller may have held. */
+  readonly caller: () => string
   /** Called when it is about to be read. */
   readonly onWanted: () => void
 }

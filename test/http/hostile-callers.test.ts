@@ -13,7 +13,7 @@ import { openRun } from '../support/event-stream.ts'
 import { gateBefore, gated, NOWHERE } from '../support/gated.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { call, runInput } from '../support/client.ts'
-import { firstAnswer, head, openRaw, requestBytes, sendRaw } from '../support/raw.ts'
+import { firstAnswer, head, openRaw, requestBytes, sendRaw, type RawConnection } from '../support/raw.ts'
 import { callerOf } from '../support/stream-caller.ts'
 import { AUDIENCE, ISSUER, JWK, makeSigner } from '../support/tokens.ts'
 import { INFO, json, startUpstream, type Answering } from '../support/upstream.ts'
@@ -182,6 +182,31 @@ void test('a body that breaks gives its share of the budget back, though its sen
   await until(async () => (await call(`${base}/agent/default/run`, { token: bob, body: other })).status === 200)
   t.pass('the other caller is served')
   caller.destroy()
+})
+
+void test('one caller’s slow bodies leave others half of the room', async (t) => {
+  const { gateway, base, alice, bob } = await gated(t, json({}), {
+    config: { limits: { bodiesInFlight: '2MiB', runBody: '1MiB' } },
+  })
+  const lines = [
+    'POST /api/copilotkit/agent/default/run HTTP/1.1',
+    'Host: a',
+    `Authorization: Bearer ${alice}`,
+    'Content-Type: application/json',
+    'Transfer-Encoding: chunked',
+  ]
+  const slow = async (): Promise<RawConnection> => {
+    const caller = await openRaw(gateway.url)
+    t.teardown(() => caller.destroy())
+    caller.write(head(...lines))
+    caller.write(`c0000\r\n${'x'.repeat(0xc0000)}\r\n`)
+    return caller
+  }
+  await slow()
+  const refused = await slow()
+  t.match(await refused.until('not-ready'), /^HTTP\/1\.1 503/)
+  const other = runInput(crypto.randomUUID(), 'y'.repeat(800_000))
+  t.equal((await call(`${base}/agent/default/run`, { token: bob, body: other })).status, 200)
 })
 
 void test('no 100 before a refusal that needs no body, and none to HTTP/1.0', async (t) => {

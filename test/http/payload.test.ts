@@ -45,6 +45,7 @@ async function written(...[given, descriptor, raw, body, most = 100]: Parameters
 const arriving = (raw: readonly string[], body: string): ArrivingBody => ({
   message: Readable.from(body === '' ? [] : [Buffer.from(body)]) as unknown as IncomingMessage,
   lines: headerLines(raw),
+  caller: () => 'corp:alice',
   onWanted: () => {},
 })
 

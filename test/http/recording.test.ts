@@ -21,7 +21,12 @@ function part(head: string, content: string): string {
 async function read(form: string, budget = makeBudget(10_000), most = 10_000) {
   const message = Readable.from(form.match(/[^]{1,7}/g)?.map((text) => Buffer.from(text, 'latin1')) ?? [])
   const lines = headerLines(['content-type', TYPE, 'transfer-encoding', 'chunked'])
-  return readRecording(TYPE, { message: message as unknown as IncomingMessage, lines, onWanted: () => {} }, most, budget)
+  return readRecording(
+    TYPE,
+    { message: message as unknown as IncomingMessage, lines, caller: () => 'corp:alice', onWanted: () => {} },
+    most,
+    budget,
+  )
 }
 
 void test('the file of a form becomes base64, with its type and its name', async (t) => {
