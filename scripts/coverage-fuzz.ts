@@ -7,7 +7,7 @@ import { thisMachine, today } from './bench/machine.ts'
 import { runCommand, UsageError } from './command.ts'
 import { fitAddon, FINDINGS, fuzz, type TargetResult } from './coverage-fuzz/campaign.ts'
 import type { Progress } from './coverage-fuzz/figures.ts'
-import { report, withCorpus, writePage, type FuzzResult } from './coverage-fuzz/page.ts'
+import { readResult, report, withCorpus, writePage, type FuzzResult } from './coverage-fuzz/page.ts'
 
 const USAGE = `Fuzzes the readers of what callers and operators write, guided by coverage.
 
@@ -19,7 +19,7 @@ const USAGE = `Fuzzes the readers of what callers and operators write, guided by
   --at-once  targets side by side (default: 1)
   --seed     a whole number from 1 on, for the choices of the fuzzer (default: any)
   --keep     writes the corpora anew, test/fuzz/corpora/NAME.txt, minimised
-  --page     writes the result into docs/fuzzing.md; wants all targets
+  --page     writes the result into docs/fuzzing.md; some targets replace their rows, if minutes and seed are those of the others
   --replay   puts one input to the oracle, and fuzzes nothing
 
 A process runs with the lowest priority. An input that breaks a property is kept in fuzzer/findings/.
@@ -61,8 +61,25 @@ function readOptions(): Options | null {
   const { seed = String(1 + Math.floor(Math.random() * 1e9)), replay = null, keep, page } = values
   if (!/^[1-9]\d{0,8}$/.test(seed)) throw new UsageError('--seed is a whole number from 1 on')
   if (replay !== null && targets.length !== 1) throw new UsageError('--replay wants one --target')
-  if (page && targets.length < TARGET_NAMES.length) throw new UsageError('--page wants all targets')
-  return { targets, minutes: Number(values.minutes), atOnce: Number(values['at-once']), seed: Number(seed), keep, page, replay }
+  const options = {
+    targets,
+    minutes: Number(values.minutes),
+    atOnce: Number(values['at-once']),
+    seed: Number(seed),
+    keep,
+    page,
+    replay,
+  }
+  if (page && targets.length < TARGET_NAMES.length && !continues(options)) {
+    throw new UsageError('--page wants all targets, or the minutes and the seed of the kept result')
+  }
+  return options
+}
+
+/** Whether a run can stand beside the kept one in a table. */
+function continues({ minutes, seed }: Options): boolean {
+  const kept = readResult()
+  return kept.minutes === minutes && kept.seed === seed
 }
 
 async function replayed(target: TargetName, file: string): Promise<number> {

@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readCorpus } from '../../test/fuzz/corpora.ts'
+import { TARGET_NAMES } from '../../test/fuzz/targets.ts'
 import { described, type Machine } from '../bench/machine.ts'
 import type { TargetFigures } from './figures.ts'
 
@@ -26,8 +27,10 @@ export function readResult(): FuzzResult {
   return JSON.parse(readFileSync(RESULT, 'utf8')) as FuzzResult
 }
 
-/** Keeps a result, and writes it into the page. */
-export function writePage(result: FuzzResult): void {
+/** Keeps a result, and writes it into the page. What it has no figures of keeps those of the run before. */
+export function writePage(run: FuzzResult): void {
+  const rows = new Map([...readResult().targets, ...run.targets].map((row) => [row.target, row]))
+  const result = { ...run, targets: TARGET_NAMES.flatMap((name) => rows.get(name) ?? []) }
   writeFileSync(RESULT, `${JSON.stringify(result, null, 2)}\n`)
   writeFileSync(PAGE, withResult(readFileSync(PAGE, 'utf8'), result))
 }

@@ -40,9 +40,10 @@ const SECRET = Buffer.alloc(32, 7)
 
 export function examine(input: Buffer): void {
   const [page = '', offset = '', last, next, ...lines] = input.toString('latin1').split('\n')
+  const number = Number.parseInt(offset, 36)
   const place: Place = {
     page: page === '' ? null : page,
-    offset: Number.parseInt(offset, 36) || 0,
+    offset: Number.isSafeInteger(number) ? number : 0,
     ...(last === undefined || next === undefined || last === '' || next === '' ? {} : { between: [last, next] }),
   }
   const [one, other] = [boundOf(lines.slice(0, 3)), boundOf(lines.slice(3, 6))]

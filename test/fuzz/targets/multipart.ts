@@ -32,8 +32,12 @@ export const seeds = [
 const MOST = 64 * 1024
 /** As the code that is fuzzed bounds them. */
 const MOST_PARTS = 16
-/** The head of a part that is called `audio`, also for readers that take what the runtime's does not: names are of one case. */
-const AUDIO = /^[Cc]ontent-[Dd]isposition:[^\r\n]*[;\s][Nn][Aa][Mm][Ee]\*?\s*=\s*"?(?:utf-8'')?audio"?\s*(?:;|$)/m
+/** A parameter of a head (RFC 7578 §4.2), and the head of a part that is called `audio`, also for readers that take what the runtime's does not: names are of one case. */
+const PARAMETER = String.raw`\s*;\s*[^\s;="]+\s*=\s*(?:"[^"\r\n]*"|[^\s;"]*)`
+const AUDIO = new RegExp(
+  String.raw`^[Cc]ontent-[Dd]isposition:\s*form-data(?:${PARAMETER})*?\s*;\s*[Nn][Aa][Mm][Ee]\*?\s*=\s*"?(?:utf-8'')?audio"?(?:${PARAMETER})*\s*$`,
+  'm',
+)
 
 export async function examine(input: Buffer): Promise<void> {
   const end = input.indexOf('\n')
