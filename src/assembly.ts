@@ -7,7 +7,7 @@ import type { Config } from './config/schema.ts'
 import { makeDecisions } from './decisions.ts'
 import { makeGenerations, type Basis, type Generations } from './generations.ts'
 import { oldSpace } from './heap.ts'
-import { bodyMemory, largestReadable, type BodyMemory } from './http/body-memory.ts'
+import { bodyMemory, largestReadable, readingCost, type BodyMemory } from './http/body-memory.ts'
 import { makeAdminApp, type ReloadResult } from './http/admin.ts'
 import { makeApp, type FastifyInstance } from './http/app.ts'
 import { ownAddresses } from './http/exposure.ts'
@@ -17,6 +17,7 @@ import { makeRunsUnderWay } from './http/runs-under-way.ts'
 import { makeOpenAnswers } from './http/open-answers.ts'
 import { makeReadiness, type Readiness } from './http/readiness.ts'
 import { makeBudget, type SharedBudget } from './http/request-body.ts'
+import { MAX_PAGE_BYTES } from './http/thread-list.ts'
 import type { Upstream } from './http/upstream.ts'
 import { openLimiter, type OpenLimiter } from './open-limiter.ts'
 import { openStoreWithPool } from './open-store.ts'
@@ -165,6 +166,7 @@ async function beginOn<Begun>(
     limiter,
     budget: bodyBudget(Math.min(primary?.bodiesInFlight ?? config.limits.bodiesInFlight, memory.held), config, memory),
     reading: makeBudget(memory.reading),
+    answerMemory: answerBudget(memory),
     log,
     clock,
     addresses: machine.addresses,
@@ -278,4 +280,10 @@ export function urlOf({ server }: FastifyInstance): string {
 /** Of what bodies may take, one caller may take a half, and as much as the largest body in any case. */
 function bodyBudget(most: number, { limits }: Config, memory: BodyMemory): SharedBudget {
   return makeBudget(most, Math.max(most / 2, Math.min(limits.runBody, largestReadable(memory.reading))))
+}
+
+/** Of answers the same; there is room for the largest page of a list, however little memory there is. */
+function answerBudget({ answers }: BodyMemory): SharedBudget {
+  const largest = readingCost(MAX_PAGE_BYTES, 0)
+  return makeBudget(Math.max(answers, largest), Math.max(answers / 2, largest))
 }

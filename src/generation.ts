@@ -31,7 +31,7 @@ import type { Prepared } from './prepare.ts'
 import type { Store, ThreadKey } from './store/port.ts'
 
 /** What all generations of a process share. */
-export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' | 'budget' | 'reading'> {
+export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' | 'budget' | 'reading' | 'answerMemory'> {
   readonly store: Store
   /** The upstream, where it is a runtime of the same process; null where it is as configured. */
   readonly runtime: Upstream | null
@@ -153,6 +153,7 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
     limiter: shared.limiter,
     budget: shared.budget,
     reading: shared.reading,
+    answerMemory: shared.answerMemory,
     records,
     store,
     runs: shared.runs,

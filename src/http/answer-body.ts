@@ -186,16 +186,21 @@ export function streamedBody(stream: Readable): AnswerBody {
 /**
  * Reads a whole body.
  * @param most its bound in bytes
+ * @param hasRoom asked each time for all the bytes that have come; where there is none, they are too many
  * @returns the bytes, or which way it could not be read
  */
-export function collect(body: AnswerBody, most: number): Promise<Buffer | 'too-large' | 'broke-off'> {
+export function collect(
+  body: AnswerBody,
+  most: number,
+  hasRoom: (bytes: number) => boolean = () => true,
+): Promise<Buffer | 'too-large' | 'broke-off'> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
     let bytes = 0
     body.read({
       data(chunk) {
         bytes += chunk.length
-        if (bytes > most) {
+        if (bytes > most || !hasRoom(bytes)) {
           body.destroy()
           resolve('too-large')
           return false
@@ -204,7 +209,8 @@ export function collect(body: AnswerBody, most: number): Promise<Buffer | 'too-l
         return true
       },
       end(last) {
-        if (last !== undefined && bytes + last.length > most) resolve('too-large')
+        bytes += last?.length ?? 0
+        if (bytes > most || !hasRoom(bytes)) resolve('too-large')
         else resolve(Buffer.concat(last === undefined ? chunks : [...chunks, last]))
       },
       broken: () => resolve('broke-off'),

@@ -1,5 +1,5 @@
 /**
- * What bodies may take of the memory that Node has: more of them is refused, before the process ends for want of it. A JSON body
+ * What bodies and answers may take of the memory that Node has: more of them is refused, before the process ends for want of it. A JSON body
  * takes several times its bytes while it is read, and is worth its bytes alone again once it is written anew.
  */
 
@@ -28,14 +28,16 @@ export interface BodyMemory {
   readonly held: number
   /** Of reading them. */
   readonly reading: number
+  /** Of answers that are read whole. */
+  readonly answers: number
 }
 
 /**
- * Shares the heap out. What is left of it is for everything else, and for bodies that have come and wait.
+ * Shares the heap out. What is left of it, a quarter, is for everything else, and for bodies that have come and wait.
  * @param heap what Node has for what is not new, in bytes
  */
 export function bodyMemory(heap: number): BodyMemory {
-  return { held: heap / 8, reading: (heap * 3) / 8 }
+  return { held: heap / 8, reading: (heap * 3) / 8, answers: heap / 4 }
 }
 
 /** What to do about it where the memory is too little for the bodies that are allowed, or null. */

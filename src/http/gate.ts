@@ -18,6 +18,7 @@ import { hasOperation, isBridged, type RuntimeFacts, type Transport } from '../c
 import type { Metrics } from '../observe/metrics.ts'
 import { StoreUnavailable } from '../store/port.ts'
 import type { Access } from './access.ts'
+import { AnswerMemory } from './answer-memory.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
 import { CallerDeparture, type Departure } from './departure.ts'
 import { beginExchange, type Exchange } from './exchange.ts'
@@ -27,7 +28,9 @@ import type { Identity } from './identity.ts'
 import { readEnveloped, readPayload, type PayloadParts, type ReadBody } from './payload.ts'
 import { permitFor, type Granted, type PermitParts } from './permit.ts'
 import { makePlaces, type Place } from './places.ts'
+import type { SharedBudget } from './request-body.ts'
 import type { Rewriter } from './rewriter.ts'
+import type { Rewritten } from './rewriting.ts'
 import type { TransportState } from './transport-probe.ts'
 
 /** What of making a permit is an upstream's own. */
@@ -71,6 +74,8 @@ export interface GateParts extends PayloadParts, Omit<PermitParts, keyof PermitP
   /** True for a credential that was revoked. */
   readonly isRevoked: (userId: string, credential: Credential) => boolean
   readonly limits: PayloadParts['limits'] & PermitParts['limits']
+  /** Of answers that are read whole. */
+  readonly answerMemory: SharedBudget
   /** The public keys of assertions; null where there are none. */
   readonly keySet: Identity['keySet']
   readonly enforcement: Enforcement
@@ -320,6 +325,28 @@ export function makeGate(parts: GateParts): Gate {
     return own
   }
 
+  /** Writes an answer anew, or gives null for one that passes. What is written is held until the caller has it. */
+  const rewrite = async (
+    { rewriter }: GateMount,
+    granted: Pick<Granted, 'permit' | 'payload'>,
+    response: ServerResponse,
+    exchange: Exchange,
+    signal: Departure,
+  ): Promise<Rewritten | null> => {
+    const memory = new AnswerMemory(parts.answerMemory.of(callerKey(granted.permit.principal, exchange.address)))
+    let held = 0
+    try {
+      const rewritten = await rewriter.rewrite(granted, exchange, upstreamOf(exchange), signal, memory)
+      if (rewritten?.outcome === 'rewritten' && !response.closed) {
+        held = Buffer.byteLength(rewritten.body)
+        response.once('close', () => memory.release())
+      }
+      return rewritten
+    } finally {
+      memory.wrote(held)
+    }
+  }
+
   const act = async (
     mount: GateMount,
     { permit, payload }: Granted,
@@ -334,7 +361,7 @@ export function makeGate(parts: GateParts): Gate {
       return answer
     }
     const upstream = upstreamOf(exchange)
-    const rewritten = await mount.rewriter.rewrite({ permit, payload }, exchange, upstream, signal)
+    const rewritten = await rewrite(mount, { permit, payload }, response, exchange, signal)
     // A cursor or limit that is none is a refusal like any other; what else becomes of a list was permitted.
     if (rewritten?.outcome === 'refused' && rewritten.code !== 'upstream-unusable') return refused(rewritten, exchange)
     note(exchange, 'permitted')

@@ -4,6 +4,7 @@ import type { Route } from '../core/routes.ts'
 import type { Rules } from '../core/rules.ts'
 import { isTableRoute, type TableUse } from '../core/table-lists.ts'
 import { isBridged, type RuntimeFacts } from '../core/transport.ts'
+import type { AnswerMemory } from './answer-memory.ts'
 import type { Departure } from './departure.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
@@ -30,12 +31,16 @@ export interface RewriterParts {
 export interface Rewriter {
   /** True for what the table answers, also where the upstream lacks the operation. */
   hasOperation(upstream: RuntimeFacts, route: Route): boolean
-  /** The answer to what was permitted, or null where the upstream's passes as it is. */
+  /**
+   * The answer to what was permitted, or null where the upstream's passes as it is.
+   * @param memory where what it takes is held; whoever gave it lets it go
+   */
   rewrite(
     granted: Pick<Granted, 'permit' | 'payload'>,
     exchange: Exchange,
     upstream: RuntimeFacts,
     signal: Departure,
+    memory: AnswerMemory,
   ): Promise<Rewritten | null>
 }
 
@@ -43,10 +48,10 @@ export interface Rewriter {
 export function makeRewriter({ rules, facts, forwarder, list, tableList, tableChange, tableUse }: RewriterParts): Rewriter {
   return {
     hasOperation: (upstream, route) => isTableRoute(route) && tableUse(upstream) === 'always',
-    rewrite: async ({ permit, payload }, exchange, upstream, signal) => {
+    rewrite: async ({ permit, payload }, exchange, upstream, signal, memory) => {
       const { route } = permit.descriptor
       const use = tableUse(upstream)
-      if (route.id === 'threads/list') return listFrom(use, tableList, list, permit, exchange, signal)
+      if (route.id === 'threads/list') return listFrom(use, tableList, list, permit, exchange, signal, memory)
       if (isTableRoute(route)) {
         const passes = use === 'never' && !isGuests(permit)
         return passes ? null : tableChange(permit, payload, exchange, upstream, signal, use)
@@ -54,7 +59,7 @@ export function makeRewriter({ rules, facts, forwarder, list, tableList, tableCh
       const bridged = isBridged(upstream, exchange.client)
       if (route.id !== 'info' || !(bridged || rules.nameAgents || use !== 'never')) return null
       const mayUse = rules.nameAgents ? (agentId: string): boolean => mayUseAgent(agentId, permit.principal, rules, facts) : null
-      return infoFor(forwarder, permit, exchange, { bridged, mayUse, use }, signal)
+      return infoFor(forwarder, permit, exchange, { bridged, mayUse, use }, signal, memory)
     },
   }
 }

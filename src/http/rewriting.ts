@@ -3,6 +3,7 @@ import type { Json, JsonObject } from '../core/json.ts'
 import { writeInSteps } from '../core/json-writing-steps.ts'
 import { refuse, type Reason, type Refusal } from '../core/reasons.ts'
 import { collect } from './answer-body.ts'
+import type { AnswerMemory } from './answer-memory.ts'
 import { inTurns } from './turns.ts'
 import { jsonOf, type UpstreamAnswer, type UpstreamFailure } from './upstream.ts'
 
@@ -28,11 +29,13 @@ export interface ReadBytes {
  * Reads the bytes of an answer that has to be JSON.
  * @param most its bound
  * @param unreadable the reason for one that is too large, not JSON or oddly encoded (502)
+ * @param memory where what it takes is held (503 where it isn't there); not for one that is small
  */
 export async function readBytes(
   answer: UpstreamAnswer | UpstreamFailure,
   most: number,
   unreadable: Reason,
+  memory?: AnswerMemory,
 ): Promise<ReadBytes | Unread> {
   if (answer.outcome === 'failed') return answer
   // Only 200 can be it; an error of the upstream's is passed on, anything else is not understood.
@@ -44,9 +47,13 @@ export async function readBytes(
   const type = String(answer.headers['content-type'] ?? '').toLowerCase()
   const encoding = String(answer.headers['content-encoding'] ?? 'identity').toLowerCase()
   const readable = /^application\/json\s*(?:;\s*charset=utf-8\s*)?$/.test(type) && encoding === 'identity'
-  if (!readable) answer.body.destroy()
-  const bytes = readable ? await collect(answer.body, most) : 'unreadable'
-  return typeof bytes === 'string' ? refuse(unreadable) : { outcome: 'read', bytes }
+  if (!readable) {
+    answer.body.destroy()
+    return refuse(unreadable)
+  }
+  const bytes = await collect(answer.body, most, (come) => memory?.reads(come) ?? true)
+  if (typeof bytes !== 'string') return { outcome: 'read', bytes }
+  return refuse(memory?.lacked === true ? 'bodies-budget-exhausted' : unreadable)
 }
 
 /** Reads an answer that has to be JSON, as above. */
@@ -54,8 +61,9 @@ export async function readAnswer(
   answer: UpstreamAnswer | UpstreamFailure,
   most: number,
   unreadable: Reason,
+  memory?: AnswerMemory,
 ): Promise<ReadAnswer | Unread> {
-  const read = await readBytes(answer, most, unreadable)
+  const read = await readBytes(answer, most, unreadable, memory)
   if (read.outcome !== 'read') return read
   const value = jsonOf(read.bytes)
   return value === undefined ? refuse(unreadable) : { outcome: 'read', value }

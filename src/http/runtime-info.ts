@@ -4,6 +4,7 @@ import type { Permit } from '../core/decide.ts'
 import { refuse } from '../core/reasons.ts'
 import { tellsOfTable, withTableLists, type TableUse } from '../core/table-lists.ts'
 import { infoFor as infoOfOther } from '../core/transport.ts'
+import type { AnswerMemory } from './answer-memory.ts'
 import type { Departure } from './departure.ts'
 import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
@@ -28,11 +29,12 @@ export async function infoFor(
   exchange: Exchange,
   { bridged, mayUse, use }: InfoRules,
   signal: Departure,
+  memory: AnswerMemory,
 ): Promise<Rewritten> {
   const answer = await forwarder.ask(permit, exchange, signal)
   // Whatever else an upstream says to the question is its own, unless it could tell of agents that are not the caller's.
   if (mayUse === null && answer.outcome === 'answered' && answer.status !== 200) return { outcome: 'elsewise', answer }
-  const read = await readAnswer(answer, MAX_INFO_BYTES, 'upstream-answer-unreadable')
+  const read = await readAnswer(answer, MAX_INFO_BYTES, 'upstream-answer-unreadable', memory)
   if (read.outcome !== 'read') return read
   if (!isObject(read.value)) return refuse('upstream-answer-unreadable')
   const info = mayUse === null ? read.value : withAgents(read.value, mayUse)

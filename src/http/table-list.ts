@@ -130,10 +130,10 @@ export async function listFrom(
   use: TableUse,
   table: TableList,
   upstream: ThreadList,
-  ...[permit, exchange, signal]: Parameters<ThreadList>
+  ...[permit, exchange, signal, memory]: Parameters<ThreadList>
 ): Promise<Rewritten> {
   if (use === 'always' || (use === 'where-refused' && table.goesOn(permit))) return table.page(permit)
-  const listed = await upstream(permit, exchange, signal)
+  const listed = await upstream(permit, exchange, signal, memory)
   if (use === 'never' || listed.outcome !== 'elsewise' || listed.answer.status !== 422) return listed
   listed.answer.body.destroy()
   return table.page(permit)

@@ -22,6 +22,7 @@ import {
   type ThreadPage,
 } from '../core/thread-page.ts'
 import { stillListed, type Access } from './access.ts'
+import type { AnswerMemory } from './answer-memory.ts'
 import type { CursorSeal } from './cursor.ts'
 import type { Departure } from './departure.ts'
 import type { Exchange } from './exchange.ts'
@@ -42,11 +43,16 @@ export interface ThreadListParts {
   readonly access: Access
 }
 
-/** Gives the caller's list. */
-export type ThreadList = (permit: Permit, exchange: Exchange, signal: Departure) => Promise<Rewritten>
+/**
+ * Gives the caller's list.
+ * @param memory where what it takes is held; whoever gave it lets it go
+ */
+export type ThreadList = (permit: Permit, exchange: Exchange, signal: Departure, memory: AnswerMemory) => Promise<Rewritten>
 
-/** Bounds of one walk: a page in bytes, and pages for one request. */
-const MAX_PAGE_BYTES = 32 * 1024 * 1024
+/** A page of an upstream's list has no more bytes. */
+export const MAX_PAGE_BYTES = 32 * 1024 * 1024
+
+/** So many pages are walked for one request. */
 const MAX_PAGES = 20
 
 /** A page of more bytes is long: it may hold a hundred threads and more. */
@@ -81,10 +87,10 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     listsForeign(principal, rules, facts) ? Promise.resolve(null) : records.naming(scope, principal)
 
   /** Under `observe`: what the upstream gives, but for join codes; and how much of it enforcing would have hidden. */
-  const observed: ThreadList = async (permit, exchange, signal) => {
+  const observed: ThreadList = async (permit, exchange, signal, memory) => {
     const answer = await parts.forwarder.ask(permit, exchange, signal)
     if (answer.outcome === 'answered' && answer.status !== 200) return { outcome: 'elsewise', answer }
-    const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable')
+    const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable', memory)
     if (read.outcome !== 'read') return read
     const value = await inTurns(wholePageIn(read.bytes))
     const page = value === undefined ? null : readThreadPage(value)
@@ -98,7 +104,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     return written(Object.fromEntries(passing), read.bytes.length)
   }
 
-  const filtered: ThreadList = async (permit, exchange, signal) => {
+  const filtered: ThreadList = async (permit, exchange, signal, memory) => {
     const query = permit.descriptor.query.filter(([name]) => name !== 'limit' && name !== 'cursor')
     const bound = [permit.principal.id, query]
     const limit = limitIn(permit.descriptor.query)
@@ -114,7 +120,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     let place: Place | null = start
     for (let pages = 0; place !== null && pages < MAX_PAGES; pages += 1) {
       const answer = await fetchPage(parts.forwarder, permit, exchange, signal, query, place.page)
-      const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable')
+      const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable', memory)
       if (read.outcome !== 'read') return read
       longest = Math.max(longest, read.bytes.length)
       // Where the caller's threads may be few among many, only those are asked of that the store has for the caller.
@@ -123,11 +129,13 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
       if (page === null) return refuse('upstream-list-unreadable')
       if (pages === 0 && facts.userScoped) joinCodes = page.joinCodes
       const from = startIn(page.threads, place)
+      const before = gathering.items.length
       const full = await gatherFrom(
         page.threads.filter(({ at }) => at >= from),
         reading,
         gathering,
       )
+      if (gathering.items.length > before) memory.keeps(read.bytes.length)
       if (full !== null) {
         place = { page: place.page, offset: full.at, ...between(gathering, full) }
         break

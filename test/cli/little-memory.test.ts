@@ -105,6 +105,29 @@ void test('of bodies whose values take far more than their bytes as many are rea
   t.equal(firstAnswer(await again.ended()).status, 200, 'and what they took is there again')
 })
 
+void test('of lists that are as long as lists may be as many are read at once as there is room for', async (t) => {
+  const page = Buffer.from(JSON.stringify({ threads: [{ id: 't1', name: 'n'.repeat(30 * 2 ** 20) }], nextCursor: null }))
+  const upstream = await startUpstream(({ method }, response) => {
+    response.setHeader('content-type', 'application/json').end(method === 'GET' ? page : '{}')
+  })
+  t.teardown(() => upstream.close())
+  const gateway = await littleMemory(t, { 'upstream.url': upstream.url })
+  const run = await gateway.begin(alice(), bodyOf(1))
+  run.write('0\r\n\r\n')
+  t.equal(firstAnswer(await run.ended()).status, 200)
+
+  const lists = (): Promise<number> =>
+    fetch(`${gateway.url}/api/copilotkit/threads?agentId=default`, { headers: { authorization: `Bearer ${alice()}` } }).then(
+      async (answer) => {
+        await answer.arrayBuffer()
+        return answer.status
+      },
+    )
+  const statuses = await Promise.all(times(24, lists))
+  t.same([...new Set(statuses)].toSorted(), [200, 503])
+  t.equal(await lists(), 200, 'and what they took is there again')
+})
+
 void test('a body that there can never be room for is refused before it comes, and the log said so at the start', async (t) => {
   const gateway = await littleMemory(t, { 'upstream.url': 'http://127.0.0.1:1' })
   t.match(gateway.lines, [{ level: 'warn', msg: /^bodies of more than \d+ MiB are refused with 413/ }])

@@ -195,6 +195,7 @@ export function makeGateUnderTest(
     limiter: makeMemoryLimiter(),
     budget: makeBudget(16 * LIMITS.runBody),
     reading: makeBudget(2 ** 30),
+    answerMemory: makeBudget(2 ** 30),
     records,
     runs: { begin: () => () => {}, mayBeExecuting: () => false },
     store: STORE,

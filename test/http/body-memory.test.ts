@@ -22,9 +22,9 @@ void test('a heap has room for what is new, and the rest', (t) => {
   t.end()
 })
 
-void test('all bodies together leave half of it to everything else', (t) => {
-  const { held, reading } = bodyMemory(256 * MIB)
-  t.same([held, reading], [32 * MIB, 96 * MIB])
+void test('all bodies and answers together leave a quarter of it to everything else', (t) => {
+  const { held, reading, answers } = bodyMemory(256 * MIB)
+  t.same([held, reading, answers], [32 * MIB, 96 * MIB, 64 * MIB])
   t.equal(largestReadable(reading), 16 * MIB)
   t.equal(readingCost(largestReadable(reading), 0), reading)
   t.ok(readingCost(0, 250_000) < reading, 'as many values as a body may have')

@@ -80,6 +80,7 @@ function parts(told: Told, more: Changes = {}): GateParts {
     limiter: makeMemoryLimiter(),
     budget: makeBudget(10_000),
     reading: makeBudget(100_000),
+    answerMemory: makeBudget(100_000),
     records: makeOwnerRecords(store, false),
     store,
     keySet: null,

@@ -255,6 +255,7 @@ export class World {
       limiter: makeMemoryLimiter(),
       budget: makeBudget(2 ** 30),
       reading: makeBudget(2 ** 30),
+      answerMemory: makeBudget(2 ** 30),
       log: LOG,
       clock,
       addresses: [],
