@@ -205,10 +205,15 @@ async function whose(gateway: Serving, answer: Sent): Promise<{ readonly worker:
   return { worker: Number(line['worker']), line }
 }
 
-/** The ids of the processes that one has started. */
+/**
+ * The ids of the processes that one has started. One that is still a copy of it, before it runs a program of its own, is left out:
+ * who stops it then stops its parent as well, which waits for that.
+ */
 export function childrenOf(pid: number): readonly number[] {
+  const own = procFile(`${pid}`, 'cmdline')
   const ids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
-  return ids.filter((id) => Number(/\) . (\d+)/.exec(procFile(id, 'stat'))?.[1]) === pid).map(Number)
+  const children = ids.filter((id) => Number(/\) . (\d+)/.exec(procFile(id, 'stat'))?.[1]) === pid)
+  return children.filter((id) => procFile(id, 'cmdline') !== own).map(Number)
 }
 
 /** The id of the process of a worker of one, by its number; 0 where there is none. */
