@@ -116,11 +116,9 @@ export function watchAnswers({ news, answers, allows, log }: AnswerReviewParts):
   const end = news.onStanding((key) => {
     changed[changes % REMEMBERED] = key?.threadId ?? null
     changes += 1
-    const concerned = answers.owners().filter((owner) => {
-      const threadId = owner.permit?.descriptor.ids.threadId
-      return threadId !== undefined && (key === null || key.threadId === threadId)
-    })
-    void check(concerned)
+    const isConcerned = (threadIds: readonly string[]): boolean =>
+      threadIds.length > 0 && (key === null || threadIds.includes(key.threadId))
+    void check(answers.owners().filter((owner) => isConcerned(threadsOf(owner))))
   })
 
   const changedSince: AnswerReview['changedSince'] = (mark, threadIds) => {
@@ -135,8 +133,8 @@ export function watchAnswers({ news, answers, allows, log }: AnswerReviewParts):
     mark: () => changes,
     changedSince,
     opened(owner, permittedAt) {
-      const threadId = owner.permit?.descriptor.ids.threadId
-      if (threadId !== undefined && changedSince(permittedAt, [threadId])) void check([owner])
+      const threadIds = threadsOf(owner)
+      if (threadIds.length > 0 && changedSince(permittedAt, threadIds)) void check([owner])
       if (owner.permit?.isUnsettled === true) keepAsking(owner)
     },
     check,
@@ -146,4 +144,10 @@ export function watchAnswers({ news, answers, allows, log }: AnswerReviewParts):
       end()
     },
   }
+}
+
+/** The threads that an answer is about. */
+function threadsOf({ permit, tellsOf = [] }: AnswerOwner): readonly string[] {
+  const threadId = permit?.descriptor.ids.threadId
+  return threadId === undefined ? tellsOf : [threadId, ...tellsOf]
 }

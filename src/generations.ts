@@ -74,8 +74,10 @@ export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
     allows: async (owner) => {
       const origin = origins.get(owner)
       if (owner.permit === undefined || origin === undefined) return true
-      const refusal = await current.refusalNow(owner.permit, origin)
-      return refusal === 'for-now' ? refusal : refusal === null
+      const { permit, tellsOf = [] } = owner
+      const refusal = await current.refusalNow(permit, origin)
+      if (refusal === 'for-now') return refusal
+      return refusal === null && (tellsOf.length === 0 || (await current.hiddenNow(permit, tellsOf, origin)).size === 0)
     },
     log,
   })

@@ -138,7 +138,8 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     const nextCursor = place === null ? {} : { nextCursor: parts.seal.seal(place, bound) }
     const threads = await stillListed(parts.access, permit, gathering.items, ({ id }) => id as string, listedAt)
     if (threads === null) return refuse('store-unavailable')
-    return written({ threads, ...nextCursor, ...joinCodes }, longest)
+    const list = await written({ threads, ...nextCursor, ...joinCodes }, longest)
+    return list.outcome === 'rewritten' ? { ...list, tellsOf: threads.map(({ id }) => id as string) } : list
   }
 
   return facts.enforcement === 'observe' ? observed : filtered

@@ -176,6 +176,31 @@ for (const [how, end, why] of [
   })
 }
 
+void test('a list whose reader is slow is cut when a grant ends on a thread that stands in it', async (t) => {
+  const threads = Array.from({ length: 16 }, (_, at) => ({ id: `t${at}`, name: 'n'.repeat(MIB) }))
+  const gate = await sharing(t)
+  for (const { id } of threads) {
+    await gate.run(gate.alice, id)
+    await gate.operate({ user: 'corp:bob', right: 'read' }, 'POST', id)
+  }
+  await gate.run(gate.alice, 'another')
+  await gate.operate({ user: 'corp:bob', right: 'read' }, 'POST', 'another')
+  gate.upstream.answer(json({ threads }))
+  const reader = await openRaw(gate.gateway.url)
+  t.teardown(() => reader.destroy())
+  reader.write(head('GET /api/copilotkit/threads?agentId=default HTTP/1.1', 'Host: a', `Authorization: Bearer ${gate.bob}`))
+  await reader.until('200 OK')
+  reader.socket.pause()
+  const lists = () => gate.gateway.lines.filter(({ msg, route }) => msg === 'request' && route === 'threads/list')
+  await gate.operate({ user: 'corp:bob' }, 'DELETE', 'another')
+  await gate.operate({ user: 'corp:bob' }, 'DELETE', 't15')
+  await until(() => lists().length === 1)
+  t.same(
+    lists().map(({ ended }) => ended),
+    ['not-allowed'],
+  )
+})
+
 void test('an answer whose reader is slow is cut when the rules that allowed it are replaced', async (t) => {
   const scene = await startScene(t)
   scene.upstream.answer(large)
