@@ -86,6 +86,25 @@ void test('an answer that observe let through is not delivered once the gateway 
   t.notMatch(late.text, SECRET)
 })
 
+void test('nor is a list that observe let through, of which some is hidden once the gateway enforces', async (t) => {
+  let answer: (() => void) | null = null
+  const scene = await startScene(t)
+  scene.upstream.answer((request, response) => {
+    if (request.method !== 'GET') return events()(request, response)
+    answer = () => void json({ threads: [{ id: 't1', name: SECRET }], nextCursor: null })(request, response)
+  })
+  const [alice, bob] = [scene.token('alice'), scene.token('bob')]
+  t.equal((await call(`${scene.base}/agent/default/run`, { token: alice, body: runInput('t1') })).status, 200)
+  scene.write({ enforcement: 'observe' })
+  t.match(await scene.gateway.reload('test'), { outcome: 'reloaded' })
+  const list = call(`${scene.base}/threads?agentId=default`, { token: bob })
+  await until(() => answer !== null)
+  scene.write({ enforcement: 'enforce' })
+  t.match(await scene.gateway.reload('test'), { outcome: 'reloaded' })
+  answer!()
+  t.notMatch((await list).text, SECRET)
+})
+
 void test('an answer that a new policy denies is not delivered', async (t) => {
   const { answering, answer, waits } = held()
   const scene = await startScene(t)
