@@ -11,8 +11,11 @@ import type { StandingNews } from './store/port.ts'
 export interface AnswerReviewParts {
   readonly news: StandingNews
   readonly answers: Pick<OpenAnswers, 'owners' | 'endOf'>
-  /** False if what is known now no longer allows it; rejects if that cannot be known. */
-  readonly allows: (owner: AnswerOwner) => Promise<boolean>
+  /**
+   * False if what is known now no longer allows it; `for-now` if it is allowed, and nothing would tell of its end. Rejects if that
+   * cannot be known.
+   */
+  readonly allows: (owner: AnswerOwner) => Promise<boolean | 'for-now'>
   readonly log: Logger
 }
 
@@ -32,6 +35,8 @@ export interface AnswerReview {
 /** Answers that are checked at once: a store has only so many connections. */
 const AT_ONCE = 32
 const RETRY_MS = 500
+/** How often an answer is checked that rests on no settled owner: nothing tells of who claims its thread. */
+const UNSETTLED_MS = 500
 
 /** Changes that are remembered by their thread; an older moment counts as one since when anything may have changed. */
 const REMEMBERED = 1024
@@ -45,9 +50,27 @@ export function watchAnswers({ news, answers, allows, log }: AnswerReviewParts):
   const due = new Set<AnswerOwner>()
   let working: Promise<void> | null = null
 
+  const unsettled = new Set<AnswerOwner>()
+  let asking: NodeJS.Timeout | undefined
+  const checkUnsettled = (): void => {
+    const open = new Set(answers.owners())
+    for (const owner of unsettled) if (!open.has(owner)) unsettled.delete(owner)
+    if (unsettled.size > 0) return void check(unsettled)
+    clearInterval(asking)
+    asking = undefined
+  }
+  const keepAsking = (owner: AnswerOwner): void => {
+    if (stopped) return
+    unsettled.add(owner)
+    asking ??= setInterval(checkUnsettled, UNSETTLED_MS).unref()
+  }
+
   const ask = async (owner: AnswerOwner): Promise<'ends' | 'goes-on' | 'unknown'> => {
     try {
-      return (await allows(owner)) ? 'goes-on' : 'ends'
+      const allowed = await allows(owner)
+      if (allowed === 'for-now') keepAsking(owner)
+      else unsettled.delete(owner)
+      return allowed === false ? 'ends' : 'goes-on'
     } catch (error) {
       log.error({ err: error }, 'an open answer could not be checked again: it will be, as soon as the store answers')
       return 'unknown'
@@ -93,11 +116,9 @@ export function watchAnswers({ news, answers, allows, log }: AnswerReviewParts):
   const end = news.onStanding((key) => {
     changed[changes % REMEMBERED] = key?.threadId ?? null
     changes += 1
-    const concerned = answers.owners().filter((owner) => {
-      const threadId = owner.permit?.descriptor.ids.threadId
-      return threadId !== undefined && (key === null || key.threadId === threadId)
-    })
-    void check(concerned)
+    const isConcerned = (threadIds: readonly string[]): boolean =>
+      threadIds.length > 0 && (key === null || threadIds.includes(key.threadId))
+    void check(answers.owners().filter((owner) => isConcerned(threadsOf(owner))))
   })
 
   const changedSince: AnswerReview['changedSince'] = (mark, threadIds) => {
@@ -112,13 +133,21 @@ export function watchAnswers({ news, answers, allows, log }: AnswerReviewParts):
     mark: () => changes,
     changedSince,
     opened(owner, permittedAt) {
-      const threadId = owner.permit?.descriptor.ids.threadId
-      if (threadId !== undefined && changedSince(permittedAt, [threadId])) void check([owner])
+      const threadIds = threadsOf(owner)
+      if (threadIds.length > 0 && changedSince(permittedAt, threadIds)) void check([owner])
+      if (owner.permit?.isUnsettled === true) keepAsking(owner)
     },
     check,
     stop() {
       stopped = true
+      clearInterval(asking)
       end()
     },
   }
+}
+
+/** The threads that an answer is about. */
+function threadsOf({ permit, tellsOf = [] }: AnswerOwner): readonly string[] {
+  const threadId = permit?.descriptor.ids.threadId
+  return threadId === undefined ? tellsOf : [threadId, ...tellsOf]
 }

@@ -76,8 +76,8 @@ export interface Generation {
   recordOf(key: ThreadKey, principal: Principal): OwnerRecord | Promise<OwnerRecord>
   /** Looks after keys and upstream from now on. Resolves when the upstream was asked what it is, or is away. */
   begin(): Promise<void>
-  /** Why what this or another configuration has permitted is not allowed now; null if it is. */
-  refusalNow(permit: Permit, origin: Origin): Promise<Refusal | null>
+  /** Why what this or another configuration has permitted is not allowed now; null if it is, or for how long that holds. */
+  refusalNow(permit: Permit, origin: Origin): Promise<Refusal | 'for-now' | null>
   /** Of threads that were listed for a permit, those that its caller may not read now. */
   hiddenNow(permit: Permit, threadIds: readonly string[], origin: Origin): Promise<ReadonlySet<string>>
   /** Takes over a request that another configuration let in. */
@@ -206,9 +206,10 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
       if (decision.outcome === 'refused') return decision
       const isOwner = permit.owner === permit.principal.id
       // What would have to be asked first was not asked by another configuration; by this one it was, before the run.
-      if (decision.outcome === 'needs') return isOwnPermit && isOwner ? null : refuse('rules-changed')
+      if (decision.outcome === 'needs') return isOwnPermit && isOwner ? 'for-now' : refuse('rules-changed')
       // A thread that has no row by now: its owner goes on, and a caller who was let in to another's has no right any more.
-      return isAboutThread && record === null && !isOwner ? refuse('thread-unknown') : null
+      if (!isAboutThread || isSettled(record)) return null
+      return record === null && !isOwner ? refuse('thread-unknown') : 'for-now'
     },
     async hiddenNow({ principal }, threadIds, origin) {
       const asker = knownAs(principal, origin)
@@ -240,6 +241,11 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
     },
   }
   return generation
+}
+
+/** True where a thread becomes somebody else's by a change alone that is news: a claim of what is nobody's is none. */
+function isSettled(record: OwnerRecord): boolean {
+  return record !== null && !record.deleted && record.seen !== true && record.provisional !== true
 }
 
 /** Tells of keys that could not be fetched. Issuers outlive their generation, and hold nothing of it by this. */

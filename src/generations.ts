@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { conditionOf } from './connection.ts'
 import { makeGeneration, type Generation, type Origin, type Shared } from './generation.ts'
+import type { Refusal } from './core/reasons.ts'
 import type { AnswerOwner } from './http/open-answers.ts'
 import { watchAnswers } from './answer-review.ts'
 import type { Prepared } from './prepare.ts'
@@ -44,8 +45,8 @@ export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
       isReplaced: () => origin.generation !== current,
       refusal(permit, permittedAt) {
         const { threadId } = permit.descriptor.ids
-        const mayHaveEnded = threadId !== undefined && review.changedSince(permittedAt, [threadId])
-        return mayHaveEnded || origin.generation !== current ? current.refusalNow(permit, origin) : null
+        const mayHaveEnded = permit.isUnsettled || (threadId !== undefined && review.changedSince(permittedAt, [threadId]))
+        return mayHaveEnded || origin.generation !== current ? current.refusalNow(permit, origin).then(withoutTerm) : null
       },
       hidden(permit, threadIds, listedAt) {
         if (origin.generation === current && !review.changedSince(listedAt, threadIds)) return null
@@ -72,7 +73,11 @@ export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
     answers,
     allows: async (owner) => {
       const origin = origins.get(owner)
-      return owner.permit === undefined || origin === undefined || (await current.refusalNow(owner.permit, origin)) === null
+      if (owner.permit === undefined || origin === undefined) return true
+      const { permit, tellsOf = [] } = owner
+      const refusal = await current.refusalNow(permit, origin)
+      if (refusal === 'for-now') return refusal
+      return refusal === null && (tellsOf.length === 0 || (await current.hiddenNow(permit, tellsOf, origin)).size === 0)
     },
     log,
   })
@@ -112,4 +117,9 @@ export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
       await review.check(answers.owners())
     },
   }
+}
+
+/** Why something may not begin now, for however long it would be allowed. */
+function withoutTerm(refusal: Refusal | 'for-now' | null): Refusal | null {
+  return refusal === 'for-now' ? null : refusal
 }

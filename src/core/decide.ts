@@ -174,7 +174,9 @@ export function decide(descriptor: RouteDescriptor, principal: Principal, rules:
   }
   if (relation !== 'unknown') {
     // Under `observe` the owner may be one that is only presumed: no row may come of it.
-    return permit(descriptor, principal, rule, { owner: facts.record?.owner, claim: route.id === 'agent/run' && !observing })
+    const claim = route.id === 'agent/run' && !observing
+    const isUnsettled = facts.record?.provisional === true && !claim
+    return permit(descriptor, principal, rule, { owner: facts.record?.owner, claim, isUnsettled })
   }
   const decided = decideUnknown(descriptor, principal, rule, facts, no)
   if (!observing || decided.outcome === 'needs') return decided
@@ -198,7 +200,8 @@ function decideUnknown(
       return permit(descriptor, principal, rule, { answerEmpty: true })
     case 'agent/run':
     case 'agent/suggest': {
-      const begin = { begins: true, claim: descriptor.route.id === 'agent/run' }
+      const claim = descriptor.route.id === 'agent/run'
+      const begin = { begins: true, claim, isUnsettled: !claim }
       // The owner of a deleted thread knows that it was theirs: there is nobody else's history to find.
       const known = facts.record !== null && facts.record?.seen !== true
       if (known || facts.unknownThread === 'claim') return permit(descriptor, principal, rule, begin)
@@ -317,6 +320,7 @@ interface Duties {
   readonly begins?: boolean
   readonly claim?: boolean
   readonly answerEmpty?: boolean
+  readonly isUnsettled?: boolean
   readonly observed?: Reason | null
 }
 
@@ -340,6 +344,11 @@ class MadePermit {
   readonly claim: boolean
   /** Answer as the upstream answers for a new thread, without asking it. */
   readonly answerEmpty: boolean
+  /**
+   * True where no owner is settled and the request settles none: the thread is nobody's, or no run of it is confirmed. It may
+   * become somebody else's, which is news to nobody, because nobody else knew anything of the thread.
+   */
+  readonly isUnsettled: boolean
   /** Under `observe`: why enforcing would have refused it. */
   readonly observed: Reason | null
   readonly #making = MAKING
@@ -353,6 +362,7 @@ class MadePermit {
     this.begins = duties.begins ?? false
     this.claim = duties.claim ?? false
     this.answerEmpty = duties.answerEmpty ?? false
+    this.isUnsettled = duties.isUnsettled ?? false
     this.observed = duties.observed ?? null
     Object.freeze(this)
   }

@@ -26,6 +26,7 @@ import type { Exchange } from './exchange.ts'
 import type { Identity } from './identity.ts'
 import type { AnswerForm, AnswerOwner, AnswerRules, OpenAnswers } from './open-answers.ts'
 import type { Payload } from './payload.ts'
+import type { Written } from './rewriting.ts'
 import type { TransportState } from './transport-probe.ts'
 import { upstreamRequest } from './upstream-request.ts'
 import type { Upstream, UpstreamAnswer, UpstreamFailure } from './upstream.ts'
@@ -61,7 +62,7 @@ export interface Forwarder {
   deliver(answer: UpstreamAnswer, permit: Permit, exchange: Exchange, response: ServerResponse): Promise<Answer | 'passed'>
   /** Sends JSON that the gateway wrote from the upstream's answer or from the table, if its caller may still have it. */
   deliverWritten(
-    written: string | Buffer,
+    written: Pick<Written, 'body' | 'tellsOf'>,
     permit: Permit,
     exchange: Exchange,
     response: ServerResponse,
@@ -121,9 +122,10 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     return refused(failure.refusal, exchange)
   }
 
-  const ownerOf = (permit: Permit, { credential }: Exchange): AnswerOwner => ({
+  const ownerOf = (permit: Permit, { credential }: Exchange, tellsOf: readonly string[] = []): AnswerOwner => ({
     userId: permit.principal.id,
     credential,
+    tellsOf,
     // The answer to a deletion holds nothing of the thread, and the deletion itself ends the access to it.
     ...(deletesThread(permit.descriptor.route) ? {} : { permit }),
   })
@@ -157,8 +159,8 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     exchange: Exchange,
     body: AnswerBody,
     begin: (owner: AnswerOwner) => Answer | 'passed',
+    owner = ownerOf(permit, exchange),
   ): Promise<Answer | 'passed'> => {
-    const owner = ownerOf(permit, exchange)
     let late: Refusal | null
     try {
       const refusal = lateRefusal(owner, exchange)
@@ -193,9 +195,9 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     })
   }
 
-  const deliverWritten: Forwarder['deliverWritten'] = (written, permit, exchange, response) => {
+  const deliverWritten: Forwarder['deliverWritten'] = ({ body: written, tellsOf }, permit, exchange, response) => {
     const body = wholeBody(typeof written === 'string' ? Buffer.from(written) : written)
-    return ifStillAllowed(permit, exchange, body, (owner) => {
+    const begin = (owner: AnswerOwner): 'passed' => {
       const head = (length = 0): void => {
         response.writeHead(200, {
           'content-type': 'application/json',
@@ -205,7 +207,8 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
         })
       }
       return send(body, head, 'plain', owner, exchange, response)
-    })
+    }
+    return ifStillAllowed(permit, exchange, body, begin, ownerOf(permit, exchange, tellsOf))
   }
 
   const pass: Forwarder['pass'] = async (permit, exchange, payload, response, signal) => {

@@ -372,7 +372,7 @@ export function makeGate(parts: GateParts): Gate {
     }
     switch (rewritten.outcome) {
       case 'rewritten':
-        return mount.forwarder.deliverWritten(rewritten.body, permit, exchange, response)
+        return mount.forwarder.deliverWritten(rewritten, permit, exchange, response)
       case 'elsewise':
         return mount.forwarder.deliver(rewritten.answer, permit, exchange, response)
       case 'failed':

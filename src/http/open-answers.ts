@@ -20,6 +20,8 @@ export interface AnswerOwner {
   readonly credential: Credential | null
   /** What allowed it; without one it is not checked again. */
   readonly permit?: Permit
+  /** The threads that it tells of, besides the one that the permit may be about. */
+  readonly tellsOf?: readonly string[]
 }
 
 /** What an answer is written as: an event stream of some kind, or anything else. */

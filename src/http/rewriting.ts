@@ -8,7 +8,15 @@ import { inTurns } from './turns.ts'
 import { jsonOf, type UpstreamAnswer, type UpstreamFailure } from './upstream.ts'
 
 /** What became of one: a body to send, an answer of the upstream's to pass on, a failure, or a refusal. */
-export type Rewritten = { readonly outcome: 'rewritten'; readonly body: string | Buffer } | Unread
+export type Rewritten = Written | Unread
+
+/** A body to send. */
+export interface Written {
+  readonly outcome: 'rewritten'
+  readonly body: string | Buffer
+  /** The threads that it tells of, each of which its caller has to be allowed to read for as long as it is sent. */
+  readonly tellsOf?: readonly string[]
+}
 
 /** An answer that there is nothing to write anew of. */
 export type Unread = { readonly outcome: 'elsewise'; readonly answer: UpstreamAnswer } | UpstreamFailure | Refusal

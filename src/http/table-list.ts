@@ -97,7 +97,11 @@ export function makeTableList({ store, records, scope, rules, facts, seal, acces
         const nextCursor = last === undefined ? null : seal.seal({ page: last.threadId, offset: last.updatedAt }, boundOf(permit))
         const threads = await stillListed(access, permit, shown, ({ threadId }) => threadId, listedAt)
         if (threads === null) return refuse('store-unavailable')
-        return { outcome: 'rewritten', body: JSON.stringify({ threads: threads.map(threadRecord), nextCursor }) }
+        return {
+          outcome: 'rewritten',
+          body: JSON.stringify({ threads: threads.map(threadRecord), nextCursor }),
+          tellsOf: threads.map(({ threadId }) => threadId),
+        }
       }
       let after = start
       for (let queries = 0; queries < MAX_QUERIES; queries += 1) {

@@ -88,6 +88,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
 
   /** Under `observe`: what the upstream gives, but for join codes; and how much of it enforcing would have hidden. */
   const observed: ThreadList = async (permit, exchange, signal, memory) => {
+    const listedAt = parts.access.mark()
     const answer = await parts.forwarder.ask(permit, exchange, signal)
     if (answer.outcome === 'answered' && answer.status !== 200) return { outcome: 'elsewise', answer }
     const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable', memory)
@@ -100,8 +101,11 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
       exchange.hidden += (await reading(page.threads.slice(at, at + AT_ONCE))).filter((how) => how === false).length
       await turn()
     }
+    // It is given whole or not at all: what a configuration that enforces would hide of it is no longer for this caller.
+    const still = await stillListed(parts.access, permit, page.threads, ({ id }) => id, listedAt)
+    if (still?.length !== page.threads.length) return refuse('rules-changed')
     const passing = Object.entries(value as JsonObject).filter(([name]) => facts.userScoped || !isJoinCode(name))
-    return written(Object.fromEntries(passing), read.bytes.length)
+    return telling(Object.fromEntries(passing), page.threads, read.bytes.length)
   }
 
   const filtered: ThreadList = async (permit, exchange, signal, memory) => {
@@ -146,16 +150,17 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     const nextCursor = place === null ? {} : { nextCursor: parts.seal.seal(place, bound) }
     const threads = await stillListed(parts.access, permit, gathering.items, ({ id }) => id as string, listedAt)
     if (threads === null) return refuse('store-unavailable')
-    return written({ threads, ...nextCursor, ...joinCodes }, longest)
+    return telling({ threads, ...nextCursor, ...joinCodes }, threads as readonly { readonly id: string }[], longest)
   }
 
   return facts.enforcement === 'observe' ? observed : filtered
 }
 
-/** Writes the list that comes of pages of which the longest has so many bytes. */
-function written(list: JsonObject, longest: number): Rewritten | Promise<Rewritten> {
+/** Writes the list that tells of some threads, and comes of pages of which the longest has so many bytes. */
+async function telling(list: JsonObject, threads: readonly { readonly id: string }[], longest: number): Promise<Rewritten> {
   const write = longest > LONG_PAGE ? writtenInTurns : writtenAnew
-  return write(list, 'upstream-list-unreadable')
+  const written = await write(list, 'upstream-list-unreadable')
+  return written.outcome === 'rewritten' ? { ...written, tellsOf: threads.map(({ id }) => id) } : written
 }
 
 /** Gathers what the caller may read. @returns the first one that found no room, or null if all had it */

@@ -86,6 +86,25 @@ void test('an answer that observe let through is not delivered once the gateway 
   t.notMatch(late.text, SECRET)
 })
 
+void test('nor is a list that observe let through, of which some is hidden once the gateway enforces', async (t) => {
+  let answer: (() => void) | null = null
+  const scene = await startScene(t)
+  scene.upstream.answer((request, response) => {
+    if (request.method !== 'GET') return events()(request, response)
+    answer = () => void json({ threads: [{ id: 't1', name: SECRET }], nextCursor: null })(request, response)
+  })
+  const [alice, bob] = [scene.token('alice'), scene.token('bob')]
+  t.equal((await call(`${scene.base}/agent/default/run`, { token: alice, body: runInput('t1') })).status, 200)
+  scene.write({ enforcement: 'observe' })
+  t.match(await scene.gateway.reload('test'), { outcome: 'reloaded' })
+  const list = call(`${scene.base}/threads?agentId=default`, { token: bob })
+  await until(() => answer !== null)
+  scene.write({ enforcement: 'enforce' })
+  t.match(await scene.gateway.reload('test'), { outcome: 'reloaded' })
+  answer!()
+  t.notMatch((await list).text, SECRET)
+})
+
 void test('an answer that a new policy denies is not delivered', async (t) => {
   const { answering, answer, waits } = held()
   const scene = await startScene(t)
@@ -175,6 +194,31 @@ for (const [how, end, why] of [
     t.same(cutWith(gate.gateway), [why])
   })
 }
+
+void test('a list whose reader is slow is cut when a grant ends on a thread that stands in it', async (t) => {
+  const threads = Array.from({ length: 16 }, (_, at) => ({ id: `t${at}`, name: 'n'.repeat(MIB) }))
+  const gate = await sharing(t)
+  for (const { id } of threads) {
+    await gate.run(gate.alice, id)
+    await gate.operate({ user: 'corp:bob', right: 'read' }, 'POST', id)
+  }
+  await gate.run(gate.alice, 'another')
+  await gate.operate({ user: 'corp:bob', right: 'read' }, 'POST', 'another')
+  gate.upstream.answer(json({ threads }))
+  const reader = await openRaw(gate.gateway.url)
+  t.teardown(() => reader.destroy())
+  reader.write(head('GET /api/copilotkit/threads?agentId=default HTTP/1.1', 'Host: a', `Authorization: Bearer ${gate.bob}`))
+  await reader.until('200 OK')
+  reader.socket.pause()
+  const lists = () => gate.gateway.lines.filter(({ msg, route }) => msg === 'request' && route === 'threads/list')
+  await gate.operate({ user: 'corp:bob' }, 'DELETE', 'another')
+  await gate.operate({ user: 'corp:bob' }, 'DELETE', 't15')
+  await until(() => lists().length === 1)
+  t.same(
+    lists().map(({ ended }) => ended),
+    ['not-allowed'],
+  )
+})
 
 void test('an answer whose reader is slow is cut when the rules that allowed it are replaced', async (t) => {
   const scene = await startScene(t)
