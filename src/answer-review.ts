@@ -34,9 +34,8 @@ export interface AnswerReview {
 
 /** Answers that are checked at once: a store has only so many connections. */
 const AT_ONCE = 32
-const RETRY_MS = 500
-/** How often an answer is checked that rests on no settled owner: nothing tells of who claims its thread. */
-const UNSETTLED_MS = 500
+/** How often an answer is checked that could not be, or that rests on no settled owner: nothing tells of who claims its thread. */
+const AGAIN_MS = 500
 
 /** Changes that are remembered by their thread; an older moment counts as one since when anything may have changed. */
 const REMEMBERED = 1024
@@ -50,30 +49,33 @@ export function watchAnswers({ news, answers, allows, log }: AnswerReviewParts):
   const due = new Set<AnswerOwner>()
   let working: Promise<void> | null = null
 
+  /** Answers that are checked again and again, whatever the news are. */
   const unsettled = new Set<AnswerOwner>()
-  let asking: NodeJS.Timeout | undefined
-  const checkUnsettled = (): void => {
+  let checking: NodeJS.Timeout | undefined
+  const checkAgain = (): void => {
     const open = new Set(answers.owners())
     for (const owner of unsettled) if (!open.has(owner)) unsettled.delete(owner)
     if (unsettled.size > 0) return void check(unsettled)
-    clearInterval(asking)
-    asking = undefined
+    clearInterval(checking)
+    checking = undefined
   }
-  const keepAsking = (owner: AnswerOwner): void => {
+  const keepChecking = (owner: AnswerOwner): void => {
     if (stopped) return
     unsettled.add(owner)
-    asking ??= setInterval(checkUnsettled, UNSETTLED_MS).unref()
+    checking ??= setInterval(checkAgain, AGAIN_MS).unref()
   }
 
-  const ask = async (owner: AnswerOwner): Promise<'ends' | 'goes-on' | 'unknown'> => {
+  /** @returns false if it has to end */
+  const ask = async (owner: AnswerOwner): Promise<boolean> => {
     try {
       const allowed = await allows(owner)
-      if (allowed === 'for-now') keepAsking(owner)
+      if (allowed === 'for-now') keepChecking(owner)
       else unsettled.delete(owner)
-      return allowed === false ? 'ends' : 'goes-on'
+      return allowed !== false
     } catch (error) {
       log.error({ err: error }, 'an open answer could not be checked again: it will be, as soon as the store answers')
-      return 'unknown'
+      keepChecking(owner)
+      return true
     }
   }
 
@@ -88,21 +90,12 @@ export function watchAnswers({ news, answers, allows, log }: AnswerReviewParts):
     return some
   }
 
-  const tryAgain = (owners: readonly AnswerOwner[]): void => {
-    setTimeout(() => {
-      const open = new Set(answers.owners())
-      void check(owners.filter((owner) => open.has(owner)))
-    }, RETRY_MS).unref()
-  }
-
   const work = async (): Promise<void> => {
     while (due.size > 0 && !stopped) {
       const some = takeSome()
-      const verdicts = await Promise.all(some.map(ask))
-      const ending = some.filter((_owner, at) => verdicts[at] === 'ends')
+      const goOn = await Promise.all(some.map(ask))
+      const ending = some.filter((_owner, at) => goOn[at] === false)
       if (ending.length > 0) answers.endOf(new Set(ending))
-      const unknown = some.filter((_owner, at) => verdicts[at] === 'unknown')
-      if (unknown.length > 0) tryAgain(unknown)
     }
     working = null
   }
@@ -135,12 +128,12 @@ export function watchAnswers({ news, answers, allows, log }: AnswerReviewParts):
     opened(owner, permittedAt) {
       const threadIds = threadsOf(owner)
       if (threadIds.length > 0 && changedSince(permittedAt, threadIds)) void check([owner])
-      if (owner.permit?.isUnsettled === true) keepAsking(owner)
+      if (owner.permit?.isUnsettled === true) keepChecking(owner)
     },
     check,
     stop() {
       stopped = true
-      clearInterval(asking)
+      clearInterval(checking)
       end()
     },
   }

@@ -92,9 +92,18 @@ function backendOf({ url, basePath }: Mount): string {
 /** Host and port. All names of this machine are one, and so are a name with a dot at its end and without. */
 function authorityOf(text: string): string {
   const { hostname, port, protocol } = new URL(text)
-  const name = hostname.replace(/\.$/, '')
-  const host = isLoopbackHost(name) || name === '0.0.0.0' || name === '[::]' ? 'localhost' : name
+  const name = unmapped(hostname.replace(/\.$/, ''))
+  // Every name below `localhost` is of this machine (RFC 6761 §6.3).
+  const isHere = isLoopbackHost(name) || name.endsWith('.localhost') || name === '0.0.0.0' || name === '[::]'
+  const host = isHere ? 'localhost' : name
   return `${host}:${port === '' ? (protocol === 'https:' ? '443' : '80') : port}`
+}
+
+/** An IPv4 address that is written as one of IPv6 (RFC 4291 §2.5.5.2), as it is; any other host as URL gives it. */
+function unmapped(host: string): string {
+  const [, high = '', low = ''] = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/.exec(host) ?? []
+  if (high === '') return host
+  return [high, low].flatMap((word) => [parseInt(word, 16) >> 8, parseInt(word, 16) & 255]).join('.')
 }
 
 function contains(outer: string, inner: string): boolean {

@@ -191,6 +191,8 @@ void test('two upstreams on one backend are an error in every spelling of it, un
     'http://LOCALHOST:4000',
     'http://localhost.:4000',
     'http://0.0.0.0:4000',
+    'http://[::ffff:127.0.0.1]:4000',
+    'http://legal.localhost:4000',
     'https://localhost:4000',
   ]) {
     t.match(

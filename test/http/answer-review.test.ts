@@ -39,7 +39,7 @@ interface Watched {
 }
 
 /** @param allows what is known now of a thread: throws where the store does not answer */
-function watched(allows: (threadId: string, times: number) => boolean | Promise<boolean>): Watched {
+function watched(allows: (threadId: string, times: number) => boolean | 'for-now' | Promise<boolean>): Watched {
   const streams = new Set<AnswerOwner>()
   const listeners = new Set<(key: ThreadKey | null) => void>()
   const asked: string[] = []
@@ -200,4 +200,36 @@ void test('after the end nothing is listened to, and nothing asked', async (t) =
   t.equal(listeners(), 0)
   await new Promise((resolve) => setTimeout(resolve, 700))
   t.same(asked, ['t-1'])
+})
+
+void test('what is allowed for now is asked about again and again, until it is not, or nothing changes it without news', async (t) => {
+  const claimed = new Set<string>()
+  const settled = new Set(['t-settled'])
+  const { open, tell, asked, ended } = watched((threadId) => {
+    if (claimed.has(threadId)) return false
+    return settled.has(threadId) ? true : 'for-now'
+  })
+  for (const threadId of ['t-nobodys', 't-settled']) open(streamOn(threadId))
+  tell(news('t-nobodys'))
+  tell(news('t-settled'))
+  await until(() => asked.filter((one) => one === 't-nobodys').length === 3)
+  t.equal(asked.filter((one) => one === 't-settled').length, 1)
+  claimed.add('t-nobodys')
+  await until(() => ended.length === 1)
+  t.same(ended, ['t-nobodys'])
+})
+
+void test('an answer that could not be checked again and again is asked about once each time', async (t) => {
+  let broken = true
+  const { open, tell, asked, errors } = watched(() => {
+    if (broken) throw new Error('away')
+    return 'for-now'
+  })
+  open(streamOn('t-1'))
+  tell(news('t-1'))
+  await until(() => asked.length === 4)
+  t.equal(errors(), 4)
+  broken = false
+  await until(() => asked.length === 5)
+  t.equal(errors(), 4)
 })
