@@ -43,7 +43,7 @@ export function examine(input: Buffer): void {
   const number = Number.parseInt(offset, 36)
   const place: Place = {
     page: page === '' ? null : page,
-    offset: Number.isSafeInteger(number) ? number : 0,
+    offset: Number.isSafeInteger(number) ? Math.max(0, number) : 0,
     ...(last === undefined || next === undefined || last === '' || next === '' ? {} : { between: [last, next] }),
   }
   const [one, other] = [boundOf(lines.slice(0, 3)), boundOf(lines.slice(3, 6))]
