@@ -9,7 +9,7 @@ export interface Scenario {
 
 function act(text: string): Act {
   const [user = '', what = '', gateway = 'A'] = text.split(' ')
-  return { user, what: what as Operation, gateway: gateway as 'A' | 'B' }
+  return { user, what: what as Operation, gateway: gateway as Act['gateway'] }
 }
 
 const at = (granted: boolean, seconds: number, ...acts: string[]): Scenario => ({
@@ -53,4 +53,30 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     'bob run B',
   ),
   'a crash in a deletion, and a run': at(false, 0, 'alice delete', 'op crash', 'alice run', 'bob run B'),
+}
+
+/** What callers and an operator may do; the owner may run and delete twice. A run after a deletion revives the thread. */
+const OPERATIONS: readonly Act[] = [
+  ...['alice run', 'alice run', 'alice delete', 'alice delete', 'bob run', 'bob read', 'carol run'],
+  ...['op grant', 'op ungrant', 'op transfer', 'op prune', 'op reload', 'op revoke', 'op crash'],
+].map((text) => ({ ...act(text), gateway: 'any' }))
+
+/**
+ * Every set of so many operations, at either of two gateways: up to three callers and an operator. In each, a second may pass.
+ * Bob has a grant, unless it is granted first.
+ */
+export function combinations(size: number): Readonly<Record<string, Scenario>> {
+  const all: Record<string, Scenario> = {}
+  const choose = (from: number, acts: readonly Act[]): void => {
+    if (acts.length === size) {
+      if (acts.every(({ user }) => user === 'op')) return
+      const operations = new Set(acts.map(({ what }) => what))
+      const granted = operations.has('ungrant') || !operations.has('grant')
+      all[acts.map(({ user, what }) => `${user} ${what}`).join(', ')] = { acts, beginning: { granted, seconds: 1 } }
+      return
+    }
+    for (const [at, next] of OPERATIONS.entries()) if (at >= from) choose(at + 1, [...acts, next])
+  }
+  choose(0, [])
+  return all
 }

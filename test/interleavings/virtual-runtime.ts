@@ -14,8 +14,8 @@ export interface RuntimeState {
 
 /** Told what a caller makes the runtime do, at that moment. */
 export interface RuntimeEvents {
-  /** The gateway has sent a request. @param generation the letter of the configuration that it was made by */
-  sent(user: string, what: string, generation: string): void
+  /** The gateway has sent a request. @param letter that of the configuration that it was made by */
+  sent(user: string, what: string, letter: string): void
   wrote(user: string): void
 }
 

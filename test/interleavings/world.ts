@@ -21,7 +21,7 @@ import type { RevocationList, Store } from '../../src/store/port.ts'
 import { makeRevocationList } from '../../src/store/revocations.ts'
 import { configuration } from '../config/configuration.ts'
 import { runInput } from '../support/client.ts'
-import { watched, type Engine, type Tables } from './engine.ts'
+import { watched, type Engine, type Row, type Tables } from './engine.ts'
 import { Scheduler, type Choice } from './scheduler.ts'
 import { CONTENT, virtualRuntime, type RuntimeState } from './virtual-runtime.ts'
 
@@ -32,7 +32,8 @@ export type Operation = 'run' | 'read' | 'delete' | 'grant' | 'ungrant' | 'trans
 export interface Act {
   readonly what: Operation
   readonly user: string
-  readonly gateway: 'A' | 'B'
+  /** Where it is done; with `any`, at which of two gateways is a choice of the schedule. */
+  readonly gateway: 'A' | 'B' | 'any'
 }
 
 /** What is there at the beginning of a history. */
@@ -104,9 +105,14 @@ interface GatewayInHistory {
   readonly store: Store
   readonly generations: Generations
   readonly revocations: RevocationList
-  letter: 'a' | 'b'
-  /** When its configuration was replaced. */
-  replacedAt: number
+}
+
+/** What a gateway's configuration is, also when the gateway starts again. */
+interface Rules {
+  /** What its file says. */
+  readonly letter: 'a' | 'b'
+  /** When it became that; the rules of `b` deny bob everything. */
+  readonly since: number
 }
 
 /** One history on its way. */
@@ -120,16 +126,20 @@ export class World {
   readonly #uninstall: () => void
   readonly #runtime: RuntimeState = { content: ['alice'] }
   readonly #gateways = new Map<string, GatewayInHistory>()
+  /** By the gateway's first name, whatever it is called after a crash. */
+  readonly #rules = new Map<string, Rules>()
   /** Until when each user may have had access to the thread. */
   readonly #access = new Map<string, number>()
   /** Who wrote what the owner may see: those who had access while they wrote, or whose thread it became. */
   #owner: string | null = 'alice'
   #heir = true
-  /** When bob lost all access by the rules or by a revocation. */
-  #denied: number | null = null
+  /** When bob was revoked. */
+  #revokedAt: number | null = null
+  #row: Row | undefined
   #parking = false
   #secondsLeft: number
-  #begun = new Set<Act>()
+  /** The operations that have begun, each with its gateway. */
+  #begun = new Map<Act, string>()
 
   private constructor(template: Template, acts: readonly Act[], { seconds }: Beginning, scheduler: Scheduler, tables: Tables) {
     this.scheduler = scheduler
@@ -147,7 +157,8 @@ export class World {
     const tables = await template.engine.begin(scheduler, () => isParking())
     const world = new World(template, acts, beginning, scheduler, tables)
     isParking = () => world.#parking
-    for (const name of new Set(acts.map(({ gateway }) => gateway))) await world.#open(name)
+    const names = acts.flatMap(({ gateway }) => (gateway === 'any' ? ['A', 'B'] : [gateway]))
+    for (const name of new Set(names)) await world.#open(name)
     const [first] = world.#gateways.values()
     if (first === undefined) throw new Error('a history without a gateway')
     const claim = { userId: 'corp:alice', agentId: 'default', guest: false, now: world.scheduler.now }
@@ -168,7 +179,8 @@ export class World {
     const all = [...this.scheduler.choices()]
     for (const act of this.#acts) {
       if (this.#begun.has(act)) continue
-      all.push({ name: `${act.user} ${act.what} begins at ${act.gateway}`, go: () => this.#begin(act) })
+      for (const gateway of this.#places(act))
+        all.push({ name: `${act.user} ${act.what} begins at ${gateway}`, go: () => this.#begin(act, gateway) })
     }
     if (this.#secondsLeft > 0 && all.length > 0) {
       all.push({
@@ -182,6 +194,12 @@ export class World {
     return all
   }
 
+  /** The gateways at which an operation may begin. As long as nothing has begun, one is like the other. */
+  #places({ gateway }: Act): readonly string[] {
+    if (gateway !== 'any') return [gateway]
+    return this.#begun.size === 0 ? ['A'] : ['A', 'B']
+  }
+
   /** Lets one of them happen, and looks at what came of it. */
   async step(at: number): Promise<void> {
     const choice = this.choices()[at]
@@ -193,19 +211,23 @@ export class World {
 
   /** All that the rest of the history follows from, as far as it can be seen. */
   async key(): Promise<string> {
-    const gateways = [...this.#gateways].map(([name, { letter, generations }]) => [name, letter, generations.current().number])
+    const gateways = [...this.#gateways].map(([name, { generations }]) => [name, generations.current().number])
     const parked = this.scheduler.choices().map(({ name }) => name)
     const { now } = this.scheduler
     return JSON.stringify([
       await this.#tables.rows(),
       this.#runtime,
       gateways,
+      [...this.#rules],
       parked,
       this.scheduler.heard(),
       now,
       this.#secondsLeft,
-      this.#acts.map((act) => this.#begun.has(act)),
+      this.#acts.map((act) => this.#begun.get(act)),
       [...this.#access],
+      this.#revokedAt,
+      this.#owner,
+      this.#heir,
     ])
   }
 
@@ -240,11 +262,12 @@ export class World {
       ({ userId, credential }) => credential !== null && revocations.isRevoked(userId, credential),
     )
     const revocations: RevocationList = await makeRevocationList(real, { onChange: () => answers.endRevoked() })
+    const rules = this.#rules.get(firstName(name)) ?? { letter: 'a', since: -Infinity }
     const runtime = virtualRuntime(scheduler, this.#runtime, {
-      sent: (user, what, generation) => this.#sent(user, what, generation),
+      sent: (user, what, letter) => this.#sent(user, what, letter, name),
       wrote: (user) => this.#wrote(user),
     })
-    const generations = makeGenerations(this.#template.prepared.a, {
+    const generations = makeGenerations(this.#template.prepared[rules.letter], {
       store,
       runtime,
       secret: new Uint8Array(32),
@@ -266,7 +289,7 @@ export class World {
     })
     void generations.current().begin()
     await scheduler.settle()
-    this.#gateways.set(name, { name, store: real, generations, revocations, letter: 'a', replacedAt: -Infinity })
+    this.#gateways.set(name, { name, store: real, generations, revocations })
   }
 
   /** The store, of which each step is a choice of the schedule. */
@@ -275,9 +298,9 @@ export class World {
     return watched(store, (name, answer) => void scheduler.actor().heard.push(`${name}=${answer}`))
   }
 
-  async #begin(act: Act): Promise<void> {
-    this.#begun.add(act)
-    const { what, user, gateway: name } = act
+  async #begin(act: Act, name: string): Promise<void> {
+    this.#begun.set(act, name)
+    const { what, user } = act
     if (what === 'crash') {
       const gone = this.#gateways.get(name)
       this.scheduler.crash(name)
@@ -295,7 +318,7 @@ export class World {
   }
 
   async #restarted(name: string): Promise<GatewayInHistory> {
-    const again = `${name} again`
+    const again = `${name}${AGAIN}`
     if (!this.#gateways.has(again)) {
       this.#parking = false
       await this.#open(again)
@@ -328,14 +351,12 @@ export class World {
         return
       case 'revoke':
         await store.revoke({ kind: 'user', userId: 'corp:bob', before: null, revokedAt: this.scheduler.now })
-        this.#denied ??= this.scheduler.now
+        this.#revokedAt ??= this.scheduler.now
         return
       case 'reload': {
         const next = await gateway.generations.make(this.#template.prepared.b)
-        gateway.letter = 'b'
-        gateway.replacedAt = this.scheduler.now
+        this.#rules.set(firstName(gateway.name), { letter: 'b', since: this.scheduler.now })
         await gateway.generations.put(next)
-        this.#denied ??= this.scheduler.now
         return
       }
       case 'crash':
@@ -358,7 +379,7 @@ export class World {
       message.rawHeaders.push(name, value)
       message.headers[name] = value
     }
-    const response = this.#response(message, user)
+    const response = this.#response(message, user, gateway.name)
     const { gate } = gateway.generations.current()
     const letGo = gateway.generations.current().hold()
     response.once('close', letGo)
@@ -374,12 +395,12 @@ export class World {
   }
 
   /** A response of which it is looked at what is written, when it is. */
-  #response(message: IncomingMessage, user: string): ServerResponse {
+  #response(message: IncomingMessage, user: string, gateway: string): ServerResponse {
     const response = new ServerResponse(message)
     const take = (chunk: unknown): void => {
       if (chunk === undefined) return
       for (const [, authors] of (chunk as string | Buffer).toString().matchAll(new RegExp(`${CONTENT}([a-z,]+);`, 'g')))
-        this.#delivered(user, authors ?? '')
+        this.#delivered(user, authors ?? '', gateway)
     }
     const over = (): void => {
       if (response.destroyed) return
@@ -407,9 +428,11 @@ export class World {
     })
   }
 
-  /** Looks at the table: who may use the thread now, and whether its owner came by it rightly. */
+  /** Looks at the table: who may use the thread now, whether its owner came by it rightly, and whether anything was lost. */
   async #look(step: string): Promise<void> {
     const [row] = await this.#tables.rows()
+    this.#lost(this.#row, row)
+    this.#row = row
     const owner = row === undefined ? null : row.owner.replace('corp:', '')
     for (const grantee of await this.#tables.grantees()) this.#access.set(grantee.replace('corp:', ''), this.scheduler.now)
     if (owner !== null) this.#access.set(owner, this.scheduler.now)
@@ -423,6 +446,16 @@ export class World {
     this.#heir = isTransfer
     this.#owner = owner
     this.#inherits()
+  }
+
+  /** What the owner was told is theirs stays theirs until they delete it. */
+  #lost(before: Row | undefined, now: Row | undefined): void {
+    const held = this.#runtime.content.join()
+    if (before === undefined || before.deleted) return
+    if (now === undefined && (!before.provisional || held !== '')) this.#violated('a claim was lost')
+    if (now?.provisional === true && !before.provisional) this.#violated('a claim is unconfirmed that was confirmed')
+    const isDeleting = [...this.#begun.keys()].some(({ what }) => what === 'delete')
+    if (now?.deleted === true && !isDeleting) this.#violated('a thread was deleted that nobody deletes')
   }
 
   /** Nobody who claims a thread that has no owner finds there what others wrote. */
@@ -439,18 +472,17 @@ export class World {
     this.#inherits()
   }
 
-  #sent(user: string, what: string, letter: string): void {
+  #sent(user: string, what: string, letter: string, gateway: string): void {
     const foreign = this.#runtime.content.some((author) => author !== user)
-    if (foreign && !this.#hasAccess(user)) this.#violated(`a ${what} of ${user} was sent without access`)
-    for (const { letter: active, replacedAt } of this.#gateways.values()) {
-      if (this.#gateways.size > 1 || letter === active || letter === '') continue
-      if (this.scheduler.now - replacedAt > PROMISED_MS)
-        this.#violated(`a ${what} of ${user} was sent by a configuration that was replaced`)
-    }
+    if (foreign && !this.#hasAccess(user, gateway)) this.#violated(`a ${what} of ${user} was sent without access`)
+    const rules = this.#rules.get(firstName(gateway))
+    if (rules === undefined || letter === rules.letter || letter === '') return
+    if (this.scheduler.now - rules.since > PROMISED_MS)
+      this.#violated(`a ${what} of ${user} was sent by a configuration that was replaced`)
   }
 
-  #delivered(user: string, authors: string): void {
-    if (authors !== '' && !this.#hasAccess(user)) this.#violated(`${user} was given what ${authors} wrote`)
+  #delivered(user: string, authors: string, gateway: string): void {
+    if (authors !== '' && !this.#hasAccess(user, gateway)) this.#violated(`${user} was given what ${authors} wrote`)
   }
 
   /** Open answers are checked within the promised time, as soon as the store answers what it is asked for that. */
@@ -458,13 +490,26 @@ export class World {
     return this.scheduler.choices().some(({ name }) => /^(?:gateway|op) .* standings?(?::|$)/.test(name))
   }
 
-  #hasAccess(user: string): boolean {
+  #hasAccess(user: string, gateway: string): boolean {
     if (this.#isChecking()) return true
-    if (user === 'bob' && this.#denied !== null && this.scheduler.now - this.#denied > PROMISED_MS) return false
-    return this.scheduler.now - (this.#access.get(user) ?? -Infinity) <= PROMISED_MS
+    const { now } = this.scheduler
+    if (user === 'bob') {
+      const rules = this.#rules.get(firstName(gateway))
+      if (rules !== undefined && now - rules.since > PROMISED_MS) return false
+      if (this.#revokedAt !== null && now - this.#revokedAt > PROMISED_MS) return false
+    }
+    return now - (this.#access.get(user) ?? -Infinity) <= PROMISED_MS
   }
 
   #violated(what: string): void {
     this.violations.push(`${what}\n    ${this.steps.join('\n    ')}`)
   }
+}
+
+/** What follows the name of a gateway that has started again. */
+const AGAIN = ' again'
+
+/** The name that a gateway had before it started again. */
+function firstName(name: string): string {
+  return name.replace(AGAIN, '')
 }
