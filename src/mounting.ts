@@ -1,6 +1,6 @@
 /** Puts the parts together by which the gate serves one upstream. */
 import type { Config } from './config/schema.ts'
-import { standingFacts, type Mount } from './config/mounts.ts'
+import { mountsOf, standingFacts, type Mount } from './config/mounts.ts'
 import type { Connection } from './connection.ts'
 import { tableUse } from './core/table-lists.ts'
 import type { Access } from './http/access.ts'
@@ -76,6 +76,7 @@ export function mountUpstream(mount: Mount, connection: Connection, parts: Mount
   return {
     key: mount.key,
     scope,
+    sharesScope: mountsOf(config).some((other) => other.scope === scope && other.key !== mount.key),
     publicPath: mount.publicPath,
     agentId: mount.agentId,
     facts,

@@ -2,7 +2,7 @@
 import { isLoopbackHost } from '../core/addresses.ts'
 import { faultAt, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
-import { mountsOf, type Mount } from './mounts.ts'
+import { mountsOf, scopeName, UPSTREAM, type Mount } from './mounts.ts'
 import type { Config } from './schema.ts'
 
 /** Faults of upstreams that would be in each other's way, and of agents that are to be asked what they can't know. */
@@ -14,7 +14,13 @@ export function mountFaults(document: SourceDocument, config: Config): readonly 
     const inTheWay = before.find((other) => contains(other.publicPath, publicPath) || contains(publicPath, other.publicPath))
     const namesake = before.find((other) => other.key === key)
     const twin = before.find((other) => other.scope !== one.scope && backendOf(other) === backendOf(one))
-    const isForeignScope = one.scope !== key && !mounts.some((other) => other.key === one.scope)
+    const isOwnScope = one.scope === key
+    const origin = isOwnScope ? one : mounts.find((other) => other.key === one.scope)
+    // Claiming at one upstream what another one in the scope holds would open it there.
+    const claimed = before.find(
+      ({ scope, unknownThread }) =>
+        scope === one.scope && unknownThread !== one.unknownThread && [unknownThread, one.unknownThread].includes('claim'),
+    )
     return [
       ...(inTheWay === undefined
         ? []
@@ -43,19 +49,50 @@ export function mountFaults(document: SourceDocument, config: Config): readonly 
               document,
               place,
               `is the same place as ${twin.place.join('.')}, and its threads are others: whoever owns a thread at one could read and write it at the other`,
-              `remove one of them, or write scope: ${twin.key === '' ? 'upstream' : twin.key} so that both have the same owners`,
+              `remove one of them, or write scope: ${scopeName(twin.scope)} so that both have the same owners`,
             ),
           ]),
-      ...(isForeignScope
+      ...(origin === undefined
         ? [
             faultAt(
               document,
               [...place, 'scope'],
-              `${one.scope === '' ? 'upstream' : one.scope} is no upstream of this configuration`,
-              `write ${mounts.map((other) => (other.key === '' ? 'upstream' : other.key)).join(', ')}, or leave it out`,
+              `${scopeName(one.scope)} is no upstream of this configuration`,
+              `write ${mounts.map((other) => scopeName(other.key)).join(', ')}, or leave it out`,
             ),
           ]
         : []),
+      // One level only: a chain would be two scopes, and two upstreams that name each other would swap theirs.
+      ...(origin !== undefined && origin.scope !== origin.key
+        ? [
+            faultAt(
+              document,
+              [...place, 'scope'],
+              `${scopeName(one.scope)} has the scope of another upstream itself, ${scopeName(origin.scope)}`,
+              `write scope: ${scopeName(origin.scope === key ? one.scope : origin.scope)} at all but one of them`,
+            ),
+          ]
+        : []),
+      ...(key === UPSTREAM && mounts.some((other) => other.key === '')
+        ? [
+            faultAt(
+              document,
+              place,
+              'has the name that scope uses for the upstream without a key',
+              'rename it: threads --scope and scope: would not tell the two apart',
+            ),
+          ]
+        : []),
+      ...(claimed === undefined
+        ? []
+        : [
+            faultAt(
+              document,
+              [...place, 'unknownThread'],
+              `is ${one.unknownThread}, and ${claimed.place.join('.')} in the same scope is ${claimed.unknownThread}: a thread that is claimed at one is open at the other`,
+              'write deny in place of claim, so that threads begin at the other upstream only, or claim for both',
+            ),
+          ]),
       ...(one.agentId !== null && one.unknownThread === 'verify'
         ? [
             faultAt(

@@ -38,7 +38,12 @@ export interface Mount {
 }
 
 /** What `scope` calls the upstream without a key. */
-const UPSTREAM = 'upstream'
+export const UPSTREAM = 'upstream'
+
+/** What the configuration calls the scope of an upstream with this key. */
+export function scopeName(key: string): string {
+  return key === '' ? UPSTREAM : key
+}
 
 /** The upstreams of a configuration: `upstream`, the further ones, and the agents, in the order in which they are written. */
 export function mountsOf({ upstream, upstreams, agents, ownership, identity }: Config): readonly [Mount, ...Mount[]] {

@@ -4,7 +4,7 @@ import { faultAt, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import { isLoopbackHost } from '../core/addresses.ts'
 import { besideEachOther } from './mount-faults.ts'
-import { mountsOf } from './mounts.ts'
+import { mountsOf, scopeName } from './mounts.ts'
 import { hasPasswordInStore, isLocalServer, storeOf } from './store-place.ts'
 import type { Config } from './schema.ts'
 
@@ -46,7 +46,7 @@ export function warningsOf(document: SourceDocument, config: Config, referenced:
     warn(
       one.place,
       `is on the host and port of ${other.place.join('.')}: if both serve the same threads, ownership of one says nothing at the other`,
-      `write scope: ${other.key === '' ? 'upstream' : other.key} if they do, or scope: ${one.key} if they do not; threadwarden doctor asks them`,
+      `write scope: ${scopeName(other.scope)} if they do, or scope: ${one.key} if they do not; threadwarden doctor asks them`,
     )
   }
   const { admin } = config

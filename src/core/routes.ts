@@ -44,6 +44,8 @@ export interface Route {
    * away or change whatever it holds under that id.
    */
   readonly beforeConfirmed?: true
+  /** True where the upstream may write to the thread, now or for as long as it executes the request (contract §3.1 #4, #15). */
+  readonly mayWrite?: true
   /** True where a grant is taken back: whoever was let in, for whatever, may take back the one that names them. */
   readonly leave?: true
   /** True where the gateway answers, and nothing is asked of the upstream. */
@@ -91,6 +93,7 @@ export const ROUTES: readonly Route[] = [
     ...json(...RUN_KEYS),
     thread: 'body',
     right: 'write',
+    mayWrite: true,
     beforeConfirmed: true,
     largeBody: true,
     streams: true,
@@ -107,6 +110,7 @@ export const ROUTES: readonly Route[] = [
     ...json(...RUN_KEYS),
     thread: 'body',
     right: 'write',
+    mayWrite: true,
     beforeConfirmed: true,
     largeBody: true,
     streams: true,
@@ -134,6 +138,7 @@ export const ROUTES: readonly Route[] = [
     ...json('threadId', 'type', 'payload', 'clientEventId', 'occurredAt'),
     thread: 'body',
     right: 'write',
+    mayWrite: true,
   }),
   route('memories/list', 'GET', 'memories', { query: ['includeInvalidated'] }),
   // `sourceThreadIds` does not pass: the platform takes anybody's thread ids there (contract §3.1 #16).

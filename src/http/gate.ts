@@ -34,7 +34,10 @@ import type { Rewritten } from './rewriting.ts'
 import type { TransportState } from './transport-probe.ts'
 
 /** What of making a permit is an upstream's own. */
-type PermitPartsOfMount = Pick<PermitParts, 'scope' | 'facts' | 'headerRules' | 'identity' | 'askHistory' | 'onHistoryUntold'>
+type PermitPartsOfMount = Pick<
+  PermitParts,
+  'scope' | 'sharesScope' | 'facts' | 'headerRules' | 'identity' | 'askHistory' | 'onHistoryUntold'
+>
 
 /** The gate that replaced another one, for a request that came to that. */
 export interface Successor {

@@ -36,8 +36,10 @@ export interface PermitParts {
   readonly rules: Rules
   readonly facts: StandingFacts
   readonly scope: string
+  /** True where other upstreams have the same scope: what one of them has deleted, another one may hold. */
+  readonly sharesScope: boolean
   readonly records: OwnerRecords
-  readonly store: Pick<OwnershipStore, 'claim' | 'settle' | 'beginDeletion'>
+  readonly store: Pick<OwnershipStore, 'claim' | 'settle' | 'beginDeletion' | 'noteWrite'>
   readonly runs: RunsUnderWay
   readonly access: Pick<Access, 'mark' | 'changedSince' | 'isReplaced'>
   readonly limits: CallerLimits & { readonly body: number; readonly runBody: number }
@@ -139,9 +141,10 @@ export async function permitFor(
       const writing = written(parts, body, decision, taking.release)
       const granted = writing instanceof Promise ? await writing : writing
       if (granted.outcome === 'refused') return granted
-      if (decision.claim && key !== null) {
+      if (key !== null && descriptor.route.mayWrite === true) {
         endRun = parts.runs.begin(key)
-        claim = await parts.store.claim(key, claimOf(decision, parts.clock()))
+        if (decision.claim) claim = await parts.store.claim(key, claimOf(decision, parts.clock()))
+        else await parts.store.noteWrite(key, parts.clock())
       }
       if (key !== null && exchange.deletion === null && deletesThread(descriptor.route) && facts.record?.owner === decision.owner)
         exchange.deletion = await beginDeletion(parts, key, decision)
@@ -173,11 +176,14 @@ export async function permitFor(
 }
 
 /** Notes a deletion before it is sent; null where the table has no such thread. */
-async function beginDeletion({ store, runs, facts }: PermitParts, key: ThreadKey, { owner }: Permit): Promise<Deletion | null> {
+async function beginDeletion(
+  { store, runs, sharesScope }: PermitParts,
+  key: ThreadKey,
+  { owner }: Permit,
+): Promise<Deletion | null> {
   const token = await store.beginDeletion(key, owner)
-  // What was executing at this moment may write behind the deletion, though it be over when that is answered. Under `observe`
-  // runs are noted nowhere.
-  const isUndisturbed = facts.enforcement === 'enforce' && !runs.mayBeExecuting(key)
+  // What was executing at this moment may write behind the deletion, though it be over when that is answered.
+  const isUndisturbed = !sharesScope && !runs.mayBeExecuting(key)
   return token === null ? null : { token, isUndisturbed }
 }
 

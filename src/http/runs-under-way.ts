@@ -1,6 +1,6 @@
 /**
- * The runs that this process has sent and that may still be executing. A run that is executing when its thread is deleted may
- * write to it afterwards, and so may one whose end nobody saw: a caller who leaves does not stop a run.
+ * The runs, suggestions and annotations that this process has sent and that may still be executing. What is executing when its
+ * thread is deleted may write to it afterwards, and so may a run whose end nobody saw: a caller who leaves does not stop a run.
  */
 import { LONGEST_RUN, type ThreadKey } from '../store/port.ts'
 
@@ -11,7 +11,7 @@ export type EndRun = (isOver: boolean) => void
 export interface Deletion {
   /** What the store knows it by. */
   readonly token: string
-  /** True if no run of this process could write to the thread any more when it began; a run that is claimed later ends it. */
+  /** True if the upstream holds nothing of the thread once it confirms the deletion, as far as this process knows. */
   readonly isUndisturbed: boolean
 }
 

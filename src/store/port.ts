@@ -128,6 +128,13 @@ export interface OwnershipStore {
    * at most once a minute.
    */
   claim(key: ThreadKey, claim: Claim): Promise<ClaimResult>
+  /**
+   * Notes, before it is sent, a request that may make the upstream write to a thread, and that claims nothing: a suggestion, an
+   * annotation, a run under `observe`. The thread's tombstone, if it has one or gets one by a deletion that is under way, no
+   * longer says that the upstream holds nothing. The time of use is noted at most once an hour. Does nothing without a row.
+   * @param now milliseconds since the epoch
+   */
+  noteWrite(key: ThreadKey, now: number): Promise<void>
   /** Settles a run that had registered. True if that released the thread. */
   settle(key: ThreadKey, userId: string, registration: number, outcome: RunOutcome): Promise<boolean>
   /** Notes the name of a live thread of this owner. False if there is no such row. */
@@ -142,7 +149,8 @@ export interface OwnershipStore {
   /**
    * Leaves a tombstone, as `bury` does, if no run was claimed and no owner changed since the deletion began.
    * @param gone as for `bury`, as far as this process knows. Where another process may have sent a run that is still executing,
-   * the tombstone is not marked as gone, because the run may write to the thread after its deletion
+   * or something that may write was sent since the deletion began, the tombstone is not marked as gone: the thread may be
+   * written to after its deletion
    */
   endDeletion(key: ThreadKey, userId: string, deletion: string, now: number, gone: boolean): Promise<boolean>
   /**

@@ -85,6 +85,13 @@ export function ownershipOn(database: Database, tables: Tables, news: PostgresNe
         runs_by = CASE runs_by WHEN $5 THEN $5 ELSE '*' END
       ${MINE} AND deleted_at IS NULL AND NOT provisional RETURNING 1 AS done`,
   }
+  const IS_USED_AGAIN = `deleted_at IS NULL AND $3 - last_used_at >= ${HOUR}`
+  const NOTE_WRITE = {
+    text: `UPDATE ${threads} SET gone = false,
+        runs_by = CASE WHEN deletion IS NULL AND runs_by = $4 THEN $4 ELSE '*' END,
+        last_used_at = CASE WHEN ${IS_USED_AGAIN} THEN $3 ELSE last_used_at END
+      ${WHERE} AND (gone OR runs_by NOT IN ($4, '*') OR (deletion IS NOT NULL AND runs_by <> '*') OR (${IS_USED_AGAIN}))`,
+  }
   const RENAME = { text: `UPDATE ${threads} SET name = $4 ${MINE} AND deleted_at IS NULL RETURNING 1 AS done` }
   const ARCHIVE = { text: `UPDATE ${threads} SET archived = $4 ${MINE} AND deleted_at IS NULL RETURNING 1 AS done` }
   const BURY = {
@@ -165,6 +172,9 @@ export function ownershipOn(database: Database, tables: Tables, news: PostgresNe
       return rows.length > most ? null : new Set(rows.map(({ threadId }) => threadId))
     },
     claim,
+    async noteWrite({ scope, threadId }, now) {
+      await database.query(NOTE_WRITE, [scope, threadId, now, self])
+    },
     settle: settlingOn(database, tables, news),
     rename: async ({ scope, threadId }, userId, name) =>
       (await database.query(RENAME, [scope, threadId, userId, storable(name)])).length > 0,

@@ -76,6 +76,15 @@ const CONTINUE = sql(
   `UPDATE threads SET last_used_at = CASE WHEN :now - last_used_at >= ${MINUTE} THEN :now ELSE last_used_at END, deletion = NULL, runs_by = ${SENT_BY}
    ${MINE} AND provisional = 0 AND deleted_at IS NULL`,
 )
+const IS_USED_AGAIN = `deleted_at IS NULL AND :now - last_used_at >= ${HOUR}`
+const UNNOTED_WRITE = sql<{ there: 1 }>(
+  `SELECT 1 AS there FROM threads ${WHERE}
+   AND (gone = 1 OR runs_by NOT IN (:self, '*') OR (deletion IS NOT NULL AND runs_by <> '*') OR (${IS_USED_AGAIN}))`,
+)
+const NOTE_WRITE = sql(
+  `UPDATE threads SET gone = 0, runs_by = CASE WHEN deletion IS NULL THEN ${SENT_BY} ELSE '*' END,
+     last_used_at = CASE WHEN ${IS_USED_AGAIN} THEN :now ELSE last_used_at END ${WHERE}`,
+)
 const TOUCH = sql(`UPDATE threads SET last_used_at = :now ${MINE} AND deleted_at IS NULL`)
 // A run that may have started leaves a live row as it is, registered for good; only a tombstone was confirmed before.
 const SETTLE = sql(
@@ -146,6 +155,11 @@ export function ownershipIn(file: SqliteFile, news: SqliteNews, remembered: Sqli
       if (now - row.last_used_at >= MINUTE) touch(key, claim)
       else remembered.noteUse(key, row.last_used_at)
       return { outcome: 'own', registration: null }
+    },
+    async noteWrite(key, now) {
+      const values = { ...key, now, self }
+      const unnoted = await file.ask((database) => database.get(UNNOTED_WRITE, values))
+      if (unnoted !== undefined) await file.write((database) => database.run(NOTE_WRITE, values))
     },
     settle: (key, userId, registration, outcome) =>
       news.write((database) => settle(database, key, userId, registration, outcome)),

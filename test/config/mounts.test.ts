@@ -124,6 +124,44 @@ void test('a key is a scope and the id of an agent: one of each, and nothing tha
   t.end()
 })
 
+const at = (port: number, path: string) => ({
+  ...LEGAL,
+  url: `http://127.0.0.1:${port}`,
+  publicPath: path,
+  transport: 'multi-route',
+})
+
+void test('a scope is given by an upstream that has its own: no chain, no swap', (t) => {
+  const b = { ...at(4100, '/b'), scope: 'upstream' }
+  t.same(
+    mounts({ 'upstreams.b': b, 'upstreams.c': { ...at(4200, '/c'), scope: 'upstream' } }).map(({ scope }) => scope),
+    ['', '', ''],
+  )
+  const chain = faultsIn({ 'upstreams.b': b, 'upstreams.c': { ...at(4200, '/c'), scope: 'b' } })
+  t.match(chain, [{ path: 'upstreams.c.scope', message: /of another upstream itself, upstream/, hint: /scope: upstream/ }])
+  const swapped = { 'upstreams.b': { ...at(4100, '/b'), scope: 'c' }, 'upstreams.c': { ...at(4200, '/c'), scope: 'b' } }
+  t.same(faultPaths(swapped), ['upstreams.b.scope', 'upstreams.c.scope'])
+  t.match(faultsIn({ 'upstreams.upstream': at(4100, '/b') }), [{ path: 'upstreams.upstream', message: /has the name/ }])
+  t.same(
+    mounts({ upstream: undefined, 'upstreams.upstream': at(4100, '/b') }).map(({ scope }) => scope),
+    ['upstream'],
+  )
+  t.end()
+})
+
+void test('in one scope, no upstream lets a caller claim what another one would refuse', (t) => {
+  const agent = { ...RESEARCH, scope: 'upstream' }
+  for (const unknownThread of ['verify', 'deny']) {
+    const all = { 'ownership.unknownThread': unknownThread }
+    const claiming = faultsIn({ ...all, 'agents.a': { ...agent, unknownThread: 'claim' } })
+    t.match(claiming, [{ path: 'agents.a.unknownThread', message: /is claim, and upstream .* open at the other/, hint: /deny/ }])
+    t.match(faultsIn({ ...all, 'agents.a': { ...RESEARCH, unknownThread: 'claim' } }), [], 'a scope of its own')
+    t.match(faultsIn({ ...all, 'agents.a': { ...agent, unknownThread: 'deny' } }), [])
+  }
+  t.match(faultsIn({ 'agents.a': agent }), [], 'claim at both')
+  t.end()
+})
+
 void test('headers of each are looked at, and none of them may be forwarded from callers', (t) => {
   t.same(
     faultPaths({

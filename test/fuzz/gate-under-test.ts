@@ -89,10 +89,11 @@ const recordsOf = (unknown: string | null): OwnerRecords => {
 }
 
 /** Every claim is good. */
-const STORE: Pick<OwnershipStore, 'claim' | 'settle' | 'beginDeletion'> = {
+const STORE: Pick<OwnershipStore, 'claim' | 'settle' | 'beginDeletion' | 'noteWrite'> = {
   claim: async () => ({ outcome: 'own', registration: null }),
   settle: async () => false,
   beginDeletion: async () => null,
+  noteWrite: async () => {},
 }
 
 /** Nobody looks at what is counted. */
@@ -149,6 +150,7 @@ export function makeGateUnderTest(
   const facts = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' } as const
   const mount = {
     scope: '',
+    sharesScope: false,
     publicPath,
     agentId: null,
     facts,

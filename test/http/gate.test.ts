@@ -45,6 +45,7 @@ function parts(told: Told, more: Changes = {}): GateParts {
   } as unknown as GateMount['forwarder']
   const mount: GateMount = {
     scope: '',
+    sharesScope: false,
     publicPath: '/api',
     agentId: null,
     facts: { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' },

@@ -53,8 +53,8 @@ export const FIXES: Readonly<Record<string, Fix>> = {
   },
   'a deletion beside a run that may be executing leaves the thread upstream': {
     file: 'src/http/permit.ts',
-    present: "const isUndisturbed = facts.enforcement === 'enforce' && !runs.mayBeExecuting(key)",
-    removed: 'const isUndisturbed = facts.enforcement !== undefined && runs !== undefined',
+    present: 'const isUndisturbed = !sharesScope && !runs.mayBeExecuting(key)',
+    removed: 'const isUndisturbed = !sharesScope && runs !== undefined',
     found: /counts as gone|claimed what/,
     scenarios: 'a run, a deletion, pruning',
     store: 'sqlite',

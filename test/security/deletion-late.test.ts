@@ -11,7 +11,7 @@ import { call, codeOf, runInput } from '../support/client.ts'
 import { gateBefore, gated, type Gated } from '../support/gated.ts'
 import { head, openRaw } from '../support/raw.ts'
 import { until } from '../support/until.ts'
-import { events, json, type Answering } from '../support/upstream.ts'
+import { events, json, startUpstream, type Answering } from '../support/upstream.ts'
 
 /** An upstream whose answers to deletions the test gives, in their order; runs begin at once and end when the test says so. */
 function playing() {
@@ -149,6 +149,64 @@ void test('nor one with a run of another gateway on the store', async (t) => {
   await executing
   t.equal(await forget(gate), 0)
   t.equal((await run(gate, bob)).status, 403)
+})
+
+const suggest = ({ base }: Gated, token: string) => call(`${base}/agent/default/suggest`, { token, body: runInput('t1') })
+const annotate = ({ base }: Gated, token: string) =>
+  call(`${base}/annotate`, { token, body: { threadId: 't1', type: 'user_action', payload: {} } })
+
+for (const [what, ask] of [
+  ['a suggestion', suggest],
+  ['an annotation', annotate],
+] as const) {
+  void test(`nor is one that is deleted beside ${what}: some agents write that to the thread as they do a run`, async (t) => {
+    const gate = await scene(t)
+    const { alice, bob, deletions, runs } = gate
+    const executing = ask(gate, alice)
+    await until(() => runs.length === 1)
+    const removed = remove(gate, alice)
+    await until(() => deletions.length === 1)
+    deletions[0]!()
+    await removed
+    runs[0]!.end()
+    await executing
+    t.equal(await forget(gate), 0)
+    t.equal((await run(gate, bob)).status, 403)
+  })
+}
+
+void test('nor is one for which its owner asks a suggestion afterwards, here or at another gateway', async (t) => {
+  for (const elsewhere of [false, true]) {
+    const gate = await scene(t)
+    const { alice, bob, deletions, runs } = gate
+    const removed = remove(gate, alice)
+    await until(() => deletions.length === 1)
+    deletions[0]!()
+    await removed
+    const other = elsewhere ? await gateBefore(t, gate.upstream.url, { shared: gate.gateway.folder, signer: gate.signer }) : gate
+    const suggested = suggest(other, alice)
+    await until(() => runs.length === 1)
+    runs[0]!.end()
+    t.equal((await suggested).status, 200)
+    t.equal(await forget(gate), 0)
+    t.equal((await run(gate, bob)).status, 403)
+  }
+})
+
+void test('nor is one of a scope that another upstream has too: that one may hold it still', async (t) => {
+  const agent = await startUpstream(events({ type: 'MESSAGES_SNAPSHOT', messages: ['a secret of alice'] }))
+  t.teardown(() => agent.close())
+  const agents = { research: { url: agent.url, path: '/awp', scope: 'upstream' } }
+  const gate = await gated(t, (request, response) => (request.method === 'DELETE' ? json({}) : events())(request, response), {
+    config: { agents },
+  })
+  const atAgent = (token: string) => call(`${gate.gateway.url}/agents/research`, { token, body: runInput('t1') })
+  t.equal((await run(gate, gate.alice)).status, 200)
+  t.equal((await atAgent(gate.alice)).status, 200)
+  t.equal((await remove(gate, gate.alice)).status, 200)
+  t.equal(await forget(gate), 0)
+  const stolen = await atAgent(gate.bob)
+  t.same([stolen.status, codeOf(stolen)], [403, 'not-owner'])
 })
 
 void test('a thread whose runs are over is forgotten after its deletion, and its id is free', async (t) => {

@@ -66,6 +66,7 @@ export function historyOf({ users, groups, keys }: World, length: number): fc.Ar
     named('guest', fc.tuple(key, user), (store, now, [k, userId]) =>
       store.claim(k, { userId, agentId: 'guest', guest: true, now }),
     ),
+    named('note a write', key, (store, now, k) => store.noteWrite(k, now)),
     named('settle', fc.tuple(key, user, life, outcome), (store, _now, args) => store.settle(...args)),
     named('bury', fc.tuple(key, user, fc.boolean()), (store, now, [k, userId, gone]) => store.bury(k, userId, now, gone)),
     named(
@@ -73,9 +74,11 @@ export function historyOf({ users, groups, keys }: World, length: number): fc.Ar
       fc.tuple(key, user),
       async (store, _now, [k, userId]) => (await store.beginDeletion(k, userId)) !== null,
     ),
-    named('delete', fc.tuple(key, user, fc.boolean(), fc.option(user)), async (store, now, [k, userId, gone, runner]) => {
+    named('delete', fc.tuple(key, user, fc.boolean(), fc.option(user), fc.boolean()), async (store, now, args) => {
+      const [k, userId, gone, runner, writes] = args
       const deletion = await store.beginDeletion(k, userId)
       const run = runner === null ? null : await store.claim(k, { userId: runner, agentId: 'one', guest: false, now })
+      if (writes) await store.noteWrite(k, now)
       return [run, deletion !== null && (await store.endDeletion(k, userId, deletion, now, gone))]
     }),
     named('rename', fc.tuple(key, user, fc.constantFrom(null, 'x', 'y')), (store, _now, args) => store.rename(...args)),

@@ -77,6 +77,14 @@ export class RequestModel extends Rows {
     return { outcome: 'new', registration: row.life }
   }
 
+  async noteWrite(key: ThreadKey, now: number): Promise<void> {
+    const row = this.row(key)
+    if (row === undefined) return
+    if (row.deletion !== null) row.isAllOurs = false
+    if (row.deletedAt === null && now - row.lastUsedAt >= 60 * MINUTE) row.lastUsedAt = now
+    row.gone = false
+  }
+
   async settle(key: ThreadKey, userId: string, registration: number, outcome: RunOutcome): Promise<boolean> {
     const row = this.owned(key, userId)
     if (row?.provisional !== true || row.life !== registration) return false

@@ -13,6 +13,7 @@ const CALLS: Record<Exclude<keyof Store, 'close' | 'fault' | 'onStanding'>, (sto
   settle: (store) => store.settle(KEY, ALICE, 0, 'confirmed'),
   rename: (store) => store.rename(KEY, ALICE, null),
   archive: (store) => store.archive(KEY, ALICE, true),
+  noteWrite: (store) => store.noteWrite(KEY, NOW),
   beginDeletion: (store) => store.beginDeletion(KEY, ALICE),
   endDeletion: (store) => store.endDeletion(KEY, ALICE, 'deletion', NOW, true),
   bury: (store) => store.bury(KEY, ALICE, NOW, true),

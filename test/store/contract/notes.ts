@@ -94,6 +94,48 @@ export function noteContract(holds: Holds): void {
     }
   })
 
+  holds('a tombstone that was written to, or whose deletion was, is not forgotten', async (t, { store, connect }) => {
+    const other = await connect()
+    const forgotten = () => store.prune({ deletedBefore: NOW + 10 * 24 * 3_600_000 }, 10)
+    await store.noteWrite(KEY, NOW)
+    t.notOk(await rowOf(store), 'a write makes no row')
+    for (const [writer, when] of [
+      [store, 'after'],
+      [other, 'after'],
+      [store, 'between'],
+      [other, 'between'],
+      [other, 'before'],
+    ] as const) {
+      await own(store, ALICE)
+      if (when === 'before') await writer.noteWrite(KEY, NOW)
+      const deletion = (await store.beginDeletion(KEY, ALICE)) ?? 'none'
+      if (when === 'between') await writer.noteWrite(KEY, NOW)
+      t.equal(await store.endDeletion(KEY, ALICE, deletion, NOW, true), true, 'a write undoes no deletion')
+      if (when === 'after') await writer.noteWrite(KEY, NOW)
+      t.equal(await forgotten(), 0, when)
+      await store.assign(KEY, ALICE, NOW)
+      await store.prune({ unusedSince: Number.MAX_SAFE_INTEGER }, 10)
+    }
+    await own(store, ALICE)
+    await store.noteWrite(KEY, NOW)
+    const deletion = (await store.beginDeletion(KEY, ALICE)) ?? 'none'
+    t.equal(await store.endDeletion(KEY, ALICE, deletion, NOW, true), true)
+    t.equal(await forgotten(), 1, 'this process knows itself whether what it has sent is over')
+  })
+
+  holds('a write of another process keeps a tombstone for as long as a run may last', async (t, { store, connect }) => {
+    const other = await connect()
+    const later = NOW + 2 * 24 * 3_600_000
+    await own(store, ALICE)
+    await other.noteWrite(KEY, later)
+    t.equal((await rowOf(store))?.lastUsedAt, later)
+    await other.noteWrite(KEY, later + 1000)
+    t.equal((await rowOf(store))?.lastUsedAt, later, 'noted at most once an hour')
+    const deletion = (await store.beginDeletion(KEY, ALICE)) ?? 'none'
+    t.equal(await store.endDeletion(KEY, ALICE, deletion, later, true), true)
+    t.equal(await store.prune({ deletedBefore: later + 1 }, 10), 0)
+  })
+
   holds('a store is empty until a row is there', async (t, { store }) => {
     t.equal(await store.isEmpty(''), true)
     await store.secret()
