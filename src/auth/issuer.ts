@@ -85,12 +85,12 @@ export function makeIssuers(
   return issuers
 }
 
-/** Files are read with it: a new key under the old path is another one. */
+/** What its tokens are verified by. Files are read with it: a new key under the old path is another one. */
 function keyMaterialOf(key: string, config: IssuerConfig): string {
-  const { issuer, jwksUri, algorithms } = config
+  const { issuer, jwksUri, algorithms, tokenTypes, introspection } = config
   const files = (['publicKeyFile', 'secretFile'] as const).map((name) => contentOf(key, config, name))
   return createHash('sha256')
-    .update(JSON.stringify([issuer, jwksUri, algorithms, files]))
+    .update(JSON.stringify([issuer, jwksUri, algorithms, tokenTypes, introspection?.url, introspection?.clientId, files]))
     .digest('hex')
 }
 

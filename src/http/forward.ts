@@ -29,7 +29,8 @@ import type { Payload } from './payload.ts'
 import type { Written } from './rewriting.ts'
 import type { TransportState } from './transport-probe.ts'
 import { upstreamRequest } from './upstream-request.ts'
-import type { Upstream, UpstreamAnswer, UpstreamFailure } from './upstream.ts'
+import { StoreUnavailable } from '../store/port.ts'
+import type { Upstream, UpstreamAnswer, UpstreamFailure, UpstreamRequest } from './upstream.ts'
 
 /** What the forwarder works with. */
 export interface ForwardParts {
@@ -62,11 +63,13 @@ export interface Forwarder {
   deliver(answer: UpstreamAnswer, permit: Permit, exchange: Exchange, response: ServerResponse): Promise<Answer | 'passed'>
   /** Sends JSON that the gateway wrote from the upstream's answer or from the table, if its caller may still have it. */
   deliverWritten(
-    written: Pick<Written, 'body' | 'tellsOf'>,
+    written: Pick<Written, 'body' | 'tellsOf'> & { readonly status?: number },
     permit: Permit,
     exchange: Exchange,
     response: ServerResponse,
   ): Promise<Answer | 'passed'>
+  /** Why what was permitted is not done any more, where the gateway itself does it after the upstream has answered. */
+  refusal(permit: Permit, exchange: Exchange): Refusal | Promise<Refusal | null> | null
   /** The answer in place of one that can't be used, counted. */
   unusable(refusal: Refusal, exchange: Exchange): Answer
   /** The answer to a failure, counted and logged. */
@@ -102,9 +105,48 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     const body = payload.kind === 'none' ? undefined : payload.kind === 'json' ? payload.bytes : payload.body
     const headers = upstreamHeaders(exchange.lines, narrowed(parts.headerRules, permit.rule), own)
     const question = { descriptor: permit.descriptor, query: options.query, headers, body }
-    const result = await upstream.send(upstreamRequest(exchange.upstream, parts.basePath, question), signal)
+    const request = upstreamRequest(exchange.upstream, parts.basePath, question)
+    const result = await sendWhileAllowed(request, permit, exchange, signal)
     if (isTelling(result, exchange.upstream)) parts.transport.suspect()
     return result
+  }
+
+  /** Sends a request by what is known when there is a connection for it: access may have ended while that was made. */
+  const sendWhileAllowed = async (
+    request: UpstreamRequest,
+    permit: Permit,
+    exchange: Exchange,
+    signal: Departure,
+  ): Promise<UpstreamAnswer | UpstreamFailure> => {
+    const { threadId } = permit.descriptor.ids
+    const owner = ownerOf(permit, exchange)
+    let isOutdated = false
+    let isByNext = false
+    const mayBegin = (): boolean => {
+      const isReplaced = access.isReplaced() && !isByNext
+      const isChanged = threadId !== undefined && access.changedSince(exchange.permittedAt, [threadId])
+      isOutdated = isReplaced || isChanged || answers.refusal(owner, answerRules) !== null
+      return !isOutdated
+    }
+    for (let attempt = 0; attempt < MOST_SENDINGS; attempt += 1) {
+      const result = await upstream.send({ ...request, mayBegin }, signal)
+      if (!isOutdated) return result
+      isOutdated = false
+      // What the rules let through of a body was decided by those that were replaced.
+      if (access.isReplaced() && request.body !== undefined) return notSent(refuse('rules-changed'))
+      const asked = access.mark()
+      let late: Refusal | null
+      try {
+        late = answers.refusal(owner, answerRules) ?? (await access.refusal(permit, exchange.permittedAt))
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) throw error
+        late = refuse('store-unavailable')
+      }
+      if (late !== null) return notSent(late)
+      isByNext = access.isReplaced()
+      exchange.permittedAt = asked
+    }
+    return notSent(refuse('store-unavailable'))
   }
 
   const refused = (refusal: Refusal, exchange: Exchange, status?: number): Answer => {
@@ -113,13 +155,15 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     return refusalAnswer(refusal, status)
   }
 
-  const failed: Forwarder['failed'] = (failure, exchange) => {
-    if (failure.refusal.reason === 'caller-left') {
-      exchange.reason = 'caller-left'
-      return refusalAnswer(failure.refusal)
+  const failed: Forwarder['failed'] = ({ refusal, detail }, exchange) => {
+    // The upstream has no part in these.
+    if (refusal.reason === 'caller-left' || !isUpstreams(refusal)) {
+      exchange.reason = refusal.reason
+      exchange.rule = refusal.rule
+      return refusalAnswer(refusal)
     }
-    log.warn({ requestId: exchange.id, reason: failure.refusal.reason, detail: failure.detail }, 'the upstream gave no answer')
-    return refused(failure.refusal, exchange)
+    log.warn({ requestId: exchange.id, reason: refusal.reason, detail }, 'the upstream gave no answer')
+    return refused(refusal, exchange)
   }
 
   const ownerOf = (permit: Permit, { credential }: Exchange, tellsOf: readonly string[] = []): AnswerOwner => ({
@@ -132,6 +176,8 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
 
   /** Why an answer may not begin any more: what allowed its request may have ended while the upstream worked. */
   const lateRefusal = (owner: AnswerOwner, { permittedAt }: Exchange): Refusal | Promise<Refusal | null> | null => {
+    // Which agents it names was decided by the rules that were replaced.
+    if (owner.permit?.descriptor.route.id === 'info' && access.isReplaced()) return refuse('rules-changed')
     const late = answers.refusal(owner, answerRules)
     return late ?? (owner.permit === undefined ? null : access.refusal(owner.permit, permittedAt))
   }
@@ -195,11 +241,11 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     })
   }
 
-  const deliverWritten: Forwarder['deliverWritten'] = ({ body: written, tellsOf }, permit, exchange, response) => {
+  const deliverWritten: Forwarder['deliverWritten'] = ({ body: written, tellsOf, status = 200 }, permit, exchange, response) => {
     const body = wholeBody(typeof written === 'string' ? Buffer.from(written) : written)
     const begin = (owner: AnswerOwner): 'passed' => {
       const head = (length = 0): void => {
-        response.writeHead(200, {
+        response.writeHead(status, {
           'content-type': 'application/json',
           'cache-control': 'private, no-store',
           ...exchange.answerHeaders,
@@ -226,7 +272,21 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     return failed(result, exchange)
   }
 
-  return { ask, pass, deliver, deliverWritten, failed, unusable: refused }
+  const refusal: Forwarder['refusal'] = (permit, exchange) => lateRefusal({ ...ownerOf(permit, exchange), permit }, exchange)
+
+  return { ask, pass, deliver, deliverWritten, refusal, failed, unusable: refused }
+}
+
+/** So often is a request begun whose thread changes each time that a connection for it is there. */
+const MOST_SENDINGS = 8
+
+/** True for a failure of the upstream, or of what was sent to it; false where access ended before that. */
+function isUpstreams({ code }: Refusal): boolean {
+  return code.startsWith('upstream-') || code === 'body-too-large'
+}
+
+function notSent(refusal: Refusal): UpstreamFailure {
+  return { outcome: 'failed', refusal, maybeSent: false, detail: 'access changed before anything was sent' }
 }
 
 /** How a runtime of the other transport answers what was written for this one (contract §1.3), besides what else is answered so. */

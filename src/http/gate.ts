@@ -361,7 +361,7 @@ export function makeGate(parts: GateParts): Gate {
       const answer = await mount.grants(permit, payload, exchange)
       if (isRefusal(answer)) return refused(answer, exchange)
       note(exchange, 'permitted')
-      return answer
+      return answer.body === '' ? answer : mount.forwarder.deliverWritten(answer, permit, exchange, response)
     }
     const upstream = upstreamOf(exchange)
     const rewritten = await rewrite(mount, { permit, payload }, response, exchange, signal)

@@ -4,7 +4,7 @@
  */
 import type { Permit } from '../core/decide.ts'
 import { isObject, type JsonObject } from '../core/json.ts'
-import { refuse } from '../core/reasons.ts'
+import { isRefusal, refuse } from '../core/reasons.ts'
 import { threadRecord, type TableUse } from '../core/table-lists.ts'
 import { withoutOwner } from '../core/thread-page.ts'
 import { hasOperation, type RuntimeFacts } from '../core/transport.ts'
@@ -21,7 +21,7 @@ import type { UpstreamAnswer } from './upstream.ts'
 export interface TableChangeParts {
   readonly store: Pick<OwnershipStore, 'rename' | 'archive' | 'endDeletion'> & Pick<ThreadAdministration, 'thread'>
   readonly scope: string
-  readonly forwarder: Pick<Forwarder, 'ask'>
+  readonly forwarder: Pick<Forwarder, 'ask' | 'refusal'>
   readonly claims: Claims
   /** Milliseconds since the epoch. */
   readonly clock: () => number
@@ -67,13 +67,17 @@ export function makeTableChange(parts: TableChangeParts): TableChange {
     if (answer.outcome === 'failed') return answer
     // The managed platform has these operations: its 422 is about the request.
     if (use === 'never' || answer.status !== 422 || upstream.managed) return changed(permit, answer)
-    const done = await change(permit, payload, exchange).catch((error: unknown) => {
+    try {
+      // The upstream took its time, and the table asks nobody else whether the caller may do this.
+      const late = await forwarder.refusal(permit, exchange)
+      const done = late ?? (await change(permit, payload, exchange))
+      if (done === null) return { outcome: 'elsewise', answer }
+      answer.body.destroy()
+      return isRefusal(done) ? done : { outcome: 'rewritten', body: JSON.stringify(done) }
+    } catch (error) {
       answer.body.destroy()
       throw error
-    })
-    if (done === null) return { outcome: 'elsewise', answer }
-    answer.body.destroy()
-    return { outcome: 'rewritten', body: JSON.stringify(done) }
+    }
   }
 }
 

@@ -21,6 +21,11 @@ export interface UpstreamRequest {
   readonly body?: readonly Uint8Array[] | Readable
   /** True where the answer may last: what was sent is then not kept until its end. */
   readonly lasting?: boolean
+  /**
+   * Asked when there is a connection, before anything is sent: to make one may take as long as `timeouts.connect`. With false
+   * nothing is sent.
+   */
+  readonly mayBegin?: () => boolean
 }
 
 /** The head of an answer, with its body to come. */
@@ -130,7 +135,7 @@ function dispatch(
   const handler: Dispatcher.DispatchHandler = {
     onRequestStart(controller) {
       abort = () => controller.abort(new Error('the caller left'))
-      if (signal.aborted) abort()
+      if (signal.aborted || request.mayBegin?.() === false) abort()
       else {
         maybeSent = true
         signal.addEventListener('abort', onAbort)

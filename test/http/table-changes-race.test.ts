@@ -59,7 +59,7 @@ async function changing(
       ...playing,
     },
     scope: '',
-    forwarder: { ask: async () => ({ outcome: 'answered', status: 422, headers: {}, body }) as never },
+    forwarder: { ask: async () => ({ outcome: 'answered', status: 422, headers: {}, body }) as never, refusal: () => null },
     claims: { settle: async () => {} },
     clock: () => 3,
   })

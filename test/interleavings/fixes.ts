@@ -59,6 +59,14 @@ export const FIXES: Readonly<Record<string, Fix>> = {
     scenarios: 'a run, a deletion, pruning',
     store: 'sqlite',
   },
+  'a request is sent only if access lasts until there is a connection': {
+    file: 'src/http/forward.ts',
+    present: 'isOutdated = isReplaced || isChanged || answers.refusal(owner, answerRules) !== null',
+    removed: 'isOutdated = isReplaced && isChanged && false',
+    found: /of bob was sent without access/,
+    scenarios: 'a run while the grant ends',
+    store: 'sqlite',
+  },
   'a request is decided by the rules that are active when it is sent': {
     file: 'src/generations.ts',
     present: 'isReplaced: () => origin.generation !== current',

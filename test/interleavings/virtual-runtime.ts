@@ -1,5 +1,5 @@
 /**
- * A runtime whose every step is a choice of the schedule: when a request is executed, when it is answered, and when a run
+ * A runtime whose every step is a choice of the schedule: when there is a connection to it, when a request is executed, when it is answered, and when a run
  * writes to its thread, which may be after everything else.
  */
 import { ArrivingBody } from '../../src/http/answer-body.ts'
@@ -62,16 +62,23 @@ export function virtualRuntime(scheduler: Scheduler, state: RuntimeState, events
       body.finish()
     })
   }
+  /** A connection may take its time, and nothing is sent where access has ended by then. */
+  const sendTo = async (request: UpstreamRequest, resolve: (answer: UpstreamAnswer | UpstreamFailure) => void): Promise<void> => {
+    const asker = scheduler.actor().name
+    const isSent = await scheduler.park('connects', () => {
+      if (request.mayBegin?.() === false) return false
+      events.sent(asker.split(' ')[0] ?? '', request.method, request.headers['x-generation'] ?? '')
+      return true
+    })
+    if (isSent) scheduler.start(`${asker} at the runtime`, 'runtime', () => answerTo(request, resolve, asker))
+    else resolve(NOTHING)
+  }
   return {
     send: (request) =>
       new Promise((resolve) => {
         // What the gateway asks on its own account is not the question here.
         if (request.headers['x-request-id'] === undefined || scheduler.isGone()) resolve(NOTHING)
-        else {
-          const asker = scheduler.actor().name
-          events.sent(asker.split(' ')[0] ?? '', request.method, request.headers['x-generation'] ?? '')
-          scheduler.start(`${asker} at the runtime`, 'runtime', () => answerTo(request, resolve, asker))
-        }
+        else void sendTo(request, resolve)
       }),
     retire: () => Promise.resolve(),
     close: () => Promise.resolve(),

@@ -8,6 +8,7 @@ import { test, type Test } from 'tap'
 import { CHAT, startScene } from '../reload/scene.ts'
 import { call, codeOf, runInput } from '../support/client.ts'
 import { head, openRaw, type RawConnection } from '../support/raw.ts'
+import { rows } from '../support/rows.ts'
 import { OPERATOR, OWNERS_SHARE, sharing, type Sharing } from '../support/sharing.ts'
 import { until } from '../support/until.ts'
 import { events, json, type Answering } from '../support/upstream.ts'
@@ -119,6 +120,76 @@ void test('an answer that a new policy denies is not delivered', async (t) => {
   const late = await read
   t.equal(late.status, 403)
   t.notMatch(late.text, SECRET)
+})
+
+void test('/info that was asked under other rules is not delivered: it could name agents that are hidden by now', async (t) => {
+  let answer: (() => void) | null = null
+  const scene = await startScene(t)
+  const info = json({ version: '1.75.0', agents: { default: {}, secret: {} }, mode: 'sse' })
+  scene.upstream.answer((request, response) => void (answer = () => void info(request, response)))
+  const asked = call(`${scene.base}/info`, { token: scene.token('alice') })
+  await until(() => answer !== null)
+  scene.writePolicy(`${CHAT}  - { routes: [agent/run, agent/connect], agents: [secret], deny: [signed-in] }\n`)
+  t.match(await scene.gateway.reload('test'), { outcome: 'reloaded' })
+  answer!()
+  const late = await asked
+  t.equal(late.status, 403)
+  t.notMatch(late.text, 'secret')
+  scene.upstream.answer(info)
+  const now = await call(`${scene.base}/info`, { token: scene.token('alice') })
+  t.equal(now.status, 200)
+  t.notMatch(now.text, 'secret')
+})
+
+for (const how of ['the grant ends', 'the user is revoked']) {
+  const end = ENDS[how]!
+  void test(`a new name that the upstream leaves to the table late is not given: ${how}`, async (t) => {
+    let refuse: (() => void) | null = null
+    const answering: Answering = (request, response) => {
+      if (request.method !== 'PATCH') return events()(request, response)
+      refuse = () => void json({ error: 'no such operation' }, 422)(request, response)
+    }
+    const gate = await sharing(t, answering, { config: { ownership: { lists: 'table' } } })
+    await gate.run(gate.alice)
+    t.equal((await gate.operate({ user: 'corp:bob', right: 'write' })).status, 201)
+    const named = call(`${gate.base}/threads/t1`, { method: 'PATCH', token: gate.bob, body: { name: 'bob was here' } })
+    await until(() => refuse !== null)
+    await end(gate)
+    refuse!()
+    t.match((await named).status, /40[13]/)
+    t.same(
+      rows(gate.gateway.folder).map(({ name }) => name),
+      [null],
+    )
+  })
+}
+
+void test('the grants of a thread that wait behind another answer are not given to a caller who is revoked', async (t) => {
+  const gate = await sharing(t)
+  await gate.run(gate.alice)
+  await gate.run(gate.alice, 't2')
+  t.equal((await gate.grants(gate.alice, { user: 'corp:bob', right: 'write' })).status, 201)
+  gate.upstream.answer(
+    (_request, response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {"begun":1}\n\n'),
+  )
+  const connection = await openRaw(gate.gateway.url)
+  t.teardown(() => connection.destroy())
+  const body = JSON.stringify(runInput('t2'))
+  const lines = ['Host: a', `Authorization: Bearer ${gate.alice}`]
+  const json = ['Content-Type: application/json', `Content-Length: ${body.length}`]
+  connection.write(
+    head('POST /api/copilotkit/agent/default/run HTTP/1.1', ...lines, ...json) +
+      body +
+      head('GET /api/copilotkit/threadwarden/threads/t1/grants HTTP/1.1', ...lines),
+  )
+  await connection.until('"begun"')
+  await until(async () => {
+    const metrics = await (await fetch(`${gate.gateway.healthUrl}/metrics`)).text()
+    return metrics.includes('{route="threads/grants",reason="permitted"} 2')
+  })
+  const revoked = call(`${gate.gateway.adminUrl}/revocations`, { token: OPERATOR, body: { user: 'corp:alice' } })
+  t.equal((await revoked).status, 201)
+  t.notMatch(await connection.ended(), 'corp:bob')
 })
 
 void test('a list leaves out what ended while the upstream gave its later pages', async (t) => {
