@@ -120,18 +120,17 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
   ): Promise<UpstreamAnswer | UpstreamFailure> => {
     const { threadId } = permit.descriptor.ids
     const owner = ownerOf(permit, exchange)
-    let isOutdated = false
-    let isByNext = false
+    const known = { isOutdated: false, isByNext: false }
     const mayBegin = (): boolean => {
-      const isReplaced = access.isReplaced() && !isByNext
+      const isReplaced = access.isReplaced() && !known.isByNext
       const isChanged = threadId !== undefined && access.changedSince(exchange.permittedAt, [threadId])
-      isOutdated = isReplaced || isChanged || answers.refusal(owner, answerRules) !== null
-      return !isOutdated
+      known.isOutdated = isReplaced || isChanged || answers.refusal(owner, answerRules) !== null
+      return !known.isOutdated
     }
     for (let attempt = 0; attempt < MOST_SENDINGS; attempt += 1) {
       const result = await upstream.send({ ...request, mayBegin }, signal)
-      if (!isOutdated) return result
-      isOutdated = false
+      if (!known.isOutdated) return result
+      known.isOutdated = false
       // What the rules let through of a body was decided by those that were replaced.
       if (access.isReplaced() && request.body !== undefined) return notSent(refuse('rules-changed'))
       const asked = access.mark()
@@ -143,7 +142,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
         late = refuse('store-unavailable')
       }
       if (late !== null) return notSent(late)
-      isByNext = access.isReplaced()
+      known.isByNext = access.isReplaced()
       exchange.permittedAt = asked
     }
     return notSent(refuse('store-unavailable'))

@@ -45,6 +45,12 @@ void test('a stream that is over before its token is not touched', async (t) => 
   t.equal(await run(gateway, -26), 'data: {"type":"RUN_FINISHED"}\n\n')
 })
 
+/** Waits until this many streams are open: what has only reached the upstream is refused in place of being ended. */
+async function streaming({ gateway }: Pick<GatedUpstream, 'gateway'>, count: number): Promise<void> {
+  const metrics = async () => (await fetch(`${gateway.healthUrl}/metrics`)).text()
+  await until(async () => (await metrics()).includes(`threadwarden_open_streams ${count}\n`))
+}
+
 void test('a user who is revoked is refused from then on, and their streams end, in every gateway on the store', async (t) => {
   const credential = 'c'.repeat(40)
   const first = await gated(t, begun, { config: { admin: { port: 0, credential } } })
@@ -52,7 +58,8 @@ void test('a user who is revoked is refused from then on, and their streams end,
   const own = call(`${first.base}/agent/default/run`, { token: first.alice, body: runInput('t1') })
   const other = call(`${second.base}/agent/default/run`, { token: first.alice, body: runInput('t2') })
   const bobs = call(`${second.base}/agent/default/run`, { token: first.bob, body: runInput('t3') })
-  await first.upstream.arrived(3)
+  await streaming(first, 1)
+  await streaming(second, 2)
   const revoked = await call(`${first.gateway.adminUrl}/revocations`, { token: credential, body: { user: 'corp:alice' } })
   t.equal(revoked.status, 201)
   for (const stream of [own, other]) {

@@ -61,8 +61,8 @@ export const FIXES: Readonly<Record<string, Fix>> = {
   },
   'a request is sent only if access lasts until there is a connection': {
     file: 'src/http/forward.ts',
-    present: 'isOutdated = isReplaced || isChanged || answers.refusal(owner, answerRules) !== null',
-    removed: 'isOutdated = isReplaced && isChanged && false',
+    present: 'known.isOutdated = isReplaced || isChanged || answers.refusal(owner, answerRules) !== null',
+    removed: 'known.isOutdated = isReplaced && isChanged && false',
     found: /of bob was sent without access/,
     scenarios: 'a run while the grant ends',
     store: 'sqlite',
