@@ -19,7 +19,7 @@ import { startSink } from './upstream.ts'
 const BOUND = 2.5
 
 /** A shape that was held for too long is tried so often. */
-const ROUNDS = 5
+const ROUNDS = 15
 
 /** In place of the status of a request that was cut off. */
 const BROKEN_OFF = -1
