@@ -12,7 +12,7 @@ const REFUSED: readonly (readonly [changes: Part, message: RegExp])[] = [
   [{ audience: '' }, /^audience/],
   [{ audience: [] }, /^audience/],
   [{ audience: ['chat', undefined] }, /^audience/],
-  [{ audience: undefined }, /^audience/],
+  [{ audience: undefined }, /^audience: must be/],
   [{ audience: new String('chat') }, /^audience/],
   [{ algorithms: undefined }, /^algorithms/],
   [{ algorithms: [] }, /^algorithms/],
