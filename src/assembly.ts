@@ -165,7 +165,7 @@ async function beginOn<Begun>(
     runs: makeRunsUnderWay(clock),
     limiter,
     budget: bodyBudget(Math.min(primary?.bodiesInFlight ?? config.limits.bodiesInFlight, memory.held), config, memory),
-    reading: makeBudget(memory.reading),
+    reading: makeBudget(memory.reading, memory.reading / 2),
     answerMemory: answerBudget(memory),
     log,
     clock,

@@ -36,6 +36,9 @@ export function credentialIn(headers: HeadersLike, name: string): string {
 
 /** Every value of the header, in any case of its name. */
 function valuesOf(headers: HeadersLike, name: string): readonly string[] {
+  // From plain JavaScript, which may ask without them.
+  if (typeof (headers as unknown) !== 'object' || (headers as unknown) === null)
+    throw new TypeError('headers: must be those of the request')
   if (typeof headers.get === 'function') {
     const value = headers.get(name)
     return value === null ? [] : [value]

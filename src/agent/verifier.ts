@@ -65,23 +65,26 @@ const MAX_TOLERANCE_MS = 300_000
 /** A media type below `application/` (RFC 6838 §4.2). */
 const TYPE = /^(?:application\/)?[a-z0-9][a-z0-9!#$&^_.+-]*$/i
 const SCOPE = /^[a-z0-9-]*$/
-const HEADER_NAME = /^[a-z0-9!#$%&'*+.^`|~-]+$/
+const ISSUER_KEY = /^[a-z0-9-]+$/
+const HEADER_NAME = /^[a-z0-9!#$%&'*+.^`|~-]+$/i
 
 /**
  * Makes the check of the user's own token, in the `Authorization` header that the frontend sent and everybody passed on.
  * @throws TypeError if the options would not hold
  */
 export function makeVerifier(options: VerifierOptions): Verify {
-  const { algorithms, claims = {}, issuerKey, discovery = false, tokenTypes } = options
   onlyNames(options, [...COMMON, 'algorithms', 'discovery', 'claims', 'tokenTypes', 'issuerKey'])
-  must(Array.isArray(algorithms) && algorithms.length > 0, 'algorithms: name those that the issuer signs with')
+  noneUndefined(options, ['claims', 'tokenTypes', 'issuerKey'])
+  const { algorithms, claims = {}, issuerKey, discovery = false, tokenTypes } = options
+  must(isList(algorithms) && algorithms.length > 0, 'algorithms: name those that the issuer signs with')
   for (const one of algorithms) must(ALGORITHMS.includes(one), `algorithms: ${one} is none with a public key`)
-  must(issuerKey === undefined || /^[a-z0-9-]+$/.test(issuerKey), 'issuerKey: must be lower-case letters, digits and hyphens')
-  const types = tokenTypes?.map((one) => (typeof one === 'string' && TYPE.test(one) ? typeName(one) : ''))
+  must(issuerKey === undefined || isText(issuerKey, ISSUER_KEY), 'issuerKey: must be lower-case letters, digits and hyphens')
+  must(typeof discovery === 'boolean', 'discovery: must be true or false')
+  must(tokenTypes === undefined || isList(tokenTypes), 'tokenTypes: must be a list')
+  const types = tokenTypes?.map((one) => (isText(one, TYPE) ? typeName(one) : ''))
   must(types?.length !== 0 && types?.includes('') !== true, 'tokenTypes: must be types such as at+jwt')
   must(types?.includes(ASSERTION_TYPE) !== true, `tokenTypes: ${ASSERTION_TYPE} is that of assertions`)
-  const pointers = { ...USUAL_POINTERS, ...claims }
-  for (const [name, pointer] of Object.entries(pointers)) must(isPointer(pointer), `claims.${name}: must be a JSON pointer`)
+  const pointers = pointersOf(claims)
   const rules = { ...rulesOf(options, 'token', [...algorithms], 30_000), tokenTypes: types }
   const source = sourceOf(options, rules, discovery)
   const prefix = issuerKey === undefined ? '' : `${issuerKey}:`
@@ -94,12 +97,12 @@ export function makeVerifier(options: VerifierOptions): Verify {
  * @throws TypeError if the options would not hold
  */
 export function makeAssertionVerifier(options: AssertionVerifierOptions): Verify {
-  const header = (options.header ?? ASSERTION_HEADER).toLowerCase()
-  const { scope } = options
   onlyNames(options, [...COMMON, 'header', 'scope'])
-  must(HEADER_NAME.test(header), 'header: must be the name of a header')
-  // Present and undefined is a slip, such as of an environment variable that is not set: it must not mean any scope.
-  must(!('scope' in options) || (typeof scope === 'string' && SCOPE.test(scope)), "scope: must be the upstream's key, or ''")
+  noneUndefined(options, ['scope'])
+  const { header: given = ASSERTION_HEADER, scope } = options
+  must(isText(given, HEADER_NAME), 'header: must be the name of a header')
+  const header = given.toLowerCase()
+  must(scope === undefined || isText(scope, SCOPE), "scope: must be the upstream's key, or ''")
   const rules = { ...rulesOf(options, 'assertion', ['ES256'], 5000), scope }
   const source = sourceOf(options, rules, false)
   return async (headers) => {
@@ -108,9 +111,27 @@ export function makeAssertionVerifier(options: AssertionVerifierOptions): Verify
   }
 }
 
-/** An option by another name would be no rule at all. */
-function onlyNames(options: object, names: readonly string[]): void {
-  for (const name of Object.keys(options)) must(names.includes(name), `${name}: is no option; options: ${names.join(', ')}`)
+/** An option by another name would be no rule at all, whether it is an own one or inherited: those that count are either. */
+function onlyNames(options: unknown, names: readonly string[], place = ''): void {
+  must(typeof options === 'object' && options !== null, `${place === '' ? 'options' : place}: must be an object`)
+  const prefix = place === '' ? '' : `${place}.`
+  for (const name in options) must(names.includes(name), `${prefix}${name}: is no option; options: ${names.join(', ')}`)
+}
+
+/** Present and undefined is a slip, such as of an environment variable that is not set: it must not mean what is usual, or any. */
+function noneUndefined<Options extends object>(options: Options, names: readonly (keyof Options & string)[]): void {
+  for (const name of names) must(!(name in options) || options[name] !== undefined, `${name}: is there, and undefined`)
+}
+
+/** Where things are in the claims: what is not said is where it usually is. */
+function pointersOf(claims: Partial<ClaimPointers>): ClaimPointers {
+  onlyNames(claims, Object.keys(USUAL_POINTERS), 'claims')
+  const pointer = (name: keyof ClaimPointers): string => {
+    const one = name in claims ? claims[name] : USUAL_POINTERS[name]
+    if (!isPointer(one)) throw new TypeError(`claims.${name}: must be a JSON pointer`)
+    return one
+  }
+  return { id: pointer('id'), name: pointer('name'), role: pointer('role'), permissions: pointer('permissions') }
 }
 
 function rulesOf(
@@ -119,7 +140,7 @@ function rulesOf(
   algorithms: readonly Algorithm[],
   usualTolerance: number,
 ): TokenRules {
-  const audiences = typeof audience === 'string' ? [audience] : [...audience]
+  const audiences: readonly unknown[] = Array.isArray(audience) ? [...(audience as readonly unknown[])] : [audience]
   const tolerance = clockTolerance ?? usualTolerance
   must(isName(issuer), 'issuer: must be a string')
   must(audiences.length > 0 && audiences.every(isName), 'audience: must be a string or a list of strings')
@@ -133,6 +154,7 @@ function sourceOf(options: CommonOptions, rules: TokenRules, discovery: boolean)
   const ways = [keys !== undefined, jwksUri !== undefined, discovery].filter(Boolean).length
   must(ways === 1, `${rules.kind === 'token' ? 'jwksUri, keys and discovery' : 'jwksUri and keys'}: give exactly one`)
   if (keys !== undefined) {
+    must(isList(keys), 'keys: must be a list')
     const read = keys.map((key) => (typeof key === 'string' ? keyFromPem(key, rules) : keyFromJwk(key, rules)))
     const good = read.filter((key) => key !== null)
     must(good.length > 0 && good.length === read.length, 'keys: must be public keys that fit the algorithms')
@@ -142,10 +164,19 @@ function sourceOf(options: CommonOptions, rules: TokenRules, discovery: boolean)
   return remoteKeys(jwksUri === undefined ? { issuer } : { jwksUri }, (jwk) => keyFromJwk(jwk, rules), fetch)
 }
 
-function isName(value: unknown): boolean {
+function isName(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
 
-function must(holds: boolean, otherwise: string): void {
+/** As Array.isArray, and what is in it keeps its type. */
+function isList(value: unknown): boolean {
+  return Array.isArray(value)
+}
+
+function isText(value: unknown, form: RegExp): value is string {
+  return typeof value === 'string' && form.test(value)
+}
+
+function must(holds: boolean, otherwise: string): asserts holds {
   if (!holds) throw new TypeError(otherwise)
 }

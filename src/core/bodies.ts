@@ -142,11 +142,15 @@ function* filterTools(value: Json, allowed: ReadonlySet<string>, place: string, 
   for (const [at, tool] of (value as readonly Json[]).entries()) {
     if (at % TOOLS_AT_ONCE === TOOLS_AT_ONCE - 1) yield
     if (!isObject(tool)) dropped.push(place)
-    else if (allowed.has(tool['name'] as string)) {
-      kept.push(Object.fromEntries(Object.entries(tool).filter(([key]) => TOOL_KEYS.includes(key))))
-    } else dropped.push(isName(tool['name']) ? `${place}.${tool['name']}` : place)
+    else if (allowed.has(tool['name'] as string)) kept.push(madeOfKnown(tool))
+    else dropped.push(isName(tool['name']) ? `${place}.${tool['name']}` : place)
   }
   return kept
+}
+
+/** The known keys of a tool, each asked for by its name: a tool may have as many others as an object may have members. */
+function madeOfKnown(tool: JsonObject): JsonObject {
+  return Object.fromEntries(TOOL_KEYS.filter((key) => Object.hasOwn(tool, key)).map((key) => [key, tool[key] as Json]))
 }
 
 /** True for what a log can say of a tool. */

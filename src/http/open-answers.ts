@@ -247,9 +247,22 @@ function hasMore({ writableEnded, writableFinished, destroyed }: ServerResponse)
   return writableEnded && !writableFinished && !destroyed
 }
 
+/** What Node keeps of a connection for itself, and looks at before it calls one idle. */
+interface Queue {
+  readonly bytesWritten: number
+  /** What of them the system has not taken yet. */
+  readonly writeQueueSize: number
+}
+
+/** How many bytes of a connection the system has taken, which is as much as is seen here of its reader. */
+function taken(socket: ServerResponse['socket']): number {
+  const queue = (socket as { readonly _handle?: Queue | null } | null)?._handle
+  return queue === undefined || queue === null ? 0 : queue.bytesWritten - queue.writeQueueSize
+}
+
 /**
- * Calls when the reader of an answer takes nothing for too long. An answer that waits behind another one on its connection has
- * no reader yet.
+ * Calls when the reader of an answer takes nothing for too long: for once to twice as long as is given. An answer that waits
+ * behind another one on its connection has no reader yet.
  * @param most milliseconds; 0 for never
  */
 function stallWatch(
@@ -262,9 +275,13 @@ function stallWatch(
     clearTimeout(timer)
     timer = undefined
   }
-  const stalled = (): void => {
-    if (response.socket === null) timer = setTimeout(stalled, most)
-    else onStall()
+  const look = (before: number): void => {
+    timer = setTimeout(() => {
+      // One large write drains when all of it is taken, and none does behind the end: what counts is what was taken of them.
+      const now = taken(response.socket)
+      if (response.socket === null || now !== before) look(now)
+      else onStall()
+    }, most)
   }
   let listens = false
   return {
@@ -275,7 +292,7 @@ function stallWatch(
         // Before the body goes on, which may write so much that its reader is waited for again.
         response.prependListener('drain', stop)
       }
-      timer = setTimeout(stalled, most)
+      look(taken(response.socket))
     },
     stop,
   }

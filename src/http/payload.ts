@@ -22,16 +22,7 @@ import type { RuntimeFacts } from '../core/transport.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { largestReadable, readingCost } from './body-memory.ts'
 import { readRecording } from './recording.ts'
-import {
-  bodyForm,
-  boundedBody,
-  hasBody,
-  holdBody,
-  type ArrivingBody,
-  type BodyBudget,
-  type HeldBody,
-  type SharedBudget,
-} from './request-body.ts'
+import { bodyForm, boundedBody, hasBody, holdBody, type ArrivingBody, type HeldBody, type SharedBudget } from './request-body.ts'
 import { inTurn, inTurns } from './turns.ts'
 
 /**
@@ -62,7 +53,7 @@ export interface PayloadParts {
   /** Of the bytes of all bodies. */
   readonly budget: SharedBudget
   /** Of what reading them takes. */
-  readonly reading: BodyBudget
+  readonly reading: SharedBudget
   /** Told each name that did not pass. */
   readonly onDropped: (name: string) => void
   readonly metrics: Metrics
@@ -193,7 +184,7 @@ async function withRecording(
   const recording = await readRecording(type, arriving, most, parts.budget.of(arriving.caller()))
   if (recording.outcome === 'refused') return recording
   const { value, texts, bytes, release } = recording
-  return guarded(parts, { bytes, release }, 0, () => checked(parts, descriptor, { value, texts }, bytes))
+  return guarded(parts, arriving.caller(), { bytes, release }, 0, () => checked(parts, descriptor, { value, texts }, bytes))
 }
 
 /** What comes of a request that brings nothing along. */
@@ -215,12 +206,13 @@ type BodySource = WholeSource | Omit<SteppedReading, 'outcome'>
 type Made = Omit<ReadBody, 'release'>
 
 /** Takes what reading a body takes. @returns what gives it back, once; or a refusal: 503, or 413 where it can never be there */
-function takeReading({ reading }: PayloadParts, bytes: number, values: number): (() => void) | Refusal {
+function takeReading({ reading }: PayloadParts, caller: string, bytes: number, values: number): (() => void) | Refusal {
   let cost = readingCost(bytes, values)
   if (cost > reading.most) return refuse('body-too-large')
-  if (!reading.take(cost)) return refuse('bodies-budget-exhausted')
+  const share = reading.of(caller)
+  if (!share.take(cost)) return refuse('bodies-budget-exhausted')
   return () => {
-    reading.give(cost)
+    share.give(cost)
     cost = 0
   }
 }
@@ -236,7 +228,8 @@ async function withJson(
   const reader = makeJsonReader({ top: MAX_TOP_MEMBERS, inner: parts.limits.bodyMembers })
   const pieces: Buffer[] = []
   let length = 0
-  const budget = parts.budget.of(arriving.caller())
+  const caller = arriving.caller()
+  const budget = parts.budget.of(caller)
   const held = await holdBody(arriving, Math.min(most, largestReadable(parts.reading.most)), budget, (piece) => {
     length += piece.length
     if (length <= LARGE_BODY) pieces.push(piece)
@@ -244,7 +237,7 @@ async function withJson(
     return reader.push(piece)
   })
   if (isRefusal(held)) return held
-  return guarded(parts, held, reader.values(), () => {
+  return guarded(parts, caller, held, reader.values(), () => {
     if (reader.isLarge()) return inTurns(reader.inSteps(opened)).then((reading) => make(reading, held.bytes))
     return inTurn(() => {
       const reading = reader.end()
@@ -257,11 +250,12 @@ async function withJson(
 /** Reads what is held; it is held no longer if that fails. @param values about how many there are in it */
 async function guarded(
   parts: PayloadParts,
+  caller: string,
   held: HeldBody,
   values: number,
   make: () => Made | Refusal | Promise<Made | Refusal>,
 ): Promise<ReadBody | Refusal> {
-  const reading = takeReading(parts, held.bytes, values)
+  const reading = takeReading(parts, caller, held.bytes, values)
   if (typeof reading !== 'function') {
     held.release()
     return reading

@@ -23,7 +23,8 @@ export interface SharedBudget extends BodyBudget {
 
 /**
  * Makes a budget of so many bytes.
- * @param share how many of them one caller may take
+ * @param share how many of them one caller may take. Who has nothing yet may take more at once: what is taken whole, as a large
+ * body is when it is read, would be refused for ever otherwise.
  */
 export function makeBudget(most: number, share = most): SharedBudget {
   let left = most
@@ -43,9 +44,9 @@ export function makeBudget(most: number, share = most): SharedBudget {
     of: (caller) => ({
       most: Math.min(most, share),
       take(bytes) {
-        const theirs = (taken.get(caller) ?? 0) + bytes
-        if (theirs > share || !take(bytes)) return false
-        taken.set(caller, theirs)
+        const theirs = taken.get(caller) ?? 0
+        if ((theirs > 0 && theirs + bytes > share) || !take(bytes)) return false
+        taken.set(caller, theirs + bytes)
         return true
       },
       give(bytes) {

@@ -82,6 +82,14 @@ const BODIES: readonly (readonly [name: string, status: number, body: () => stri
         '',
       ),
   ],
+  [
+    'tools of many members',
+    200,
+    () =>
+      run(
+        `"tools":[${repeated(25, () => `{"name":"t1",${repeated(9900, (at) => `"k${at}":1`)},"description":"d","parameters":{}}`)}]`,
+      ).replace('"tools":[],', ''),
+  ],
   ['many tools without a name', 200, () => run(`"tools":[${repeated(240_000, () => '0')}]`).replace('"tools":[],', '')],
   [
     'tools in the state',

@@ -1,6 +1,7 @@
 /** The register of open streams by itself: which of them end, when, and what is left behind. */
 import { createServer } from 'node:http'
-import { PassThrough } from 'node:stream'
+import { PassThrough, Writable } from 'node:stream'
+import { mock } from 'node:test'
 import { test } from 'tap'
 import { listen } from '../../examples/http.ts'
 import type { StreamForm } from '../../src/core/headers.ts'
@@ -14,6 +15,9 @@ import { until } from '../support/until.ts'
 const NOW = 1_000_000_000_000
 /** Rules by which no stream ends, and nothing is put in. */
 const FOREVER: AnswerRules = { keepAlive: 0, tokenExpiry: 'ignore', grace: 0, sendTimeout: 0 }
+/** Far more than the system keeps for a connection, and as much of it as makes the system take more. */
+const LARGE = 64 * 2 ** 20
+const PART = LARGE / 8
 const ENDED = /"type":"RUN_ERROR".*"code":"credential-expired"/
 
 /** Passes a stream of a credential with so many milliseconds left, at a clock that stands still; tells what came of it. */
@@ -98,6 +102,70 @@ void test('who does not read is kept no comments beyond what there is room for, 
   await until(() => !response.writableNeedDrain)
   response.pause()
   await until(() => kept() > 0)
+})
+
+void test('a reader of one large piece is cut when nothing of it was taken from one look to the next, and not before', (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const streams = makeOpenAnswers(() => NOW, makeMetrics())
+  const queue = { bytesWritten: 1000, writeQueueSize: 900 }
+  const response = Object.assign(new Writable({ write: () => {} }), { socket: { _handle: queue } })
+  const body = new ArrivingBody({ pause() {}, resume() {}, abort() {} })
+  body.push(Buffer.alloc(1000))
+  body.finish()
+  const ended: string[] = []
+  const caller = { ...callerOf(response), onEnded: (why: string) => void ended.push(why) }
+  streams.pass(body, caller, 'plain', { userId: 'corp:alice', credential: null }, { ...FOREVER, sendTimeout: 1000 })
+  for (let look = 0; look < 8; look += 1) {
+    queue.writeQueueSize -= 1
+    mock.timers.tick(1000)
+    t.same(ended, [], 'a byte was taken')
+  }
+  mock.timers.tick(999)
+  t.same(ended, [])
+  mock.timers.tick(1)
+  t.same(ended, ['stalled'])
+  t.ok(response.destroyed)
+  t.end()
+})
+
+void test('so it is over a connection, whose system tells what it has taken of a piece', async (t) => {
+  const streams = makeOpenAnswers(() => NOW, makeMetrics())
+  const ended: string[] = []
+  const server = createServer((_request, response) => {
+    const body = new ArrivingBody({ pause() {}, resume() {}, abort() {} })
+    const caller = { ...callerOf(response), head: () => {}, onEnded: (why: string) => void ended.push(why) }
+    streams.pass(body, caller, 'plain', { userId: 'corp:alice', credential: null }, { ...FOREVER, sendTimeout: 60_000 })
+    body.push(Buffer.alloc(LARGE))
+    body.finish()
+  })
+  const { origin } = await listen(server, 0, '127.0.0.1')
+  t.teardown(() => server.close())
+  const reader = await openRaw(origin)
+  t.teardown(() => reader.destroy())
+  let read = 0
+  reader.socket.removeAllListeners('data')
+  reader.socket.pause()
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  reader.write(head('GET / HTTP/1.1', 'Host: a'))
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  while (streams.count() === 0) await turn()
+  // The bytes that the caller has read are counted here, and the clock goes on when they have.
+  reader.socket.on('data', (chunk: Buffer) => {
+    read += chunk.length
+    if (read % PART < chunk.length) reader.socket.pause()
+  })
+  for (let parts = 1; parts * PART < LARGE && streams.count() > 0; parts += 1) {
+    reader.socket.resume()
+    while (read < parts * PART && streams.count() > 0) await turn()
+    reader.socket.pause()
+    mock.timers.tick(60_000)
+  }
+  t.same(ended, [])
+  reader.socket.resume()
+  while (streams.count() > 0) await turn()
+  t.same(ended, [])
 })
 
 void test('a stream that nobody here can read ends without a word', (t) => {

@@ -97,6 +97,19 @@ void test('what reading takes is bounded over all bodies, and given back when a 
   }
 })
 
+void test('of what reading takes one caller has a share, or one body: another caller finds room', async (t) => {
+  const body = `{"threadId":"t1","state":[${'[],'.repeat(20)}[]]}`
+  const cost = 6 * body.length + 200 * 44
+  const given = parts({ budget: makeBudget(1000), reading: makeBudget(2 * cost, cost - 1) })
+  const of = (caller: string) =>
+    readPayload(given, RUN, assumedFacts('multi-route'), () => 100, { ...arriving(JSON_TYPE, body), caller: () => caller })
+  const first = await of('corp:alice')
+  t.match(await of('corp:alice'), { outcome: 'refused', reason: 'bodies-budget-exhausted' })
+  t.match(await of('corp:bob'), { outcome: 'read' })
+  if (first.outcome === 'read') first.release()
+  t.match(await of('corp:alice'), { outcome: 'read' }, 'what was given back is hers again')
+})
+
 void test('a body that could never be read is too large, by its bytes before it has come', async (t) => {
   const given = parts({ reading: makeBudget(6 * 60) })
   const body = `{"threadId":"t1","state":"${'x'.repeat(40)}"}`

@@ -169,3 +169,16 @@ void test('one caller takes a share of a budget and no more, and gets it back', 
   t.ok(budget.take(4))
   t.end()
 })
+
+void test('who has nothing of a budget yet may take more than a share at once, and no more then', (t) => {
+  const budget = makeBudget(10, 6)
+  const [alice, bob] = [budget.of('corp:alice'), budget.of('corp:bob')]
+  t.notOk(alice.take(11), 'but not more than there is')
+  t.ok(alice.take(8))
+  t.notOk(alice.take(1))
+  t.ok(bob.take(2))
+  alice.give(8)
+  t.ok(alice.take(1))
+  t.notOk(alice.take(6), 'whoever has something has the share')
+  t.end()
+})

@@ -166,3 +166,38 @@ void test('two users who verify one thread at once: one of them gets it', async 
   t.same(answers.map(({ status }) => status).sort(), [200, 403])
   t.equal(owners(gateway.folder).length, 1)
 })
+
+void test('one caller whose bodies wait for histories leaves others half of the memory for reading', async (t) => {
+  const held: (() => void)[] = []
+  const late: Answering = (request, response) => {
+    if (request.target.includes('bobs')) return NO_MESSAGES(request, response)
+    held.push(() => void NO_MESSAGES(request, response))
+  }
+  const { base, alice, bob } = await gated(
+    t,
+    (request, response) =>
+      (request.target.endsWith('/messages') ? late : request.target.endsWith('/events') ? NO_EVENTS : events())(
+        request,
+        response,
+      ),
+    { config: { ...VERIFY.config, limits: { newThreads: 'off' } } },
+  )
+  const run = (token: string, threadId: string, state: unknown) =>
+    call(`${base}/agent/default/run`, { token, body: runInput(threadId, 'hello', { state }) })
+  const waiting: Promise<unknown>[] = []
+  /** True if there was room for a body of so many values, which waits then. */
+  const fits = async (values: number): Promise<boolean> => {
+    const [before, threadId] = [held.length, crypto.randomUUID()]
+    let status: number | undefined
+    waiting.push(run(alice, threadId, Array(values).fill(0)).then((answer) => (status = answer.status)))
+    await until(() => held.length > before || status !== undefined)
+    if (status !== undefined) t.equal(status, 503)
+    return status === undefined
+  }
+  // Values take more than bytes: none of these bodies is large.
+  for (let values = 249_900; values > 500;) if (!(await fits(values))) values = Math.floor(values / 2)
+  t.ok(held.length > 1)
+  t.equal((await run(bob, 'bobs', 'x'.repeat(50_000))).status, 200)
+  for (const answer of held) answer()
+  await Promise.all(waiting)
+})
