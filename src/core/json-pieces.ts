@@ -6,6 +6,9 @@ import { isObject, type Json } from './json.ts'
 
 const PIECE = 64 * 1024
 
+/** A guess looks at so many ends of objects at most. */
+const MOST_BRACES = 4096
+
 /** The name that the rest of the list has while it is read: no text has a member of that name. */
 const REST = `the rest of the list ${crypto.randomUUID()}`
 
@@ -38,6 +41,11 @@ export function* parsedInPieces(bytes: Uint8Array, list: string, piece = PIECE):
   while (bytes.length - from > 2 * piece) {
     // A guess costs next to nothing. Where it was wrong once, it may be so everywhere: callers choose the names of threads.
     const gap = (isGuessing ? gapBehind : gapBetween)(bytes, from + piece, from)
+    if (gap === null && isGuessing) {
+      isGuessing = false
+      yield []
+      continue
+    }
     if (gap === null) break
     // The gap may lie within a string, or an item. What is read from the left has one reading: if all up to the gap is a list,
     // an item ends there and the next one begins behind it; if not, this is no list, or the guess was wrong.
@@ -74,9 +82,13 @@ interface Gap {
   readonly next: number
 }
 
-/** The next place that looks as if one object ended and another began behind a comma. */
+/**
+ * The next place that looks as if one object ended and another began behind a comma.
+ * @returns null where it is not near: a name may be nothing but ends of objects
+ */
 function gapBehind(bytes: Uint8Array, at: number): Gap | null {
-  for (let brace = bytes.indexOf(0x7d, at); brace !== -1; brace = bytes.indexOf(0x7d, brace + 1)) {
+  let brace = bytes.indexOf(0x7d, at)
+  for (let braces = 0; brace !== -1 && braces < MOST_BRACES; braces += 1, brace = bytes.indexOf(0x7d, brace + 1)) {
     const comma = behindSpace(bytes, brace + 1)
     if (bytes[comma] !== 0x2c) continue
     const next = behindSpace(bytes, comma + 1)

@@ -26,6 +26,11 @@ export class AnswerMemory {
     return this.#hold(this.#kept + (bytes <= SMALL ? 0 : readingCost(bytes, 0)))
   }
 
+  /** Holds so many bytes, for what is read elsewhere and is going to be written. @returns false where they aren't there */
+  holds(bytes: number): boolean {
+    return this.#hold(bytes <= SMALL ? 0 : bytes)
+  }
+
   /** Some of what was read so last, of so many bytes, is kept. */
   keeps(bytes: number): void {
     this.#kept += bytes

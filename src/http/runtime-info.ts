@@ -10,7 +10,7 @@ import type { Exchange } from './exchange.ts'
 import type { Forwarder } from './forward.ts'
 import { readAnswer, writtenAnew, type Rewritten } from './rewriting.ts'
 
-const MAX_INFO_BYTES = 4 * 1024 * 1024
+const MAX_INFO_BYTES = 256 * 1024
 
 /** What of the upstream's answer a caller is told. */
 export interface InfoRules {

@@ -11,9 +11,10 @@ import { threadRecord, type TableUse } from '../core/table-lists.ts'
 import { limitIn } from '../core/thread-page.ts'
 import { NOBODY, type ListedThread, type ListWindow, type OwnershipStore } from '../store/port.ts'
 import { stillListed, type Access } from './access.ts'
+import type { AnswerMemory } from './answer-memory.ts'
 import type { CursorSeal } from './cursor.ts'
 import { recordOfRow, type OwnerRecords } from './owner-records.ts'
-import type { Rewritten } from './rewriting.ts'
+import { writtenInTurns, type Rewritten } from './rewriting.ts'
 import type { ThreadList } from './thread-list.ts'
 
 /** What the table's list works with. */
@@ -29,7 +30,8 @@ export interface TableListParts {
 
 /** The list from the table. */
 export interface TableList {
-  page(permit: Permit): Promise<Rewritten>
+  /** @param memory where what it takes is held; whoever gave it lets it go */
+  page(permit: Permit, memory: AnswerMemory): Promise<Rewritten>
   /** True for a request with a cursor that the table gave this caller. */
   goesOn(permit: Permit): boolean
 }
@@ -40,6 +42,19 @@ type Key = NonNullable<ListWindow['after']>
 /** Bounds of one walk: the least candidates of one query, and queries for one request. */
 const LEAST_CANDIDATES = 100
 const MAX_QUERIES = 20
+
+/** What a thread takes until it is written, in bytes, and each character of its texts, which may be written as six. */
+const PER_THREAD = 1000
+const PER_CHARACTER = 8
+
+/** What some threads take until they are written. */
+function costOf(threads: readonly ListedThread[]): number {
+  const characters = threads.reduce(
+    (sum, { threadId, agentId, name }) => sum + threadId.length + agentId.length + (name?.length ?? 0),
+    0,
+  )
+  return threads.length * PER_THREAD + characters * PER_CHARACTER
+}
 
 /** A thread that was granted, as it would stand to a caller: no user id is without a colon. */
 const SHARED = { owner: 'somebody-else', deleted: false, granted: 'read' } as const
@@ -79,7 +94,7 @@ export function makeTableList({ store, records, scope, rules, facts, seal, acces
       const start = startOf(permit)
       return start !== null && start !== 'forged'
     },
-    page: async (permit) => {
+    page: async (permit, memory) => {
       const { principal, descriptor } = permit
       const query = new Map(descriptor.query)
       const limit = limitIn(descriptor.query)
@@ -97,15 +112,14 @@ export function makeTableList({ store, records, scope, rules, facts, seal, acces
         const nextCursor = last === undefined ? null : seal.seal({ page: last.threadId, offset: last.updatedAt }, boundOf(permit))
         const threads = await stillListed(access, permit, shown, ({ threadId }) => threadId, listedAt)
         if (threads === null) return refuse('store-unavailable')
-        return {
-          outcome: 'rewritten',
-          body: JSON.stringify({ threads: threads.map(threadRecord), nextCursor }),
-          tellsOf: threads.map(({ threadId }) => threadId),
-        }
+        const written = await writtenInTurns({ threads: threads.map(threadRecord), nextCursor }, 'store-unavailable')
+        return written.outcome === 'rewritten' ? { ...written, tellsOf: threads.map(({ threadId }) => threadId) } : written
       }
       let after = start
       for (let queries = 0; queries < MAX_QUERIES; queries += 1) {
         const candidates = await candidatesIn({ ...window, after })
+        if (!memory.holds(costOf(shown) + costOf(candidates.map(({ thread }) => thread))))
+          return refuse('bodies-budget-exhausted')
         for (const { thread, record } of candidates) {
           // A thread from which its owner was taken is out of every list, until it is assigned.
           if (thread.owner === NOBODY || !mayRead(thread.threadId, record, principal)) continue
@@ -136,9 +150,9 @@ export async function listFrom(
   upstream: ThreadList,
   ...[permit, exchange, signal, memory]: Parameters<ThreadList>
 ): Promise<Rewritten> {
-  if (use === 'always' || (use === 'where-refused' && table.goesOn(permit))) return table.page(permit)
+  if (use === 'always' || (use === 'where-refused' && table.goesOn(permit))) return table.page(permit, memory)
   const listed = await upstream(permit, exchange, signal, memory)
   if (use === 'never' || listed.outcome !== 'elsewise' || listed.answer.status !== 422) return listed
   listed.answer.body.destroy()
-  return table.page(permit)
+  return table.page(permit, memory)
 }

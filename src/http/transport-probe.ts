@@ -50,7 +50,7 @@ export type Verdict =
 
 /** An upstream that stalls in the middle of its answer is asked again. */
 const PROBE_TIMEOUT_MS = 10_000
-const MAX_INFO_BYTES = 4 * 1024 * 1024
+const MAX_INFO_BYTES = 256 * 1024
 
 const INFO = classify('GET', ['info'], new Map()) as RouteDescriptor
 

@@ -14,7 +14,7 @@ import { pruningIn } from './sqlite-prune.ts'
 import { revocationsIn } from './sqlite-revocations.ts'
 import { rowsIn } from './sqlite-rows.ts'
 import { standingsRememberedOf } from './sqlite-standings.ts'
-import { makeSteps } from './steps.ts'
+import { makePlaces, makeSteps } from './steps.ts'
 
 /** What may be set. */
 export interface SqliteOptions {
@@ -23,6 +23,9 @@ export interface SqliteOptions {
   /** Of how many threads it is remembered who may use them, by default 20,000. */
   readonly cache?: number
 }
+
+/** So many lists are read at once: nobody counts what is held of them meanwhile. */
+const LISTS_AT_ONCE = 8
 
 /** A few megabytes. */
 const CACHE = 20_000
@@ -36,10 +39,11 @@ export async function openSqliteStore(path: string, { patience, cache = CACHE }:
   const file = await SqliteFile.open(path, patience)
   const remembered = standingsRememberedOf(file, cache)
   const steps = makeSteps()
+  const listing = makePlaces(LISTS_AT_ONCE)
   const news = newsOf(file, { onOwn: (changed) => remembered.forget(changed), onNews: () => remembered.askAgain() })
   return {
     ...ownershipIn(file, news, remembered),
-    listed: (scope, reader, window) => listedIn(file, steps, scope, reader, window),
+    listed: (scope, reader, window) => listing(() => listedIn(file, steps, scope, reader, window)),
     ...observationsIn(file),
     ...grantsIn(file, news),
     ...rowsIn(file),

@@ -34,3 +34,21 @@ export function makeSteps(): Steps {
       }),
   }
 }
+
+/** Lets so many works be under way at once; the others wait until one of them is over. */
+export function makePlaces(most: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = []
+  let taken = 0
+  return async (work) => {
+    if (taken === most) await new Promise<void>((resolve) => waiting.push(resolve))
+    else taken += 1
+    try {
+      return await work()
+    } finally {
+      // Whoever waits takes the place over.
+      const next = waiting.shift()
+      if (next === undefined) taken -= 1
+      else next()
+    }
+  }
+}

@@ -5,8 +5,10 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { createSigner } from 'fast-jwt'
 import { test, type Test } from 'tap'
+import { openSqliteStore } from '../../src/store/sqlite.ts'
 import type { Changes } from '../config/configuration.ts'
 import { chunked, firstAnswer, head, openRaw, type RawConnection } from '../support/raw.ts'
 import { json, startUpstream } from '../support/upstream.ts'
@@ -17,13 +19,14 @@ const RUN = 'POST /api/copilotkit/agent/default/run HTTP/1.1'
 
 /** A gateway with so little memory, and what begins requests to it: all of the body but its end, as it is or a byte a chunk. */
 async function littleMemory(t: Test, changes: Changes) {
-  const { file } = configFile(t, { 'upstream.transport': 'multi-route', ...changes })
+  const { file, folder } = configFile(t, { 'upstream.transport': 'multi-route', ...changes })
   const { listening, lines } = await serving(t, file, { node: ['--max-old-space-size=128'] })
   const url = String(listening['url'])
   return {
     url,
     health: String(listening['health']),
     lines,
+    store: join(folder, 'ownership.db'),
     async begin(token: string, body: string, chunks = [...body]): Promise<RawConnection> {
       const connection = await openRaw(url)
       const form = ['Content-Type: application/json', 'Transfer-Encoding: chunked', 'Connection: close']
@@ -126,6 +129,25 @@ void test('of lists that are as long as lists may be as many are read at once as
   const statuses = await Promise.all(times(24, lists))
   t.same([...new Set(statuses)].toSorted(), [200, 503])
   t.equal(await lists(), 200, 'and what they took is there again')
+})
+
+void test('of lists from the table that nobody reads as many are held as there is room for', async (t) => {
+  const gateway = await littleMemory(t, { 'ownership.lists': 'table', 'limits.requests': 'off', 'limits.sendTimeout': '0s' })
+  const store = await openSqliteStore(gateway.store)
+  const row = { scope: '', owner: 'corp:alice', agentId: 'default', name: '\u0001'.repeat(1000), archived: false, createdAt: 1 }
+  const rows = times(1000, (at) => ({ ...row, threadId: `t${at}`, lastUsedAt: at }))
+  await store.import(rows, { dryRun: false, settleConflicts: false })
+  await store.close()
+
+  const list = (): Promise<Response> =>
+    fetch(`${gateway.url}/api/copilotkit/threads?agentId=default`, { headers: { authorization: `Bearer ${alice()}` } })
+  const answers = await Promise.all(times(32, list))
+  const held = answers.filter(({ status }) => status === 200)
+  // What the gateway reads whole may take 192 MiB here, and each of these has 6 MB.
+  t.ok(held.length > 0 && held.length < 32, `${held.length} of ${answers.length}`)
+  t.same([...new Set(answers.map(({ status }) => status))].toSorted(), [200, 503])
+  for (const answer of held) t.equal(((await answer.json()) as { threads: unknown[] }).threads.length, 1000)
+  t.equal((await list()).status, 200, 'and what they took is there again')
 })
 
 void test('a body that there can never be room for is refused before it comes, and the log said so at the start', async (t) => {

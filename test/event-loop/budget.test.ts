@@ -9,7 +9,10 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import { test, type Test } from 'tap'
+import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { makeFolder } from '../support/gateway.ts'
 import { makeSigner } from '../support/tokens.ts'
 import { startGatewayProcess } from './process.ts'
 import { SHAPES, type Shape } from './shapes.ts'
@@ -55,12 +58,12 @@ void test('what the upstream lists holds it no longer', { timeout: 300_000 }, as
     const run = Buffer.from(`{"threadId":"t${at}","runId":"r","messages":[],"tools":[],"context":[]}`)
     t.equal(await ask({ to: 'owned', path: '/agent/default/run', type: 'application/json' }, run), 200)
   }
-  for (const page of ['short', 'many', 'long', 'named'] as const) {
+  for (const page of ['short', 'many', 'long', 'named', 'braced'] as const) {
     upstream.list(page)
     for (const to of ['routes', 'owned', 'observed'] as const) {
       await within(t, gateways, `a page of the list, ${page}, ${to}`, async () => {
         const answer = await fetch(`${urls[to] ?? ''}/api/copilotkit/threads?agentId=default&limit=1000`, {
-          headers: { authorization: `Bearer ${token}` },
+          headers: { authorization: `Bearer ${token()}` },
         })
         const { threads } = (await answer.json()) as { readonly threads: readonly unknown[] }
         if (to === 'owned') t.equal(threads.length, page === 'short' ? 20 : 30)
@@ -69,9 +72,45 @@ void test('what the upstream lists holds it no longer', { timeout: 300_000 }, as
   }
 })
 
+void test('nor does what the table lists', { timeout: 300_000 }, async (t) => {
+  const { gateways, urls, token } = await start(t)
+  for (const [user, name] of Object.entries(NAMES)) {
+    await within(t, gateways, `a thousand threads of ${user}`, async () => {
+      const answer = await fetch(`${urls['table'] ?? ''}/api/copilotkit/threads?agentId=default&limit=1000`, {
+        headers: { authorization: `Bearer ${token(user)}` },
+      })
+      const { threads } = (await answer.json()) as { readonly threads: readonly { readonly name: string }[] }
+      t.equal(threads.length, 1000)
+      t.ok(threads.every((thread) => thread.name === name))
+    })
+  }
+})
+
+/** What users of the table call their threads: as long as names can be, and as long as they can be written. */
+const NAMES: Readonly<Record<string, string>> = { carol: '\u0001'.repeat(1000), dave: '漢'.repeat(1000) }
+
+/** A store in which each of them has more threads than a list has. */
+async function namedThreads(file: string): Promise<void> {
+  const store = await openSqliteStore(file)
+  for (const [user, name] of Object.entries(NAMES)) {
+    const rows = Array.from({ length: 1100 }, (_, at) => ({
+      scope: '',
+      threadId: `${user}-${at}`,
+      owner: `corp:${user}`,
+      agentId: 'default',
+      name,
+      archived: false,
+      createdAt: 1,
+      lastUsedAt: at,
+    }))
+    await store.import(rows, { dryRun: false, settleConflicts: false })
+  }
+  await store.close()
+}
+
 void test('nor does how a request comes', { timeout: 300_000 }, async (t) => {
   const { gateways, urls, token } = await start(t)
-  const head = `host: gateway\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\n`
+  const head = `host: gateway\r\nauthorization: Bearer ${token()}\r\ncontent-type: application/json\r\n`
   const target = '/api/copilotkit/agent/default/run'
   const input = '{"threadId":"t1","runId":"r1","messages":[],"tools":[],"context":[],"state":""}'
   const whole = (body: string, more = ''): string =>
@@ -146,8 +185,10 @@ async function start(t: Test) {
   const upstream = await startSink()
   const signer = makeSigner()
   const gateways = startGatewayProcess()
+  const { folder, remove } = makeFolder()
   t.teardown(async () => {
     await gateways.close()
+    remove()
     upstream.close()
     signer.remove()
   })
@@ -159,18 +200,21 @@ async function start(t: Test) {
       ...more,
     },
   })
+  const table = join(folder, 'table.db')
+  await namedThreads(table)
   const urls = await gateways.start({
     routes: to('multi-route'),
     narrow: { ...to('multi-route'), policy: NARROW },
     single: to('single-route'),
     observed: to('multi-route', { enforcement: 'observe' }),
     owned: to('multi-route'),
+    table: to('multi-route', { ownership: { store: `sqlite:${table}`, lists: 'table' } }),
   })
-  const token = signer.sign('alice')
+  const token = (user = 'alice'): string => signer.sign(user)
   const ask = ({ to, path, type }: Pick<Shape, 'to' | 'path' | 'type'>, body: Buffer): Promise<number> =>
     new Promise((resolve) => {
       const headers = {
-        authorization: `Bearer ${token}`,
+        authorization: `Bearer ${token()}`,
         'content-type': type,
         'content-length': body.length,
         connection: 'close',

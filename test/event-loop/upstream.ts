@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net'
 const MIB = 2 ** 20
 
 /** A page of so many threads, with so many bytes in each. */
-function page(threads: number, bytes: number): string {
-  const items = Array.from({ length: threads }, (_, at) => ({ id: `t${at}`, name: 'n'.repeat(bytes), n: at }))
+function page(threads: number, bytes: number, byte = 'n'): string {
+  const items = Array.from({ length: threads }, (_, at) => ({ id: `t${at}`, name: byte.repeat(bytes), n: at }))
   return JSON.stringify({ threads: items, nextCursor: null })
 }
 
@@ -17,6 +17,8 @@ const PAGES: Readonly<Record<string, () => string>> = {
   long: () => page(900, 30 * 1024),
   // As long as callers can name their threads.
   named: () => page(30, MIB - 100),
+  // What looks like ends of threads.
+  braced: () => page(30, MIB - 100, '}'),
 }
 
 /** An upstream. */

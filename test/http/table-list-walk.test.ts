@@ -7,7 +7,9 @@ import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
 import { decide, type OwnerRecord, type Permit } from '../../src/core/decide.ts'
 import { EVERYBODY, type Principal } from '../../src/core/principal.ts'
 import type { Rules } from '../../src/core/rules.ts'
+import { AnswerMemory } from '../../src/http/answer-memory.ts'
 import { makeCursorSeal } from '../../src/http/cursor.ts'
+import { makeBudget } from '../../src/http/request-body.ts'
 import { makeTableList, type TableListParts } from '../../src/http/table-list.ts'
 import type { ListedThread, ListWindow } from '../../src/store/port.ts'
 import { rule, rulesOf } from '../core/rules-of.ts'
@@ -57,6 +59,7 @@ async function page(
   who: Principal = ALICE,
   rules: Rules = RULES,
   records: TableListParts['records']['records'] = () => Promise.reject(new Error('one query is enough')),
+  room = Number.POSITIVE_INFINITY,
 ) {
   const descriptor = classify('GET', ['threads'], new Map(new URLSearchParams(query))) as RouteDescriptor
   const permit = decide(descriptor, who, rules, FACTS) as Permit
@@ -69,7 +72,7 @@ async function page(
     seal: makeCursorSeal(Buffer.alloc(32, 1), ''),
     access: STEADY_ACCESS,
   })
-  const answer = await list.page(permit)
+  const answer = await list.page(permit, new AnswerMemory(makeBudget(room)))
   if (answer.outcome !== 'rewritten') throw new Error(JSON.stringify(answer))
   const { threads: items, nextCursor } = JSON.parse(String(answer.body)) as {
     threads: { id: string }[]
@@ -221,4 +224,14 @@ void test('a caller without threads costs one query', async (t) => {
   const { store, asked } = playing([])
   t.strictSame(await page(store, 'limit=10'), { ids: [], nextCursor: null, goesOn: false })
   t.equal(asked.length, 1)
+})
+
+void test('a list for which there is no room is refused; one that is short takes none', async (t) => {
+  const named = (count: number, name: string) => playing(threads(count, () => ({ name }))).store
+  const asked = (store: TableListParts['store'], room: number) =>
+    page(store, '', ALICE, RULES, () => Promise.reject(new Error('one query is enough')), room)
+  const wide = named(1000, '\u0001'.repeat(1000))
+  await t.rejects(asked(wide, 6_000_000), /bodies-budget-exhausted/, 'less than is written of it')
+  t.equal((await asked(wide, 10_000_000)).ids.length, 1000)
+  t.equal((await asked(named(20, 'a name'), 0)).ids.length, 20)
 })

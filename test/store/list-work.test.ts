@@ -143,6 +143,42 @@ void test('many grants are looked at in steps, between which others have their t
   }
 })
 
+void test('the rows of a long page are looked up a hundred at a time: names make them wide', async (t) => {
+  const { store } = await filled(t, (run) => run(threads(1200, 'alice', { name: "printf('%.*c', 1000, 'n')" })))
+  for (const whose of ['everybody', reader('corp:alice')] as const) {
+    const sent = onRows(await sentBy(() => store.listed('', whose, { ...FIRST, limit: 1001 })))
+    const looked = sent
+      .filter(({ text }) => /\bname\b/.test(text))
+      .map(({ values }) => (values[0] as { threadIds: string }).threadIds)
+    t.ok(looked.length >= 10, 'there are many statements')
+    t.ok(
+      looked.every((ids) => (JSON.parse(ids) as unknown[]).length <= 100),
+      'each looks at a bounded number of rows',
+    )
+  }
+})
+
+void test('a page from which threads are taken while it is read is full, and in its order; one that is used keeps its place', async (t) => {
+  const { store, file } = await filled(t, (run) => run(threads(1000, 'alice')))
+  for (const [at, whose] of [reader('corp:alice'), 'everybody' as const].entries()) {
+    const reading = store.listed('', whose, { ...FIRST, limit: 300 })
+    // The keys are read; the rows are not.
+    await setImmediate()
+    const database = new Database(file)
+    const gone = 1000 - 200 * at
+    database.exec(`UPDATE threads SET deleted_at = 1 WHERE last_used_at BETWEEN ${gone - 99} AND ${gone}`)
+    database.exec(`UPDATE threads SET last_used_at = 5000 WHERE thread_id = 'alice-000750'`)
+    database.close()
+    const page = await reading
+    t.equal(page.length, 300)
+    const numbers = page.map(({ threadId }) => Number(threadId.slice(-6)))
+    t.strictSame(numbers, at === 0 ? range(900, 601) : [750, ...range(900, 801), ...range(700, 502)])
+    t.ok(page.every(({ updatedAt }, where) => where === 0 || updatedAt <= page[where - 1]!.updatedAt))
+  }
+})
+
+const range = (from: number, to: number): number[] => Array.from({ length: from - to + 1 }, (_, at) => from - at)
+
 void test('on each of many threads the groups of a reader are not looked up one by one', async (t) => {
   const { store } = await filled(t, (run) => {
     run(threads(100, 'alice'))

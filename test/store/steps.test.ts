@@ -1,7 +1,7 @@
 /** Steps that hold the process: one after the other, whoever's they are, with a turn of the event loop in between. */
 import { setImmediate } from 'node:timers/promises'
 import { test } from 'tap'
-import { makeSteps } from '../../src/store/steps.ts'
+import { makePlaces, makeSteps } from '../../src/store/steps.ts'
 
 /** Holds the process for longer than a spell of steps. */
 function hold(): void {
@@ -44,4 +44,29 @@ void test('a step that fails fails for whoever took it, and the others go on', a
   const other = steps.take(async () => 'that one')
   await t.rejects(failing, { message: 'this one' })
   t.equal(await other, 'that one')
+})
+
+void test('so many works are under way at once; the next begins when one is over, also one that failed', async (t) => {
+  const places = makePlaces(2)
+  const begun: string[] = []
+  const ends = new Map<string, () => void>()
+  const work = (name: string): Promise<void> =>
+    places(() => {
+      begun.push(name)
+      return new Promise((resolve, reject) => ends.set(name, name === 'b' ? () => reject(new Error('b')) : resolve))
+    })
+  const works = ['a', 'b', 'c', 'd'].map(work)
+  await setImmediate()
+  t.same(begun, ['a', 'b'])
+  ends.get('b')?.()
+  await t.rejects(works[1]!)
+  await setImmediate()
+  t.same(begun, ['a', 'b', 'c'])
+  ends.get('a')?.()
+  await setImmediate()
+  t.same(begun, ['a', 'b', 'c', 'd'])
+  ends.get('c')?.()
+  ends.get('d')?.()
+  await Promise.all([works[0], works[2], works[3]])
+  await Promise.all([places(async () => {}), places(async () => {}), places(async () => {})])
 })
