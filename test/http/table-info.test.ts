@@ -1,6 +1,6 @@
 /** /info where lists come from the table: each client is told, where it looks, that it may ask for lists and change threads. */
 import { test } from 'tap'
-import { call } from '../support/client.ts'
+import { call, codeOf } from '../support/client.ts'
 import { PAIRS } from '../support/pair.ts'
 import { testEachPair } from '../support/pairs.ts'
 import { NONE, unlisted, withoutLists } from '../support/unlisted.ts'
@@ -92,4 +92,11 @@ void test('table: what is no /info is no better for it', async (t) => {
   t.equal((await call(`${base}/info`, { token: alice })).status, 502)
   upstream.answer(withoutLists)
   t.equal((await call(`${base}/info`, { token: alice })).status, 200)
+})
+
+void test('/info that is too long to be rewritten in one turn is unusable', async (t) => {
+  const agents = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`agent-${at}`, {}]))
+  const { base, alice } = await unlisted(t, 'table', { answering: json({ ...INFO, agents }), questions: json(INFO) })
+  const answer = await call(`${base}/info`, { token: alice })
+  t.same([answer.status, codeOf(answer)], [502, 'upstream-unusable'])
 })
