@@ -44,7 +44,10 @@ export interface Route {
    * away or change whatever it holds under that id.
    */
   readonly beforeConfirmed?: true
-  /** True where the upstream may write to the thread, now or for as long as it executes the request (contract §3.1 #4, #15). */
+  /**
+   * True where the upstream may write to the thread for as long as it executes the request: a LangGraph server keeps a suggestion
+   * as it keeps a run.
+   */
   readonly mayWrite?: true
   /** True where a grant is taken back: whoever was let in, for whatever, may take back the one that names them. */
   readonly leave?: true
