@@ -199,8 +199,8 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
       const { threadId } = permit.descriptor.ids
       const facts = standingFacts(asker.mount, config)
       const isOwnPermit = origin.generation === generation
-      // Under `observe` nothing that rests on ownership ends anything.
-      const isAboutThread = threadId !== undefined && !observing
+      // Under `observe` nothing that rests on ownership ends anything, but what the gateway answers itself is always enforced.
+      const isAboutThread = threadId !== undefined && (!observing || permit.descriptor.route.own === true)
       const record = isAboutThread ? await records.record({ scope: asker.mount.scope, threadId }, asker.principal) : null
       const decision = decide(permit.descriptor, asker.principal, policy.rules, { ...facts, record })
       if (decision.outcome === 'refused') return decision

@@ -90,7 +90,9 @@ function keyMaterialOf(key: string, config: IssuerConfig): string {
   const { issuer, jwksUri, algorithms, tokenTypes, introspection } = config
   const files = (['publicKeyFile', 'secretFile'] as const).map((name) => contentOf(key, config, name))
   return createHash('sha256')
-    .update(JSON.stringify([issuer, jwksUri, algorithms, tokenTypes, introspection?.url, introspection?.clientId, files]))
+    .update(
+      JSON.stringify([issuer, jwksUri, algorithms, tokenTypes?.toSorted(), introspection?.url, introspection?.clientId, files]),
+    )
     .digest('hex')
 }
 

@@ -32,6 +32,8 @@ export function innerUpstream(handle: (request: Request) => Promise<Response>, h
           give({ ...failed('caller-left', 'caller-left'), maybeSent: false })
           return
         }
+        // Nothing is waited for, and so nothing has changed.
+        request.mayBegin?.()
         signal.addEventListener('abort', () => stop('caller-left'))
         void answered(handle, request, away).then(give)
       }),

@@ -59,6 +59,8 @@ export interface Exchange {
   observed: Reason | null
   /** Under `observe`: how many threads of a list enforcing would have hidden. */
   hidden: number
+  /** Called when it is sent by its permit, and so decided for the last time. */
+  onSent: () => void
   /** The moment that it was permitted at. */
   permittedAt: Mark
   /** Takes a place among the streams that the caller may have open; null where that is not limited, or was done. */
@@ -97,6 +99,7 @@ export function beginExchange(
     rule: undefined,
     observed: null,
     hidden: 0,
+    onSent: () => {},
     permittedAt: 0,
     takePlace: null,
     ended: undefined,

@@ -29,7 +29,6 @@ import type { Payload } from './payload.ts'
 import type { Written } from './rewriting.ts'
 import type { TransportState } from './transport-probe.ts'
 import { upstreamRequest } from './upstream-request.ts'
-import { StoreUnavailable } from '../store/port.ts'
 import type { Upstream, UpstreamAnswer, UpstreamFailure, UpstreamRequest } from './upstream.ts'
 
 /** What the forwarder works with. */
@@ -51,23 +50,31 @@ export interface ForwardParts {
 export interface Forwarder {
   /** Sends a permitted request and gives the answer, or the failure; for answers that the gateway reads itself. */
   ask(permit: Permit, exchange: Exchange, signal: Departure, options?: AskOptions): Promise<UpstreamAnswer | UpstreamFailure>
-  /** Sends a permitted request and passes the answer on. Gives an answer of the gateway's own if it can't. */
+  /**
+   * Sends a permitted request and passes the answer on. Gives an answer of the gateway's own if it can't, or `outdated` where the
+   * request has to be decided again.
+   */
   pass(
     permit: Permit,
     exchange: Exchange,
     payload: Payload,
     response: ServerResponse,
     signal: Departure,
-  ): Promise<Answer | 'passed'>
+  ): Promise<Answer | 'passed' | 'outdated'>
   /** Passes an answer on that `ask` gave, if its caller may still have it. */
-  deliver(answer: UpstreamAnswer, permit: Permit, exchange: Exchange, response: ServerResponse): Promise<Answer | 'passed'>
+  deliver(
+    answer: UpstreamAnswer,
+    permit: Permit,
+    exchange: Exchange,
+    response: ServerResponse,
+  ): Promise<Answer | 'passed' | 'outdated'>
   /** Sends JSON that the gateway wrote from the upstream's answer or from the table, if its caller may still have it. */
   deliverWritten(
     written: Pick<Written, 'body' | 'tellsOf'> & { readonly status?: number },
     permit: Permit,
     exchange: Exchange,
     response: ServerResponse,
-  ): Promise<Answer | 'passed'>
+  ): Promise<Answer | 'passed' | 'outdated'>
   /** Why what was permitted is not done any more, where the gateway itself does it after the upstream has answered. */
   refusal(permit: Permit, exchange: Exchange): Refusal | Promise<Refusal | null> | null
   /** The answer in place of one that can't be used, counted. */
@@ -111,7 +118,10 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     return result
   }
 
-  /** Sends a request by what is known when there is a connection for it: access may have ended while that was made. */
+  /**
+   * Sends a request if its permit lasts until there is a connection for it: to make one takes time. Otherwise nothing is sent, and
+   * the request has to be decided again.
+   */
   const sendWhileAllowed = async (
     request: UpstreamRequest,
     permit: Permit,
@@ -120,32 +130,15 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
   ): Promise<UpstreamAnswer | UpstreamFailure> => {
     const { threadId } = permit.descriptor.ids
     const owner = ownerOf(permit, exchange)
-    const known = { isOutdated: false, isByNext: false }
+    const known = { isOutdated: false }
     const mayBegin = (): boolean => {
-      const isReplaced = access.isReplaced() && !known.isByNext
       const isChanged = threadId !== undefined && access.changedSince(exchange.permittedAt, [threadId])
-      known.isOutdated = isReplaced || isChanged || answers.refusal(owner, answerRules) !== null
+      known.isOutdated = access.isReplaced() || isChanged || answers.refusal(owner, AT_EXPIRY) !== null
+      if (!known.isOutdated) exchange.onSent()
       return !known.isOutdated
     }
-    for (let attempt = 0; attempt < MOST_SENDINGS; attempt += 1) {
-      const result = await upstream.send({ ...request, mayBegin }, signal)
-      if (!known.isOutdated) return result
-      known.isOutdated = false
-      // What the rules let through of a body was decided by those that were replaced.
-      if (access.isReplaced() && request.body !== undefined) return notSent(refuse('rules-changed'))
-      const asked = access.mark()
-      let late: Refusal | null
-      try {
-        late = answers.refusal(owner, answerRules) ?? (await access.refusal(permit, exchange.permittedAt))
-      } catch (error) {
-        if (!(error instanceof StoreUnavailable)) throw error
-        late = refuse('store-unavailable')
-      }
-      if (late !== null) return notSent(late)
-      known.isByNext = access.isReplaced()
-      exchange.permittedAt = asked
-    }
-    return notSent(refuse('store-unavailable'))
+    const result = await upstream.send({ ...request, mayBegin }, signal)
+    return known.isOutdated ? OUTDATED : result
   }
 
   const refused = (refusal: Refusal, exchange: Exchange, status?: number): Answer => {
@@ -155,10 +148,8 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
   }
 
   const failed: Forwarder['failed'] = ({ refusal, detail }, exchange) => {
-    // The upstream has no part in these.
-    if (refusal.reason === 'caller-left' || !isUpstreams(refusal)) {
-      exchange.reason = refusal.reason
-      exchange.rule = refusal.rule
+    if (refusal.reason === 'caller-left') {
+      exchange.reason = 'caller-left'
       return refusalAnswer(refusal)
     }
     log.warn({ requestId: exchange.id, reason: refusal.reason, detail }, 'the upstream gave no answer')
@@ -175,8 +166,6 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
 
   /** Why an answer may not begin any more: what allowed its request may have ended while the upstream worked. */
   const lateRefusal = (owner: AnswerOwner, { permittedAt }: Exchange): Refusal | Promise<Refusal | null> | null => {
-    // Which agents it names was decided by the rules that were replaced.
-    if (owner.permit?.descriptor.route.id === 'info' && access.isReplaced()) return refuse('rules-changed')
     const late = answers.refusal(owner, answerRules)
     return late ?? (owner.permit === undefined ? null : access.refusal(owner.permit, permittedAt))
   }
@@ -205,7 +194,12 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     body: AnswerBody,
     begin: (owner: AnswerOwner) => Answer | 'passed',
     owner = ownerOf(permit, exchange),
-  ): Promise<Answer | 'passed'> => {
+  ): Promise<Answer | 'passed' | 'outdated'> => {
+    // Which agents it names was decided by the rules that were replaced.
+    if (permit.descriptor.route.id === 'info' && access.isReplaced()) {
+      body.destroy()
+      return 'outdated'
+    }
     let late: Refusal | null
     try {
       const refusal = lateRefusal(owner, exchange)
@@ -266,6 +260,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       const answer = endRun === null ? result : { ...result, body: toldEnd(result.body, endRun) }
       return deliver(answer, permit, exchange, response)
     }
+    if (result.isOutdated === true && payload.kind !== 'stream') return 'outdated'
     // Nobody reads on from a recording that could not be sent: the rest of it is let go, or the connection would stall.
     if (payload.kind === 'stream') payload.body.destroy()
     return failed(result, exchange)
@@ -276,16 +271,16 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
   return { ask, pass, deliver, deliverWritten, refusal, failed, unusable: refused }
 }
 
-/** So often is a request begun whose thread changes each time that a connection for it is there. */
-const MOST_SENDINGS = 8
+/** A request begins for a token that is good, whatever an answer may outlast. */
+const AT_EXPIRY = { tokenExpiry: 'close', grace: 0 } as const
 
-/** True for a failure of the upstream, or of what was sent to it; false where access ended before that. */
-function isUpstreams({ code }: Refusal): boolean {
-  return code.startsWith('upstream-') || code === 'body-too-large'
-}
-
-function notSent(refusal: Refusal): UpstreamFailure {
-  return { outcome: 'failed', refusal, maybeSent: false, detail: 'access changed before anything was sent' }
+/** Nothing was sent: access may have changed since the request was permitted. */
+const OUTDATED: UpstreamFailure = {
+  outcome: 'failed',
+  refusal: refuse('rules-changed'),
+  maybeSent: false,
+  isOutdated: true,
+  detail: 'access may have changed before anything was sent',
 }
 
 /** How a runtime of the other transport answers what was written for this one (contract §1.3), besides what else is answered so. */

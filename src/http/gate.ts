@@ -33,6 +33,9 @@ import type { Rewriter } from './rewriter.ts'
 import type { Rewritten } from './rewriting.ts'
 import type { TransportState } from './transport-probe.ts'
 
+/** So often is a request decided whose access changes each time before it is sent. */
+const MOST_DECISIONS = 8
+
 /** What of making a permit is an upstream's own. */
 type PermitPartsOfMount = Pick<
   PermitParts,
@@ -283,16 +286,23 @@ export function makeGate(parts: GateParts): Gate {
   /** Decides a request and does what it is permitted. */
   const settle = async (request: Undecided): Promise<Answer | 'passed'> => {
     const { mount, principal, body, response, exchange, signal } = request
+    exchange.onSent = body.forget
     try {
-      const granted = await permitFor(permitPartsOf(mount), body, upstreamOf(exchange), principal, exchange, signal)
-      if (granted.outcome === 'refused') return refused(granted, exchange)
-      if (granted.outcome === 'replaced') return await handOver(request)
-      body.forget()
-      request.onTaken(granted.release)
-      exchange.reason = 'permitted'
-      exchange.rule = granted.permit.rule
-      exchange.observed = granted.permit.observed
-      return await act(mount, granted, response, exchange, signal)
+      for (let attempt = 0; attempt < MOST_DECISIONS; attempt += 1) {
+        const granted = await permitFor(permitPartsOf(mount), body, upstreamOf(exchange), principal, exchange, signal)
+        if (granted.outcome === 'refused') return refused(granted, exchange)
+        if (granted.outcome === 'replaced') return await handOver(request)
+        request.onTaken(granted.release)
+        exchange.reason = 'permitted'
+        exchange.rule = granted.permit.rule
+        exchange.observed = granted.permit.observed
+        const done = await act(mount, granted, response, exchange, signal)
+        if (done !== 'outdated') return done
+        granted.release()
+        // It was begun for the thread as it was then, and beside the runs of that moment.
+        exchange.deletion = null
+      }
+      return refused(refuse('store-unavailable'), exchange)
     } catch (error) {
       if (error instanceof StoreUnavailable) return refused(refuse('store-unavailable'), exchange)
       throw error
@@ -356,7 +366,7 @@ export function makeGate(parts: GateParts): Gate {
     response: ServerResponse,
     exchange: Exchange,
     signal: Departure,
-  ): Promise<Answer | 'passed'> => {
+  ): Promise<Answer | 'passed' | 'outdated'> => {
     if (permit.descriptor.route.own === true) {
       const answer = await mount.grants(permit, payload, exchange)
       if (isRefusal(answer)) return refused(answer, exchange)
@@ -379,7 +389,7 @@ export function makeGate(parts: GateParts): Gate {
       case 'elsewise':
         return mount.forwarder.deliver(rewritten.answer, permit, exchange, response)
       case 'failed':
-        return mount.forwarder.failed(rewritten, exchange)
+        return rewritten.isOutdated === true ? 'outdated' : mount.forwarder.failed(rewritten, exchange)
       case 'refused':
         return mount.forwarder.unusable(rewritten, exchange)
     }

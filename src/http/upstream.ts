@@ -43,6 +43,8 @@ export interface UpstreamFailure {
   readonly refusal: Refusal
   /** False if certainly nothing of the request was sent. */
   readonly maybeSent: boolean
+  /** True where `mayBegin` was false: the request has to be decided again. */
+  readonly isOutdated?: true
   /** For the log: an error code, never an address or a header. */
   readonly detail: string
 }

@@ -87,6 +87,7 @@ export function ownershipOn(database: Database, tables: Tables, news: PostgresNe
   }
   const IS_USED_AGAIN = `deleted_at IS NULL AND $3 - last_used_at >= ${HOUR}`
   const NOTE_WRITE = {
+    name: 'note-write',
     text: `UPDATE ${threads} SET gone = false,
         runs_by = CASE WHEN deletion IS NULL AND runs_by = $4 THEN $4 ELSE '*' END,
         last_used_at = CASE WHEN ${IS_USED_AGAIN} THEN $3 ELSE last_used_at END

@@ -53,11 +53,11 @@ const OF_PAGE = sql<Row>(
      AND (:includeArchived = 1 OR archived = 0)`,
 )
 
-/** Of some threads those of others that are in the window, and not behind what is on the page already; each by its key. */
+/** Of some threads, of whomever they are by now, those that are in the window, and not behind what is on the page already; each by its key. */
 const AMONG = sql<Row>(
   `SELECT ${NAMED} FROM json_each(:threadIds) AS asked
      CROSS JOIN threads AS there ON there.scope = :scope AND there.thread_id = asked.value
-   WHERE user_id <> :userId AND deleted_at IS NULL AND (:agentId IS NULL OR agent_id = :agentId)
+   WHERE deleted_at IS NULL AND (:agentId IS NULL OR agent_id = :agentId)
      AND (:includeArchived = 1 OR archived = 0) AND last_used_at >= :floor
      AND last_used_at <= :usedAt AND (last_used_at < :usedAt OR there.thread_id > :afterId)`,
 )
@@ -98,16 +98,16 @@ export async function listedIn(
   }
   /** A page of the threads of `whose`: full, unless there are no more, whatever is taken from it meanwhile. */
   const pageOf = async (whose: string, userId: string | null): Promise<readonly ListedThread[]> => {
-    const page: ListedThread[] = []
+    const page = new Map<string, ListedThread>()
     for (let from = {}; ;) {
-      const left = limit - page.length
+      const left = limit - page.size
       const place = { ...values, ...from, limit: left, userId }
       const keys = await step((database) => database.all(keysOf(whose, window), place))
       for (let at = 0; at < keys.length; at += AT_ONCE) {
-        for (const thread of await rowsOf(keys.slice(at, at + AT_ONCE), userId)) page.push(thread)
+        for (const thread of await rowsOf(keys.slice(at, at + AT_ONCE), userId)) page.set(thread.threadId, thread)
       }
       const last = keys.at(-1)
-      if (last === undefined || keys.length < left || page.length === limit) return page
+      if (last === undefined || keys.length < left || page.size === limit) return [...page.values()]
       from = { usedAt: last.usedAt, afterId: last.threadId }
     }
   }

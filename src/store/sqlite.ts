@@ -14,7 +14,7 @@ import { pruningIn } from './sqlite-prune.ts'
 import { revocationsIn } from './sqlite-revocations.ts'
 import { rowsIn } from './sqlite-rows.ts'
 import { standingsRememberedOf } from './sqlite-standings.ts'
-import { makePlaces, makeSteps } from './steps.ts'
+import { makeSlots, makeSteps } from './steps.ts'
 
 /** What may be set. */
 export interface SqliteOptions {
@@ -24,7 +24,7 @@ export interface SqliteOptions {
   readonly cache?: number
 }
 
-/** So many lists are read at once: nobody counts what is held of them meanwhile. */
+/** So many lists are read at once, because what they hold meanwhile is not counted. */
 const LISTS_AT_ONCE = 8
 
 /** A few megabytes. */
@@ -39,11 +39,12 @@ export async function openSqliteStore(path: string, { patience, cache = CACHE }:
   const file = await SqliteFile.open(path, patience)
   const remembered = standingsRememberedOf(file, cache)
   const steps = makeSteps()
-  const listing = makePlaces(LISTS_AT_ONCE)
+  const listing = makeSlots(LISTS_AT_ONCE, LISTS_AT_ONCE / 2)
   const news = newsOf(file, { onOwn: (changed) => remembered.forget(changed), onNews: () => remembered.askAgain() })
   return {
     ...ownershipIn(file, news, remembered),
-    listed: (scope, reader, window) => listing(() => listedIn(file, steps, scope, reader, window)),
+    listed: (scope, reader, window) =>
+      listing(reader === 'everybody' ? reader : reader.userId, () => listedIn(file, steps, scope, reader, window)),
     ...observationsIn(file),
     ...grantsIn(file, news),
     ...rowsIn(file),

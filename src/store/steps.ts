@@ -35,20 +35,35 @@ export function makeSteps(): Steps {
   }
 }
 
-/** Lets so many works be under way at once; the others wait until one of them is over. */
-export function makePlaces(most: number): <T>(work: () => Promise<T>) => Promise<T> {
-  const waiting: (() => void)[] = []
-  let taken = 0
-  return async (work) => {
-    if (taken === most) await new Promise<void>((resolve) => waiting.push(resolve))
-    else taken += 1
+/**
+ * Lets so many works run at once; the others wait.
+ * @param share how many of them one caller may have, so that others always find a slot that is not theirs
+ */
+export function makeSlots(most: number, share: number): <T>(caller: string, work: () => Promise<T>) => Promise<T> {
+  const waiting: { readonly caller: string; readonly begin: () => void }[] = []
+  const running = new Map<string, number>()
+  let free = most
+  const take = (caller: string): boolean => {
+    const theirs = running.get(caller) ?? 0
+    if (free === 0 || theirs === share) return false
+    free -= 1
+    running.set(caller, theirs + 1)
+    return true
+  }
+  const give = (caller: string): void => {
+    free += 1
+    const left = (running.get(caller) ?? 1) - 1
+    if (left === 0) running.delete(caller)
+    else running.set(caller, left)
+    const next = waiting.findIndex((one) => take(one.caller))
+    if (next !== -1) waiting.splice(next, 1)[0]?.begin()
+  }
+  return async (caller, work) => {
+    if (!take(caller)) await new Promise<void>((begin) => waiting.push({ caller, begin }))
     try {
       return await work()
     } finally {
-      // Whoever waits takes the place over.
-      const next = waiting.shift()
-      if (next === undefined) taken -= 1
-      else next()
+      give(caller)
     }
   }
 }

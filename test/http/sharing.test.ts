@@ -1,4 +1,5 @@
 /** Shared threads end to end: what a right opens and what it does not, on every route; lists; one switch for all of it. */
+import { until } from '../support/until.ts'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
@@ -253,4 +254,16 @@ void test('a transfer takes the thread from its owner, and an assignment what wa
   t.same(await open(gate, carol), [])
   t.same(await open(gate, bob), [])
   t.same((await grants(alice)).json, { grants: [] })
+})
+
+void test('under observe, grants are given and listed as they are where the gateway enforces', async (t) => {
+  const all = await sharing(t, events(), { config: { enforcement: 'observe' } })
+  const store = await openSqliteStore(join(all.gateway.folder, 'ownership.db'))
+  await store.assign({ scope: '', threadId: 't1' }, 'corp:alice', 1)
+  await store.close()
+  const granted = async () => (await all.grants(all.alice)).status
+  await until(async () => (await granted()) === 200)
+  t.equal((await all.grants(all.alice, { user: 'corp:bob', right: 'read' })).status, 201)
+  t.match((await all.grants(all.alice)).json, { grants: [{ user: 'corp:bob' }] })
+  t.equal((await all.grants(all.bob, { user: 'corp:carol', right: 'read' })).status, 403)
 })

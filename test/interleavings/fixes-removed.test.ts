@@ -18,7 +18,7 @@ function interleavings(without: string, args: readonly string[]): Promise<{ read
 
 for (const [name, { scenarios, store, found }] of Object.entries(FIXES)) {
   void test(`found without the fix: ${name}`, async (t) => {
-    const { code, output } = await interleavings(name, ['--store', store, '--only', scenarios, '--most', '100'])
+    const { code, output } = await interleavings(name, ['--store', store, '--only', scenarios, '--most', '400'])
     t.equal(code, 1)
     t.match(output, /FOUND: /)
     t.match(output, found)

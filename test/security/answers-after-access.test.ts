@@ -122,7 +122,7 @@ void test('an answer that a new policy denies is not delivered', async (t) => {
   t.notMatch(late.text, SECRET)
 })
 
-void test('/info that was asked under other rules is not delivered: it could name agents that are hidden by now', async (t) => {
+void test('/info that was asked under other rules names no agents that are hidden by now', async (t) => {
   let answer: (() => void) | null = null
   const scene = await startScene(t)
   const info = json({ version: '1.75.0', agents: { default: {}, secret: {} }, mode: 'sse' })
@@ -131,14 +131,11 @@ void test('/info that was asked under other rules is not delivered: it could nam
   await until(() => answer !== null)
   scene.writePolicy(`${CHAT}  - { routes: [agent/run, agent/connect], agents: [secret], deny: [signed-in] }\n`)
   t.match(await scene.gateway.reload('test'), { outcome: 'reloaded' })
+  scene.upstream.answer(info)
   answer!()
   const late = await asked
-  t.equal(late.status, 403)
+  t.equal(late.status, 200, 'it is asked again, by the rules of now')
   t.notMatch(late.text, 'secret')
-  scene.upstream.answer(info)
-  const now = await call(`${scene.base}/info`, { token: scene.token('alice') })
-  t.equal(now.status, 200)
-  t.notMatch(now.text, 'secret')
 })
 
 for (const how of ['the grant ends', 'the user is revoked']) {

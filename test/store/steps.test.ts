@@ -1,7 +1,7 @@
 /** Steps that hold the process: one after the other, whoever's they are, with a turn of the event loop in between. */
 import { setImmediate } from 'node:timers/promises'
 import { test } from 'tap'
-import { makePlaces, makeSteps } from '../../src/store/steps.ts'
+import { makeSlots, makeSteps } from '../../src/store/steps.ts'
 
 /** Holds the process for longer than a spell of steps. */
 function hold(): void {
@@ -47,11 +47,11 @@ void test('a step that fails fails for whoever took it, and the others go on', a
 })
 
 void test('so many works are under way at once; the next begins when one is over, also one that failed', async (t) => {
-  const places = makePlaces(2)
+  const slots = makeSlots(2, 2)
   const begun: string[] = []
   const ends = new Map<string, () => void>()
   const work = (name: string): Promise<void> =>
-    places(() => {
+    slots('alice', () => {
       begun.push(name)
       return new Promise((resolve, reject) => ends.set(name, name === 'b' ? () => reject(new Error('b')) : resolve))
     })
@@ -68,5 +68,30 @@ void test('so many works are under way at once; the next begins when one is over
   ends.get('c')?.()
   ends.get('d')?.()
   await Promise.all([works[0], works[2], works[3]])
-  await Promise.all([places(async () => {}), places(async () => {}), places(async () => {})])
+  await Promise.all(['a', 'b', 'c'].map((caller) => slots(caller, async () => {})))
+})
+
+void test('one caller has only so many of them: others find one at once', async (t) => {
+  const slots = makeSlots(4, 2)
+  const begun: string[] = []
+  const ends: (() => void)[] = []
+  const work = (caller: string): Promise<void> =>
+    slots(caller, () => {
+      begun.push(caller)
+      return new Promise<void>((resolve) => ends.push(resolve))
+    })
+  const works = ['alice', 'alice', 'alice', 'alice', 'bob', 'carol', 'bob'].map(work)
+  await setImmediate()
+  t.same(begun, ['alice', 'alice', 'bob', 'carol'])
+  ends[3]!()
+  await setImmediate()
+  t.same(begun.slice(4), ['bob'], 'alice has her share')
+  ends[0]!()
+  await setImmediate()
+  t.same(begun.slice(5), ['alice'])
+  while (begun.length < 7 || ends.length > 0) {
+    ends.splice(0).forEach((end) => end())
+    await setImmediate()
+  }
+  await Promise.all(works)
 })
