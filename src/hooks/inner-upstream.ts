@@ -32,8 +32,10 @@ export function innerUpstream(handle: (request: Request) => Promise<Response>, h
           give({ ...failed('caller-left', 'caller-left'), maybeSent: false })
           return
         }
-        // Nothing is waited for, and so nothing has changed.
-        request.mayBegin?.()
+        if (request.mayBegin?.() === false) {
+          give({ ...failed('caller-left', 'not-begun'), maybeSent: false })
+          return
+        }
         signal.addEventListener('abort', () => stop('caller-left'))
         void answered(handle, request, away).then(give)
       }),

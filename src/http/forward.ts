@@ -138,7 +138,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       return !known.isOutdated
     }
     const result = await upstream.send({ ...request, mayBegin }, signal)
-    return known.isOutdated ? OUTDATED : result
+    return known.isOutdated && result.outcome === 'failed' && !result.maybeSent ? OUTDATED : result
   }
 
   const refused = (refusal: Refusal, exchange: Exchange, status?: number): Answer => {
@@ -240,7 +240,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       const head = (length = 0): void => {
         response.writeHead(status, {
           'content-type': 'application/json',
-          'cache-control': 'private, no-store',
+          'cache-control': permit.descriptor.route.own === true ? 'no-store' : 'private, no-store',
           ...exchange.answerHeaders,
           'content-length': length,
         })
@@ -260,10 +260,11 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       const answer = endRun === null ? result : { ...result, body: toldEnd(result.body, endRun) }
       return deliver(answer, permit, exchange, response)
     }
-    if (result.isOutdated === true && payload.kind !== 'stream') return 'outdated'
-    // Nobody reads on from a recording that could not be sent: the rest of it is let go, or the connection would stall.
-    if (payload.kind === 'stream') payload.body.destroy()
-    return failed(result, exchange)
+    if (payload.kind !== 'stream') return result.isOutdated === true ? 'outdated' : failed(result, exchange)
+    // A recording that is not sent is discarded, or its connection would stall. It cannot be read again.
+    payload.body.destroy()
+    if (result.isOutdated !== true) return failed(result, exchange)
+    return refused(answers.refusal(ownerOf(permit, exchange), AT_EXPIRY) ?? refuse('rules-changed'), exchange)
   }
 
   const refusal: Forwarder['refusal'] = (permit, exchange) => lateRefusal({ ...ownerOf(permit, exchange), permit }, exchange)

@@ -26,7 +26,7 @@ import type { Forwarder } from './forward.ts'
 import type { Grants } from './grants.ts'
 import type { Identity } from './identity.ts'
 import { readEnveloped, readPayload, type PayloadParts, type ReadBody } from './payload.ts'
-import { permitFor, type Granted, type PermitParts } from './permit.ts'
+import { limitsTaken, permitFor, type Granted, type LimitsTaken, type PermitParts } from './permit.ts'
 import { makePlaces, type Place } from './places.ts'
 import type { SharedBudget } from './request-body.ts'
 import type { Rewriter } from './rewriter.ts'
@@ -118,8 +118,7 @@ export interface Undecided {
   readonly response: ServerResponse
   readonly exchange: Exchange
   readonly signal: Departure
-  /** Told what gives back what the caller took of the limits. */
-  readonly onTaken: (release: () => void) => void
+  readonly taken: LimitsTaken
 }
 
 /** The gate. */
@@ -247,17 +246,18 @@ export function makeGate(parts: GateParts): Gate {
   const proceed: Gate['proceed'] = async ({ mount, principal, descriptor }, message, response, exchange) => {
     const { facts } = mount
     const left = new CallerDeparture()
-    let release: (() => void) | null = null
+    const caller = (): string => callerKey(principal, exchange.address)
+    const taken = limitsTaken(caller)
     response.once('close', () => {
       if (!response.writableFinished) left.abort()
-      release?.()
+      taken.release()
     })
     // Authentication may have taken long enough for the caller to leave: nothing is begun for nobody.
     if (response.destroyed) return refused(refuse('caller-left'), exchange)
     const arriving = {
       message,
       lines: exchange.lines,
-      caller: () => callerKey(principal, exchange.address),
+      caller,
       onWanted: () => {
         // Only now is the body wanted: before, an answer was possible without it. HTTP/1.0 knows no such answer (RFC 9110 §10.1.1).
         if (exchange.lines.has('expect') && message.httpVersion !== '1.0') response.writeContinue()
@@ -273,11 +273,7 @@ export function makeGate(parts: GateParts): Gate {
     const body = reading instanceof Promise ? await reading : reading
     if (body.outcome === 'refused') return refused(body, exchange)
     try {
-      const onTaken = (taken: () => void): void => {
-        if (left.aborted) taken()
-        else release = taken
-      }
-      return await settle({ mount, principal, body, response, exchange, signal: left, onTaken })
+      return await settle({ mount, principal, body, response, exchange, signal: left, taken })
     } finally {
       body.release()
     }
@@ -285,22 +281,20 @@ export function makeGate(parts: GateParts): Gate {
 
   /** Decides a request and does what it is permitted. */
   const settle = async (request: Undecided): Promise<Answer | 'passed'> => {
-    const { mount, principal, body, response, exchange, signal } = request
-    exchange.onSent = body.forget
+    const { mount, principal, body, response, exchange, signal, taken } = request
     try {
       for (let attempt = 0; attempt < MOST_DECISIONS; attempt += 1) {
-        const granted = await permitFor(permitPartsOf(mount), body, upstreamOf(exchange), principal, exchange, signal)
+        const granted = await permitFor(permitPartsOf(mount), body, upstreamOf(exchange), principal, taken, exchange, signal)
         if (granted.outcome === 'refused') return refused(granted, exchange)
         if (granted.outcome === 'replaced') return await handOver(request)
-        request.onTaken(granted.release)
         exchange.reason = 'permitted'
         exchange.rule = granted.permit.rule
         exchange.observed = granted.permit.observed
-        const done = await act(mount, granted, response, exchange, signal)
+        const done = await act(mount, granted, body, response, exchange, signal)
         if (done !== 'outdated') return done
-        granted.release()
         // It was begun for the thread as it was then, and beside the runs of that moment.
         exchange.deletion = null
+        exchange.observed = null
       }
       return refused(refuse('store-unavailable'), exchange)
     } catch (error) {
@@ -363,6 +357,7 @@ export function makeGate(parts: GateParts): Gate {
   const act = async (
     mount: GateMount,
     { permit, payload }: Granted,
+    body: ReadBody,
     response: ServerResponse,
     exchange: Exchange,
     signal: Departure,
@@ -377,19 +372,27 @@ export function makeGate(parts: GateParts): Gate {
     const rewritten = await rewrite(mount, { permit, payload }, response, exchange, signal)
     // A cursor or limit that is none is a refusal like any other; what else becomes of a list was permitted.
     if (rewritten?.outcome === 'refused' && rewritten.code !== 'upstream-unusable') return refused(rewritten, exchange)
-    note(exchange, 'permitted')
+    if (rewritten?.outcome === 'failed' && rewritten.isOutdated === true) return 'outdated'
     if (isBridged(upstream, exchange.client)) parts.onBridged(exchange.client)
-    if (rewritten === null) {
-      if (permit.answerEmpty) return emptyThread(upstream.managed)
-      return mount.forwarder.pass(permit, exchange, payload, response, signal)
+    if (rewritten === null && !permit.answerEmpty) {
+      // What is not sent is decided again, or fails.
+      exchange.onSent = () => {
+        body.forget()
+        note(exchange, 'permitted')
+      }
+      const passed = await mount.forwarder.pass(permit, exchange, payload, response, signal)
+      if (passed !== 'outdated') note(exchange, 'permitted')
+      return passed
     }
+    note(exchange, 'permitted')
+    if (rewritten === null) return emptyThread(upstream.managed)
     switch (rewritten.outcome) {
       case 'rewritten':
         return mount.forwarder.deliverWritten(rewritten, permit, exchange, response)
       case 'elsewise':
         return mount.forwarder.deliver(rewritten.answer, permit, exchange, response)
       case 'failed':
-        return rewritten.isOutdated === true ? 'outdated' : mount.forwarder.failed(rewritten, exchange)
+        return mount.forwarder.failed(rewritten, exchange)
       case 'refused':
         return mount.forwarder.unusable(rewritten, exchange)
     }

@@ -115,11 +115,15 @@ export function readPayload(
   }
   const length = lines.get('content-length')?.[0]
   if (Number(length ?? 0) > most) return refuse('body-too-large')
+  let isBegun = false
   return {
     outcome: 'read',
     descriptor,
     write: (_policy, atMost) => {
+      // It is read once: by the rules that were active when that began.
+      if (isBegun) return refuse('rules-changed')
       if (Number(length ?? 0) > atMost) return refuse('body-too-large')
+      isBegun = true
       onWanted()
       return { kind: 'stream', type: form.type, length, body: boundedBody(message, atMost) }
     },
@@ -289,6 +293,11 @@ function checked(parts: PayloadParts, descriptor: RouteDescriptor, source: BodyS
   const ids = checkIds(descriptor, source.value)
   if (ids.outcome === 'refused') return ids
   let kept: BodySource | null = source
+  let isNoted = false
+  const note = (dropped: readonly string[]): void => {
+    if (!isNoted) noteDropped(parts, dropped)
+    isNoted = true
+  }
   return {
     outcome: 'read',
     descriptor: ids.descriptor,
@@ -298,11 +307,11 @@ function checked(parts: PayloadParts, descriptor: RouteDescriptor, source: BodyS
       const { value } = kept
       if (bytes > most) return refuse('body-too-large')
       if (descriptor.route.own === true) return { kind: 'own', body: value }
-      if ('texts' in kept) return writtenInTurns(parts, descriptor.route, kept, policy, most)
+      if ('texts' in kept) return writtenInTurns(note, descriptor.route, kept, policy, most)
       const source = kept
       return inTurn(() => {
         const { body, dropped } = passingBody(descriptor.route, value, policy)
-        noteDropped(parts, dropped)
+        note(dropped)
         const written = bytesOf(writeAnew(body, source), source)
         return payloadOf(body, written, written.length, most)
       })
@@ -312,14 +321,14 @@ function checked(parts: PayloadParts, descriptor: RouteDescriptor, source: BodyS
 
 /** The payload of a large body: others have their turn between the steps. */
 async function writtenInTurns(
-  parts: PayloadParts,
+  note: (dropped: readonly string[]) => void,
   route: Route,
   source: Omit<SteppedReading, 'outcome'>,
   policy: BodyPolicy,
   most: number,
 ): Promise<Payload | Refusal> {
   const { body, dropped } = await inTurns(passingInSteps(route, source.value, policy))
-  noteDropped(parts, dropped)
+  note(dropped)
   const pieces = await inTurns(writeInSteps(body, source))
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
   return payloadOf(body, pieces, length, most)

@@ -3,11 +3,10 @@
  * writes the body anew, and claims the thread where the permit says so.
  */
 import { configuredBody } from '../core/bodies.ts'
-import { callerKey } from '../core/callers.ts'
 import { decide, type Facts, type Permit, type StandingFacts } from '../core/decide.ts'
 import { narrowed, upstreamHeaders, type UpstreamHeaderRules } from '../core/headers.ts'
 import type { Principal } from '../core/principal.ts'
-import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
+import { isRefusal, refuse, type LimitState, type Refusal } from '../core/reasons.ts'
 import { deletesThread } from '../core/routes.ts'
 import type { Rate, Rules } from '../core/rules.ts'
 import type { RuntimeFacts } from '../core/transport.ts'
@@ -61,8 +60,6 @@ export interface Granted {
   readonly outcome: 'granted'
   readonly permit: Permit
   readonly payload: Payload
-  /** Gives back what the caller took of what they may have open at once. */
-  readonly release: () => void
 }
 
 /** Another configuration is active by now: the request is to be decided by it, and by nothing of these. */
@@ -83,6 +80,7 @@ export async function permitFor(
   body: ReadBody,
   upstream: RuntimeFacts,
   principal: Principal,
+  taken: LimitsTaken,
   exchange: Exchange,
   signal: Departure,
 ): Promise<Granted | Refusal | Replaced> {
@@ -91,7 +89,7 @@ export async function permitFor(
   exchange.descriptor = descriptor
   exchange.threadId = threadId
   const key = threadId === undefined ? null : { scope: parts.scope, threadId }
-  const taking = takings(parts, principal, exchange.address)
+  const taking = takings(parts, taken)
   let facts: Facts = parts.facts
   for (let turn = 0; turn < MOST_TURNS; turn += 1) {
     if (parts.access.isReplaced()) return { outcome: 'replaced' }
@@ -134,13 +132,16 @@ export async function permitFor(
     let claim: ClaimResult | null = null
     let endRun: EndRun | null = null
     let keeps = false
+    let payload: Payload | null = null
     try {
       const limiting = taking.all(decision)
       const limited = limiting === null ? null : await limiting
       if (limited !== null) return limited
-      const writing = written(parts, body, decision, taking.release)
-      const granted = writing instanceof Promise ? await writing : writing
-      if (granted.outcome === 'refused') return granted
+      const most = decision.rule.limits.body ?? configuredBody(parts.limits, descriptor.route)
+      const writing = body.write(decision.rule.passes, most)
+      const written = writing instanceof Promise ? await writing : writing
+      if ('outcome' in written) return written
+      payload = written
       if (key !== null && descriptor.route.mayWrite === true) {
         endRun = parts.runs.begin(key)
         if (decision.claim) claim = await parts.store.claim(key, claimOf(decision, parts.clock()))
@@ -163,10 +164,10 @@ export async function permitFor(
       exchange.permittedAt = asOf
       exchange.takePlace = taking.lasting(decision)
       if (claim?.outcome === 'new') parts.metrics.claimed('new')
-      return granted
+      return { outcome: 'granted', permit: decision, payload }
     } finally {
       if (!keeps) {
-        taking.release()
+        if (payload?.kind === 'stream') payload.body.destroy()
         endRun?.(true)
         if (key !== null) await giveBack(parts, key, decision, claim)
       }
@@ -198,43 +199,61 @@ function claimOf({ owner, principal, descriptor }: Permit, now: number): Claim {
   return { userId: owner, agentId: descriptor.ids.agentId ?? '', guest: owner !== principal.id, now }
 }
 
-function written(
-  parts: PermitParts,
-  body: ReadBody,
-  permit: Permit,
-  release: () => void,
-): Granted | Refusal | Promise<Granted | Refusal> {
-  const most = permit.rule.limits.body ?? configuredBody(parts.limits, permit.descriptor.route)
-  const given = (payload: Payload | Refusal): Granted | Refusal =>
-    'outcome' in payload ? payload : { outcome: 'granted', permit, payload, release }
-  const payload = body.write(permit.rule.passes, most)
-  return payload instanceof Promise ? payload.then(given) : given(payload)
+/** What one request has taken of its caller's limits: each of them once, however often it is decided. */
+export interface LimitsTaken {
+  /** The caller, as limits count them. */
+  readonly caller: () => string
+  /** Takes one of a rate, unless that was done before. */
+  take(limiter: Limiter, name: RateName, who: string, rate: Rate): Promise<LimitState | null>
+  /** Takes a place among the answers that the caller may have open at once, unless the request has one. */
+  open(limiter: Limiter, most: number): Promise<LimitState | null>
+  /** Gives the place back. One that is taken later is given back at once. */
+  release(): void
 }
 
-/** What one request takes of its caller's limits: each of them once, however often it is decided. */
-function takings({ limits, limiter }: PermitParts, principal: Principal, address: string) {
-  const taken = new Set<string>()
-  const caller = (): string => callerKey(principal, address)
+/** Nothing is taken yet. */
+export function limitsTaken(caller: () => string): LimitsTaken {
+  const rates = new Set<RateName>()
   let close: (() => void) | null = null
-  /** True once everything was given back: a place that is taken later is given back at once. */
   let isOver = false
+  return {
+    caller,
+    take: (limiter, name, who, rate) => {
+      if (rates.has(name)) return Promise.resolve(null)
+      rates.add(name)
+      return limiter.take(name, who, rate)
+    },
+    open: async (limiter, most) => {
+      if (close !== null) return null
+      const opened = await limiter.open(caller(), most)
+      if (typeof opened !== 'function') return opened
+      if (isOver) opened()
+      else close = opened
+      return null
+    },
+    release: () => {
+      isOver = true
+      close?.()
+      close = null
+    },
+  }
+}
+
+/** What a request takes of its caller's limits for a permit. */
+function takings({ limits, limiter }: PermitParts, taken: LimitsTaken) {
+  const { caller } = taken
   const take = async (
     name: RateName,
     reason: 'requests-limited' | 'runs-limited' | 'new-threads-limited',
     who: string,
     rate: Rate,
   ): Promise<Refusal | null> => {
-    if (taken.has(name)) return null
-    taken.add(name)
-    const limit = await limiter.take(name, who, rate)
+    const limit = await taken.take(limiter, name, who, rate)
     return limit === null ? null : refuse(reason, { limit })
   }
   const open = async (most: number): Promise<Refusal | null> => {
-    isOver = false
-    const opened = await limiter.open(caller(), most)
-    if (typeof opened !== 'function') return refuse('streams-limited', { limit: opened })
-    close = opened
-    return null
+    const limit = await taken.open(limiter, most)
+    return limit === null ? null : refuse('streams-limited', { limit })
   }
   const begin = (own: Rate | 'off' | undefined): Promise<Refusal | null> | null => {
     const rate = own ?? limits.newThreads
@@ -268,16 +287,7 @@ function takings({ limits, limiter }: PermitParts, principal: Principal, address
     lasting: ({ descriptor: { route }, rule }: Permit): (() => Promise<boolean>) | null => {
       const { streams = limits.streams } = rule.limits
       if (streams === 'off' || route.streams === true) return null
-      return async () => {
-        const late = await open(streams)
-        if (isOver) close?.()
-        return late === null
-      }
-    },
-    release: () => {
-      isOver = true
-      close?.()
-      close = null
+      return async () => (await open(streams)) === null
     },
   }
 }

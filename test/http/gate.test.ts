@@ -3,6 +3,7 @@ import { test } from 'tap'
 import { refuse } from '../../src/core/reasons.ts'
 import { makeGate, type GateMount, type GateParts } from '../../src/http/gate.ts'
 import type { Answer } from '../../src/http/answer.ts'
+import type { Exchange } from '../../src/http/exchange.ts'
 import { assumedFacts } from '../../src/core/transport.ts'
 import { makeOwnerRecords } from '../../src/http/owner-records.ts'
 import { makeBudget } from '../../src/http/request-body.ts'
@@ -38,7 +39,8 @@ function parts(told: Told, more: Changes = {}): GateParts {
     ...storing,
   } as unknown as OwnershipStore
   const forwarder = {
-    pass: async () => {
+    pass: async (_permit: unknown, exchange: Exchange) => {
+      exchange.onSent()
       told.push(['passed'])
       return 'passed'
     },

@@ -147,6 +147,7 @@ void test('a body beyond its bound is refused: as it comes, and where the rule t
   if (recording.outcome === 'refused') throw new Error(recording.reason)
   t.match(await recording.write(EVERYTHING, 49), { outcome: 'refused', reason: 'body-too-large' })
   t.match(await recording.write(EVERYTHING, 50), { kind: 'stream' })
+  t.match(await recording.write(EVERYTHING, 50), { outcome: 'refused', reason: 'rules-changed' }, 'it can be read once')
 })
 
 void test('of a body goes upstream what the rule lets through', async (t) => {
