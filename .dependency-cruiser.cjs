@@ -1,10 +1,77 @@
-/** The import law (docs/how-it-works.md): what each folder of src may know. */
-const only = (folder, allowed, comment) => ({
-  name: `${folder}-knows-only`,
-  comment,
+/**
+ * The dependency rules (docs/contributing/source-layout.md): what each folder of src may import. A folder's name stands for the
+ * files in it and below it, a name with an ending for one file.
+ */
+const PORTS = ['store/port.ts', 'limits/port.ts']
+
+const ALLOWED = {
+  document: [],
+  'core/json': ['core/reasons.ts'],
+  'core/route': ['core/reasons.ts', 'core/json', 'core/decide/sharing.ts'],
+  'core/decide': ['core/reasons.ts', 'core/json', 'core/route'],
+  'core/wire': ['core'],
+  config: ['core', 'document'],
+  policy: ['core', 'document'],
+  auth: ['core', 'config'],
+  postgres: [],
+  observe: ['core'],
+  limits: ['core', 'postgres'],
+  store: ['core', 'postgres'],
+  'store/sqlite': ['core', 'store'],
+  'store/postgres': ['core', 'store', 'postgres'],
+  audit: ['core', 'observe', 'policy'],
+  'http/pipeline': ['core', 'auth', 'observe', 'http/lists', 'http/upstream', 'http/admin/grants.ts', ...PORTS],
+  'http/upstream': ['core', 'observe', 'http/pipeline', 'http/lists/rewriting.ts', 'http/listeners/readiness.ts', ...PORTS],
+  'http/lists': ['core', 'http/pipeline', 'http/upstream', ...PORTS],
+  'http/admin': ['core', 'observe', 'http/pipeline', 'http/listeners', ...PORTS],
+  'http/listeners': ['core', 'observe', 'http/pipeline', 'http/upstream', ...PORTS],
+  snapshot: ['core', 'document', 'config', 'policy', 'auth', 'http', 'audit', 'observe', ...PORTS],
+  gateway: [
+    'core',
+    'document',
+    'config',
+    'policy',
+    'auth',
+    'http',
+    'audit',
+    'observe',
+    'store',
+    'limits',
+    'postgres',
+    'snapshot',
+  ],
+  'gateway/workers': ['core', 'config', 'http', 'audit', 'observe', 'store', 'limits', 'snapshot', 'gateway'],
+  'tools/simulate': ['core', 'document', 'config', 'policy', 'auth', 'audit'],
+  'tools/import-export': ['core', 'http/admin/revocation-form.ts', 'http/upstream', 'store/port.ts'],
+  'tools/doctor': ['core', 'config', 'auth', 'http', 'store', 'postgres'],
+  'sdk/agent': [],
+  'sdk/hooks': ['core', 'document', 'config', 'http', 'observe', 'snapshot', 'gateway'],
+  cli: ['core', 'document', 'config', 'policy', 'audit', 'http', 'observe', 'store', 'postgres', 'snapshot', 'gateway', 'tools'],
+}
+
+/** Files that put parts together, and what they may import besides. */
+const ALSO = {
+  'store/open.ts': ['config', 'observe', 'store/sqlite', 'store/postgres'],
+  'store/look.ts': ['store/sqlite'],
+  'store/retention.ts': ['observe'],
+  'limits/open.ts': ['config', 'observe'],
+  'audit/recorder.ts': ['http/pipeline/gate.ts', 'http/listeners/app.ts', 'snapshot/snapshot.ts'],
+  'snapshot/snapshot.ts': ['gateway/operator-notices.ts'],
+}
+
+const filesOf = (name) => (name.endsWith('.ts') ? `^src/${name}$` : `^src/${name}/`)
+
+/** The files of a folder, without those of folders that have a rule of their own. */
+const ownFilesOf = (folder) => {
+  const below = Object.keys(ALLOWED).filter((other) => other.startsWith(`${folder}/`))
+  return { path: filesOf(folder), pathNot: [...below, ...Object.keys(ALSO)].map(filesOf) }
+}
+
+const only = (name, from, allowed) => ({
+  name: `${name}-imports-only`,
   severity: 'error',
-  from: { path: `^src/${folder}/` },
-  to: { path: '^src/', pathNot: [folder, ...allowed].map((name) => `^src/${name}/`) },
+  from,
+  to: { path: '^src/', pathNot: allowed.map(filesOf) },
 })
 
 module.exports = {
@@ -17,107 +84,69 @@ module.exports = {
       from: { path: '^src/core/' },
       to: { pathNot: '^src/core/' },
     },
-    only('document', [], 'files that operators write'),
-    only('config', ['core', 'document'], 'what is configured, not who uses it'),
-    only('policy', ['core', 'document'], 'rules, not credentials or storage'),
-    only(
-      'trial',
-      ['core', 'config', 'document', 'policy', 'auth'],
-      'decisions that are tried out: no network but for keys, no storage',
-    ),
-    only('auth', ['core', 'config'], 'credentials, not rules or storage'),
-    only('postgres', ['core'], 'connections, not what they are for'),
-    only('store', ['core', 'postgres'], 'storage, not rules or credentials'),
-    only('observe', ['core'], 'what happened'),
-    only('limits', ['core', 'postgres'], 'counters, not whom they are for'),
-    only(
-      'http',
-      ['core', 'auth', 'store', 'observe', 'limits'],
-      'the way of a request; it gets everything concrete from src/assembly.ts',
-    ),
-    only('agent', [], 'it runs in agents, which have no gateway in them'),
+    ...Object.entries(ALLOWED).map(([folder, allowed]) => only(folder, ownFilesOf(folder), [folder, ...allowed])),
+    ...Object.entries(ALSO).map(([file, also]) => {
+      const folder = file.slice(0, file.indexOf('/'))
+      return only(file, { path: filesOf(file) }, [folder, ...ALLOWED[folder], ...also])
+    }),
+    {
+      name: 'every-folder-has-a-rule',
+      severity: 'error',
+      from: { path: '^src/', pathNot: [...Object.keys(ALLOWED).map(filesOf), '^src/cli.ts$', '^src/core/reasons.ts$'] },
+      to: {},
+    },
     {
       name: 'agent-needs-fast-jwt-alone',
       comment: 'no other npm package, and of Node only the cryptography',
       severity: 'error',
-      from: { path: '^src/agent/' },
-      to: { pathNot: '^src/agent/|node_modules/fast-jwt/|^(node:)?crypto$' },
+      from: { path: '^src/sdk/agent/' },
+      to: { pathNot: '^src/sdk/agent/|node_modules/fast-jwt/|^(node:)?crypto$' },
     },
     {
-      name: 'nobody-in-the-gateway-imports-agent',
+      name: 'nothing-imports-the-sdk',
+      comment: 'applications import it',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/agent/' },
-      to: { path: '^src/agent/' },
+      from: { path: '^src/', pathNot: '^src/sdk/' },
+      to: { path: '^src/sdk/' },
     },
-    only(
-      'doctor',
-      ['core', 'config', 'auth', 'http', 'store', 'postgres'],
-      'looks at everything, and is used by its command alone',
-    ),
     {
-      name: 'only-its-command-knows-the-doctor',
+      name: 'only-commands-import-tools',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(doctor/|cli/doctor.ts$)' },
-      to: { path: '^src/doctor/' },
+      from: { path: '^src/', pathNot: '^src/(tools|cli)/' },
+      to: { path: '^src/tools/' },
     },
-    only('adoption', ['core', 'http', 'store'], 'takes over and hands over whose threads are, without a word about terminals'),
     {
-      name: 'adoption-sees-the-port-of-the-store',
+      name: 'only-its-command-imports-the-doctor',
       severity: 'error',
-      from: { path: '^src/adoption/' },
-      to: { path: '^src/store/', pathNot: '^src/store/port.ts$' },
+      from: { path: '^src/', pathNot: '^src/(tools/doctor/|cli/doctor.ts$)' },
+      to: { path: '^src/tools/doctor/' },
     },
     {
-      name: 'only-the-command-line-knows-adoption',
-      severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(adoption|cli)/' },
-      to: { path: '^src/adoption/' },
-    },
-    {
-      name: 'http-sees-the-port-of-the-store',
-      severity: 'error',
-      from: { path: '^src/http/' },
-      to: { path: '^src/store/', pathNot: '^src/store/port.ts$' },
-    },
-    {
-      name: 'http-sees-the-port-of-the-limits',
-      severity: 'error',
-      from: { path: '^src/http/' },
-      to: { path: '^src/limits/', pathNot: '^src/limits/port.ts$' },
-    },
-    {
-      name: 'only-http-knows-fastify',
+      name: 'only-http-imports-fastify',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/http/' },
       to: { path: 'node_modules/(@fastify|fastify)' },
     },
     {
-      name: 'only-postgres-knows-pg',
+      name: 'only-postgres-imports-pg',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/postgres/' },
+      from: { path: '^src/', pathNot: '^src/(store/)?postgres/' },
       to: { path: 'node_modules/(pg|@types/pg)/' },
     },
     {
-      name: 'nobody-imports-the-program',
+      name: 'nothing-imports-the-program',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/(cli/|cli.ts$)' },
       to: { path: '^src/cli' },
     },
     {
-      name: 'only-serve-knows-the-workers',
+      name: 'only-serve-imports-workers',
       comment: 'one process needs nothing of what several need',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(workers/|cli/serve.ts$)' },
-      to: { path: '^src/workers/' },
+      from: { path: '^src/', pathNot: '^src/(gateway/workers/|cli/serve.ts$)' },
+      to: { path: '^src/gateway/workers/' },
     },
-    {
-      name: 'nobody-imports-the-hooks',
-      comment: 'they lead to the gateway, which knows nothing of them',
-      severity: 'error',
-      from: { path: '^src/', pathNot: '^src/hooks/' },
-      to: { path: '^src/hooks/' },
-    },
-    { name: 'src-knows-no-tests', severity: 'error', from: { path: '^src/' }, to: { path: '^(test|examples|scripts)/' } },
+    { name: 'src-imports-no-tests', severity: 'error', from: { path: '^src/' }, to: { path: '^(test|examples|scripts)/' } },
     {
       name: 'declared-dependencies',
       severity: 'error',
@@ -127,7 +156,7 @@ module.exports = {
     {
       name: 'no-orphans',
       severity: 'error',
-      from: { orphan: true, path: '^src/', pathNot: '^src/(cli|hooks/index).ts$|[.]d[.]ts$' },
+      from: { orphan: true, path: '^src/', pathNot: '^src/(cli|sdk/hooks/index).ts$|[.]d[.]ts$' },
       to: {},
     },
   ],

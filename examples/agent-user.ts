@@ -6,7 +6,7 @@ import {
   type AgentUser,
   type AssertionVerifierOptions,
   type HeadersLike,
-} from '../src/agent/index.ts'
+} from '../src/sdk/agent/index.ts'
 
 export interface Trust {
   /** Whose tokens count. */

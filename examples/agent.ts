@@ -5,7 +5,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type RunAgentInput, RunAgentInputSchema } from '@ag-ui/core'
 import { EventEncoder } from '@ag-ui/encoder'
-import { type AgentUser, KeysUnavailable, NotAuthenticated } from '../src/agent/index.ts'
+import { type AgentUser, KeysUnavailable, NotAuthenticated } from '../src/sdk/agent/index.ts'
 import { type Trust, type UserReader, userReader } from './agent-user.ts'
 import { ChatAgent } from './chat-agent.ts'
 import { command, noWords, portOf, required, untilStopped } from './command.ts'

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type AGUIEvent, EventType, type RunAgentInput } from '@ag-ui/core'
-import { type AgentUser, PermissionDenied } from '../src/agent/index.ts'
+import { type AgentUser, PermissionDenied } from '../src/sdk/agent/index.ts'
 import { lastUserText, pieces } from './messages.ts'
 import { type Tool, useTool } from './tool.ts'
 

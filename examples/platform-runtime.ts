@@ -10,7 +10,7 @@ import {
   NotAuthenticated,
   type AgentUser,
   type AssertionVerifierOptions,
-} from '../src/agent/index.ts'
+} from '../src/sdk/agent/index.ts'
 
 export interface PlatformOptions {
   readonly apiUrl: string

@@ -1,5 +1,5 @@
 /** Tools that aren't for everybody (spec "Authentication" 9): authorise, confirm, execute, in this order. */
-import { requirePermission, type AgentUser } from '../src/agent/index.ts'
+import { requirePermission, type AgentUser } from '../src/sdk/agent/index.ts'
 
 export interface Tool {
   /** Who lacks it may not use the tool. */

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { z } from 'zod'
 import { configSchema } from '../src/config/schema.ts'
 import { policySchema } from '../src/policy/schema.ts'
-import { testSchema } from '../src/trial/test-schema.ts'
+import { testSchema } from '../src/tools/simulate/test-schema.ts'
 
 const SCHEMAS = [
   { file: 'config/threadwarden.schema.json', schema: configSchema },

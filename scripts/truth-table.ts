@@ -1,14 +1,14 @@
 /** Writes docs/default-policy.md from what the default policy decides, or with --check says whether it still fits. */
 import { readFileSync, writeFileSync } from 'node:fs'
-import type { RouteDescriptor } from '../src/core/classify.ts'
-import { decide, type OwnerRecord } from '../src/core/decide.ts'
-import { ANONYMOUS, EVERYBODY, type Principal, type User } from '../src/core/principal.ts'
+import type { RouteDescriptor } from '../src/core/route/classify.ts'
+import { decide, type OwnerRecord } from '../src/core/decide/decide.ts'
+import { ANONYMOUS, EVERYBODY, type Principal, type User } from '../src/core/decide/principal.ts'
 import { CODES } from '../src/core/reasons.ts'
-import { ALL_ROUTES } from '../src/core/routes.ts'
-import type { Rules } from '../src/core/rules.ts'
+import { ALL_ROUTES } from '../src/core/route/routes.ts'
+import type { Rules } from '../src/core/decide/rules.ts'
 import { faultLine } from '../src/document/fault.ts'
 import { loadPolicy } from '../src/policy/compile.ts'
-import { SHIPPED_POLICY } from '../src/prepare.ts'
+import { SHIPPED_POLICY } from '../src/snapshot/load.ts'
 
 const PAGE = new URL('../docs/default-policy.md', import.meta.url)
 

@@ -5,7 +5,7 @@
  */
 import { Auth, HTTPException } from '@langchain/langgraph-sdk/auth'
 // In a project of your own it is 'threadwarden/agent'.
-import { makeVerifier, NotAuthenticated } from '../../src/agent/index.ts'
+import { makeVerifier, NotAuthenticated } from '../../src/sdk/agent/index.ts'
 
 // The same as in the gateway's configuration. Without an issuer this throws, and the server does not start.
 const verify = makeVerifier({

@@ -15,11 +15,16 @@ export const PARTS: Readonly<Record<string, Part>> = {
     tests: ['test/core/*.test.ts', 'test/policy/*.test.ts', 'test/docs/errors.test.ts'],
   },
   lists: {
-    mutate: ['src/http/thread-list.ts', 'src/http/cursor.ts'],
+    mutate: ['src/http/lists/thread-list.ts', 'src/http/lists/cursor.ts'],
     tests: ['test/http/cursor.test.ts', 'test/http/list-*.test.ts', 'test/security/list-*.test.ts'],
   },
   bodies: {
-    mutate: ['src/http/payload.ts', 'src/http/request-body.ts', 'src/http/small-pieces.ts', 'src/http/caller-message.ts'],
+    mutate: [
+      'src/http/pipeline/payload.ts',
+      'src/http/pipeline/request-body.ts',
+      'src/http/pipeline/small-pieces.ts',
+      'src/http/listeners/caller-message.ts',
+    ],
     tests: [
       'test/http/{payload,request-body,small-pieces,caller-message,expect,handshake,hostile-callers}.test.ts',
       'test/http/body-*.test.ts',

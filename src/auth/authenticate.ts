@@ -1,8 +1,8 @@
 /** From the Authorization header to a principal: the gate that every request passes first (spec "Authentication" 1-5). */
-import type { Credential } from '../core/credential.ts'
-import { ANONYMOUS, EVERYBODY, type Principal } from '../core/principal.ts'
+import type { Credential } from '../core/decide/credential.ts'
+import { ANONYMOUS, EVERYBODY, type Principal } from '../core/decide/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
-import { typeFits } from '../core/token-type.ts'
+import { typeFits } from '../core/decide/token-type.ts'
 import { bearerToken, isTooLong } from './bearer.ts'
 import { userOf } from './claim-rules.ts'
 import type { Issuer } from './issuer.ts'

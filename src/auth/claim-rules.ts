@@ -1,11 +1,11 @@
 /** What verified claims are held against besides their signature: the same for signed and for opaque tokens. */
 import type { IssuerConfig } from '../config/schema.ts'
-import type { Credential } from '../core/credential.ts'
-import { valueAt } from '../core/pointer.ts'
-import { userFromClaims, type User } from '../core/principal.ts'
+import type { Credential } from '../core/decide/credential.ts'
+import { valueAt } from '../core/json/pointer.ts'
+import { userFromClaims, type User } from '../core/decide/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
 import type { Claims } from './unverified.ts'
-import { smallest } from '../core/extremes.ts'
+import { smallest } from '../core/json/extremes.ts'
 
 /** The last time that a date can hold (ECMA-262 §21.4.1.1), in seconds: what lies beyond is no time. */
 const LAST_TIME = 8.64e12

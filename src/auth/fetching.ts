@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { Agent, request, type Dispatcher } from 'undici'
-import { isFetchable } from '../core/addresses.ts'
+import { isFetchable } from '../core/wire/addresses.ts'
 
 /** Bounds on what an issuer may send, and on how long it may take. */
 const MAX_DOCUMENT_BYTES = 512 * 1024

@@ -1,7 +1,7 @@
 /** One verification key and what it may verify. What a token says of itself never widens that (RFC 8725 §3.1). */
 import { createPrivateKey, createPublicKey, X509Certificate, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { createVerifier } from 'fast-jwt'
-import { largest } from '../core/extremes.ts'
+import { largest } from '../core/json/extremes.ts'
 
 /** The signature algorithms that a configuration may name. */
 // prettier-ignore

@@ -1,6 +1,6 @@
 /** What a command of the program is. Exit codes: 0 fine, 1 findings or failure, 2 wrong usage. */
 import { parseArgs, type ParseArgsConfig } from 'node:util'
-import { terminalJson } from '../core/terminal-json.ts'
+import { terminalJson } from '../core/json/terminal-json.ts'
 import { harmless, harmlessLines } from './terminal.ts'
 
 /** The exit codes of every command. */

@@ -1,9 +1,9 @@
 /** `threadwarden diff`: which decisions change from one policy to another. */
 import { loadPolicy } from '../policy/compile.ts'
-import { compare, type Comparison, type Difference } from '../trial/diff.ts'
-import { placeText } from '../trial/place.ts'
-import { surroundingsOf } from '../trial/surroundings.ts'
-import type { Verdict } from '../trial/verdict.ts'
+import { compare, type Comparison, type Difference } from '../tools/simulate/diff.ts'
+import { placeText } from '../tools/simulate/place.ts'
+import { surroundingsOf } from '../tools/simulate/surroundings.ts'
+import type { Verdict } from '../tools/simulate/verdict.ts'
 import { CODES } from '../core/reasons.ts'
 import { EXIT, printData, printLines, readArguments, UsageError, type Command } from './command.ts'
 import { loaded, sayFaults } from './loading.ts'

@@ -1,14 +1,14 @@
 /** An explanation as text, in the order in which the gateway goes about a request. */
 import { mountsOf } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
-import { isOperator } from '../core/rules.ts'
+import { isOperator } from '../core/decide/rules.ts'
 import type { Policy } from '../policy/policy.ts'
-import type { Explanation, Question } from '../trial/explain.ts'
-import { canonical } from '../trial/explanation.ts'
-import { limitsOf } from '../trial/limits.ts'
-import { notesOn } from '../trial/notes.ts'
-import type { Sent } from '../trial/sending.ts'
-import { limitText, permitText, principalText, recordText, refusalText, triedText } from '../trial/words.ts'
+import type { Explanation, Question } from '../tools/simulate/explain.ts'
+import { canonical } from '../tools/simulate/explanation.ts'
+import { limitsOf } from '../tools/simulate/limits.ts'
+import { notesOn } from '../tools/simulate/notes.ts'
+import type { Sent } from '../tools/simulate/sending.ts'
+import { limitText, permitText, principalText, recordText, refusalText, triedText } from '../tools/simulate/words.ts'
 import type { Entry } from './terminal.ts'
 
 /** A longer body is cut where people read it. */

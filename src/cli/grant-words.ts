@@ -1,5 +1,5 @@
 /** Grants as operators see them. */
-import { timeText } from '../adoption/export.ts'
+import { timeText } from '../tools/import-export/export.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { StoredGrant } from '../store/port.ts'
 import { complain } from './command.ts'

@@ -1,7 +1,7 @@
 /** What several commands read before they begin: the configuration, and files that options name. */
 import { readFileSync, statSync } from 'node:fs'
 import { faultLine, type Fault } from '../document/fault.ts'
-import { prepare, type Prepared } from '../prepare.ts'
+import { prepare, type Prepared } from '../snapshot/load.ts'
 import { complain, printData, UsageError } from './command.ts'
 
 /**

@@ -1,9 +1,9 @@
 /** Threads, users, groups and times as they are named on the command line. */
-import { granteeFault, isPerson, personFault, type People } from '../adoption/people.ts'
+import { granteeFault, isPerson, personFault, type People } from '../tools/import-export/users.ts'
 import type { Config } from '../config/schema.ts'
-import { isThreadId } from '../core/ids.ts'
-import { isGranteeId } from '../core/sharing.ts'
-import { timeOf } from '../http/revocation-form.ts'
+import { isThreadId } from '../core/route/ids.ts'
+import { isGranteeId } from '../core/decide/sharing.ts'
+import { timeOf } from '../http/admin/revocation-form.ts'
 import { UsageError } from './command.ts'
 
 /**

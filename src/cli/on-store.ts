@@ -1,8 +1,8 @@
 /** What the commands that work on the store have in common: they read the configuration, and open what it names. */
-import type { People } from '../adoption/people.ts'
+import type { People } from '../tools/import-export/users.ts'
 import type { Config } from '../config/schema.ts'
-import { openStore } from '../open-store.ts'
-import type { Prepared } from '../prepare.ts'
+import { openStore } from '../store/open.ts'
+import type { Prepared } from '../snapshot/load.ts'
 import { StoreUnavailable, type Store } from '../store/port.ts'
 import { complain, EXIT } from './command.ts'
 import { loaded } from './loading.ts'

@@ -1,13 +1,13 @@
 /** `threadwarden routes`: every route, and who may use it. */
 import { mountsOf } from '../config/mounts.ts'
-import type { Prepared } from '../prepare.ts'
-import { placeText } from '../trial/place.ts'
-import { routesOf, type Access, type RouteAccess } from '../trial/routes.ts'
-import { GRANTED } from '../trial/words.ts'
+import type { Prepared } from '../snapshot/load.ts'
+import { placeText } from '../tools/simulate/place.ts'
+import { routesOf, type Access, type RouteAccess } from '../tools/simulate/routes.ts'
+import { GRANTED } from '../tools/simulate/words.ts'
 import { EXIT, printData, printLines, readOptions, type Command } from './command.ts'
 import { loaded } from './loading.ts'
 import { harmless, paintFor, type Paint } from './terminal.ts'
-import { largest } from '../core/extremes.ts'
+import { largest } from '../core/json/extremes.ts'
 
 /** The command. */
 export const routes: Command = {

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { closest, distance } from 'fastest-levenshtein'
 import { complain, EXIT, print, printLines, UsageError, type Command, type CommandGroup } from './command.ts'
-import { largest } from '../core/extremes.ts'
+import { largest } from '../core/json/extremes.ts'
 
 type Commands = Readonly<Record<string, () => Promise<Command | CommandGroup>>>
 

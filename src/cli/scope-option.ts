@@ -1,5 +1,5 @@
 /** The option `--scope`: in which upstream's scope threads are that a command works on. */
-import { atScope, scopeFault } from '../adoption/scopes.ts'
+import { atScope, scopeFault } from '../tools/import-export/scopes.ts'
 import { mountsOf, scopesIn, type Mount } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import type { OwnershipStore, ThreadKey } from '../store/port.ts'

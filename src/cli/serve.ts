@@ -2,14 +2,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { namedBy } from '../config/load.ts'
 import { faultLine } from '../document/fault.ts'
-import { startGateway, type Gateway } from '../gateway.ts'
-import { nodeOptions, oldSpace } from '../heap.ts'
-import { bodyMemoryWarning } from '../http/body-memory.ts'
+import { startGateway, type Gateway } from '../gateway/start.ts'
+import { nodeOptions, oldSpace } from '../gateway/v8-old-space.ts'
+import { bodyMemoryWarning } from '../http/pipeline/body-memory.ts'
 import { makeLog, sharedStdout, type Logger } from '../observe/log.ts'
-import { prepare } from '../prepare.ts'
-import { watchFiles } from '../watch.ts'
+import { prepare } from '../snapshot/load.ts'
+import { watchFiles } from '../snapshot/watch.ts'
 import { complain, EXIT, readOptions, UsageError, type Command } from './command.ts'
-import { roomWarning } from './new-objects.ts'
+import { roomWarning } from '../gateway/v8-semi-space.ts'
 
 /** Kubernetes' own default, in seconds. */
 const DEFAULT_GRACE_S = 30
@@ -101,7 +101,7 @@ Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 w
 /** Starts it, in one process or in several: what that needs is loaded only then. */
 const start: typeof startGateway = async (prepared, log, surroundings) => {
   if (prepared.config.workers === 1) return startGateway(prepared, log, surroundings)
-  const { startWorkers, workersOf } = await import('../workers/primary.ts')
+  const { startWorkers, workersOf } = await import('../gateway/workers/primary.ts')
   return (workersOf(prepared.config) === 1 ? startGateway : startWorkers)(prepared, log, surroundings)
 }
 

@@ -1,5 +1,5 @@
 /** Long work on the store: with progress, patience for a store that fails for a moment, and an end by signal that loses nothing. */
-import { makePatience, PATIENT, type Patience } from '../adoption/patience.ts'
+import { makePatience, PATIENT, type Patience } from '../tools/import-export/retry.ts'
 import { complain } from './command.ts'
 import { listenForInterruption } from './interruption.ts'
 import { makeProgress, type Progress } from './progress.ts'

@@ -2,7 +2,7 @@
 import { storeOf } from '../config/store-place.ts'
 import type { Config } from '../config/schema.ts'
 import { lookAtStore } from '../store/look.ts'
-import { SCHEMA_VERSION } from '../store/sqlite-schema.ts'
+import { SCHEMA_VERSION } from '../store/sqlite/schema.ts'
 
 /** What was seen, of which store. Schemas are numbers, counted by each kind of store for itself. */
 export type Seen = {
@@ -23,8 +23,8 @@ const PATIENCE = 5000
 export async function lookAt(ownership: Config['ownership']): Promise<Seen> {
   const named = storeOf(ownership)
   if (named.kind === 'sqlite') return { place: named.file, latest: SCHEMA_VERSION, ...lookAtStore(named.file, PATIENCE) }
-  const { lookAtPostgres } = await import('../store/postgres-look.ts')
-  const { MIGRATIONS } = await import('../postgres/schema.ts')
+  const { lookAtPostgres } = await import('../store/postgres/look.ts')
+  const { MIGRATIONS } = await import('../store/postgres/schema.ts')
   const latest = MIGRATIONS.length
   const seen = await lookAtPostgres(named.settings)
   return seen.outcome === 'usable' ? { ...seen, latest, schema: latest - seen.behind } : { ...seen, latest }

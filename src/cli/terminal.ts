@@ -1,6 +1,6 @@
 /** How text gets to a terminal: in colour where there is one, and without anything in it that a terminal would obey. */
 import { styleText } from 'node:util'
-import { largest } from '../core/extremes.ts'
+import { largest } from '../core/json/extremes.ts'
 
 /** A style of `node:util`. */
 export type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow'

@@ -1,7 +1,7 @@
 /** `threadwarden validate`: says whether a configuration would be served, before it is. */
 import { storeOf } from '../config/store-place.ts'
 import { faultLine, type Fault } from '../document/fault.ts'
-import { prepare, type Prepared } from '../prepare.ts'
+import { prepare, type Prepared } from '../snapshot/load.ts'
 import { lookAtStore } from '../store/look.ts'
 import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from './command.ts'
 

@@ -1,8 +1,8 @@
 /** One issuer of the configuration: whose tokens are taken, with which keys, and who stands in them. */
 import { z } from 'zod'
-import { isFetchable } from '../core/addresses.ts'
-import { isPointer } from '../core/pointer.ts'
-import { tokenTypeName } from '../core/token-type.ts'
+import { isFetchable } from '../core/wire/addresses.ts'
+import { isPointer } from '../core/json/pointer.ts'
+import { tokenTypeName } from '../core/decide/token-type.ts'
 import { duration } from '../document/quantities.ts'
 
 // prettier-ignore

@@ -1,7 +1,7 @@
 /** Loads a configuration: read, fill the secrets in, check, resolve the paths. Every fault is reported at once. */
 import { dirname, resolve } from 'node:path'
-import { forwardingFault, settingFault } from '../core/headers.ts'
-import { valueAt } from '../core/pointer.ts'
+import { forwardingFault, settingFault } from '../core/wire/headers.ts'
+import { valueAt } from '../core/json/pointer.ts'
 import {
   faultAt,
   parseDocumentAs,

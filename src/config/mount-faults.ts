@@ -1,5 +1,5 @@
 /** What is wrong with the upstreams of a configuration together. */
-import { isLoopbackHost } from '../core/addresses.ts'
+import { isLoopbackHost } from '../core/wire/addresses.ts'
 import { faultAt, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import { mountsOf, scopeName, UPSTREAM, type Mount } from './mounts.ts'

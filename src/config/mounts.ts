@@ -2,9 +2,9 @@
  * The upstreams of a configuration side by side: each is found under a public path, and its threads are a scope of their own
  * in the ownership table, so that owning a thread at one opens nothing at another.
  */
-import type { StandingFacts, UnknownThread } from '../core/decide.ts'
-import type { ListSource } from '../core/table-lists.ts'
-import type { UpstreamKind } from '../core/transport.ts'
+import type { StandingFacts, UnknownThread } from '../core/decide/decide.ts'
+import type { ListSource } from '../core/wire/table-lists.ts'
+import type { UpstreamKind } from '../core/route/transport.ts'
 import type { Config } from './schema.ts'
 
 /** One upstream, with all that holds for it. */

@@ -1,5 +1,5 @@
 /** What of a configuration holds from start to end of a process. */
-import { valueAt } from '../core/pointer.ts'
+import { valueAt } from '../core/json/pointer.ts'
 import type { Config } from './schema.ts'
 
 /** By JSON pointer: what is bound, opened or sized once. */

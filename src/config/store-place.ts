@@ -1,5 +1,5 @@
 /** Which store a configuration names: read by every process that opens it, without what checks a configuration. */
-import { isLoopbackHost } from '../core/addresses.ts'
+import { isLoopbackHost } from '../core/wire/addresses.ts'
 
 /** What a store on PostgreSQL begins with. */
 export const POSTGRES = /^postgres(?:ql)?:/

@@ -1,7 +1,7 @@
 /** The upstreams of the configuration, runtimes and self-hosted agents: where they are, and how they are spoken to. */
 import { z } from 'zod'
-import { isAgentId } from '../core/ids.ts'
-import { endsLikeRoute, TRANSPORTS } from '../core/transport.ts'
+import { isAgentId } from '../core/route/ids.ts'
+import { endsLikeRoute, TRANSPORTS } from '../core/route/transport.ts'
 import { duration } from '../document/quantities.ts'
 
 /** Scheme, host and port, with nothing in them that a URL parser would fold away. */

@@ -1,8 +1,8 @@
 /** What an operator should know of a configuration that may be served all the same. */
-import { passesAnyway } from '../core/headers.ts'
+import { passesAnyway } from '../core/wire/headers.ts'
 import { faultAt, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
-import { isLoopbackHost } from '../core/addresses.ts'
+import { isLoopbackHost } from '../core/wire/addresses.ts'
 import { besideEachOther } from './mount-faults.ts'
 import { mountsOf, scopeName } from './mounts.ts'
 import { hasPasswordInStore, isLocalServer, storeOf } from './store-place.ts'

@@ -1,7 +1,7 @@
 /** Counters in the memory of this process. */
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import type { LimitState } from '../core/reasons.ts'
-import type { Rate } from '../core/rules.ts'
+import type { Rate } from '../core/decide/rules.ts'
 import type { Limiter, RateName } from './port.ts'
 
 /**

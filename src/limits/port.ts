@@ -3,7 +3,7 @@
  * replicas share.
  */
 import type { LimitState } from '../core/reasons.ts'
-import type { Rate } from '../core/rules.ts'
+import type { Rate } from '../core/decide/rules.ts'
 
 /** What is counted per time, as the configuration calls it. */
 export type RateName = 'requests' | 'runs' | 'newThreads' | 'grants'

@@ -4,7 +4,7 @@
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
-import type { Rate } from '../core/rules.ts'
+import type { Rate } from '../core/decide/rules.ts'
 import type { PostgresPool } from '../postgres/pool.ts'
 import { quoted } from '../postgres/settings.ts'
 import { makeMemoryLimiter, stateOf, STREAM_RETRY_MS, WINDOW } from './memory.ts'

@@ -2,7 +2,7 @@
 import { writeSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import { pino, type DestinationStream, type Logger } from 'pino'
-import { terminalJson } from '../core/terminal-json.ts'
+import { terminalJson } from '../core/json/terminal-json.ts'
 
 export type { Logger } from 'pino'
 

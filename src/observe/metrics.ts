@@ -1,7 +1,7 @@
 /** The figures of /metrics. No label ever holds what a caller chose: no thread, no user, no target, no header. */
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Registry, type MetricObject } from 'prom-client'
 import type { Reason } from '../core/reasons.ts'
-import type { RouteId } from '../core/routes.ts'
+import type { RouteId } from '../core/route/routes.ts'
 
 /** A route, or `none` for a request that named none. */
 export type RouteLabel = RouteId | 'none'

@@ -1,6 +1,6 @@
 /** What is wrong with a policy that its schema can't see: rules that would open more than they say, or mean nothing. */
-import { isUnsafeProp } from '../core/forwarded-props.ts'
-import { ALL_ROUTES, type RouteId } from '../core/routes.ts'
+import { isUnsafeProp } from '../core/route/forwarded-props.ts'
+import { ALL_ROUTES, type RouteId } from '../core/route/routes.ts'
 import { faultAt, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import type { PolicyFile, RuleOfFile } from './schema.ts'

@@ -1,5 +1,5 @@
 /** Which conditions on callers follow from others, and which exclude each other. What is not certain is said not to follow. */
-import type { CallerConditions, ClaimTest, Scalar } from '../core/conditions.ts'
+import type { CallerConditions, ClaimTest, Scalar } from '../core/decide/conditions.ts'
 
 /**
  * True if whoever meets all of `given` is sure to meet `asked`.

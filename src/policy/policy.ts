@@ -1,6 +1,6 @@
 /** A policy in force: what the gateway decides by, and which file it came from. */
-import type { BodyPolicy } from '../core/bodies.ts'
-import type { Rules } from '../core/rules.ts'
+import type { BodyPolicy } from '../core/route/bodies.ts'
+import type { Rules } from '../core/decide/rules.ts'
 
 /** A policy in force. */
 export interface Policy {

@@ -1,7 +1,7 @@
 /** Whom a rule can ever speak of, given the configuration, and whether others say everything before it has a say. */
-import type { CallerConditions } from '../core/conditions.ts'
-import { ALL_ROUTES, type RouteId } from '../core/routes.ts'
-import { speaksOfThread, type Rule, type Rules } from '../core/rules.ts'
+import type { CallerConditions } from '../core/decide/conditions.ts'
+import { ALL_ROUTES, type RouteId } from '../core/route/routes.ts'
+import { speaksOfThread, type Rule, type Rules } from '../core/decide/rules.ts'
 import type { PolicySurroundings } from './faults.ts'
 import { exclude, implies } from './implication.ts'
 

@@ -1,7 +1,7 @@
 /** The policy file: a short, declarative list of rules. Whatever no rule allows is denied. */
 import { z } from 'zod'
-import { isPointer } from '../core/pointer.ts'
-import { ROUTE_IDS } from '../core/routes.ts'
+import { isPointer } from '../core/json/pointer.ts'
+import { ROUTE_IDS } from '../core/route/routes.ts'
 import { bodySize, countOrOff, rateOrOff } from '../document/quantities.ts'
 
 const names = (what: string) => z.array(z.string().min(1, 'must not be empty')).min(1, `must name ${what}`)

@@ -1,5 +1,5 @@
 /** What an operator should know of a policy that shares threads in one place and not in another. */
-import type { RouteId } from '../core/routes.ts'
+import type { RouteId } from '../core/route/routes.ts'
 import { faultAt, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import type { PolicyFile, RuleOfFile } from './schema.ts'

@@ -1,8 +1,8 @@
 /** What an operator should know of a policy that may be served all the same. */
-import { isUnsafeProp } from '../core/forwarded-props.ts'
-import { isAgentId } from '../core/ids.ts'
-import { ROUTE_IDS, type RouteId } from '../core/routes.ts'
-import type { OperatorSelector, Rule } from '../core/rules.ts'
+import { isUnsafeProp } from '../core/route/forwarded-props.ts'
+import { isAgentId } from '../core/route/ids.ts'
+import { ROUTE_IDS, type RouteId } from '../core/route/routes.ts'
+import type { OperatorSelector, Rule } from '../core/decide/rules.ts'
 import { faultAt, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import type { PolicySurroundings } from './faults.ts'

@@ -2,8 +2,8 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
-import { obstacle, placeOf } from './sqlite-place.ts'
-import { SCHEMA_VERSION, schemaOf } from './sqlite-schema.ts'
+import { obstacle, placeOf } from './sqlite/place.ts'
+import { SCHEMA_VERSION, schemaOf } from './sqlite/schema.ts'
 
 /** What was seen. */
 export type StoreLook =

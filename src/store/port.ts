@@ -3,8 +3,8 @@
  * answer to the caller is 503, never yes. Ids compare byte for byte in every store. Every method is one atomic step, over all
  * processes that share the store, unless it says otherwise.
  */
-import type { Credential, Revocation } from '../core/credential.ts'
-import type { Grant, Grantee, Reader, Right } from '../core/sharing.ts'
+import type { Credential, Revocation } from '../core/decide/credential.ts'
+import type { Grant, Grantee, Reader, Right } from '../core/decide/sharing.ts'
 
 /** Which thread. */
 export interface ThreadKey {
@@ -404,7 +404,7 @@ export interface RevocationStore {
 export interface RevocationList {
   /** As they were read last, in no order that means anything. */
   current(): readonly Revocation[]
-  /** True if a credential was revoked: the same as in src/core/credential.ts, at a cost that doesn't grow with the list. */
+  /** True if a credential was revoked: the same as in src/core/decide/credential.ts, at a cost that doesn't grow with the list. */
   isRevoked(userId: string, credential: Credential): boolean
   /** Reads them anew, and rejects with StoreUnavailable if they can't be read; the last known stay in force then. */
   reload(): Promise<void>

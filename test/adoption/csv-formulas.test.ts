@@ -2,8 +2,8 @@
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { asText, fromText } from '../../src/adoption/csv-formulas.ts'
-import { exportLines } from '../../src/adoption/export.ts'
+import { asText, fromText } from '../../src/tools/import-export/csv-formulas.ts'
+import { exportLines } from '../../src/tools/import-export/export.ts'
 import type { ThreadRow } from '../../src/store/port.ts'
 import { read } from './sources.ts'
 

@@ -1,9 +1,9 @@
 /** What is exported can be imported: the store that comes of it decides as the first one did. */
 import { test } from 'tap'
 import fc from 'fast-check'
-import { exportLines, hasScopes, rowsOf } from '../../src/adoption/export.ts'
-import { importFrom } from '../../src/adoption/import.ts'
-import { entriesOf, FORMATS, type Format } from '../../src/adoption/source-file.ts'
+import { exportLines, hasScopes, rowsOf } from '../../src/tools/import-export/export.ts'
+import { importFrom } from '../../src/tools/import-export/import.ts'
+import { entriesOf, FORMATS, type Format } from '../../src/tools/import-export/source-file.ts'
 import type { Store, ThreadRow } from '../../src/store/port.ts'
 import { inPieces, READING } from './sources.ts'
 import { key, optionsFor, own, startStore } from './store.ts'

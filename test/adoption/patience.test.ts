@@ -1,6 +1,6 @@
 /** A store that fails for a moment is asked again; one that goes on failing, and everything else that fails, is not. */
 import { test } from 'tap'
-import { inSteps, makePatience } from '../../src/adoption/patience.ts'
+import { inSteps, makePatience } from '../../src/tools/import-export/retry.ts'
 import { StoreUnavailable } from '../../src/store/port.ts'
 
 /** A step that fails so many times, and a count of how often it was tried. */

@@ -1,6 +1,6 @@
 /** Sources of rows for tests: text that comes in pieces, and what is read of it. */
-import { entriesOf, type Format } from '../../src/adoption/source-file.ts'
-import type { Entry, Reading } from '../../src/adoption/entry.ts'
+import { entriesOf, type Format } from '../../src/tools/import-export/source-file.ts'
+import type { Entry, Reading } from '../../src/tools/import-export/entry.ts'
 
 /** When everything was read. */
 export const NOW = Date.parse('2026-06-01T00:00:00Z')

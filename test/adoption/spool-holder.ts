@@ -1,6 +1,6 @@
 /** A process with a spool that is larger than what SQLite holds in memory: it tells its file descriptors of it, and waits. */
 import { readdirSync, readlinkSync } from 'node:fs'
-import { makeSpool } from '../../src/adoption/spool.ts'
+import { makeSpool } from '../../src/tools/import-export/staging-table.ts'
 
 const spool = makeSpool()
 const facts = { agentId: '', name: 'x'.repeat(1000), archived: false, createdAt: 0, lastUsedAt: 0, deletedAt: null }

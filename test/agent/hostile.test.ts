@@ -1,7 +1,7 @@
 /** Tokens and keys that are well formed, signed and still not to be believed. */
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'tap'
-import { makeVerifier } from '../../src/agent/index.ts'
+import { makeVerifier } from '../../src/sdk/agent/index.ts'
 import { jwkOf, PAIRS, signedAs, token, type Part } from '../support/signing.ts'
 import { fate, ISSUER, TRUST, userToken } from './credentials.ts'
 

@@ -1,6 +1,6 @@
 /** Options that would not hold are refused when the agent starts, and not when somebody is at the door. */
 import { test } from 'tap'
-import { makeAssertionVerifier, makeVerifier } from '../../src/agent/index.ts'
+import { makeAssertionVerifier, makeVerifier } from '../../src/sdk/agent/index.ts'
 import { jwkOf, PAIRS, pemOf, type Part } from '../support/signing.ts'
 import { ASSERTION_TRUST, TRUST, userToken } from './credentials.ts'
 

@@ -30,7 +30,7 @@ function makeProject(t: Test): string {
       outDir: join(installed, 'dist'),
       typeRoots: [join(ROOT, 'node_modules/@types')],
     },
-    include: [join(ROOT, 'src/agent')],
+    include: [join(ROOT, 'src/sdk/agent')],
   }
   writeFileSync(join(folder, 'build.json'), JSON.stringify(settings))
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
@@ -49,7 +49,7 @@ try {
 } catch (denied) {
   console.log(denied.message)
 }
-await import('threadwarden/dist/agent/token.js').catch(({ code }) => console.log(code))
+await import('threadwarden/dist/sdk/agent/token.js').catch(({ code }) => console.log(code))
 `
 
 const TYPED = `
@@ -107,7 +107,7 @@ void test('it can be used from plain JavaScript and from TypeScript, and as docs
   t.equal(examples.length, 3)
   for (const { name, text } of examples) write(name, text)
   // As its reader would copy it.
-  write('handler.ts', page('examples/langgraph/auth.ts').text.replace('../../src/agent/index.ts', 'threadwarden/agent'))
+  write('handler.ts', page('examples/langgraph/auth.ts').text.replace('../../src/sdk/agent/index.ts', 'threadwarden/agent'))
   const strict = ['--strict', '--exactOptionalPropertyTypes', '--types', 'node', '--noEmit', '--target', 'es2022']
   for (const words of [
     ['--module', 'nodenext', 'typed.ts', ...examples.map(({ name }) => name)],

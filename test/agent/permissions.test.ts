@@ -1,6 +1,6 @@
 /** What stands before a tool, also for callers whom no compiler has checked. */
 import { test } from 'tap'
-import { hasPermission, PermissionDenied, requirePermission, requireRole } from '../../src/agent/index.ts'
+import { hasPermission, PermissionDenied, requirePermission, requireRole } from '../../src/sdk/agent/index.ts'
 
 const bob = { user_id: 'corp:bob', role: 'member', roles: ['member', 'tester'], permissions: ['threads:read'] }
 

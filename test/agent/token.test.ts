@@ -1,6 +1,6 @@
 /** The forwarded token in an agent: which is good, and that every other is refused for the reason that it has. */
 import { test } from 'tap'
-import { makeVerifier } from '../../src/agent/index.ts'
+import { makeVerifier } from '../../src/sdk/agent/index.ts'
 import { jwkOf, PAIRS, pemOf, token } from '../support/signing.ts'
 import { assertion, fate, forged, ISSUER, TRUST, userToken } from './credentials.ts'
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Changes } from '../config/configuration.ts'
 import type { Store, ThreadKey } from '../../src/store/port.ts'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { configFile, run, type Ended, type Surroundings } from './program.ts'
 import { runResident } from './resident.ts'
 

@@ -1,6 +1,6 @@
 /** `threadwarden explain` of shared threads: for what it was granted, whether that is enough, and why it makes no difference. */
 import { test } from 'tap'
-import { auditLine } from '../../src/core/audit-line.ts'
+import { auditLine } from '../../src/audit/line.ts'
 import { user } from '../policy/callers.ts'
 import { compiled, descriptor, edited, SHIPPED } from '../policy/policies.ts'
 import { scene } from './explain-scene.ts'

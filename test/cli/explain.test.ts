@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { createSigner } from 'fast-jwt'
 import { test } from 'tap'
-import { auditLine } from '../../src/core/audit-line.ts'
+import { auditLine } from '../../src/audit/line.ts'
 import type { Changes } from '../config/configuration.ts'
 import { user } from '../policy/callers.ts'
 import { compiled, descriptor, edited, SHIPPED } from '../policy/policies.ts'

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { ALL_ROUTES } from '../../src/core/routes.ts'
+import { ALL_ROUTES } from '../../src/core/route/routes.ts'
 import { configFile, run } from './program.ts'
 
 interface Listed {

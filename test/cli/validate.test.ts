@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { test } from 'tap'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { configFile, run } from './program.ts'
 
 const INVALID = { 'listen.prot': 1, 'log.level': 'loud', 'ownership.unknownThread': undefined }

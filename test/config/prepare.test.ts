@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import type { Fault } from '../../src/document/fault.ts'
-import { prepare } from '../../src/prepare.ts'
+import { prepare } from '../../src/snapshot/load.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { configuration, type Changes } from './configuration.ts'
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { parse } from 'yaml'
-import { prepare, SHIPPED_POLICY } from '../../src/prepare.ts'
+import { prepare, SHIPPED_POLICY } from '../../src/snapshot/load.ts'
 
 const here = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 

@@ -2,7 +2,7 @@
  * Who owns what, as design.md tells it and in as few words as possible: the gateway is held against this, step by step.
  * One request after the other; `unknownThread` is `claim`.
  */
-import { isThreadId } from '../../src/core/ids.ts'
+import { isThreadId } from '../../src/core/route/ids.ts'
 
 /** A caller. */
 export interface User {

@@ -3,10 +3,10 @@
  * upstream that has changed its transport can refuse a request, and not take it for another one.
  */
 import { test } from 'tap'
-import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
-import { ROUTES, type Route } from '../../src/core/routes.ts'
-import { assumedFacts, hasOperation, TRANSPORTS } from '../../src/core/transport.ts'
-import { upstreamRequest } from '../../src/http/upstream-request.ts'
+import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts'
+import { ROUTES, type Route } from '../../src/core/route/routes.ts'
+import { assumedFacts, hasOperation, TRANSPORTS } from '../../src/core/route/transport.ts'
+import { upstreamRequest } from '../../src/http/upstream/request.ts'
 import { runInput } from '../support/client.ts'
 import { hush, RUNTIMES, send, start, type Asked } from './runtimes.ts'
 

@@ -1,7 +1,7 @@
 /** Lists from the table before a runtime of 1.54: it answers 422 to all of it, or has no way to be asked, and says nothing of either. */
 import { test } from 'tap'
 import { startOldRuntime } from '../../examples/runtime-1.54/runtime.ts'
-import { TRANSPORTS } from '../../src/core/transport.ts'
+import { TRANSPORTS } from '../../src/core/route/transport.ts'
 import { call, runInput, type Call } from '../support/client.ts'
 import { gateBefore } from '../support/gated.ts'
 

@@ -1,6 +1,6 @@
 /** Which hosts are on this machine, and what keys may be fetched from. */
 import { test } from 'tap'
-import { isFetchable, isLoopbackHost } from '../../src/core/addresses.ts'
+import { isFetchable, isLoopbackHost } from '../../src/core/wire/addresses.ts'
 
 void test('a loopback host is localhost, any address of 127.0.0.0/8 or ::1, and nothing that looks like one', (t) => {
   for (const host of ['localhost', '127.0.0.1', '127.0.0.53', '127.10.200.254', '[::1]']) t.ok(isLoopbackHost(host), host)

@@ -1,10 +1,10 @@
 /** Bodies: of each route a closed set of keys passes, the ids in it are checked, and what is dropped is told. */
 import { test } from 'tap'
-import { checkIds, passingBody, type BodyPolicy, type PassingBody } from '../../src/core/bodies.ts'
-import type { RouteDescriptor } from '../../src/core/classify.ts'
-import type { Json, JsonObject } from '../../src/core/json.ts'
+import { checkIds, passingBody, type BodyPolicy, type PassingBody } from '../../src/core/route/bodies.ts'
+import type { RouteDescriptor } from '../../src/core/route/classify.ts'
+import type { Json, JsonObject } from '../../src/core/json/read.ts'
 import type { Refusal } from '../../src/core/reasons.ts'
-import { ROUTES, type Route } from '../../src/core/routes.ts'
+import { ROUTES, type Route } from '../../src/core/route/routes.ts'
 
 const PASSING: BodyPolicy = { forwardedProps: new Set(), state: 'pass', tools: 'all' }
 

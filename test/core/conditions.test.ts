@@ -1,7 +1,7 @@
 /** What a policy asks of a caller: each comparison by type, and that nothing is ever compared with something of another type. */
 import { test } from 'tap'
-import { holdsOf, unmetOf, type CallerConditions, type ClaimTest } from '../../src/core/conditions.ts'
-import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/principal.ts'
+import { holdsOf, unmetOf, type CallerConditions, type ClaimTest } from '../../src/core/decide/conditions.ts'
+import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
 import { user } from '../policy/callers.ts'
 
 type Comparison = ClaimTest extends infer T ? (T extends unknown ? Omit<T, 'at'> : never) : never

@@ -1,7 +1,7 @@
 /** CORS: exact origins, header names echoed one by one, nothing at all without configuration. */
 import { test } from 'tap'
-import { corsHeaders, isPreflight, preflightHeaders } from '../../src/core/cors.ts'
-import { headerLines } from '../../src/core/headers.ts'
+import { corsHeaders, isPreflight, preflightHeaders } from '../../src/core/wire/cors.ts'
+import { headerLines } from '../../src/core/wire/headers.ts'
 
 const APP = 'https://app.test'
 const LISTED = { origins: ['https://other.test', APP], credentials: false }

@@ -1,7 +1,7 @@
 /** What is known before a decision: how much of a body is read, and which agents a caller is told of. */
 import { test } from 'tap'
-import { mayUseAgent, mostBody, mostBodyOfAny, type StandingFacts } from '../../src/core/decide.ts'
-import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/principal.ts'
+import { mayUseAgent, mostBody, mostBodyOfAny, type StandingFacts } from '../../src/core/decide/decide.ts'
+import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
 import { user } from '../policy/callers.ts'
 import { descriptor } from '../policy/policies.ts'
 import { rulesOf } from './rules-of.ts'

@@ -1,9 +1,9 @@
 /** `enforcement: observe`: what rests on ownership alone becomes a permit that says why enforcing would have refused it. */
 import { test } from 'tap'
-import type { RouteDescriptor } from '../../src/core/classify.ts'
-import { decide, type Facts, type OwnerRecord } from '../../src/core/decide.ts'
-import { ANONYMOUS, type Principal } from '../../src/core/principal.ts'
-import { ROUTES } from '../../src/core/routes.ts'
+import type { RouteDescriptor } from '../../src/core/route/classify.ts'
+import { decide, type Facts, type OwnerRecord } from '../../src/core/decide/decide.ts'
+import { ANONYMOUS, type Principal } from '../../src/core/decide/principal.ts'
+import { ROUTES } from '../../src/core/route/routes.ts'
 import { user } from '../policy/callers.ts'
 import { compiled, descriptor, SHIPPED } from '../policy/policies.ts'
 import { rulesOf } from './rules-of.ts'

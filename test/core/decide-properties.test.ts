@@ -4,8 +4,8 @@
  */
 import fc from 'fast-check'
 import { test, type Test } from 'tap'
-import type { RouteDescriptor } from '../../src/core/classify.ts'
-import type { CallerConditions, ClaimTest } from '../../src/core/conditions.ts'
+import type { RouteDescriptor } from '../../src/core/route/classify.ts'
+import type { CallerConditions, ClaimTest } from '../../src/core/decide/conditions.ts'
 import {
   decide,
   isListed,
@@ -15,10 +15,10 @@ import {
   relationOf,
   type Facts,
   type OwnerRecord,
-} from '../../src/core/decide.ts'
-import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/principal.ts'
-import { verdictOn, type Rule } from '../../src/core/rules.ts'
-import { suffices, type Right } from '../../src/core/sharing.ts'
+} from '../../src/core/decide/decide.ts'
+import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
+import { verdictOn, type Rule } from '../../src/core/decide/rules.ts'
+import { suffices, type Right } from '../../src/core/decide/sharing.ts'
 import { user } from '../policy/callers.ts'
 import { descriptor } from '../policy/policies.ts'
 import { seedOfEnvironment } from '../fuzz/run.ts'

@@ -1,9 +1,9 @@
 /** The decision by many rules: who denies wins, what can't be evaluated denies, and the first rule that fits says what passes. */
 import { test } from 'tap'
-import type { RouteDescriptor } from '../../src/core/classify.ts'
-import { decide, type Facts, type OwnerRecord } from '../../src/core/decide.ts'
-import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/principal.ts'
-import type { RouteRules, Rule } from '../../src/core/rules.ts'
+import type { RouteDescriptor } from '../../src/core/route/classify.ts'
+import { decide, type Facts, type OwnerRecord } from '../../src/core/decide/decide.ts'
+import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
+import type { RouteRules, Rule } from '../../src/core/decide/rules.ts'
 import { user } from '../policy/callers.ts'
 import { descriptor } from '../policy/policies.ts'
 import { rulesOf } from './rules-of.ts'

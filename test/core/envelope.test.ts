@@ -1,9 +1,9 @@
 /** Envelopes, opened and written: what one says is a route of the table, held to the grammar of a request line. */
 import { test } from 'tap'
-import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
-import { envelopeOf, openEnvelope, writeEnvelope } from '../../src/core/envelope.ts'
-import type { JsonObject } from '../../src/core/json.ts'
-import { ALL_ROUTES, OWN_ROUTES, ROUTES, type Route } from '../../src/core/routes.ts'
+import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts'
+import { envelopeOf, openEnvelope, writeEnvelope } from '../../src/core/route/envelope.ts'
+import type { JsonObject } from '../../src/core/json/read.ts'
+import { ALL_ROUTES, OWN_ROUTES, ROUTES, type Route } from '../../src/core/route/routes.ts'
 
 /** The descriptor of an honest request to a route, with its query. */
 function honest(route: Route): RouteDescriptor {

@@ -1,6 +1,6 @@
 /** `forwardedProps` is an allow-list, and the names that reach into an agent are known. */
 import { test } from 'tap'
-import { filterForwardedProps, isUnsafeProp } from '../../src/core/forwarded-props.ts'
+import { filterForwardedProps, isUnsafeProp } from '../../src/core/route/forwarded-props.ts'
 
 const filter = (value: Parameters<typeof filterForwardedProps>[0], ...allowed: string[]) =>
   filterForwardedProps(value, new Set(allowed))

@@ -1,6 +1,6 @@
 /** Header rules: few pass, each once; the server's win; nothing of the way back is for shared caches. */
 import { test } from 'tap'
-import { answerKind, forwardedAnswerHeaders, forwardingFault, headerFault, headerLines, isJsonType, multipartType, passesAnyway, settingFault, upstreamHeaders } from '../../src/core/headers.ts' // prettier-ignore
+import { answerKind, forwardedAnswerHeaders, forwardingFault, headerFault, headerLines, isJsonType, multipartType, passesAnyway, settingFault, upstreamHeaders } from '../../src/core/wire/headers.ts' // prettier-ignore
 
 const lines = (...pairs: [string, string][]) => headerLines(pairs.flat())
 const HOST: [string, string] = ['Host', 'gateway']

@@ -1,7 +1,7 @@
 /** The grammars of ids: what passes means the same to the gateway, the store and the upstream. */
 import { test } from 'tap'
-import { isAgentId, isMemoryId, isRunId, isThreadId, isUserId, ROUTE_WORDS } from '../../src/core/ids.ts'
-import { ROUTES } from '../../src/core/routes.ts'
+import { isAgentId, isMemoryId, isRunId, isThreadId, isUserId, ROUTE_WORDS } from '../../src/core/route/ids.ts'
+import { ROUTES } from '../../src/core/route/routes.ts'
 
 const UUID = '0f6f1a52-7a2b-4c3d-8e9f-00112233aabb'
 

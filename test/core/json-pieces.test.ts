@@ -1,8 +1,8 @@
 /** A long list is read in pieces, and comes to what JSON.parse makes of it. */
 import fc from 'fast-check'
 import { test } from 'tap'
-import type { Json } from '../../src/core/json.ts'
-import { parsedInPieces } from '../../src/core/json-pieces.ts'
+import type { Json } from '../../src/core/json/read.ts'
+import { parsedInPieces } from '../../src/core/json/pieces.ts'
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
 

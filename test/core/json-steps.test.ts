@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { readInSteps, type SteppedReading } from '../../src/core/json-steps.ts'
-import type { Json, JsonObject } from '../../src/core/json.ts'
-import type { MemberText, MemberTexts } from '../../src/core/json-texts.ts'
-import { atOnce } from '../../src/core/steps.ts'
-import { SLICE } from '../../src/core/text-slices.ts'
+import { readInSteps, type SteppedReading } from '../../src/core/json/read-in-steps.ts'
+import type { Json, JsonObject } from '../../src/core/json/read.ts'
+import type { MemberText, MemberTexts } from '../../src/core/json/member-texts.ts'
+import { atOnce } from '../../src/core/json/steps.ts'
+import { SLICE } from '../../src/core/json/text-slices.ts'
 import type { Refusal } from '../../src/core/reasons.ts'
 
 /** Reads a text that is cut into slices at these places: each piece is filled up with space to the size of a slice. */

@@ -1,8 +1,8 @@
 /** What is written from the text of an object is byte for byte what JSON.stringify writes of what JSON.parse reads. */
 import fc from 'fast-check'
 import { test } from 'tap'
-import { makeJsonReader, type Json, type JsonObject, type JsonSource } from '../../src/core/json.ts'
-import { memberTexts, writeAnew } from '../../src/core/json-writing.ts'
+import { makeJsonReader, type Json, type JsonObject, type JsonSource } from '../../src/core/json/read.ts'
+import { memberTexts, writeAnew } from '../../src/core/json/write.ts'
 
 const parsed = (text: string): JsonObject => JSON.parse(text) as JsonObject
 /** What the strict reader makes of a text that comes in pieces of so many bytes. */

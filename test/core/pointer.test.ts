@@ -1,6 +1,6 @@
 /** JSON pointers over claims: RFC 6901, own properties only. */
 import { test } from 'tap'
-import { isPointer, valueAt } from '../../src/core/pointer.ts'
+import { isPointer, valueAt } from '../../src/core/json/pointer.ts'
 
 const DOCUMENT = { a: { 'b/c': 1, 'd~e': 2, '': 3, '~1': 4 }, list: ['x'], text: 'abc', nothing: null, '': { '': 5 } }
 

@@ -1,6 +1,6 @@
 /** Who is asking: claims become a user, and claims of a wrong shape grant nothing. */
 import { test } from 'tap'
-import { ANONYMOUS, EVERYBODY, userFromClaims } from '../../src/core/principal.ts'
+import { ANONYMOUS, EVERYBODY, userFromClaims } from '../../src/core/decide/principal.ts'
 
 const POINTERS = { id: '/sub', name: '/name', role: '/realm/roles', permissions: '/scope', groups: '/teams' }
 const user = (claims: object) => userFromClaims('corp', { sub: 'a:b', ...claims }, POINTERS)

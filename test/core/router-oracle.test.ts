@@ -5,9 +5,9 @@
  */
 import { readFileSync } from 'node:fs'
 import { test } from 'tap'
-import { classify } from '../../src/core/classify.ts'
-import { QUERY_NAMES } from '../../src/core/routes.ts'
-import { findMount, readTarget } from '../../src/core/target.ts'
+import { classify } from '../../src/core/route/classify.ts'
+import { QUERY_NAMES } from '../../src/core/route/routes.ts'
+import { findMount, readTarget } from '../../src/core/route/target.ts'
 
 type Resolved = { method: string; agentId?: string; threadId?: string } | number
 interface Case {

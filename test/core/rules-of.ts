@@ -1,6 +1,6 @@
 /** Rules as data, for tests of what is decided by them; what is left out asks for nothing. */
-import { ROUTE_IDS, type RouteId } from '../../src/core/routes.ts'
-import type { RouteRules, Rule, Rules } from '../../src/core/rules.ts'
+import { ROUTE_IDS, type RouteId } from '../../src/core/route/routes.ts'
+import type { RouteRules, Rule, Rules } from '../../src/core/decide/rules.ts'
 
 /** A rule that allows whoever is signed in, whatever thread it is about. */
 export function rule(more: Partial<Rule> = {}): Rule {

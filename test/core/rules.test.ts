@@ -1,7 +1,7 @@
 /** Whether a rule speaks of a request: each part by itself, and which of them is looked at first. */
 import { test } from 'tap'
-import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/principal.ts'
-import { isOperator, verdictOn, type OperatorSelector, type Rule } from '../../src/core/rules.ts'
+import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
+import { isOperator, verdictOn, type OperatorSelector, type Rule } from '../../src/core/decide/rules.ts'
 import { user } from '../policy/callers.ts'
 import { descriptor } from '../policy/policies.ts'
 import { rule } from './rules-of.ts'

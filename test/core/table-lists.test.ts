@@ -1,8 +1,8 @@
 /** When lists come from the table, what clients are told then, and how a thread is shown. */
 import { test } from 'tap'
-import { ROUTES } from '../../src/core/routes.ts'
-import { isTableRoute, tableUse, tellsOfTable, threadRecord, withTableLists } from '../../src/core/table-lists.ts'
-import { assumedFacts, infoFor } from '../../src/core/transport.ts'
+import { ROUTES } from '../../src/core/route/routes.ts'
+import { isTableRoute, tableUse, tellsOfTable, threadRecord, withTableLists } from '../../src/core/wire/table-lists.ts'
+import { assumedFacts, infoFor } from '../../src/core/route/transport.ts'
 
 const KNOWN = assumedFacts('multi-route')
 const NONE = { list: false, inspect: false, mutations: false, realtimeMetadata: false }

@@ -1,7 +1,7 @@
 /** The grammar of request targets: one spelling for each, and 400 before anybody is asked who they are. */
 import { test } from 'tap'
-import { QUERY_NAMES } from '../../src/core/routes.ts'
-import { findMount, readTarget } from '../../src/core/target.ts'
+import { QUERY_NAMES } from '../../src/core/route/routes.ts'
+import { findMount, readTarget } from '../../src/core/route/target.ts'
 
 const read = (raw: string) => readTarget(raw, QUERY_NAMES)
 

@@ -1,7 +1,7 @@
 /** JSON for a terminal: the same value, and nothing that a terminal obeys. */
 import fc from 'fast-check'
 import { test } from 'tap'
-import { terminalJson } from '../../src/core/terminal-json.ts'
+import { terminalJson } from '../../src/core/json/terminal-json.ts'
 
 const OBEYED = /(?!\n)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
 

@@ -1,7 +1,7 @@
 /** The upstream's list of threads: what of it is read, and what a caller gets of it. */
 import { test } from 'tap'
-import type { Json } from '../../src/core/json.ts'
-import { gather, readThreadPage, startIn, type Gathering, type ThreadPage } from '../../src/core/thread-page.ts'
+import type { Json } from '../../src/core/json/read.ts'
+import { gather, readThreadPage, startIn, type Gathering, type ThreadPage } from '../../src/core/wire/thread-page.ts'
 
 void test('of a page only the threads, the cursor and the join codes are read', (t) => {
   const item = { id: 'a', name: 'Holidays' }

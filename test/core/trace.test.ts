@@ -1,9 +1,9 @@
 /** The trace of a decision: it decides nothing by itself, and what it says of each rule bears the decision out. */
 import { test } from 'tap'
-import type { RouteDescriptor } from '../../src/core/classify.ts'
-import { decide, type Facts } from '../../src/core/decide.ts'
-import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/principal.ts'
-import { traceOf, type Trace } from '../../src/core/trace.ts'
+import type { RouteDescriptor } from '../../src/core/route/classify.ts'
+import { decide, type Facts } from '../../src/core/decide/decide.ts'
+import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
+import { traceOf, type Trace } from '../../src/core/decide/trace.ts'
 import { user } from '../policy/callers.ts'
 import { descriptor } from '../policy/policies.ts'
 import { drawing, madeRules, MADE_ROWS, WORDS } from '../trial/generated.ts'

@@ -1,7 +1,7 @@
 /** What an upstream is, says of itself and takes, by its transport. */
 import { test } from 'tap'
-import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
-import { OWN_ROUTES, ROUTES } from '../../src/core/routes.ts'
+import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts'
+import { OWN_ROUTES, ROUTES } from '../../src/core/route/routes.ts'
 import {
   assumedFacts,
   endsLikeRoute,
@@ -10,7 +10,7 @@ import {
   readRuntimeInfo,
   TRANSPORTS,
   wireForm,
-} from '../../src/core/transport.ts'
+} from '../../src/core/route/transport.ts'
 
 const ALL = { list: true, inspect: true, mutations: false, realtimeMetadata: false }
 const NONE = { list: false, inspect: false, mutations: false, realtimeMetadata: false }

@@ -1,9 +1,9 @@
 /** Examinations of what a test has started, by a configuration as an operator would write it. */
 import type { Test } from 'tap'
-import { examine } from '../../src/doctor/examine.ts'
-import type { Finding } from '../../src/doctor/finding.ts'
-import type { Machine, Wishes } from '../../src/doctor/subject.ts'
-import { prepare } from '../../src/prepare.ts'
+import { examine } from '../../src/tools/doctor/examine.ts'
+import type { Finding } from '../../src/tools/doctor/finding.ts'
+import type { Machine, Wishes } from '../../src/tools/doctor/subject.ts'
+import { prepare } from '../../src/snapshot/load.ts'
 import { configFile } from '../cli/program.ts'
 import type { Changes } from '../config/configuration.ts'
 import { QUIET } from './machine.ts'

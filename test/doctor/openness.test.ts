@@ -1,7 +1,7 @@
 /** Who else gets at the upstream. */
 import { test } from 'tap'
 import { startRuntime, type RuntimeOptions } from '../../examples/runtime.ts'
-import { ownAddresses } from '../../src/http/exposure.ts'
+import { ownAddresses } from '../../src/http/upstream/exposure.ts'
 import { INFO, json, startUpstream } from '../support/upstream.ts'
 import { examined, hush, type Findings } from './examination.ts'
 

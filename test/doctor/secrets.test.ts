@@ -1,7 +1,7 @@
 /** What is secret is in no finding, even where an upstream says it back; nor does anything there steer a terminal. */
 import { test } from 'tap'
-import { makeDiscreet } from '../../src/doctor/discreet.ts'
-import { report } from '../../src/doctor/report.ts'
+import { makeDiscreet } from '../../src/tools/doctor/discreet.ts'
+import { report } from '../../src/tools/doctor/report.ts'
 import { INFO, json, startUpstream } from '../support/upstream.ts'
 import { bothAt, examined } from './examination.ts'
 

@@ -15,8 +15,8 @@ import {
   type PlatformStandInOptions,
 } from '../../examples/platform-stand-in.ts'
 import { startRuntime, type Runtime } from '../../examples/runtime.ts'
-import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
-import { makeIdentity } from '../../src/http/identity.ts'
+import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts'
+import { makeIdentity } from '../../src/http/pipeline/identity.ts'
 import { call, runInput, type Call, type Reply } from '../support/client.ts'
 import { deploymentFile, startDeployment } from '../support/deployment.ts'
 import { makeFolder, startTestGateway, type ConfigTree, type TestGateway } from '../support/gateway.ts'

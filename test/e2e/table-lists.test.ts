@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { ChatCore, DrawerContext } from '../support/chat-core.ts'
 import { owners } from '../support/rows.ts'
 import type { StackOptions } from '../support/stack.ts'

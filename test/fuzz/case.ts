@@ -2,7 +2,7 @@
  * A request as a hostile caller would write it, as plain data: what fast-check makes, what a counter-example prints, and
  * what stands in `fixed-cases.test.ts`.
  */
-import { TRANSPORTS, type Transport } from '../../src/core/transport.ts'
+import { TRANSPORTS, type Transport } from '../../src/core/route/transport.ts'
 import type { HttpVersion } from './message.ts'
 
 /** How the runtime is mounted; with a JSON parser before it, Express builds address and body in another way (contract §2). */

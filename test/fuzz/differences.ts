@@ -1,5 +1,5 @@
 /** How what the runtime made of a request differs from what the gateway decided on. */
-import type { RouteDescriptor } from '../../src/core/classify.ts'
+import type { RouteDescriptor } from '../../src/core/route/classify.ts'
 import { memberOf } from './handed-on.ts'
 import type { Verdict } from './judge.ts'
 import { misreading } from './other-readers.ts'

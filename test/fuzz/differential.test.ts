@@ -4,7 +4,7 @@
  */
 import { test } from 'tap'
 import { REASONS, type Code, type Reason } from '../../src/core/reasons.ts'
-import { ROUTE_IDS, type RouteId } from '../../src/core/routes.ts'
+import { ROUTE_IDS, type RouteId } from '../../src/core/route/routes.ts'
 import { TRANSPORT_PAIRS, type Pair } from './case.ts'
 import { examine } from './differential.ts'
 import { anyCase } from './grammar.ts'

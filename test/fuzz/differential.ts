@@ -4,8 +4,8 @@
  * transport, and also in what the caller wrote, read on the caller's, because the gateway never changes what a request
  * means (invariant 2). And what it sends means nothing on the other transport than the upstream's.
  */
-import type { RouteDescriptor } from '../../src/core/classify.ts'
-import type { Transport } from '../../src/core/transport.ts'
+import type { RouteDescriptor } from '../../src/core/route/classify.ts'
+import type { Transport } from '../../src/core/route/transport.ts'
 import { bodyBytes, clientOf, headerPairs, pairOf, PLACES, type Adapter, type Case, type Pair, type Place } from './case.ts'
 import { differences, isMisread, keysOf, print, SENT, WRITTEN } from './differences.ts'
 import { makeGateUnderTest, reachFaults, type Outcome } from './gate-under-test.ts'

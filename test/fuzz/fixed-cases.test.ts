@@ -4,8 +4,8 @@
  */
 import { test } from 'tap'
 import type { Reason } from '../../src/core/reasons.ts'
-import type { RouteId } from '../../src/core/routes.ts'
-import { TRANSPORTS } from '../../src/core/transport.ts'
+import type { RouteId } from '../../src/core/route/routes.ts'
+import { TRANSPORTS } from '../../src/core/route/transport.ts'
 import { caseOf, ADAPTERS, type Case } from './case.ts'
 import { examine } from './differential.ts'
 import { hush } from './judge.ts'

@@ -3,7 +3,7 @@
  * one reader takes for another operation, another thread or another body than the next.
  */
 import fc from 'fast-check'
-import type { Route } from '../../src/core/routes.ts'
+import type { Route } from '../../src/core/route/routes.ts'
 import { EVIL_VALUES, jsonText, membersEdits, texts, utf8, type Member } from './grammar-body.ts'
 import { isForm } from './grammar-form.ts'
 import { agentId, anyId } from './grammar-ids.ts'

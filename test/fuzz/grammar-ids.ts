@@ -1,6 +1,6 @@
 /** Ids as hostile callers choose them: some that are fine, and those that somebody reads in another way. */
 import fc from 'fast-check'
-import { ROUTE_WORDS } from '../../src/core/ids.ts'
+import { ROUTE_WORDS } from '../../src/core/route/ids.ts'
 import { FOREIGN, UNKNOWN } from './gate-under-test.ts'
 
 const UUID = '0b0e4f7a-6f0c-4a55-9d3c-2f6d8a1b9c0e'

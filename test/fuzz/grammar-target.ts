@@ -3,8 +3,8 @@
  * another one (contract §2, threats "The request target"). Some are put together from loose pieces alone.
  */
 import fc from 'fast-check'
-import { ROUTE_WORDS } from '../../src/core/ids.ts'
-import { QUERY_NAMES, type Route } from '../../src/core/routes.ts'
+import { ROUTE_WORDS } from '../../src/core/route/ids.ts'
+import { QUERY_NAMES, type Route } from '../../src/core/route/routes.ts'
 import { agentId, anyId, goodId } from './grammar-ids.ts'
 
 /** Writes a target for a route below a public path. */

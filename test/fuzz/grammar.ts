@@ -4,8 +4,8 @@
  * part.
  */
 import fc from 'fast-check'
-import { OWN_ROUTES, ROUTES, type Route } from '../../src/core/routes.ts'
-import { TRANSPORTS, type Transport } from '../../src/core/transport.ts'
+import { OWN_ROUTES, ROUTES, type Route } from '../../src/core/route/routes.ts'
+import { TRANSPORTS, type Transport } from '../../src/core/route/transport.ts'
 import { ADAPTERS, PLACES, type Adapter, type Case, type Place } from './case.ts'
 import { anyBody, fittingBody, hugeBody } from './grammar-body.ts'
 import { envelope, envelopeTarget } from './grammar-envelope.ts'

@@ -3,7 +3,7 @@
  * single-route transport it is shown the envelope there, or the request that was inside `resource/request`: what the
  * handler would read is made here as the runtime makes it then (contract §1.3).
  */
-import type { Transport } from '../../src/core/transport.ts'
+import type { Transport } from '../../src/core/route/transport.ts'
 
 /** The operation, and the ids of its path or params. */
 export interface ResolvedRoute {

@@ -7,7 +7,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { createRequire, findPackageJSON } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Transport } from '../../src/core/transport.ts'
+import type { Transport } from '../../src/core/route/transport.ts'
 import type { Adapter } from './case.ts'
 import { handedOn, type MakeJsonRequest, type Resolution, type ResolvedRoute } from './handed-on.ts'
 import { incoming, outgoing, type Written } from './message.ts'

@@ -2,7 +2,7 @@
  * The form of what was sent, beyond what the runtime of today makes of it: an older or newer one may read what this one
  * ignores, so an envelope has no key, and its params no name, that its method does not know (contract §1.3).
  */
-import type { Transport } from '../../src/core/transport.ts'
+import type { Transport } from '../../src/core/route/transport.ts'
 import { memberOf } from './handed-on.ts'
 import type { Written } from './message.ts'
 

@@ -1,7 +1,7 @@
 /** Hooks over time: callers that leave or read slowly, large bodies, a reload, the end, and every adapter. */
 import { test } from 'tap'
 import { createCopilotRuntimeHandler } from '../../examples/mounting.ts'
-import { ConfigurationInvalid, makeHooks } from '../../src/hooks/index.ts'
+import { ConfigurationInvalid, makeHooks } from '../../src/sdk/hooks/index.ts'
 import { call, codeOf, runInput } from '../support/client.ts'
 import { until } from '../support/until.ts'
 import { startScene } from './scene.ts'

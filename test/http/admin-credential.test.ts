@@ -2,7 +2,7 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { isAdmitted, makeAdminCredentials } from '../../src/http/admin-credentials.ts'
+import { isAdmitted, makeAdminCredentials } from '../../src/http/admin/credentials.ts'
 import { OPERATOR, startAdmin } from '../support/admin.ts'
 import { codeOf } from '../support/client.ts'
 import { makeFolder } from '../support/gateway.ts'

@@ -1,6 +1,6 @@
 /** Threads in the operator API: what is known of one, and its grants, each change a line in the log. */
 import { test } from 'tap'
-import { MAX_GRANTS } from '../../src/core/sharing.ts'
+import { MAX_GRANTS } from '../../src/core/decide/sharing.ts'
 import type { Store } from '../../src/store/port.ts'
 import { NOW, startAdmin, type Admin } from '../support/admin.ts'
 import { codeOf } from '../support/client.ts'

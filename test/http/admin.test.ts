@@ -1,6 +1,6 @@
 /** The operator API: what is ordered is in force when it is answered, to the letter, and stands in the log. */
 import { test } from 'tap'
-import type { Credential } from '../../src/core/credential.ts'
+import type { Credential } from '../../src/core/decide/credential.ts'
 import { codeOf } from '../support/client.ts'
 import { NOW, startAdmin } from '../support/admin.ts'
 

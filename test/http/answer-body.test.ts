@@ -1,7 +1,7 @@
 /** Bodies on their way: nothing is lost or doubled, whenever a reader comes and however little it takes at once. */
 import { PassThrough, Readable } from 'node:stream'
 import { test } from 'tap'
-import { ArrivingBody, collect, streamedBody, type BodyReader } from '../../src/http/answer-body.ts'
+import { ArrivingBody, collect, streamedBody, type BodyReader } from '../../src/http/upstream/answer-body.ts'
 
 /** A body, with what was asked of its source. */
 function arriving() {

@@ -1,7 +1,7 @@
 /** The answers that the gateway makes itself, code by code: status, text, and the headers that tell a client what to do next. */
 import { test } from 'tap'
 import { CODES, refuse, type Code } from '../../src/core/reasons.ts'
-import { refusalAnswer } from '../../src/http/answer.ts'
+import { refusalAnswer } from '../../src/http/pipeline/answer.ts'
 
 const COMMON = { 'content-type': 'application/json', 'cache-control': 'no-store' }
 

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import type { AuditLine } from '../../src/core/audit-line.ts'
+import type { AuditLine } from '../../src/audit/line.ts'
 import { BASE, BODY_ROUTES, PATH_ROUTES } from '../security/thread-routes.ts'
 import { call, runInput } from '../support/client.ts'
 import { gated, type GatedOptions, type GatedUpstream } from '../support/gated.ts'

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'tap'
 import { call, runInput } from '../support/client.ts'
 import { gated } from '../support/gated.ts'
-import { SHIPPED_POLICY } from '../../src/prepare.ts'
+import { SHIPPED_POLICY } from '../../src/snapshot/load.ts'
 import { events, json } from '../support/upstream.ts'
 
 const SHIPPED = readFileSync(SHIPPED_POLICY, 'utf8')

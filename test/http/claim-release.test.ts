@@ -1,7 +1,7 @@
 /** The first run claims a thread; the claim goes again exactly where the run certainly did not start (design "Claims"). */
 import { readFileSync } from 'node:fs'
 import { test } from 'tap'
-import { SHIPPED_POLICY } from '../../src/prepare.ts'
+import { SHIPPED_POLICY } from '../../src/snapshot/load.ts'
 import { call, codeOf, runInput } from '../support/client.ts'
 import { gateBefore, gated } from '../support/gated.ts'
 import { head, openRaw } from '../support/raw.ts'

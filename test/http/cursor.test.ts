@@ -1,6 +1,6 @@
 /** The seal of the list's cursors, by itself: what a cursor is good for, and how much it shows. */
 import { test } from 'tap'
-import { makeCursorSeal } from '../../src/http/cursor.ts'
+import { makeCursorSeal } from '../../src/http/lists/cursor.ts'
 
 const SECRET = Buffer.alloc(32, 7)
 const BOUND = ['corp:alice', [['agentId', 'd']]]

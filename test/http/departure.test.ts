@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'tap'
-import { collect } from '../../src/http/answer-body.ts'
-import { CallerDeparture } from '../../src/http/departure.ts'
-import { openUpstream } from '../../src/http/upstream.ts'
+import { collect } from '../../src/http/upstream/answer-body.ts'
+import { CallerDeparture } from '../../src/http/pipeline/client-disconnect.ts'
+import { openUpstream } from '../../src/http/upstream/upstream.ts'
 
 /** A departure that knows who waits for it. */
 class Counted extends CallerDeparture {

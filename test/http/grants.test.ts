@@ -1,8 +1,8 @@
 /** Owners share their threads on a route of the gateway's own: who may, what is refused, and that the upstream hears nothing. */
 import { join } from 'node:path'
 import { test } from 'tap'
-import { MAX_GRANTS } from '../../src/core/sharing.ts'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { MAX_GRANTS } from '../../src/core/decide/sharing.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { SHIPPED } from '../policy/policies.ts'
 import { call, codeOf } from '../support/client.ts'
 import { testEachUpstream } from '../support/pairs.ts'

@@ -1,10 +1,10 @@
 /** What the upstream's answers say of a thread that nobody owns, status by status: only two that are empty are no history. */
 import { Readable } from 'node:stream'
 import { test } from 'tap'
-import { assumedFacts } from '../../src/core/transport.ts'
-import { streamedBody } from '../../src/http/answer-body.ts'
-import { makeAskHistory } from '../../src/http/history.ts'
-import type { Upstream } from '../../src/http/upstream.ts'
+import { assumedFacts } from '../../src/core/route/transport.ts'
+import { streamedBody } from '../../src/http/upstream/answer-body.ts'
+import { makeAskHistory } from '../../src/http/pipeline/history.ts'
+import type { Upstream } from '../../src/http/upstream/upstream.ts'
 
 const NO_MESSAGES = '{"messages":[]}'
 const NO_EVENTS = '{"events":[]}'

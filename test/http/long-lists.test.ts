@@ -1,7 +1,7 @@
 /** Lists of thousands of threads: the same decision for each, the same pages, and others have their turn meanwhile. */
 import { join } from 'node:path'
 import { test } from 'tap'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { call } from '../support/client.ts'
 import { gated, type GatedOptions, type GatedUpstream } from '../support/gated.ts'
 import { json } from '../support/upstream.ts'

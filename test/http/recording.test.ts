@@ -2,9 +2,9 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { test } from 'tap'
-import { headerLines } from '../../src/core/headers.ts'
-import { readRecording } from '../../src/http/recording.ts'
-import { makeBudget } from '../../src/http/request-body.ts'
+import { headerLines } from '../../src/core/wire/headers.ts'
+import { readRecording } from '../../src/http/pipeline/recording.ts'
+import { makeBudget } from '../../src/http/pipeline/request-body.ts'
 
 /** As long as the runtime wants them. */
 const BOUNDARY = 'b'.repeat(30)

@@ -2,10 +2,10 @@
 import type { IncomingMessage } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { test } from 'tap'
-import { headerLines } from '../../src/core/headers.ts'
+import { headerLines } from '../../src/core/wire/headers.ts'
 import { refuse, type Refusal } from '../../src/core/reasons.ts'
-import { bodyForm, boundedBody, hasBody, holdBody, makeBudget, type BodyBudget } from '../../src/http/request-body.ts'
-import { BodyTooLarge } from '../../src/http/upstream.ts'
+import { bodyForm, boundedBody, hasBody, holdBody, makeBudget, type BodyBudget } from '../../src/http/pipeline/request-body.ts'
+import { BodyTooLarge } from '../../src/http/upstream/upstream.ts'
 
 /** A request whose body the test writes. */
 function begun(): { readonly source: PassThrough; readonly message: IncomingMessage } {

@@ -1,5 +1,5 @@
 /** A process of its own on a store, as the command line is one: does one thing with the thread t1, and ends. */
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 
 const [file = '', step = ''] = process.argv.slice(2)
 const T1 = { scope: '', threadId: 't1' }

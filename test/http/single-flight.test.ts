@@ -1,6 +1,6 @@
 /** An operation that many ask for at once runs once at a time, and for a tenth of the time at most. */
 import { test } from 'tap'
-import { singleFlight } from '../../src/http/single-flight.ts'
+import { singleFlight } from '../../src/http/listeners/single-flight.ts'
 import { deferred } from '../support/until.ts'
 
 /** An operation whose runs the test ends, on a clock that the test moves. */

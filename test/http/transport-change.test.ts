@@ -1,9 +1,9 @@
 /** An upstream that changes its transport: noticed at the first telling answer, or when it is asked the next time. */
 import { test, type Test } from 'tap'
 import { startRuntime } from '../../examples/runtime.ts'
-import { makeReadiness } from '../../src/http/readiness.ts'
-import { makeTransportProbe, type ProbeParts } from '../../src/http/transport-probe.ts'
-import { openUpstream } from '../../src/http/upstream.ts'
+import { makeReadiness } from '../../src/http/listeners/readiness.ts'
+import { makeTransportProbe, type ProbeParts } from '../../src/http/upstream/transport-probe.ts'
+import { openUpstream } from '../../src/http/upstream/upstream.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import { call, runInput } from '../support/client.ts'
 import { gateBefore, type Gated } from '../support/gated.ts'

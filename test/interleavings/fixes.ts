@@ -20,7 +20,7 @@ export interface Fix {
 /** By what each of them does. */
 export const FIXES: Readonly<Record<string, Fix>> = {
   'answers are checked before they begin': {
-    file: 'src/http/forward.ts',
+    file: 'src/http/upstream/forward.ts',
     present: 'return late ?? (owner.permit === undefined ? null : access.refusal(owner.permit, permittedAt))',
     removed: 'return null',
     found: /bob was given what alice wrote/,
@@ -28,7 +28,7 @@ export const FIXES: Readonly<Record<string, Fix>> = {
     store: 'sqlite',
   },
   'open answers are checked when access changes': {
-    file: 'src/answer-review.ts',
+    file: 'src/snapshot/answer-recheck.ts',
     present: 'if (ending.length > 0) answers.endOf(new Set(ending))',
     removed: '',
     found: /bob was given what alice(?:,bob)* wrote/,
@@ -36,7 +36,7 @@ export const FIXES: Readonly<Record<string, Fix>> = {
     store: 'sqlite',
   },
   'only the deletion that was begun buries a thread (SQLite)': {
-    file: 'src/store/sqlite-ownership.ts',
+    file: 'src/store/sqlite/ownership.ts',
     present: '${MINE} AND deletion = :deletion AND deleted_at IS NULL`',
     removed: '${MINE} AND (deletion = :deletion OR 1) AND deleted_at IS NULL`',
     found: /counts as gone/,
@@ -44,7 +44,7 @@ export const FIXES: Readonly<Record<string, Fix>> = {
     store: 'sqlite',
   },
   'only the deletion that was begun buries a thread (PostgreSQL)': {
-    file: 'src/store/postgres-ownership.ts',
+    file: 'src/store/postgres/ownership.ts',
     present: '${MINE} AND deletion = $6 AND deleted_at IS NULL',
     removed: "${MINE} AND (deletion = $6 OR $6 <> '') AND deleted_at IS NULL",
     found: /counts as gone/,
@@ -52,7 +52,7 @@ export const FIXES: Readonly<Record<string, Fix>> = {
     store: 'postgres',
   },
   'a deletion beside a run that may be executing leaves the thread upstream': {
-    file: 'src/http/permit.ts',
+    file: 'src/http/pipeline/permit.ts',
     present: 'const isUndisturbed = !sharesScope && !runs.mayBeExecuting(key)',
     removed: 'const isUndisturbed = !sharesScope && runs !== undefined',
     found: /counts as gone|claimed what/,
@@ -60,7 +60,7 @@ export const FIXES: Readonly<Record<string, Fix>> = {
     store: 'sqlite',
   },
   'a request is sent only if access lasts until there is a connection': {
-    file: 'src/http/forward.ts',
+    file: 'src/http/upstream/forward.ts',
     present: 'known.isOutdated = access.isReplaced() || isChanged || answers.refusal(owner, AT_EXPIRY) !== null',
     removed: 'known.isOutdated = isChanged && false',
     found: /of bob was sent without access/,
@@ -68,7 +68,7 @@ export const FIXES: Readonly<Record<string, Fix>> = {
     store: 'sqlite',
   },
   'a request is decided by the rules that are active when it is sent': {
-    file: 'src/generations.ts',
+    file: 'src/snapshot/manager.ts',
     present: 'isReplaced: () => origin.generation !== current',
     removed: 'isReplaced: () => false',
     found: /by a configuration that was replaced/,

@@ -3,12 +3,12 @@
  * has to wait for a lock goes on by itself when the server gives it, as it does behind a real gateway.
  *
  * Notifications come whenever they like, and are not listened for: processes hear of changes by asking, which is the later way
- * (src/postgres/change-feed.ts).
+ * (src/store/postgres/change-feed.ts).
  */
 import pg from 'pg'
 import type { PostgresSettings } from '../../src/postgres/settings.ts'
 import type { Store } from '../../src/store/port.ts'
-import { openPostgresStore } from '../../src/store/postgres.ts'
+import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { callNow, plain, type Engine, type Row } from './engine.ts'
 import { realTimers, type Scheduler } from './scheduler.ts'
 

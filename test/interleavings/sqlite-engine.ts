@@ -3,8 +3,8 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
-import { SqliteFile, type Step } from '../../src/store/sqlite-file.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
+import { SqliteFile, type Step } from '../../src/store/sqlite/file.ts'
 import { callNow, plain, type Engine, type Row } from './engine.ts'
 
 /** In memory where the machine has such a folder. */

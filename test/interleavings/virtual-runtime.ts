@@ -2,9 +2,9 @@
  * A runtime whose every step is a choice of the schedule: when there is a connection to it, when a request is executed, when it is answered, and when a run
  * writes to its thread, which may be after everything else.
  */
-import { ArrivingBody } from '../../src/http/answer-body.ts'
+import { ArrivingBody } from '../../src/http/upstream/answer-body.ts'
 import { refuse } from '../../src/core/reasons.ts'
-import type { Upstream, UpstreamAnswer, UpstreamFailure, UpstreamRequest } from '../../src/http/upstream.ts'
+import type { Upstream, UpstreamAnswer, UpstreamFailure, UpstreamRequest } from '../../src/http/upstream/upstream.ts'
 import type { Scheduler } from './scheduler.ts'
 
 /** What the runtime holds of the one thread there is: who wrote, in their order. */

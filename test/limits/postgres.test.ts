@@ -1,7 +1,7 @@
 /** The limiter that replicas share, on a real PostgreSQL: what one counts the other knows, and a failing database stops nobody. */
 import { test, type Test } from 'tap'
 import { makePostgresLimiter, type PostgresLimiter } from '../../src/limits/postgres.ts'
-import { migrate } from '../../src/postgres/migrating.ts'
+import { migrate } from '../../src/store/postgres/migrations.ts'
 import { openPool } from '../../src/postgres/pool.ts'
 import type { PostgresSettings } from '../../src/postgres/settings.ts'
 import { startPostgres, startPostgresServer, type TestDatabase } from '../support/postgres.ts'

@@ -1,8 +1,8 @@
 /** The audit beside the log: by the log's own stream, and counted as lost once nobody reads that. */
 import { EventEmitter } from 'node:events'
 import { test } from 'tap'
-import type { AuditLine } from '../../src/core/audit-line.ts'
-import { openAudit } from '../../src/observe/audit.ts'
+import type { AuditLine } from '../../src/audit/line.ts'
+import { openAudit } from '../../src/audit/sinks.ts'
 import { makeLog } from '../../src/observe/log.ts'
 
 const LINE = { audit: 1, requestId: 'r1' } as AuditLine

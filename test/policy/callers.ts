@@ -1,6 +1,6 @@
 /** Who may ask, and what they are told, in the words of the design's table. */
-import { decide, type OwnerRecord } from '../../src/core/decide.ts'
-import { ANONYMOUS, EVERYBODY, type Principal, type User } from '../../src/core/principal.ts'
+import { decide, type OwnerRecord } from '../../src/core/decide/decide.ts'
+import { ANONYMOUS, EVERYBODY, type Principal, type User } from '../../src/core/decide/principal.ts'
 import type { Policy } from '../../src/policy/policy.ts'
 import { descriptor } from './policies.ts'
 

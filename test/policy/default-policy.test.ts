@@ -4,8 +4,8 @@
  * mode `off`, by what the thread is to them.
  */
 import { test } from 'tap'
-import { ALL_ROUTES } from '../../src/core/routes.ts'
-import { SHIPPED_POLICY } from '../../src/prepare.ts'
+import { ALL_ROUTES } from '../../src/core/route/routes.ts'
+import { SHIPPED_POLICY } from '../../src/snapshot/load.ts'
 import { loadPolicy } from '../../src/policy/compile.ts'
 import { CALLERS, told, type Thread } from './callers.ts'
 import { compiled, SHIPPED } from './policies.ts'

@@ -3,8 +3,8 @@
  * configuration, identity or storage need `unsafe: true` beside them, and draw a warning all the same.
  */
 import { test } from 'tap'
-import { passingBody } from '../../src/core/bodies.ts'
-import type { Json, JsonObject } from '../../src/core/json.ts'
+import { passingBody } from '../../src/core/route/bodies.ts'
+import type { Json, JsonObject } from '../../src/core/json/read.ts'
 import { compiled, descriptor, faultsIn, load, ruled } from './policies.ts'
 
 const RUN = descriptor('POST', 'agent/a/run').route

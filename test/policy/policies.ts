@@ -1,13 +1,13 @@
 /** Policies as an operator would write them, compiled from a file in a folder of their own. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { classify, type RouteDescriptor } from '../../src/core/classify.ts'
+import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts'
 import type { Outcome } from '../../src/document/document.ts'
 import { faultLine, type Fault } from '../../src/document/fault.ts'
 import { loadPolicy, type LoadedPolicy } from '../../src/policy/compile.ts'
 import type { PolicySurroundings } from '../../src/policy/faults.ts'
 import type { Policy } from '../../src/policy/policy.ts'
-import { SHIPPED_POLICY } from '../../src/prepare.ts'
+import { SHIPPED_POLICY } from '../../src/snapshot/load.ts'
 import { makeFolder } from '../support/gateway.ts'
 
 /** The text of the shipped policy. */

@@ -1,7 +1,7 @@
 /** Changes are told to every process, and one that misses some knows it. */
 import { test, type Test } from 'tap'
-import { makeChangeFeed, type ChangeFeed } from '../../src/postgres/change-feed.ts'
-import { migrate } from '../../src/postgres/migrating.ts'
+import { makeChangeFeed, type ChangeFeed } from '../../src/store/postgres/change-feed.ts'
+import { migrate } from '../../src/store/postgres/migrations.ts'
 import { openPool, type PostgresPool } from '../../src/postgres/pool.ts'
 import type { PostgresSettings } from '../../src/postgres/settings.ts'
 import { settingsOf } from '../store/postgres-stores.ts'

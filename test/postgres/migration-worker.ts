@@ -1,5 +1,5 @@
 /** Brings a database to the schema of this program, as a process of its own; says how far it was before. */
-import { migrate } from '../../src/postgres/migrating.ts'
+import { migrate } from '../../src/store/postgres/migrations.ts'
 import { settingsOf } from '../store/postgres-stores.ts'
 
 const [url = ''] = process.argv.slice(2)

@@ -30,6 +30,6 @@ void test('on one SQLite file', async (t) => {
 
 void test('on one PostgreSQL database', async (t) => {
   const { url } = await startPostgres(t)
-  // Without the cache, which may say for a second what was so: src/store/standing-cache.ts.
+  // Without the cache, which may say for a second what was so: src/store/access-cache.ts.
   await areInOrder(t, { store: url, postgres: { cache: 0 } }, folderOf(t))
 })

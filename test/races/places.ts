@@ -1,7 +1,7 @@
 /** Where the stores of race tests have their data: one file, or one database. */
 import Database from 'better-sqlite3'
 import { configSchema } from '../../src/config/schema.ts'
-import { openStore } from '../../src/open-store.ts'
+import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/port.ts'
 import type { Query } from '../support/postgres.ts'
 

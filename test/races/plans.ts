@@ -1,6 +1,6 @@
 /** What workers do, step by step, as a seed has it. */
 import fc from 'fast-check'
-import type { Right } from '../../src/core/sharing.ts'
+import type { Right } from '../../src/core/decide/sharing.ts'
 
 /**
  * A kind of step. `settle` and `release` end a run that the worker has begun, or begin one where it has none; `settle` confirms

@@ -1,5 +1,5 @@
 /** What race tests ask of a store about one thread, and what it answers, in a form that can be written down. */
-import type { Grant, Grantee, Reader } from '../../src/core/sharing.ts'
+import type { Grant, Grantee, Reader } from '../../src/core/decide/sharing.ts'
 import type { AssignOutcome, ClaimResult, GrantOutcome, RunOutcome } from '../../src/store/port.ts'
 
 /** What is asked of the store: about one thread, and last about all threads, of which one of them sees its part. */

@@ -2,7 +2,7 @@
  * What the store says of one thread, as plain code without anything at once: the port's words (src/store/port.ts) written a
  * second time. A history of calls that ran at once is right if this model gives the same answers in some order of them.
  */
-import { rightIn, type Grant, type Grantee, type Reader } from '../../src/core/sharing.ts'
+import { rightIn, type Grant, type Grantee, type Reader } from '../../src/core/decide/sharing.ts'
 import type { RunOutcome } from '../../src/store/port.ts'
 import { grantText, type Answer, type Call, type OneThreadCall, type SeenStanding, type SeenThread } from './thread-calls.ts'
 

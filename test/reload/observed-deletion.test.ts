@@ -5,7 +5,7 @@
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { call, codeOf, runInput } from '../support/client.ts'
 import { until } from '../support/until.ts'
 import { events, json, type Answering } from '../support/upstream.ts'

@@ -8,7 +8,7 @@
  */
 import { test } from 'tap'
 import type { Authenticated } from '../../src/auth/authenticate.ts'
-import type { User } from '../../src/core/principal.ts'
+import type { User } from '../../src/core/decide/principal.ts'
 import { heard, rsaGate, rsaToken } from '../support/gates.ts'
 import { guarded } from '../support/guarded.ts'
 import { testEachPair } from '../support/pairs.ts'

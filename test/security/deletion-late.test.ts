@@ -6,7 +6,7 @@
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { call, codeOf, runInput } from '../support/client.ts'
 import { gateBefore, gated, type Gated } from '../support/gated.ts'
 import { head, openRaw } from '../support/raw.ts'

@@ -6,7 +6,7 @@
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { call } from '../support/client.ts'
 import { gateBefore, gated, type Gated } from '../support/gated.ts'
 import { currentPair } from '../support/pair.ts'

@@ -7,7 +7,7 @@
 import { test } from 'tap'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { prepare } from '../../src/prepare.ts'
+import { prepare } from '../../src/snapshot/load.ts'
 import { runInput } from '../support/client.ts'
 import { gated } from '../support/gated.ts'
 import { makeFolder } from '../support/gateway.ts'

@@ -4,7 +4,7 @@
  * yet. Here what is not in the table does not exist, and no policy and no mode opens it.
  */
 import type { Test } from 'tap'
-import { ROUTES } from '../../src/core/routes.ts'
+import { ROUTES } from '../../src/core/route/routes.ts'
 import { gated, type GatedUpstream } from '../support/gated.ts'
 import { methodsHere } from '../support/pair.ts'
 import { testEachPair } from '../support/pairs.ts'

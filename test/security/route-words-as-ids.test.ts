@@ -4,8 +4,8 @@
  * ids are refused wherever they stand, in any case, before a row is written: a claim on `info` would be somebody's for ever.
  */
 import { test } from 'tap'
-import { ROUTE_WORDS } from '../../src/core/ids.ts'
-import { ROUTES } from '../../src/core/routes.ts'
+import { ROUTE_WORDS } from '../../src/core/route/ids.ts'
+import { ROUTES } from '../../src/core/route/routes.ts'
 import { runInput } from '../support/client.ts'
 import { gated } from '../support/gated.ts'
 import { testEachPair, testUnbridged } from '../support/pairs.ts'

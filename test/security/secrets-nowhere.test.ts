@@ -13,7 +13,7 @@ import { openRaw, requestBytes, sendRaw, type RawRequest } from '../support/raw.
 import { events, json, type Answering } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 import { REASONS } from '../../src/core/reasons.ts'
-import { ROUTE_IDS } from '../../src/core/routes.ts'
+import { ROUTE_IDS } from '../../src/core/route/routes.ts'
 import { BASE, BODY_ROUTES, PATH_ROUTES, run } from './thread-routes.ts'
 
 /** What no line, answer or figure may hold: every part of every token, and whatever is called a secret below. */

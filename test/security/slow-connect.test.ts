@@ -5,7 +5,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { startFullBacklog } from '../support/full-backlog.ts'
 import { call, codeOf, runInput } from '../support/client.ts'
 import { gateBefore } from '../support/gated.ts'

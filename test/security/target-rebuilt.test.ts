@@ -4,7 +4,7 @@
  * forwarded: what goes upstream is written from the route and the ids that were checked, below the upstream's own base path.
  */
 import type { Test } from 'tap'
-import { ROUTES } from '../../src/core/routes.ts'
+import { ROUTES } from '../../src/core/route/routes.ts'
 import { runInput } from '../support/client.ts'
 import { gated, type GatedUpstream } from '../support/gated.ts'
 import { testEachPair } from '../support/pairs.ts'

@@ -5,7 +5,7 @@
  * RFC 8725 §2.8 and §3.11-3.12; RFC 7519 §5.1, RFC 7515 §4.1.9, RFC 9068 §2.1.
  */
 import { test } from 'tap'
-import { makeVerifier } from '../../src/agent/index.ts'
+import { makeVerifier } from '../../src/sdk/agent/index.ts'
 import { fate as fateOfToken, TRUST, userToken } from '../agent/credentials.ts'
 import { gate, heard, rsaGate, rsaToken } from '../support/gates.ts'
 import { guarded, PASSED, REFUSED } from '../support/guarded.ts'

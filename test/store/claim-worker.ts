@@ -1,5 +1,5 @@
 /** A process of its own that claims threads: opens the store, says so, and claims when it is told to. */
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 
 const [file = '', userId = '', count = '0'] = process.argv.slice(2)
 const store = await openSqliteStore(file)

@@ -1,7 +1,7 @@
 /** A store's file whose pages hold nonsense. */
 import { closeSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { at, NOW } from './contract/under-test.ts'
 
 const ROWS = 2000

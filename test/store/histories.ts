@@ -1,6 +1,6 @@
 /** Generated histories: what many requests and operators do to a few threads, one step after the other. */
 import fc from 'fast-check'
-import type { Reader } from '../../src/core/sharing.ts'
+import type { Reader } from '../../src/core/decide/sharing.ts'
 import type { RunOutcome, ThreadKey } from '../../src/store/port.ts'
 import { steps, whatCounts } from './contract/under-test.ts'
 import type { Modelled } from './model.ts'

@@ -1,5 +1,5 @@
 /** What requests ask of a store, in the model. */
-import { BY_OPERATOR, MAX_GRANTS, rightIn, type Grantee, type Reader } from '../../src/core/sharing.ts'
+import { BY_OPERATOR, MAX_GRANTS, rightIn, type Grantee, type Reader } from '../../src/core/decide/sharing.ts'
 import {
   LONGEST_RUN,
   NOBODY,

@@ -1,5 +1,5 @@
 /** What the model of a store is made of, and the questions that more than one of its parts asks. */
-import type { Grantee } from '../../src/core/sharing.ts'
+import type { Grantee } from '../../src/core/decide/sharing.ts'
 import type { StoredGrant, ThreadKey, ThreadRow } from '../../src/store/port.ts'
 import { byBytes } from './contract/under-test.ts'
 

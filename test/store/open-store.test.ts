@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { test } from 'tap'
 import { configSchema } from '../../src/config/schema.ts'
-import { openStore, openStoreWithPool } from '../../src/open-store.ts'
+import { openStore, openStoreWithPool } from '../../src/store/open.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { startPostgres } from '../support/postgres.ts'
 

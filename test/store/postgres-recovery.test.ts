@@ -1,7 +1,7 @@
 /** A server that fails makes the store unavailable, and nothing worse: it is there again when the server is. */
 import { createServer, type AddressInfo } from 'node:net'
 import { test, type Test } from 'tap'
-import type { Credential } from '../../src/core/credential.ts'
+import type { Credential } from '../../src/core/decide/credential.ts'
 import { StoreUnavailable, type Store } from '../../src/store/port.ts'
 import { makeRevocationList } from '../../src/store/revocations.ts'
 import { startPostgres, startPostgresServer } from '../support/postgres.ts'

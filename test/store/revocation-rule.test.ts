@@ -1,7 +1,7 @@
-/** Whether a credential is revoked: the same answer as the rule in src/core/credential.ts gives, without walking the list. */
+/** Whether a credential is revoked: the same answer as the rule in src/core/decide/credential.ts gives, without walking the list. */
 import fc from 'fast-check'
 import { test } from 'tap'
-import type { Credential, Revocation } from '../../src/core/credential.ts'
+import type { Credential, Revocation } from '../../src/core/decide/credential.ts'
 import type { RevocationList } from '../../src/store/port.ts'
 import { makeRevocationList } from '../../src/store/revocations.ts'
 

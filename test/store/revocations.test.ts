@@ -1,10 +1,10 @@
 /** The revocations in force: what another process revokes comes in by itself, and a failing store takes none back. */
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import type { Credential, Revocation } from '../../src/core/credential.ts'
+import type { Credential, Revocation } from '../../src/core/decide/credential.ts'
 import { StoreUnavailable, type RevocationStore } from '../../src/store/port.ts'
 import { makeRevocationList, type RevocationListOptions } from '../../src/store/revocations.ts'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
 

@@ -3,12 +3,12 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import type { Store } from '../../src/store/port.ts'
-import { backup } from '../../src/store/sqlite-backup.ts'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { backup } from '../../src/store/sqlite/backup.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { ALICE, at, BOB, claim, grant, NOW, own, readerOf, row, user } from './contract/under-test.ts'
 import { openStoreProcess } from './store-process.ts'
-import { SCHEMA_VERSION } from '../../src/store/sqlite-schema.ts'
+import { SCHEMA_VERSION } from '../../src/store/sqlite/schema.ts'
 
 const ROWS = 3000
 const CAROL = 'corp:carol-who-is-erased'

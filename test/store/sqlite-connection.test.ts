@@ -1,8 +1,8 @@
 /** How a file is opened. */
 import { join } from 'node:path'
 import { test } from 'tap'
-import { connect, sql } from '../../src/store/sqlite-connection.ts'
-import { migrate } from '../../src/store/sqlite-schema.ts'
+import { connect, sql } from '../../src/store/sqlite/connection.ts'
+import { migrate } from '../../src/store/sqlite/schema.ts'
 import { makeFolder } from '../support/gateway.ts'
 
 void test('what is written is on the disk before it is answered, and reading goes on beside writing', (t) => {

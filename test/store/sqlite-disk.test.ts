@@ -4,7 +4,7 @@ import { chmodSync, chownSync, mkdirSync, renameSync, rmSync, writeFileSync } fr
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { StoreUnavailable, type Store } from '../../src/store/port.ts'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
 import { ALICE, at, BOB, claim, KEY, NOW, own, readerOf, row } from './contract/under-test.ts'

@@ -4,10 +4,10 @@
  */
 import { join } from 'node:path'
 import { test } from 'tap'
-import { connect, type Connection, type Sql } from '../../src/store/sqlite-connection.ts'
-import { standingOf } from '../../src/store/sqlite-ownership.ts'
-import { migrate } from '../../src/store/sqlite-schema.ts'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { connect, type Connection, type Sql } from '../../src/store/sqlite/connection.ts'
+import { standingOf } from '../../src/store/sqlite/ownership.ts'
+import { migrate } from '../../src/store/sqlite/schema.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { ALICE, at, BOB, CAROL, grant, group, NOW, own, readerOf, user } from './contract/under-test.ts'
 

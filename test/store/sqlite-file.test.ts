@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { test } from 'tap'
 import { StoreUnavailable } from '../../src/store/port.ts'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { makeFolder } from '../support/gateway.ts'
-import { SCHEMA_VERSION } from '../../src/store/sqlite-schema.ts'
+import { SCHEMA_VERSION } from '../../src/store/sqlite/schema.ts'
 
 const KEY = { scope: '', threadId: 't-1' }
 

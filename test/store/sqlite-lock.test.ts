@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { StoreUnavailable, type Store } from '../../src/store/port.ts'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { ALICE, at, BOB, claim, grant, KEY, NOW, own, readerOf, user } from './contract/under-test.ts'
 import { holdLock } from './lock-holder.ts'

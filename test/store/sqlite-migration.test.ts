@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { test, type Test } from 'tap'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { makeFolder } from '../support/gateway.ts'
-import { SCHEMA_VERSION } from '../../src/store/sqlite-schema.ts'
+import { SCHEMA_VERSION } from '../../src/store/sqlite/schema.ts'
 import { until } from '../support/until.ts'
 
 const WORKER = fileURLToPath(new URL('claim-worker.ts', import.meta.url))

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Store } from '../../src/store/port.ts'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { makeFolder } from '../support/gateway.ts'
 
 /** The stores, which close with the test, and the file. */

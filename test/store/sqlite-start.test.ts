@@ -1,7 +1,7 @@
 /** Gateways that start at the same moment on a new file: the later one waits for the earlier, and does not fail its start. */
 import { join } from 'node:path'
 import { test } from 'tap'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { holdLock } from './lock-holder.ts'
 

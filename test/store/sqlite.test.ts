@@ -1,7 +1,7 @@
 /** The SQLite store keeps the contract of every store. */
 import { join } from 'node:path'
 import type { Store } from '../../src/store/port.ts'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { storeContract } from './contract/contract.ts'
 

@@ -1,6 +1,6 @@
 /** What the cache in front of a shared store answers, and what never. */
 import { test } from 'tap'
-import { makeStandingCache } from '../../src/store/standing-cache.ts'
+import { makeStandingCache } from '../../src/store/access-cache.ts'
 
 const KEY = { scope: '', threadId: 't' }
 const ALICE = { userId: 'corp:alice', groups: ['corp:staff'] }

@@ -1,6 +1,6 @@
 /** A process of its own with a store: it opens it, and does the calls that it is sent, one after the other. */
 import type { Store } from '../../src/store/port.ts'
-import { openSqliteStore } from '../../src/store/sqlite.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Answer, Call } from './store-process.ts'
 
 const [file = ''] = process.argv.slice(2)

@@ -1,5 +1,5 @@
 /** Requests as a chat frontend makes them. */
-import type { Transport } from '../../src/core/transport.ts'
+import type { Transport } from '../../src/core/route/transport.ts'
 import { enveloped } from './enveloped.ts'
 import { currentPair } from './pair.ts'
 

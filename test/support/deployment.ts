@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Outcome } from '../../src/document/document.ts'
-import { prepare, type Prepared } from '../../src/prepare.ts'
+import { prepare, type Prepared } from '../../src/snapshot/load.ts'
 import { makeFolder, startPrepared, type TestGateway } from './gateway.ts'
 
 /** The file of a deployment. */

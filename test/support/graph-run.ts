@@ -1,5 +1,5 @@
 /** Runs of the graph in `examples/langgraph`, which tells what it was given, as a frontend sees them. */
-import type { Transport } from '../../src/core/transport.ts'
+import type { Transport } from '../../src/core/route/transport.ts'
 import { call, codeOf, runInput, type Reply } from './client.ts'
 
 /** A message of a thread. */

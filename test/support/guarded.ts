@@ -1,7 +1,7 @@
 /** A real gateway before an upstream that records, with issuers of the test's own, asked over raw sockets. */
 import { readFileSync } from 'node:fs'
 import type { Test } from 'tap'
-import { SHIPPED_POLICY } from '../../src/prepare.ts'
+import { SHIPPED_POLICY } from '../../src/snapshot/load.ts'
 import { gateBefore } from './gated.ts'
 import { issuersOf } from './gates.ts'
 import type { TestGateway } from './gateway.ts'

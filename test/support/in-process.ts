@@ -11,8 +11,8 @@ import { pipeline } from 'node:stream/promises'
 import { pathToFileURL } from 'node:url'
 import { listen, remember, stop } from '../../examples/http.ts'
 import type { Runtime } from '../../examples/runtime.ts'
-import type { Gateway } from '../../src/gateway.ts'
-import { makeHooks, type CreateHandler, type Hooks, type RouteInfo, type RuntimeHooks } from '../../src/hooks/index.ts'
+import type { Gateway } from '../../src/gateway/start.ts'
+import { makeHooks, type CreateHandler, type Hooks, type RouteInfo, type RuntimeHooks } from '../../src/sdk/hooks/index.ts'
 
 /** Hooks and the server that calls them. */
 export interface InProcess extends Gateway {

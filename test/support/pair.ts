@@ -5,9 +5,9 @@
  * raw-upstream.ts, stack.ts) and gateways (gateway.ts) of a test ask here for their part.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { TRANSPORTS, type Transport } from '../../src/core/transport.ts'
+import { TRANSPORTS, type Transport } from '../../src/core/route/transport.ts'
 
-/** Where the gateway stands: a server of its own, or hooks of the runtime (src/hooks). */
+/** Where the gateway stands: a server of its own, or hooks of the runtime (src/sdk/hooks). */
 export type Place = 'proxy' | 'in-process'
 
 /** Who speaks what. */

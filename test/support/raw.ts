@@ -1,6 +1,6 @@
 /** A caller that writes its own bytes, and reads what comes back as it comes. */
 import { connect, type Socket } from 'node:net'
-import type { Transport } from '../../src/core/transport.ts'
+import type { Transport } from '../../src/core/route/transport.ts'
 import { enveloped } from './enveloped.ts'
 import { currentPair } from './pair.ts'
 import { until } from './until.ts'

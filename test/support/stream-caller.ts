@@ -1,7 +1,7 @@
 /** A caller of whom only the body is looked at: what a stream is passed on to, and no head. */
 import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
-import type { Caller } from '../../src/http/open-answers.ts'
+import type { Caller } from '../../src/http/upstream/open-answers.ts'
 
 /** @param lengths takes what is said of the length at each head that would be written */
 export function callerOf(response: Writable, lengths: (number | undefined)[] = []): Caller {

@@ -5,7 +5,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import type { Transport } from '../../src/core/transport.ts'
+import type { Transport } from '../../src/core/route/transport.ts'
 import { currentPair } from './pair.ts'
 import { until } from './until.ts'
 import { unwrapped, type WireRequest } from './unwrapped.ts'

@@ -1,11 +1,11 @@
 /** A comparison finds what somebody would notice: for made-up policies and callers whom it knows nothing of. */
 import { test } from 'tap'
-import type { Json } from '../../src/core/json.ts'
+import type { Json } from '../../src/core/json/read.ts'
 import { isRefusal } from '../../src/core/reasons.ts'
-import { compare } from '../../src/trial/diff.ts'
-import { agentsOf, cellsOf } from '../../src/trial/matrix.ts'
-import { makeUser } from '../../src/trial/person.ts'
-import { isAlike, verdictOf } from '../../src/trial/verdict.ts'
+import { compare } from '../../src/tools/simulate/diff.ts'
+import { agentsOf, cellsOf } from '../../src/tools/simulate/matrix.ts'
+import { makeUser } from '../../src/tools/simulate/person.ts'
+import { isAlike, verdictOf } from '../../src/tools/simulate/verdict.ts'
 import { accepted } from '../config/configuration.ts'
 import { altered, drawing, madePolicy, madeRules, WORDS, type Draw } from './generated.ts'
 

@@ -1,6 +1,6 @@
 /** JUnit XML is well-formed, whatever stands in names and messages. */
 import { test } from 'tap'
-import { junitOf } from '../../src/trial/junit.ts'
+import { junitOf } from '../../src/tools/simulate/junit.ts'
 
 const HOSTILE = '<a b="c">&amp;\'\u0000\u001b[31m\ud800\ufffe\u0085\n]]>-->é😀'
 

@@ -1,10 +1,10 @@
 /** A decision of the past, made again: the same, another, or nobody can say. */
 import { test } from 'tap'
-import { auditLine, type AuditedDecision } from '../../src/core/audit-line.ts'
-import { readAuditLine } from '../../src/core/audit-replay.ts'
-import type { Json } from '../../src/core/json.ts'
+import { auditLine, type AuditedDecision } from '../../src/audit/line.ts'
+import { readAuditLine } from '../../src/audit/replay.ts'
+import type { Json } from '../../src/core/json/read.ts'
 import { refuse } from '../../src/core/reasons.ts'
-import { replay } from '../../src/trial/replay.ts'
+import { replay } from '../../src/tools/simulate/replay.ts'
 import { user } from '../policy/callers.ts'
 import { compiled, descriptor, ruled, SHIPPED } from '../policy/policies.ts'
 

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { CopilotRuntime, createCopilotRuntimeHandler } from '@copilotkit/runtime/v2'
 import { createCopilotNodeListener } from '@copilotkit/runtime/v2/node'
-import { makeHooks } from '../../../src/hooks/index.ts'
+import { makeHooks } from '../../../src/sdk/hooks/index.ts'
 import { EchoAgent } from '../../echo-agent.ts'
 import { listen, stop } from '../../http.ts'
 

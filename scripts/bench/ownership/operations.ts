@@ -1,6 +1,6 @@
 /** What requests ask of the store. */
 import { randomUUID } from 'node:crypto'
-import type { Reader } from '../../../src/core/sharing.ts'
+import type { Reader } from '../../../src/core/decide/sharing.ts'
 import type { ListWindow, Store, ThreadKey } from '../../../src/store/port.ts'
 import { GUEST, HEAVY, missingId, NOW, type Population, type SeededThread } from './population.ts'
 import type { Table } from './table.ts'

@@ -2,7 +2,7 @@
  * The threads that are measured on. Each is a function of its number, so that nothing has to be kept of them, and both stores
  * hold the same. They are in the order of their ids.
  */
-import type { Grant } from '../../../src/core/sharing.ts'
+import type { Grant } from '../../../src/core/decide/sharing.ts'
 import type { ThreadRow } from '../../../src/store/port.ts'
 
 /** A row to be. Times are milliseconds since the epoch. */

@@ -1,7 +1,7 @@
 /** The table in SQLite: the store makes its schema, and the rows are written past it, because as many claims would take days. */
 import { statSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { openSqliteStore } from '../../../src/store/sqlite.ts'
+import { openSqliteStore } from '../../../src/store/sqlite/store.ts'
 import { sqliteAccesses } from '../../../test/support/plans.ts'
 import { NOW, type Population } from './population.ts'
 import type { Table, Tell } from './table.ts'

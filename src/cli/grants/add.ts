@@ -1,5 +1,5 @@
 /** `threadwarden grants add`: grants a thread to a user or a group. */
-import { BY_OPERATOR, MAX_GRANTS, type Right } from '../../core/sharing.ts'
+import { BY_OPERATOR, MAX_GRANTS, type Right } from '../../core/decide/sharing.ts'
 import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from '../command.ts'
 import { GRANT_OPTIONS, shownGrant, warnOfNoSharing } from '../grant-words.ts'
 import { granteeOf, newGranteeOf, threadIdOf } from '../naming.ts'

@@ -1,5 +1,5 @@
 /** `threadwarden grants list`: what was granted on a thread, or to somebody. */
-import type { Grantee } from '../../core/sharing.ts'
+import type { Grantee } from '../../core/decide/sharing.ts'
 import type { Store, StoredGrant, ThreadKey } from '../../store/port.ts'
 import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from '../command.ts'
 import { GRANT_OPTIONS, grantLine, shownGrant, warnOfNoSharing } from '../grant-words.ts'

@@ -1,6 +1,6 @@
 /** `threadwarden store backup`: copies the store while gateways write to it. */
 import { storeOf } from '../../config/store-place.ts'
-import { backup as copyStore, BackupFailed, type Backup } from '../../store/sqlite-backup.ts'
+import { backup as copyStore, BackupFailed, type Backup } from '../../store/sqlite/backup.ts'
 import { complain, EXIT, print, printData, readArguments, UsageError, type Command } from '../command.ts'
 import { loaded } from '../loading.ts'
 import { STORE_OPTIONS } from '../on-store.ts'

@@ -1,6 +1,6 @@
 /** `threadwarden threads assign`: gives a thread an owner. */
-import { NOBODY_WORD } from '../../adoption/entry.ts'
-import { ownerWord } from '../../adoption/problem.ts'
+import { NOBODY_WORD } from '../../tools/import-export/entry.ts'
+import { ownerWord } from '../../tools/import-export/problem.ts'
 import { NOBODY, type AssignOutcome, type ThreadKey } from '../../store/port.ts'
 import { complain, EXIT, print, printData, readArguments, UsageError, type Command } from '../command.ts'
 import { newUserOf, threadNamed, userOf } from '../naming.ts'

@@ -1,7 +1,7 @@
 /** What `threads import` was asked for. */
 import { accessSync, constants, realpathSync, statSync } from 'node:fs'
-import { FORMATS, formatOf, type Format } from '../../adoption/source-file.ts'
-import { isAgentId } from '../../core/ids.ts'
+import { FORMATS, formatOf, type Format } from '../../tools/import-export/source-file.ts'
+import { isAgentId } from '../../core/route/ids.ts'
 import { readArguments, UsageError } from '../command.ts'
 import { tokenFrom } from '../loading.ts'
 import { STORE_OPTIONS } from '../on-store.ts'

@@ -1,6 +1,6 @@
 /** `threadwarden threads list`: shows rows of the ownership table. */
-import { rowsOf, shownRow, timeText } from '../../adoption/export.ts'
-import { ownerWord } from '../../adoption/problem.ts'
+import { rowsOf, shownRow, timeText } from '../../tools/import-export/export.ts'
+import { ownerWord } from '../../tools/import-export/problem.ts'
 import type { RowFilter, ThreadRow } from '../../store/port.ts'
 import { complain, EXIT, printData, printLines, readOptions, UsageError, type Command } from '../command.ts'
 import { countOf, userOf } from '../naming.ts'

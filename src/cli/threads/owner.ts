@@ -1,6 +1,6 @@
 /** `threadwarden threads owner`: all that is known of whose a thread is. */
-import { shownRow, timeText } from '../../adoption/export.ts'
-import { ownerWord } from '../../adoption/problem.ts'
+import { shownRow, timeText } from '../../tools/import-export/export.ts'
+import { ownerWord } from '../../tools/import-export/problem.ts'
 import { NOBODY, type StoredGrant, type ThreadAdministration, type ThreadKey } from '../../store/port.ts'
 import { complain, EXIT, printData, printLines, readArguments, type Command } from '../command.ts'
 import { grantLine, shownGrant } from '../grant-words.ts'

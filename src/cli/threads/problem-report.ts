@@ -1,7 +1,7 @@
 /** What could not be imported: the first few of it for the terminal, all of it for a file. */
 import { closeSync, openSync, writeSync } from 'node:fs'
-import { ownerWord, problemData, type Problem } from '../../adoption/problem.ts'
-import { atScope } from '../../adoption/scopes.ts'
+import { ownerWord, problemData, type Problem } from '../../tools/import-export/problem.ts'
+import { atScope } from '../../tools/import-export/scopes.ts'
 import { UsageError } from '../command.ts'
 import { harmless } from '../terminal.ts'
 

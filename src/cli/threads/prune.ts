@@ -1,8 +1,8 @@
 /** `threadwarden threads prune`: throws rows away that are of no use any more. */
-import { inSteps } from '../../adoption/patience.ts'
+import { inSteps } from '../../tools/import-export/retry.ts'
 import { mountsOf } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
-import type { UnknownThread } from '../../core/decide.ts'
+import type { UnknownThread } from '../../core/decide/decide.ts'
 import type { PruneRule, Store } from '../../store/port.ts'
 import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from '../command.ts'
 import { counted, pastTimeOf } from '../naming.ts'

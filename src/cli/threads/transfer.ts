@@ -1,5 +1,5 @@
 /** `threadwarden threads transfer`: gives the threads of one user to another. */
-import { inSteps } from '../../adoption/patience.ts'
+import { inSteps } from '../../tools/import-export/retry.ts'
 import type { Store, ThreadKey } from '../../store/port.ts'
 import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from '../command.ts'
 import { counted, newUserOf, threadIdOf, userOf } from '../naming.ts'

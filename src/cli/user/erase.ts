@@ -1,5 +1,5 @@
 /** `threadwarden user erase`: forgets a user. */
-import { inSteps } from '../../adoption/patience.ts'
+import { inSteps } from '../../tools/import-export/retry.ts'
 import { complain, EXIT, print, printData, readArguments, type Command } from '../command.ts'
 import { counted } from '../naming.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'

@@ -1,7 +1,7 @@
 /** `threadwarden user export`: all that the store holds of a user. */
 import { writeFileSync } from 'node:fs'
-import { shownRow, timeText } from '../../adoption/export.ts'
-import { shown } from '../../http/revocation-form.ts'
+import { shownRow, timeText } from '../../tools/import-export/export.ts'
+import { shown } from '../../http/admin/revocation-form.ts'
 import type { StoredGrant, ThreadKey, UserData } from '../../store/port.ts'
 import { complain, EXIT, printData, readArguments, UsageError, type Command } from '../command.ts'
 import { shownGrant } from '../grant-words.ts'

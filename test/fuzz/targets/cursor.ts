@@ -3,9 +3,9 @@
  * user, query, upstream or secret, opens nothing; one that was not opens what was sealed.
  */
 import assert from 'node:assert/strict'
-import { isScope } from '../../../src/core/ids.ts'
-import type { Place } from '../../../src/core/thread-page.ts'
-import { makeCursorSeal } from '../../../src/http/cursor.ts'
+import { isScope } from '../../../src/core/route/ids.ts'
+import type { Place } from '../../../src/core/wire/thread-page.ts'
+import { makeCursorSeal } from '../../../src/http/lists/cursor.ts'
 
 export const words = [
   '\n',

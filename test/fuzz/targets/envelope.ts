@@ -3,10 +3,10 @@
  * that is written anew, and in the request that a runtime of many routes gets.
  */
 import assert from 'node:assert/strict'
-import { checkIds, passingBody, type BodyPolicy } from '../../../src/core/bodies.ts'
-import { upstreamTarget, type RouteDescriptor } from '../../../src/core/classify.ts'
-import { admitEnvelope, openEnvelope, writeEnvelope, type Envelope } from '../../../src/core/envelope.ts'
-import { isObject, makeJsonReader, type JsonObject, type JsonReading } from '../../../src/core/json.ts'
+import { checkIds, passingBody, type BodyPolicy } from '../../../src/core/route/bodies.ts'
+import { upstreamTarget, type RouteDescriptor } from '../../../src/core/route/classify.ts'
+import { admitEnvelope, openEnvelope, writeEnvelope, type Envelope } from '../../../src/core/route/envelope.ts'
+import { isObject, makeJsonReader, type JsonObject, type JsonReading } from '../../../src/core/json/read.ts'
 import { differences, isMisread, SENT, WRITTEN } from '../differences.ts'
 import { hush, makeJudge } from '../judge.ts'
 import type { Written } from '../message.ts'

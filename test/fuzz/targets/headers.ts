@@ -14,7 +14,7 @@ import {
   settingFault,
   upstreamHeaders,
   type HeaderLines,
-} from '../../../src/core/headers.ts'
+} from '../../../src/core/wire/headers.ts'
 
 // prettier-ignore
 export const words = [

@@ -5,10 +5,10 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
-import { headerLines, multipartType } from '../../../src/core/headers.ts'
-import { readRecording, type Recording } from '../../../src/http/recording.ts'
+import { headerLines, multipartType } from '../../../src/core/wire/headers.ts'
+import { readRecording, type Recording } from '../../../src/http/pipeline/recording.ts'
 import type { Refusal } from '../../../src/core/reasons.ts'
-import { makeBudget } from '../../../src/http/request-body.ts'
+import { makeBudget } from '../../../src/http/pipeline/request-body.ts'
 
 // prettier-ignore
 export const words = [

@@ -3,10 +3,10 @@
  * come of it are those that the real runtime resolves, in what was written as in what the gateway writes instead.
  */
 import assert from 'node:assert/strict'
-import { checkIds } from '../../../src/core/bodies.ts'
-import { classify, upstreamTarget, type RouteDescriptor } from '../../../src/core/classify.ts'
-import { QUERY_NAMES } from '../../../src/core/routes.ts'
-import { findMount, readTarget, type Target } from '../../../src/core/target.ts'
+import { checkIds } from '../../../src/core/route/bodies.ts'
+import { classify, upstreamTarget, type RouteDescriptor } from '../../../src/core/route/classify.ts'
+import { QUERY_NAMES } from '../../../src/core/route/routes.ts'
+import { findMount, readTarget, type Target } from '../../../src/core/route/target.ts'
 import { PLACES } from '../case.ts'
 import { differences, SENT, WRITTEN } from '../differences.ts'
 import { hush, makeJudge } from '../judge.ts'

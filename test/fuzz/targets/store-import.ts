@@ -4,10 +4,10 @@
  * the same rows.
  */
 import assert from 'node:assert/strict'
-import type { Entry, Row } from '../../../src/adoption/entry.ts'
-import { exportLines } from '../../../src/adoption/export.ts'
-import { entriesOf, type Format } from '../../../src/adoption/source-file.ts'
-import { SourceFault } from '../../../src/adoption/source-line.ts'
+import type { Entry, Row } from '../../../src/tools/import-export/entry.ts'
+import { exportLines } from '../../../src/tools/import-export/export.ts'
+import { entriesOf, type Format } from '../../../src/tools/import-export/source-file.ts'
+import { SourceFault } from '../../../src/tools/import-export/source-line.ts'
 import { NOBODY, type ThreadRow } from '../../../src/store/port.ts'
 import { misreading } from '../other-readers.ts'
 

@@ -1,5 +1,5 @@
 /** Grants: given and taken back by whom it is named for, on live threads with an owner, and so many of them at most. */
-import { BY_OPERATOR, MAX_GRANTS, MAX_GRANTS_TO_ONE } from '../../../src/core/sharing.ts'
+import { BY_OPERATOR, MAX_GRANTS, MAX_GRANTS_TO_ONE } from '../../../src/core/decide/sharing.ts'
 import type { StoredGrant, ThreadKey } from '../../../src/store/port.ts'
 import {
   ALICE,

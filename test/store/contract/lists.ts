@@ -1,5 +1,5 @@
 /** Lists of threads: the live ones of a reader and those that were granted to them, page by page. */
-import type { Reader } from '../../../src/core/sharing.ts'
+import type { Reader } from '../../../src/core/decide/sharing.ts'
 import { NOBODY, type ListedThread, type ListWindow, type Store } from '../../../src/store/port.ts'
 import { ALICE, at, BOB, claim, grant, group, NOW, own, readerOf, user, type Holds } from './under-test.ts'
 

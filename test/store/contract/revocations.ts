@@ -2,7 +2,7 @@
  * Revocations: what was revoked stays so until it is lifted, never becomes narrower, and its version tells every other
  * process.
  */
-import type { Revocation } from '../../../src/core/credential.ts'
+import type { Revocation } from '../../../src/core/decide/credential.ts'
 import { LOOKALIKES, NOW, type Holds } from './under-test.ts'
 
 const TOKEN: Revocation = { kind: 'token', tokenId: 'j-1', revokedAt: NOW }

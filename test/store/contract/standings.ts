@@ -1,5 +1,5 @@
 /** What is known of a thread: its row, what was granted to the reader, and who was seen on it. */
-import type { Reader } from '../../../src/core/sharing.ts'
+import type { Reader } from '../../../src/core/decide/sharing.ts'
 import {
   ALICE,
   at,

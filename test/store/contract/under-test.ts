@@ -1,6 +1,6 @@
 /** What the contract of every store is run against, and what its parts have in common. */
 import { test, type Test } from 'tap'
-import type { Grantee, Reader, Right } from '../../../src/core/sharing.ts'
+import type { Grantee, Reader, Right } from '../../../src/core/decide/sharing.ts'
 
 import type { RowFacts, Standing, Store, StoredGrant, ThreadKey } from '../../../src/store/port.ts'
 import { UNHEARD_OF } from '../../../src/store/port.ts'

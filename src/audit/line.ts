@@ -1,0 +1,170 @@
+/**
+ * The record of one decision: what is in it is named here, field by field, and nothing else of a request ever gets in. No
+ * token, header, query or body; of a token's claims those that the policy compares; of an owner only whether it is the caller.
+ */
+import type { RouteDescriptor } from '../core/route/classify.ts'
+import { takeClaims, type ClaimValues } from '../core/decide/claim-values.ts'
+import {
+  awaitsRun,
+  neededRight,
+  type Enforcement,
+  type Facts,
+  type OwnerRecord,
+  type UnknownThread,
+} from '../core/decide/decide.ts'
+import type { Principal } from '../core/decide/principal.ts'
+import { CODES, type Reason, type Refusal, type RulePlace } from '../core/reasons.ts'
+import type { Transport } from '../core/route/transport.ts'
+
+/** A decision as it was made. */
+export interface AuditedDecision {
+  /** Milliseconds since the epoch. */
+  readonly time: number
+  readonly requestId: string
+  /** The caller's address, as far as the trusted proxies tell. */
+  readonly client: string | undefined
+  readonly transport: Transport
+  /** That of the upstream in the ownership table: its key, or `''`. */
+  readonly scope: string
+  /** Undefined before authentication, and where that failed. */
+  readonly principal: Principal | undefined
+  /** The claims that the policy compares, as JSON pointers. */
+  readonly claimPointers: readonly string[]
+  /** Null where no route was found. */
+  readonly descriptor: RouteDescriptor | null
+  readonly facts: Facts
+  readonly outcome: Refusal | 'permitted'
+  /** The rule that decided. */
+  readonly rule: RulePlace | undefined
+  /** Under `observe`: why enforcing would have refused it. */
+  readonly observed: Reason | null
+  /** Under `observe`: how many threads of a list enforcing would have hidden. */
+  readonly hidden: number
+  /** The hash of the policy. */
+  readonly policy: string
+  /** Which configuration of this process it was, counted from 1. */
+  readonly generation: number
+  /** Milliseconds from the head of the request to the decision; null for what could not be read as a request. */
+  readonly latency: number | null
+}
+
+/** What the store knew of a thread, without its owner; that no run is confirmed, and a grant, only where they could have counted. */
+// prettier-ignore
+export type RecordWord =
+  | 'own' | 'own-deleted' | 'own-seen' | 'none' | 'foreign' | 'foreign-deleted' | 'foreign-seen' | 'foreign-withheld'
+  | 'own-provisional' | 'foreign-provisional' | 'shared-read' | 'shared-write'
+
+/** Who asked. */
+export type AuditedPrincipal =
+  | {
+      readonly id: string
+      readonly roles: readonly string[]
+      /** Role or permissions, where their claim is there in a form that nobody can read. */
+      readonly unreadable?: readonly string[]
+      readonly permissions: readonly string[]
+      readonly claims: ClaimValues
+    }
+  /** `everybody` in mode `off`, where this one user is all there are. */
+  | { readonly id: 'anonymous'; readonly everybody: boolean }
+
+/** One line, in the order in which it is written. What is not there is null. */
+export interface AuditLine {
+  /** The version of this form. */
+  readonly audit: 1
+  /** ISO 8601, UTC. */
+  readonly time: string
+  readonly requestId: string
+  readonly client: string | null
+  readonly principal: AuditedPrincipal | null
+  /** `none` where none was found. */
+  readonly route: string
+  readonly method: string | null
+  readonly agent: string | null
+  readonly thread: string | null
+  readonly transport: Transport
+  /** In which upstream's scope the thread is: its key, or `''`. */
+  readonly scope: string
+  readonly facts: {
+    /** Null where nobody asked the store. */
+    readonly record: RecordWord | null
+    readonly userScoped: boolean
+    readonly unknownThread: UnknownThread
+    readonly enforcement: Enforcement
+    /** Null where nobody asked the upstream. */
+    readonly upstreamHistory: 'none' | 'some' | null
+  }
+  readonly decision: 'permitted' | 'refused'
+  /** `permitted`, or why not. */
+  readonly reason: Reason | 'permitted'
+  /** What the caller was told, and its status; null for a permit, which the upstream answers. */
+  readonly code: string | null
+  readonly status: number | null
+  readonly rule: { readonly name: string; readonly line: number | null; readonly file: string } | null
+  readonly observed: Reason | null
+  readonly hidden: number
+  readonly policy: string
+  readonly generation: number
+  readonly latencyMs: number | null
+}
+
+/** Makes the line of a decision. */
+export function auditLine(decision: AuditedDecision): AuditLine {
+  const { principal, descriptor, facts, outcome, rule, latency } = decision
+  const refusal = outcome === 'permitted' ? null : outcome
+  return {
+    audit: 1,
+    time: new Date(decision.time).toISOString(),
+    requestId: decision.requestId,
+    client: isAddress(decision.client) ? decision.client : null,
+    principal: principal === undefined ? null : principalOf(principal, decision.claimPointers),
+    route: descriptor?.route.id ?? 'none',
+    method: descriptor?.route.method ?? null,
+    agent: descriptor?.ids.agentId ?? null,
+    thread: descriptor?.ids.threadId ?? null,
+    transport: decision.transport,
+    scope: decision.scope,
+    facts: {
+      record: principal === undefined || facts.record === undefined ? null : recordWord(facts.record, principal, descriptor),
+      userScoped: facts.userScoped,
+      unknownThread: facts.unknownThread,
+      enforcement: facts.enforcement,
+      upstreamHistory: facts.upstreamHistory ?? null,
+    },
+    decision: refusal === null ? 'permitted' : 'refused',
+    reason: refusal?.reason ?? 'permitted',
+    code: refusal?.code ?? null,
+    status: refusal === null ? null : CODES[refusal.code].status,
+    rule: rule === undefined ? null : { name: rule.name, line: rule.line ?? null, file: baseName(rule.file) },
+    observed: decision.observed,
+    hidden: decision.hidden,
+    policy: decision.policy,
+    generation: decision.generation,
+    latencyMs: latency === null ? null : Math.round(latency * 1000) / 1000,
+  }
+}
+
+/** A trusted proxy that hands on what its callers write could put any text in an address's place. */
+function isAddress(client: string | undefined): client is string {
+  return client !== undefined && /^[0-9A-Fa-f:.[\]]{2,64}(?:%[0-9A-Za-z]{1,16})?$/.test(client)
+}
+
+function principalOf(principal: Principal, pointers: readonly string[]): AuditedPrincipal {
+  if (principal.kind === 'anonymous') return { id: principal.id, everybody: principal.standsForAll }
+  const { id, roles, permissions, claims, unreadable } = principal
+  return { id, roles, permissions, ...(unreadable === undefined ? {} : { unreadable }), claims: takeClaims(claims, pointers) }
+}
+
+function recordWord(record: OwnerRecord, principal: Principal, descriptor: RouteDescriptor | null): RecordWord {
+  if (record === null) return 'none'
+  const whose = record.owner === principal.id ? 'own' : 'foreign'
+  if (record.seen === true) return `${whose}-seen`
+  if (record.deleted) return `${whose}-deleted`
+  if (record.owner === '') return 'foreign-withheld'
+  if (descriptor !== null && awaitsRun(record, descriptor.route)) return `${whose}-provisional`
+  const mayCount = whose === 'foreign' && descriptor !== null && neededRight(descriptor, principal) !== 'owner'
+  return mayCount && record.granted !== undefined ? `shared-${record.granted}` : whose
+}
+
+function baseName(file: string): string {
+  return file.slice(Math.max(file.lastIndexOf('/'), file.lastIndexOf('\\')) + 1)
+}

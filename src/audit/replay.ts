@@ -1,0 +1,145 @@
+/** Reads a line of the record back into what its decision went by, so that it can be made again. */
+import type { RecordWord } from './line.ts'
+import type { RouteDescriptor } from '../core/route/classify.ts'
+import { claimsFrom } from '../core/decide/claim-values.ts'
+import type { Facts, OwnerRecord } from '../core/decide/decide.ts'
+import { isAgentId, isScope, isThreadId } from '../core/route/ids.ts'
+import { isObject, type Json, type JsonObject } from '../core/json/read.ts'
+import { ANONYMOUS, EVERYBODY, type Principal } from '../core/decide/principal.ts'
+import { ALL_ROUTES } from '../core/route/routes.ts'
+
+/** What a decision went by, and what came of it. */
+export interface Replay {
+  /** Null where no route was found: then the policy was not asked. */
+  readonly descriptor: RouteDescriptor | null
+  /** In which upstream's scope the thread is: its key, or `''`, also of lines from before there were several. */
+  readonly scope: string
+  /** Null before authentication, and where that failed. */
+  readonly principal: Principal | null
+  readonly facts: Facts
+  readonly decided: { readonly outcome: 'permitted' | 'refused'; readonly reason: string; readonly rule?: string }
+  /** The hash of the policy. */
+  readonly policy: string
+}
+
+/** The line can't be read: why. */
+export interface Unreadable {
+  readonly fault: string
+}
+
+/** In place of somebody else's id: no user id is without a colon, but `anonymous`. */
+const SOMEBODY_ELSE = 'somebody-else'
+
+/**
+ * Reads a line.
+ * @param value the line as JSON
+ * @returns what its decision went by, or what is wrong with it
+ */
+export function readAuditLine(value: Json): Replay | Unreadable {
+  if (!isObject(value) || value['audit'] !== 1) return { fault: 'is no line of the audit: its "audit" is not 1' }
+  const descriptor = descriptorOf(value)
+  if (descriptor !== null && 'fault' in descriptor) return descriptor
+  const principal = principalOf(value['principal'])
+  if (principal !== null && 'fault' in principal) return principal
+  const facts = factsOf(value['facts'], principal)
+  if ('fault' in facts) return facts
+  const { decision, reason, rule, policy, scope = '' } = value
+  if (typeof scope !== 'string' || !isScope(scope)) return { fault: 'names no upstream: its "scope" is no key of one' }
+  if ((decision !== 'permitted' && decision !== 'refused') || typeof reason !== 'string' || typeof policy !== 'string') {
+    return { fault: 'does not say what was decided: decision, reason and policy' }
+  }
+  const name = isObject(rule) ? rule['name'] : undefined
+  return {
+    descriptor: descriptor === null ? null : leaving(descriptor, principal, facts),
+    scope,
+    principal,
+    facts,
+    decided: { outcome: decision, reason, ...(typeof name === 'string' ? { rule: name } : {}) },
+    policy,
+  }
+}
+
+function descriptorOf({ route, method, agent, thread }: JsonObject): RouteDescriptor | Unreadable | null {
+  if (route === 'none') return null
+  const found = ALL_ROUTES.find((row) => row.id === route && row.method === method)
+  if (found === undefined) return { fault: 'names a route or method that there is not' }
+  if (agent !== null && !isAgentId(agent)) return { fault: 'names no agent id' }
+  if (thread !== null && !isThreadId(thread)) return { fault: 'names no thread id' }
+  const ids = { ...(agent === null ? {} : { agentId: agent }), ...(thread === null ? {} : { threadId: thread }) }
+  return { outcome: 'classified', route: found, ids, query: [] }
+}
+
+/** Where grants are taken back, a line says that something was granted only of a caller who took back their own. */
+function leaving(descriptor: RouteDescriptor, principal: Principal | null, { record }: Facts): RouteDescriptor {
+  const leaves = descriptor.route.leave === true && record?.granted !== undefined
+  return leaves && principal !== null ? { ...descriptor, leaver: principal.id } : descriptor
+}
+
+function principalOf(value: Json | undefined): Principal | Unreadable | null {
+  if (value === null) return null
+  const fault = { fault: 'does not say who asked: principal' }
+  if (!isObject(value) || typeof value['id'] !== 'string') return fault
+  const { id, everybody, roles, permissions, claims, unreadable = [] } = value
+  if (id === 'anonymous') return everybody === true ? EVERYBODY : ANONYMOUS
+  const colon = id.indexOf(':')
+  if (colon < 1 || !isStrings(roles) || !isStrings(permissions) || !isStrings(unreadable) || !isObject(claims)) return fault
+  const rebuilt = claimsFrom(claims)
+  if (rebuilt === null) return { fault: 'has a claim that is named by no JSON pointer' }
+  const subject = id.slice(colon + 1)
+  const parts = (['role', 'permissions'] as const).filter((part) => unreadable.includes(part))
+  const user = {
+    kind: 'user',
+    id,
+    issuer: id.slice(0, colon),
+    subject,
+    name: undefined,
+    roles,
+    permissions,
+    // What was granted to them stands beside what was known of the thread.
+    groups: [],
+    claims: rebuilt,
+  } as const
+  return parts.length === 0 ? user : { ...user, unreadable: parts }
+}
+
+function factsOf(value: Json | undefined, principal: Principal | null): Facts | Unreadable {
+  const fault = { fault: 'does not say what was known: facts' }
+  if (!isObject(value)) return fault
+  const { userScoped, unknownThread, enforcement, upstreamHistory, record } = value
+  if (typeof userScoped !== 'boolean') return fault
+  if (unknownThread !== 'claim' && unknownThread !== 'verify' && unknownThread !== 'deny') return fault
+  if (enforcement !== 'enforce' && enforcement !== 'observe') return fault
+  if (upstreamHistory !== null && upstreamHistory !== 'none' && upstreamHistory !== 'some') return fault
+  if (record !== null && !isRecordWord(record)) return fault
+  const known = record === null ? undefined : RECORDS[record](principal?.id ?? '')
+  return {
+    userScoped,
+    unknownThread,
+    enforcement,
+    ...(known === undefined ? {} : { record: known }),
+    ...(upstreamHistory === null ? {} : { upstreamHistory }),
+  }
+}
+
+const RECORDS: Readonly<Record<RecordWord, (id: string) => OwnerRecord>> = {
+  own: (owner) => ({ owner, deleted: false }),
+  'own-deleted': (owner) => ({ owner, deleted: true }),
+  'own-seen': (owner) => ({ owner, deleted: false, seen: true }),
+  none: () => null,
+  foreign: () => ({ owner: SOMEBODY_ELSE, deleted: false }),
+  'foreign-deleted': () => ({ owner: SOMEBODY_ELSE, deleted: true }),
+  'foreign-seen': () => ({ owner: SOMEBODY_ELSE, deleted: false, seen: true }),
+  'foreign-withheld': () => ({ owner: '', deleted: false }),
+  'own-provisional': (owner) => ({ owner, deleted: false, provisional: true }),
+  'foreign-provisional': () => ({ owner: SOMEBODY_ELSE, deleted: false, provisional: true }),
+  'shared-read': () => ({ owner: SOMEBODY_ELSE, deleted: false, granted: 'read' }),
+  'shared-write': () => ({ owner: SOMEBODY_ELSE, deleted: false, granted: 'write' }),
+}
+
+function isRecordWord(value: Json | undefined): value is RecordWord {
+  return typeof value === 'string' && Object.hasOwn(RECORDS, value)
+}
+
+function isStrings(value: Json | undefined): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+}

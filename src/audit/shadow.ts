@@ -1,0 +1,130 @@
+/**
+ * A second policy, evaluated beside the one that is enforced: where it would decide otherwise, that is logged and counted, and
+ * nothing else comes of it. It is asked after the answer is on its way, so neither an error nor a slow rule of it reaches a caller.
+ */
+import type { RouteDescriptor } from '../core/route/classify.ts'
+import { decide, type Facts, type OwnerRecord, type Permit } from '../core/decide/decide.ts'
+import type { Principal } from '../core/decide/principal.ts'
+import type { Refusal, RulePlace } from '../core/reasons.ts'
+import type { Rule, Rules } from '../core/decide/rules.ts'
+import type { Logger } from '../observe/log.ts'
+import type { Metrics, RouteLabel, Ruling } from '../observe/metrics.ts'
+import type { Policy } from '../policy/policy.ts'
+
+/** A request of which the enforced policy has decided. */
+export interface Decided {
+  readonly requestId: string
+  readonly route: RouteLabel
+  readonly descriptor: RouteDescriptor
+  readonly principal: Principal
+  readonly facts: Facts
+  /** What the caller heard. */
+  readonly outcome: Refusal | 'permitted'
+}
+
+/** What is compared, and how facts are found that the enforced decision did without. */
+export interface ShadowParts {
+  readonly enforced: Rules
+  readonly shadow: Pick<Policy, 'rules'>
+  readonly recordOf: (threadId: string) => OwnerRecord | Promise<OwnerRecord>
+  readonly metrics: Pick<Metrics, 'shadowDiffered'>
+  readonly log: Logger
+}
+
+/** What one policy comes to. */
+interface Said {
+  readonly ruling: Ruling
+  /** What the caller is told of a refusal. */
+  readonly code: string | null
+  readonly rule: RulePlace | null
+  /** What passes with a permit and which limits it has, by name. */
+  readonly terms: Readonly<Record<string, string>>
+}
+
+/**
+ * Compares. What was refused for another reason than the policy's (a body, a limit) is not compared: nobody knows how far it
+ * would have come.
+ * @returns when it is done; it never rejects
+ */
+export async function compareWithShadow(parts: ShadowParts, decided: Decided): Promise<void> {
+  const { descriptor, principal, facts, outcome, requestId, route } = decided
+  const { metrics, log } = parts
+  let enforced: Said | null = null
+  try {
+    enforced = said(decide(descriptor, principal, parts.enforced, facts))
+    const isThePolicys = outcome === 'permitted' ? enforced !== null : enforced?.ruling === outcome.reason
+    if (enforced === null || !isThePolicys) return
+    const shadow = await shadowOf(parts, decided)
+    if (shadow === null) {
+      // Only a body that was never read, or the upstream, could tell.
+      metrics.shadowDiffered(route, enforced.ruling, 'undecided')
+      log.info({ requestId, route, enforced: told(enforced), shadow: { ruling: 'undecided' } }, DIFFERS)
+      return
+    }
+    const terms = enforced.code === null && shadow.code === null ? differing(enforced.terms, shadow.terms) : []
+    if (verdict(enforced) === verdict(shadow) && terms.length === 0) return
+    metrics.shadowDiffered(route, enforced.ruling, shadow.ruling)
+    log.info(
+      { requestId, route, enforced: told(enforced), shadow: told(shadow), ...(terms.length === 0 ? {} : { terms }) },
+      DIFFERS,
+    )
+  } catch (error) {
+    metrics.shadowDiffered(route, enforced?.ruling ?? 'internal', 'failed')
+    log.error({ err: error, requestId, route }, 'the shadow policy could not be evaluated')
+  }
+}
+
+const DIFFERS = 'the shadow policy would decide otherwise'
+
+/** The shadow's decision; null where it waits for a fact that nobody may ask for now. */
+async function shadowOf({ shadow, recordOf }: ShadowParts, { descriptor, principal, facts }: Decided): Promise<Said | null> {
+  const first = decide(descriptor, principal, shadow.rules, facts)
+  const { threadId } = descriptor.ids
+  if (first.outcome !== 'needs' || first.fact !== 'record' || threadId === undefined) return said(first)
+  return said(decide(descriptor, principal, shadow.rules, { ...facts, record: await recordOf(threadId) }))
+}
+
+function said(decision: ReturnType<typeof decide>): Said | null {
+  switch (decision.outcome) {
+    case 'needs':
+      return null
+    case 'refused':
+      return { ruling: decision.reason, code: decision.code, rule: decision.rule ?? null, terms: {} }
+    case 'permitted':
+      return permitted(decision)
+  }
+}
+
+/** Under `observe`, what enforcing would have refused counts as refused: else the days of observing would show nothing. */
+function permitted({ observed, rule }: Permit): Said {
+  return { ruling: observed ?? 'permitted', code: null, rule, terms: termsOf(rule) }
+}
+
+function termsOf({ passes, limits }: Rule): Said['terms'] {
+  const set = (names: ReadonlySet<string> | 'all' | null): string =>
+    names === 'all' || names === null ? 'all' : JSON.stringify([...names].sort())
+  return {
+    forwardedProps: set(passes.forwardedProps),
+    state: passes.state,
+    tools: set(passes.tools),
+    headers: set(passes.headers),
+    ...Object.fromEntries(Object.entries(limits).map(([name, limit]) => [`limits.${name}`, JSON.stringify(limit)])),
+  }
+}
+
+function differing(one: Said['terms'], other: Said['terms']): readonly string[] {
+  return [...new Set([...Object.keys(one), ...Object.keys(other)])].filter((name) => one[name] !== other[name])
+}
+
+/** Refusals with one code are one to a caller, whatever their reasons. */
+function verdict({ ruling, code }: Said): string {
+  return code ?? ruling
+}
+
+function told({ ruling, code, rule }: Said): object {
+  return {
+    ruling,
+    ...(code === null ? {} : { code }),
+    ...(rule === null ? {} : { rule: rule.name, ...(rule.line === undefined ? {} : { line: rule.line }) }),
+  }
+}

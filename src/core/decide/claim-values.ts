@@ -1,0 +1,62 @@
+/** Of the claims of a token, those that a policy compares: enough to decide by, and nothing else of a person. */
+import { isObject, type Json } from '../json/read.ts'
+import { isPointer, valueAt } from '../json/pointer.ts'
+import type { CallerConditions } from './conditions.ts'
+import type { Rules } from './rules.ts'
+
+/** Values by JSON pointer. */
+export type ClaimValues = Readonly<Record<string, Json>>
+
+/** The claims that the rules of a policy compare, as JSON pointers, each once. */
+export function claimPointersOf({ routes }: Pick<Rules, 'routes'>): readonly string[] {
+  const pointers = (conditions: CallerConditions | null): readonly string[] => (conditions?.claims ?? []).map(({ at }) => at)
+  const rules = Object.values(routes).flatMap((route) => route.rules)
+  return [...new Set(rules.flatMap(({ when, unless }) => [...pointers(when), ...pointers(unless)]))].sort()
+}
+
+/**
+ * Takes the values of these claims. Those that are not there are left out, and of an object it is only said that it is one:
+ * no rule looks into it but by a pointer of its own.
+ */
+export function takeClaims(claims: unknown, pointers: readonly string[]): ClaimValues {
+  const found = pointers.map((pointer) => [pointer, valueAt(claims, pointer)] as const).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(found.map(([pointer, value]) => [pointer, outlined(value as Json)]))
+}
+
+/**
+ * Claims in which each of these pointers finds its value, and every rule that names no other comes to the same.
+ * @returns null if one of the names is no pointer below the top
+ */
+export function claimsFrom(values: ClaimValues): Json | null {
+  let claims: Json = {}
+  // What is above comes first: the values below go into it.
+  const pointers = Object.keys(values).sort((one, other) => one.length - other.length)
+  for (const pointer of pointers) {
+    if (pointer === '' || !isPointer(pointer)) return null
+    const tokens = pointer.split('/').slice(1)
+    claims = put(
+      claims,
+      tokens.map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~')),
+      values[pointer] as Json,
+    )
+  }
+  return claims
+}
+
+function outlined(value: Json): Json {
+  if (Array.isArray(value)) return value.map((item: Json) => (isScalar(item) ? item : Array.isArray(item) ? [] : {}))
+  return isScalar(value) ? value : {}
+}
+
+function isScalar(value: Json): boolean {
+  return typeof value !== 'object' || value === null
+}
+
+function put(into: Json, [token, ...rest]: readonly string[], value: Json): Json {
+  if (token === undefined) return value
+  const inner = valueAt(into, `/${token.replaceAll('~', '~0').replaceAll('/', '~1')}`) as Json | undefined
+  const next = put(inner ?? {}, rest, value)
+  if (Array.isArray(into)) return into.map((item: Json, at) => (String(at) === token ? next : item))
+  // Not an assignment: `__proto__` is a name like any other here.
+  return isObject(into) ? Object.fromEntries([...Object.entries(into), [token, next]]) : into
+}

@@ -1,0 +1,87 @@
+/** What a policy asks of a caller: issuer, roles, permissions, and claims that are compared by type. */
+import { valueAt } from '../json/pointer.ts'
+import type { Part, Principal, User } from './principal.ts'
+
+/** What a claim is compared with. */
+export type Scalar = string | number | boolean
+
+/** One comparison of a claim, found by its JSON pointer (RFC 6901). */
+export type ClaimTest = { readonly at: string } & (
+  | { readonly is: 'equal'; readonly to: Scalar }
+  /** One of these, which are all of one type. */
+  | { readonly is: 'in'; readonly list: readonly Scalar[] }
+  /** A list with this in it. */
+  | { readonly is: 'containing'; readonly item: Scalar }
+  | { readonly is: 'at-least' | 'at-most'; readonly bound: number }
+  | { readonly is: 'present'; readonly wanted: boolean }
+)
+
+/** What has to be so of a caller; every part that is there. A caller who is not signed in meets only the empty one. */
+export interface CallerConditions {
+  /** One of these keys of the configuration. */
+  readonly issuers?: readonly string[]
+  /** One of these. */
+  readonly roles?: readonly string[]
+  readonly permissions?: { readonly any?: readonly string[]; readonly all?: readonly string[] }
+  /** All of these. */
+  readonly claims?: readonly ClaimTest[]
+}
+
+/** A part of the conditions. */
+export type CallerPart = 'issuer' | 'role' | 'permission' | 'claim'
+
+/**
+ * The part that a caller does not meet.
+ * @returns null if all of them are met, `failed` where a claim has another type than it is compared with
+ */
+export function unmetOf(conditions: CallerConditions, principal: Principal): CallerPart | 'failed' | null {
+  const { issuers, roles, permissions, claims } = conditions
+  const user = principal.kind === 'user' ? principal : null
+  if (issuers !== undefined && (user === null || !issuers.includes(user.issuer))) return 'issuer'
+  const role = roles === undefined ? true : meets(user, 'role', (one) => roles.some((name) => one.roles.includes(name)))
+  if (role === false) return 'role'
+  const permission = permissions === undefined ? true : meets(user, 'permissions', (one) => hasPermissions(one, permissions))
+  if (permission === false) return 'permission'
+  if (claims !== undefined && user === null) return 'claim'
+  // All of them are looked at: a claim of a wrong type is not to be hidden by one that merely differs.
+  const results = claims?.map((claim) => compare(claim, valueAt(user?.claims, claim.at))) ?? []
+  if (results.includes('failed')) return 'failed'
+  if (results.includes(false)) return 'claim'
+  return role === 'failed' || permission === 'failed' ? 'failed' : null
+}
+
+/** What grants nothing to a caller may be what a rule denies them for: of a claim in another form nobody can say. */
+function meets(user: User | null, part: Part, has: (user: User) => boolean): boolean | 'failed' {
+  if (user === null) return false
+  return user.unreadable?.includes(part) === true ? 'failed' : has(user)
+}
+
+/** True if a caller meets all of them, `failed` where nobody can say. */
+export function holdsOf(conditions: CallerConditions, principal: Principal): boolean | 'failed' {
+  const unmet = unmetOf(conditions, principal)
+  return unmet === 'failed' ? 'failed' : unmet === null
+}
+
+function hasPermissions(user: User, { any, all }: NonNullable<CallerConditions['permissions']>): boolean {
+  const has = (permission: string): boolean => user.permissions.includes(permission)
+  return (any === undefined || any.some(has)) && (all === undefined || all.every(has))
+}
+
+/** A claim that is not there meets nothing but `exists: false`; null is a value, of a type that nothing is compared with. */
+function compare(test: ClaimTest, claim: unknown): boolean | 'failed' {
+  if (test.is === 'present') return (claim !== undefined) === test.wanted
+  if (claim === undefined) return false
+  switch (test.is) {
+    case 'equal':
+      return typeof claim === typeof test.to ? claim === test.to : 'failed'
+    case 'in':
+      return typeof claim === typeof test.list[0] ? test.list.includes(claim as Scalar) : 'failed'
+    case 'containing':
+      if (!Array.isArray(claim) || !claim.every((item) => typeof item === typeof test.item)) return 'failed'
+      return claim.includes(test.item)
+    case 'at-least':
+      return typeof claim === 'number' ? claim >= test.bound : 'failed'
+    case 'at-most':
+      return typeof claim === 'number' ? claim <= test.bound : 'failed'
+  }
+}

@@ -1,0 +1,99 @@
+/** Who is asking: from the verified claims of a token, never from anything that a caller could write. */
+import { isUserId } from '../route/ids.ts'
+import { valueAt } from '../json/pointer.ts'
+import { refuse, type Refusal } from '../reasons.ts'
+
+/** A claim that says what a user may. */
+export type Part = 'role' | 'permissions'
+
+/** A signed-in user. */
+export interface User {
+  readonly kind: 'user'
+  /** `issuer-key:subject`, as it stands in the ownership table, logs and files. */
+  readonly id: string
+  readonly issuer: string
+  readonly subject: string
+  readonly name: string | undefined
+  readonly roles: readonly string[]
+  readonly permissions: readonly string[]
+  /** The groups that the token names, as `issuer-key:group`: what was granted to one of them is granted to the user. */
+  readonly groups: readonly string[]
+  /** Of role and permissions, those whose claim is there in a form that nobody can read: they grant nothing. */
+  readonly unreadable?: readonly Part[]
+  /** All verified claims, for the policy to compare. */
+  readonly claims: unknown
+}
+
+/** Nobody in particular. All anonymous callers are one owner. */
+export interface Anonymous {
+  readonly kind: 'anonymous'
+  readonly id: 'anonymous'
+  /** True in mode `off`: everybody is this one user, who may do what a signed-in one may. */
+  readonly standsForAll: boolean
+}
+
+/** The caller of a request. */
+export type Principal = User | Anonymous
+
+/** Where in the claims of an issuer's tokens things are: JSON pointers. */
+export interface ClaimPointers {
+  readonly id: string
+  readonly name: string
+  readonly role: string
+  readonly permissions: string
+  readonly groups: string
+}
+
+/** The principal of a request without a credential in mode `optional`. */
+export const ANONYMOUS: Anonymous = { kind: 'anonymous', id: 'anonymous', standsForAll: false }
+
+/** The principal of every request in mode `off`. */
+export const EVERYBODY: Anonymous = { kind: 'anonymous', id: 'anonymous', standsForAll: true }
+
+/**
+ * Makes a user of verified claims. Claims of a wrong shape grant nothing; a malformed id is an error of its own (spec
+ * "Errors", 400).
+ * @param issuer the issuer's key in the configuration
+ * @param claims the verified claims
+ * @param pointers where things are in them
+ */
+export function userFromClaims(issuer: string, claims: unknown, pointers: ClaimPointers): User | Refusal {
+  const subject = valueAt(claims, pointers.id)
+  if (!isUserId(subject)) return refuse('user-id-invalid')
+  const name = valueAt(claims, pointers.name)
+  const role = valueAt(claims, pointers.role)
+  const permissions = valueAt(claims, pointers.permissions)
+  const groups = valueAt(claims, pointers.groups)
+  const unreadable = [
+    ...(isReadable(role) ? [] : (['role'] as const)),
+    ...(isReadable(permissions) ? [] : (['permissions'] as const)),
+  ]
+  return {
+    kind: 'user',
+    id: `${issuer}:${subject}`,
+    issuer,
+    subject,
+    name: typeof name === 'string' ? name : undefined,
+    roles: typeof role === 'string' ? nonEmpty([role]) : strings(role),
+    permissions: typeof permissions === 'string' ? nonEmpty(permissions.split(' ')) : strings(permissions),
+    groups: (typeof groups === 'string' ? [groups] : strings(groups)).filter(isUserId).map((group) => `${issuer}:${group}`),
+    ...(unreadable.length === 0 ? {} : { unreadable }),
+    claims,
+  }
+}
+
+/** True for a claim that is absent, null, a string or a list of strings. */
+function isReadable(value: unknown): boolean {
+  if (value === undefined || value === null || typeof value === 'string') return true
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+}
+
+/** A list of strings as it is; anything else, a list with one member of another type too, grants nothing. */
+function strings(value: unknown): readonly string[] {
+  if (!Array.isArray(value) || !value.every((item) => typeof item === 'string')) return []
+  return nonEmpty(value)
+}
+
+function nonEmpty(values: readonly string[]): readonly string[] {
+  return values.filter((value) => value !== '')
+}

@@ -1,0 +1,60 @@
+/**
+ * How a decision came about: every rule of the route and how it stands to the request. The decision itself is decide's;
+ * nothing here decides.
+ */
+import type { RouteDescriptor } from '../route/classify.ts'
+import { decide, isUnsettled, relationOf, type Facts, type Need, type Permit } from './decide.ts'
+import type { Principal } from './principal.ts'
+import type { Refusal } from '../reasons.ts'
+import { speaksOfThread, verdictOn, type Relation, type Rule, type Rules, type Verdict } from './rules.ts'
+
+/**
+ * How a rule stands to a request, its thread included: `thread`, it speaks of other threads; `deleted` and `unsettled`, it
+ * opens threads of others, and this one was deleted by its owner, or has none that is settled.
+ */
+export type TriedVerdict = Verdict | 'thread' | 'deleted' | 'unsettled'
+
+/** A rule that was tried. */
+export interface TriedRule {
+  readonly rule: Rule
+  readonly verdict: TriedVerdict
+  /** True for the one that the decision rests on. */
+  readonly decides: boolean
+}
+
+/** A decision with what led to it. */
+export interface Trace {
+  readonly decision: Permit | Refusal | Need
+  /** What the thread is to the caller; null on routes about none, and as long as nobody knows its owner. */
+  readonly relation: Relation | null
+  /** In the order of the file. */
+  readonly tried: readonly TriedRule[]
+}
+
+/** Decides a request as `decide` does, and says how every rule of its route stands to it. */
+export function traceOf(descriptor: RouteDescriptor, principal: Principal, rules: Rules, facts: Facts): Trace {
+  const decision = decide(descriptor, principal, rules, facts)
+  const { route } = descriptor
+  const { record } = facts
+  const relation = route.thread === undefined || record === undefined ? null : relationOf(record, principal, descriptor, rules)
+  const unsettled = record?.deleted === true ? 'deleted' : 'unsettled'
+  const gone = relation === 'foreign' && isUnsettled(record ?? null, descriptor) ? unsettled : null
+  const tried = rules.routes[route.id].rules.map((rule) => {
+    const verdict = verdictOn(rule, descriptor, principal, rules.operators, facts.userScoped)
+    return { rule, verdict: verdict === 'applies' ? onThread(rule, relation, gone) : verdict, decides: isTheOne(rule, decision) }
+  })
+  return { decision, relation, tried }
+}
+
+function onThread(rule: Rule, relation: Relation | null, gone: 'deleted' | 'unsettled' | null): TriedVerdict {
+  if (relation === null) return 'applies'
+  if (!speaksOfThread(rule, relation)) return 'thread'
+  return gone !== null && rule.effect === 'allow' ? gone : 'applies'
+}
+
+function isTheOne(rule: Rule, decision: Permit | Refusal | Need): boolean {
+  if (decision.outcome === 'permitted') return decision.rule === rule
+  if (decision.outcome === 'needs') return decision.fact === 'upstreamHistory' && decision.rule === rule
+  // No two rules of a policy have one name.
+  return decision.rule?.name === rule.name
+}

@@ -1,0 +1,321 @@
+/**
+ * Reads a large JSON text in steps, between which other requests have their turn: JSON.parse takes half a second for 64 MiB of
+ * escapes, and cannot be interrupted. The result is what JSON.parse gives, without its fault with escaped keys
+ * (nodejs/node#63785), and the text of the members, so that nothing large is written again.
+ */
+import { isNumberStart, isPlainNumber, isSpace, numberEnd, stringsOf } from './shape.ts'
+import { MemberRecorder, type MemberTexts } from './member-texts.ts'
+import { isObject, type Json, type JsonObject } from './value.ts'
+import { refuse, type Reason, type Refusal } from '../reasons.ts'
+import type { Steps } from './steps.ts'
+import { inSlices } from './text-slices.ts'
+
+/** An object that was read in steps. */
+export interface SteppedReading {
+  readonly outcome: 'read'
+  readonly value: JsonObject
+  /** The text of its members, each as JSON.stringify would write it. */
+  readonly texts: MemberTexts
+}
+
+/** A step ends after so many tokens, or at the end of a slice of the text. */
+const TOKENS = 1024
+
+const PLAIN = /[^"\\\u0000-\u001f]*/y
+const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
+const INDEX = /^(?:0|[1-9][0-9]{0,9})$/
+
+/**
+ * Reads a text.
+ * @param pieces of the text, all of it; they are emptied as they are read. Depth, number of values and length of keys and
+ * numbers are bounded already (json/shape.ts)
+ * @param opened names of members, objects themselves, of which the members are wanted one by one: see MemberRecorder
+ * @returns steps; at the end the object, or the refusal
+ */
+export function* readInSteps(pieces: string[], opened: readonly string[] = []): Steps<SteppedReading | Refusal> {
+  const reader = new SteppedReader(inSlices(pieces), opened)
+  while (reader.fault === null && !reader.isOver) {
+    reader.step()
+    yield
+  }
+  if (reader.fault !== null) return refuse(reader.fault)
+  if (reader.value === null) return refuse('body-not-object')
+  return { outcome: 'read', value: reader.value, texts: reader.recorder.texts }
+}
+
+type Next = 'value' | 'value-or-end' | 'key' | 'key-or-end' | 'colon' | 'comma-or-end' | 'nothing'
+
+class SteppedReader {
+  readonly #slices: Iterator<string, undefined>
+  #text = ''
+  #strings = stringsOf('')
+  #at = 0
+  #isLast = false
+  /** How many tokens are left to this step: none once it went on to another slice. */
+  #left = 0
+  #next: Next = 'value'
+  /** The open containers, and the key in each of them that is an object. */
+  readonly #containers: (Json[] | Record<string, Json>)[] = []
+  readonly #keys: string[] = []
+  /** The string that is being read, as far as it was; null outside of one. */
+  #string: string | null = null
+  readonly recorder: MemberRecorder
+  value: JsonObject | null = null
+  fault: Reason | null = null
+  isOver = false
+
+  constructor(slices: Iterator<string, undefined>, opened: readonly string[]) {
+    this.#slices = slices
+    this.recorder = new MemberRecorder(opened)
+  }
+
+  step(): void {
+    this.#left = TOKENS
+    while (this.#left > 0 && this.fault === null) {
+      this.#left -= 1
+      if (this.#string !== null) this.#stringOn()
+      else if (this.#skipSpace()) this.#token()
+      else if (this.#isLast) {
+        if (this.#next === 'nothing') this.isOver = true
+        else this.fault = 'body-not-json'
+        return
+      } else this.#more(this.#text.length)
+    }
+  }
+
+  /** Goes on to the next slice, with what is left of this one from a place on. */
+  #more(from: number): void {
+    this.#left = 0
+    this.recorder.cut(this.#text, from)
+    const { value } = this.#slices.next()
+    if (value === undefined) this.#isLast = true
+    this.#text = this.#text.slice(from) + (value ?? '')
+    this.#strings = stringsOf(this.#text)
+    this.#at = 0
+  }
+
+  /** @returns false at the end of the slice */
+  #skipSpace(): boolean {
+    const text = this.#text
+    const begin = this.#at
+    let at = begin
+    while (isSpace(text.charCodeAt(at))) at += 1
+    if (at > begin) this.recorder.replace(text, begin, at, '')
+    this.#at = at
+    return at < text.length
+  }
+
+  #token(): void {
+    const code = this.#text.charCodeAt(this.#at)
+    const next = this.#next
+    switch (code) {
+      case 0x22: // "
+        if (next === 'key' || next === 'key-or-end') this.#key()
+        else if (next === 'value' || next === 'value-or-end') {
+          this.#begin()
+          this.#at += 1
+          this.#string = ''
+          this.#stringOn()
+        } else this.fault = 'body-not-json'
+        return
+      case 0x7b: // {
+        if (next === 'value' || next === 'value-or-end') this.#open({}, 'key-or-end')
+        else this.fault = 'body-not-json'
+        return
+      case 0x5b: // [
+        if (next === 'value' || next === 'value-or-end') this.#open([], 'value-or-end')
+        else this.fault = 'body-not-json'
+        return
+      case 0x7d: // }
+        this.#close(false, 'key-or-end')
+        return
+      case 0x5d: // ]
+        this.#close(true, 'value-or-end')
+        return
+      case 0x3a: // :
+        if (next !== 'colon') this.fault = 'body-not-json'
+        this.#next = 'value'
+        this.#at += 1
+        return
+      case 0x2c: // ,
+        if (next !== 'comma-or-end') this.fault = 'body-not-json'
+        this.#next = Array.isArray(this.#containers.at(-1)) ? 'value' : 'key'
+        this.#at += 1
+        return
+      default:
+        if (next !== 'value' && next !== 'value-or-end') this.fault = 'body-not-json'
+        else if (isNumberStart(code)) this.#number()
+        else this.#literal()
+    }
+  }
+
+  /** A value begins. */
+  #begin(isObject = false): void {
+    this.recorder.begin(this.#at, this.#containers.length, this.#keys, isObject)
+  }
+
+  /** A value has ended where the reader is now. */
+  #put(value: Json): void {
+    const depth = this.#containers.length
+    this.recorder.end(this.#text, this.#at, depth)
+    const container = this.#containers[depth - 1]
+    if (container === undefined) {
+      this.#next = 'nothing'
+      this.value = isObject(value) ? value : null
+      return
+    }
+    this.#next = 'comma-or-end'
+    if (Array.isArray(container)) container.push(value)
+    else putMember(container, this.#keys[depth - 1] ?? '', value)
+  }
+
+  #open(container: Json[] | Record<string, Json>, next: Next): void {
+    this.#begin(!Array.isArray(container))
+    this.#containers.push(container)
+    this.#at += 1
+    this.#next = next
+  }
+
+  #close(isList: boolean, whereEmpty: Next): void {
+    const container = this.#containers.at(-1)
+    const isEnd = this.#next === 'comma-or-end' || this.#next === whereEmpty
+    if (container === undefined || Array.isArray(container) !== isList || !isEnd) {
+      this.fault = 'body-not-json'
+      return
+    }
+    this.#containers.pop()
+    this.#at += 1
+    this.#put(container)
+  }
+
+  #key(): void {
+    const begin = this.#at
+    const end = this.#strings.endFrom(begin + 1)
+    if (end === this.#text.length && !this.#isLast) {
+      // A key is short, or as good as: it is read again with the next slice.
+      this.#more(begin)
+      return
+    }
+    const isEscaped = this.#strings.escaped()
+    const key = this.#decoded(begin + 1, end, isEscaped)
+    if (key === null || end === this.#text.length) {
+      this.fault = 'body-not-json'
+      return
+    }
+    const depth = this.#containers.length
+    const container = this.#containers[depth - 1] as Record<string, Json>
+    // For some readers two keys with halves of surrogate pairs are one (RFC 8259 §8.2). UTF-8 has no such halves: they come by escapes.
+    if (key === '__proto__' || (isEscaped && !key.isWellFormed())) this.fault = 'body-key-forbidden'
+    else if (Object.hasOwn(container, key)) this.fault = 'body-key-repeated'
+    if (isEscaped) this.recorder.replace(this.#text, begin, end + 1, JSON.stringify(key))
+    this.#keys[depth - 1] = key
+    this.#at = end + 1
+    this.#next = 'colon'
+  }
+
+  /** What a part of a string stands for; null if it may not stand there. */
+  #decoded(from: number, end: number, isEscaped: boolean): string | null {
+    if (!isEscaped) {
+      PLAIN.lastIndex = from
+      PLAIN.test(this.#text)
+      return PLAIN.lastIndex === end ? this.#text.slice(from, end) : null
+    }
+    try {
+      return JSON.parse(`"${this.#text.slice(from, end)}"`) as string
+    } catch {
+      return null
+    }
+  }
+
+  /** Reads a string to its end, or to the end of the slice. */
+  #stringOn(): void {
+    const from = this.#at
+    let end = this.#strings.endFrom(from)
+    const isCut = end === this.#text.length
+    const isEscaped = this.#strings.escaped()
+    if (isCut && isEscaped) end = behindEscapes(this.#text, from)
+    let decoded = isCut && this.#isLast ? null : this.#decoded(from, end, isEscaped)
+    if (decoded === null) {
+      this.fault = 'body-not-json'
+      return
+    }
+    if (isCut && isEscaped && isHighSurrogate(decoded)) {
+      // The other half of the pair is in the next slice.
+      end -= 6
+      decoded = decoded.slice(0, -1)
+    }
+    if (!this.#strings.asWritten()) this.recorder.replace(this.#text, from, end, JSON.stringify(decoded).slice(1, -1))
+    const read: string = (this.#string ?? '') + decoded
+    if (isCut) {
+      this.#string = read
+      this.#more(end)
+    } else {
+      this.#string = null
+      this.#at = end + 1
+      this.#put(read)
+    }
+  }
+
+  #number(): void {
+    if (!this.#isLast && numberEnd(this.#text, this.#at) === this.#text.length) {
+      this.#more(this.#at)
+      return
+    }
+    NUMBER.lastIndex = this.#at
+    if (!NUMBER.test(this.#text)) {
+      this.fault = 'body-not-json'
+      return
+    }
+    this.#begin()
+    const end = NUMBER.lastIndex
+    const value = Number(this.#text.slice(this.#at, end))
+    if (!Number.isFinite(value)) this.fault = 'body-number-out-of-range'
+    if (!isPlainNumber(this.#text, this.#at, end)) this.recorder.replace(this.#text, this.#at, end, JSON.stringify(value))
+    this.#at = end
+    this.#put(value)
+  }
+
+  #literal(): void {
+    if (!this.#isLast && this.#text.length - this.#at < 5) {
+      this.#more(this.#at)
+      return
+    }
+    for (const [word, value] of LITERALS) {
+      if (this.#text.startsWith(word, this.#at)) {
+        this.#begin()
+        this.#at += word.length
+        this.#put(value)
+        return
+      }
+    }
+    this.fault = 'body-not-json'
+  }
+}
+
+const LITERALS = [
+  ['true', true],
+  ['false', false],
+  ['null', null],
+] as const
+
+/** The end of a text that ends within a string, without an escape that is not whole. */
+function behindEscapes(text: string, from: number): number {
+  const last = text.lastIndexOf('\\')
+  // The longest escape has six characters.
+  if (last < from || last < text.length - 5) return text.length
+  let first = last
+  while (first > from && text.charCodeAt(first - 1) === 0x5c) first -= 1
+  // Behind an even number of backslashes this one begins an escape.
+  const begins = (last - first) % 2 === 0
+  return begins && (last === text.length - 1 || text.charCodeAt(last + 1) === 0x75) ? last : text.length
+}
+
+function isHighSurrogate(text: string): boolean {
+  return (text.charCodeAt(text.length - 1) & 0xfc00) === 0xd800
+}
+
+/** Puts a member into an object. For a whole number as its only key, `{"999":1}`, V8 would make room for 1,500 of them. */
+function putMember(object: Record<string, Json>, key: string, value: Json): void {
+  if (key.length > 1 && INDEX.test(key)) Object.defineProperty(object, key, { value, enumerable: true, configurable: true })
+  else object[key] = value
+}

@@ -1,0 +1,147 @@
+/**
+ * One strict reading of a JSON text, as it comes. Whatever two parsers could read differently is refused: duplicate keys
+ * at any level, `__proto__`, numbers that overflow, a byte order mark, trailing bytes, nesting deep enough to hurt
+ * (contract §1.1, §3.1 #21; threats "The body"). What passes is re-serialised by the caller, so one reading is left.
+ */
+import { makeShape, type MemberBounds, type Shape } from './shape.ts'
+import { readInSteps, type SteppedReading } from './read-in-steps.ts'
+import { isObject, type Json, type JsonObject } from './value.ts'
+import { refuse, type Refusal } from '../reasons.ts'
+import { atOnce, type Steps } from './steps.ts'
+
+export { isObject, type Json, type JsonObject }
+
+const NONE = new Uint8Array()
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** An object, with the text that it was read from. */
+export interface JsonSource {
+  readonly value: JsonObject
+  readonly text: string
+  /** True if the text is what JSON.stringify writes, but for the order of keys that are whole numbers. False may be said of such a one. */
+  readonly asWritten: boolean
+}
+
+/** An object that was read; or why it was not: codes `body-malformed` and `body-too-large`. */
+export type JsonReading = ({ readonly outcome: 'read' } & JsonSource) | Refusal
+
+/** Reads one body. */
+export interface JsonReader {
+  /**
+   * Takes the next bytes. What is hostile is refused here, before the rest has come; after a refusal the reader is done.
+   * @returns a refusal, or null to go on
+   */
+  push(bytes: Uint8Array): Refusal | null
+  /** About how many values came. */
+  values(): number
+  /** True for a text that would hold up others for long if it were read at once. */
+  isLarge(): boolean
+  /** Reads what came as one JSON object, at once. */
+  end(): JsonReading
+  /**
+   * Reads it in steps, between which others may have their turn.
+   * @param opened the objects in it of which the members are wanted one by one: names with a `/` between them
+   */
+  inSteps(opened: readonly string[]): Steps<SteppedReading | Refusal>
+}
+
+/** A text of more characters, or more values, is large. */
+const LARGE = 256 * 1024
+const MANY_VALUES = 8192
+/** With keys that are written with escapes it is read in steps in any case, and each of them costs more. */
+const LARGE_IF_ESCAPED = 16 * 1024
+
+/**
+ * Makes the reader of one body. It holds the text that came, and not its bytes.
+ * @param bounds of the members of its objects; by default none but that of all values
+ */
+export function makeJsonReader(bounds?: MemberBounds): JsonReader {
+  const shape = makeShape(bounds)
+  const pieces: string[] = []
+  let length = 0
+  let cut: Uint8Array = NONE
+  return {
+    push(bytes) {
+      const whole = cut.length === 0 ? bytes : joined(cut, bytes)
+      const over = cutCharacter(whole)
+      cut = over === 0 ? NONE : whole.slice(-over)
+      let piece: string
+      try {
+        piece = UTF8.decode(over === 0 ? whole : whole.subarray(0, -over))
+      } catch {
+        return refuse('body-not-utf8')
+      }
+      pieces.push(piece)
+      length += piece.length
+      return shape.take(piece)
+    },
+    values: () => shape.values(),
+    isLarge: () => length > (shape.hasEscapedKeys() ? LARGE_IF_ESCAPED : LARGE) || shape.values() > MANY_VALUES,
+    end: () => (cut.length > 0 ? refuse('body-not-utf8') : parse(pieces.splice(0).join(''), shape)),
+    inSteps: (opened) => (cut.length > 0 ? refusedAtOnce(refuse('body-not-utf8')) : readInSteps(pieces.splice(0), opened)),
+  }
+}
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const both = new Uint8Array(first.length + second.length)
+  both.set(first)
+  both.set(second, first.length)
+  return both
+}
+
+/** How many bytes at the end begin a character that goes on behind it (RFC 3629 §3). */
+function cutCharacter(bytes: Uint8Array): number {
+  for (let back = 1; back <= 3; back += 1) {
+    const byte = bytes.at(-back) ?? 0
+    if ((byte & 0xc0) === 0x80) continue
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc2 ? 2 : 1
+    return length > back ? back : 0
+  }
+  return 0
+}
+
+function* refusedAtOnce(refusal: Refusal): Steps<Refusal> {
+  return refusal
+}
+
+function parse(text: string, shape: Shape): JsonReading {
+  // V8 may read a key with an escape as another key that it has seen before (nodejs/node#63785), be it in another user's body.
+  if (shape.hasEscapedKeys()) {
+    const reading = atOnce(readInSteps([text]))
+    return reading.outcome === 'refused' ? reading : { outcome: 'read', value: reading.value, text, asWritten: shape.asWritten() }
+  }
+  let value: Json
+  try {
+    value = JSON.parse(text) as Json
+  } catch {
+    return refuse('body-not-json')
+  }
+  if (!isObject(value)) return refuse('body-not-object')
+  const kept = { members: 0 }
+  const fault = countKeys(value, kept)
+  if (fault !== null) return fault
+  // An object keeps one of several equal keys: fewer keys than members means that the text had duplicates.
+  if (kept.members !== shape.members()) return refuse('body-key-repeated')
+  return { outcome: 'read', value, text, asWritten: shape.asWritten() }
+}
+
+/** Counts the keys of a parsed value at every level; refuses what re-serialising would change or a merge would obey. */
+function countKeys(value: Json, count: { members: number }): Refusal | null {
+  if (typeof value === 'number') return Number.isFinite(value) ? null : refuse('body-number-out-of-range')
+  if (typeof value !== 'object' || value === null) return null
+  if (!isObject(value)) {
+    for (const item of value) {
+      const fault = countKeys(item, count)
+      if (fault !== null) return fault
+    }
+    return null
+  }
+  for (const key of Object.keys(value)) {
+    if (key === '__proto__') return refuse('body-key-forbidden')
+    count.members += 1
+    const fault = countKeys(value[key] as Json, count)
+    if (fault !== null) return fault
+  }
+  return null
+}

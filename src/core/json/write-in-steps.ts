@@ -1,0 +1,114 @@
+/**
+ * Writes a large object in steps, between which other requests have their turn, as JSON.stringify would write it at once. What is
+ * the source's own is written from the text that was recorded while it was read (json/member-texts.ts).
+ */
+import type { SteppedReading } from './read-in-steps.ts'
+import type { MemberText, MemberTexts } from './member-texts.ts'
+import { isObject, type Json, type JsonObject } from './value.ts'
+import type { Steps } from './steps.ts'
+import { cutAt, SLICE } from './text-slices.ts'
+
+/** A step ends after so many texts, or when there are bytes enough. */
+const TEXTS = 1024
+
+/**
+ * Writes an object.
+ * @param body its parts that are the source's own are written from its text
+ * @returns steps; at the end the bytes, in pieces
+ */
+export function* writeInSteps(body: JsonObject, { value, texts }: Omit<SteppedReading, 'outcome'>): Steps<readonly Uint8Array[]> {
+  const output = new Output()
+  yield* writeObject(body, value, texts, output)
+  return output.end()
+}
+
+/** What was written. */
+class Output {
+  readonly #encoder = new TextEncoder()
+  readonly #pieces: Uint8Array[] = []
+  #pending = ''
+  #texts = 0
+
+  /** @returns true where a step ends */
+  add(text: string): boolean {
+    this.#pending += text
+    this.#texts += 1
+    if (this.#pending.length >= SLICE) this.#encode()
+    else if (this.#texts < TEXTS) return false
+    this.#texts = 0
+    return true
+  }
+
+  end(): readonly Uint8Array[] {
+    this.#encode()
+    return this.#pieces
+  }
+
+  #encode(): void {
+    if (this.#pending !== '') this.#pieces.push(this.#encoder.encode(this.#pending))
+    this.#pending = ''
+  }
+}
+
+function* writeObject(body: JsonObject, value: JsonObject, texts: MemberTexts, output: Output): Steps<void> {
+  let before = '{'
+  for (const [key, part] of Object.entries(body)) {
+    if (output.add(`${before}${JSON.stringify(key)}:`)) yield
+    before = ','
+    const text = texts.get(key)
+    const source = value[key]
+    if (text !== undefined && part === source) yield* writeText(text, output)
+    // Of an object that was narrowed, what is left has its text all the same.
+    else if (text instanceof Map && isObject(part) && isObject(source))
+      yield* writeObject(part, source, text as MemberTexts, output)
+    else yield* writeValue(part, output)
+  }
+  if (output.add(before === '{' ? '{}' : '}')) yield
+}
+
+function* writeText(text: MemberText, output: Output): Steps<void> {
+  if (!(text instanceof Map)) {
+    for (const piece of text as readonly string[]) if (output.add(piece)) yield
+    return
+  }
+  let before = '{'
+  for (const [key, member] of text as MemberTexts) {
+    if (output.add(`${before}${JSON.stringify(key)}:`)) yield
+    before = ','
+    yield* writeText(member, output)
+  }
+  if (output.add(before === '{' ? '{}' : '}')) yield
+}
+
+function* writeValue(value: Json, output: Output): Steps<void> {
+  if (typeof value === 'string') yield* writeString(value, output)
+  else if (typeof value !== 'object' || value === null) {
+    if (output.add(JSON.stringify(value))) yield
+  } else if (isObject(value)) yield* writeObject(value, NOTHING, NO_TEXTS, output)
+  else {
+    let before = '['
+    for (const item of value) {
+      if (output.add(before)) yield
+      before = ','
+      yield* writeValue(item, output)
+    }
+    if (output.add(before === '[' ? '[]' : ']')) yield
+  }
+}
+
+const NOTHING: JsonObject = {}
+const NO_TEXTS: MemberTexts = new Map()
+
+function* writeString(text: string, output: Output): Steps<void> {
+  if (text.length <= SLICE) {
+    if (output.add(JSON.stringify(text))) yield
+    return
+  }
+  if (output.add('"')) yield
+  for (let from = 0; from < text.length;) {
+    const end = cutAt(text, Math.min(from + SLICE, text.length))
+    if (output.add(JSON.stringify(text.slice(from, end)).slice(1, -1))) yield
+    from = end
+  }
+  if (output.add('"')) yield
+}

@@ -1,0 +1,108 @@
+/**
+ * Writes a JSON object anew, as JSON.stringify does, but of what stays as it was only the text is read again: V8 looks at each
+ * character of a long string to write it, and a chat is long strings. What comes out is byte for byte the same, in the order
+ * of the text.
+ */
+import { isNumberStart, isPlainNumber, isSpace, numberEnd, stringsOf } from './shape.ts'
+import type { JsonObject, JsonSource } from './read.ts'
+
+/**
+ * Writes an object.
+ * @param body of which the parts that are the source's own are written from its text
+ * @returns the very text of the source where it comes to the same
+ */
+export function writeAnew(body: JsonObject, { value, text, asWritten }: JsonSource): string {
+  const keys = Object.keys(body)
+  // With a key for each member the order is theirs: no key that passes anywhere is a whole number.
+  if (asWritten && keys.length === Object.keys(value).length && keys.every((key) => body[key] === value[key])) return text
+  const texts = memberTexts(text)
+  const own = (key: string): string | undefined => (body[key] === value[key] ? texts.get(key) : undefined)
+  const members = keys.map((key) => `${JSON.stringify(key)}:${own(key) ?? JSON.stringify(body[key])}`)
+  return `{${members.join(',')}}`
+}
+
+/**
+ * Takes the text of an object apart.
+ * @param text of an object, one that JSON.parse takes and that has no key twice
+ * @returns its members, each as JSON.stringify would write it
+ */
+export function memberTexts(text: string): ReadonlyMap<string, string> {
+  const members = new Map<string, string>()
+  const walk = walkThrough(text)
+  walk.skipSpace()
+  walk.expect('{')
+  for (;;) {
+    walk.skipSpace()
+    if (walk.next() === '}') return members
+    if (walk.next() === ',') walk.expect(',')
+    else {
+      const key = JSON.parse(walk.value()) as string
+      walk.skipSpace()
+      walk.expect(':')
+      walk.skipSpace()
+      members.set(key, walk.value())
+    }
+  }
+}
+
+/** Goes through a text from one value to the next. */
+interface Walk {
+  next(): string
+  expect(character: string): void
+  skipSpace(): void
+  /** Passes a value; gives it as JSON.stringify would write it. */
+  value(): string
+}
+
+function walkThrough(text: string): Walk {
+  let at = 0
+  const strings = stringsOf(text)
+
+  /** Passes a string. @returns true if it stands as JSON.stringify would write it */
+  const passString = (): boolean => {
+    at = strings.endFrom(at + 1) + 1
+    return strings.asWritten()
+  }
+  const passNumber = (): boolean => {
+    const begin = at
+    at = numberEnd(text, begin)
+    return isPlainNumber(text, begin, at)
+  }
+  const skipSpace = (): void => {
+    while (isSpace(text.charCodeAt(at))) at += 1
+  }
+
+  return {
+    next: () => text.charAt(at),
+    skipSpace,
+    expect(character) {
+      if (text.charAt(at) !== character) throw new Error('a text that is no object')
+      at += 1
+    },
+    value() {
+      let written = ''
+      let from = at
+      let depth = 0
+      do {
+        const begin = at
+        const code = text.charCodeAt(at)
+        if (code === 0x22 || isNumberStart(code)) {
+          if (!(code === 0x22 ? passString() : passNumber())) {
+            written += text.slice(from, begin) + JSON.stringify(JSON.parse(text.slice(begin, at)))
+            from = at
+          }
+        } else if (isSpace(code)) {
+          written += text.slice(from, at)
+          skipSpace()
+          from = at
+        } else {
+          // A literal ends with its last letter, and everything else is one character.
+          at += code === 0x66 ? 5 : code === 0x74 || code === 0x6e ? 4 : 1
+          if (code === 0x7b || code === 0x5b) depth += 1
+          else if (code === 0x7d || code === 0x5d) depth -= 1
+        }
+      } while (depth > 0 && at < text.length)
+      return written + text.slice(from, at)
+    },
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * Which route a canonical target names. Paths match whole, segment by segment; a fixed path wins over one with an id
+ * for every method, as in the runtime's own table (`/threads/clear` is never a thread called "clear").
+ */
+import { isAgentId, isMemoryId, isThreadId } from './ids.ts'
+import { refuse, type Reason, type Refusal } from '../reasons.ts'
+import { ALL_ROUTES, OWN_ROUTES, ROUTES, type Route } from './routes.ts'
+import { largest } from '../json/extremes.ts'
+
+/** What a request is about, with nothing left of how it was spelled. */
+export interface RouteDescriptor {
+  readonly outcome: 'classified'
+  readonly route: Route
+  /** Ids that stood in the path, and the thread that the body names. */
+  readonly ids: { readonly agentId?: string; readonly threadId?: string; readonly memoryId?: string }
+  /** Known query names and values of this route. */
+  readonly query: readonly (readonly [string, string])[]
+  /** True where the body asks for what stays with the owner, on a route that others may have been granted. */
+  readonly ownerOnly?: true
+  /** Where grants are taken back: the user whose own grant the body names, and no group. */
+  readonly leaver?: string
+}
+
+const ID_GRAMMARS: Readonly<
+  Record<
+    string,
+    { readonly name: 'agentId' | 'threadId' | 'memoryId'; readonly fits: (id: string) => boolean; readonly reason: Reason }
+  >
+> = {
+  ':agentId': { name: 'agentId', fits: isAgentId, reason: 'agent-id-invalid' },
+  ':threadId': { name: 'threadId', fits: isThreadId, reason: 'thread-id-invalid' },
+  ':memoryId': { name: 'memoryId', fits: isMemoryId, reason: 'memory-id-invalid' },
+}
+
+/**
+ * Finds the route of a request.
+ * @param method the request's method, as sent
+ * @param segments the decoded segments below the base path
+ * @param query the known query names of the request
+ * @param known the routes that there are
+ * @returns the descriptor, or a refusal: 404, 405 with `Allow`, or 400 for an id outside its grammar
+ */
+export function classify(
+  method: string,
+  segments: readonly string[],
+  query: ReadonlyMap<string, string>,
+  known: readonly Route[] = ALL_ROUTES,
+): RouteDescriptor | Refusal {
+  const rows = rowsAt(segments, known)
+  if (rows.length === 0) return refuse('route-unknown')
+  const route = rows.find((row) => row.method === method)
+  if (route === undefined) return refuse('method-not-allowed', { allow: rows.map((row) => row.method) })
+  const ids: { agentId?: string; threadId?: string; memoryId?: string } = {}
+  for (const [at, word] of route.path.entries()) {
+    const grammar = ID_GRAMMARS[word]
+    if (grammar === undefined) continue
+    const id = segments[at] as string
+    if (!grammar.fits(id)) return refuse(grammar.reason)
+    ids[grammar.name] = id
+  }
+  const agentId = route.query.includes('agentId') ? query.get('agentId') : undefined
+  if (agentId !== undefined && !isAgentId(agentId)) return refuse('agent-id-invalid')
+  return { outcome: 'classified', route, ids, query: queryOf(route, query) }
+}
+
+const NO_QUERY: RouteDescriptor['query'] = []
+
+function queryOf(route: Route, query: ReadonlyMap<string, string>): RouteDescriptor['query'] {
+  return query.size === 0 ? NO_QUERY : [...query].filter(([name]) => route.query.includes(name))
+}
+
+/**
+ * Finds what a request to an upstream is about, be it a runtime or a self-hosted agent.
+ * @param upstream with what the agent is called; null for a runtime
+ * @param segments the decoded segments below its public path
+ */
+export function classifyAt(
+  { agentId }: { readonly agentId: string | null },
+  method: string,
+  segments: readonly string[],
+  query: ReadonlyMap<string, string>,
+): RouteDescriptor | Refusal {
+  return agentId === null ? classify(method, segments, query) : classifyEndpoint(method, segments, agentId)
+}
+
+/**
+ * Finds what a request to a self-hosted agent is about: a run, which is POSTed to its root path (spec "Self-hosted agent
+ * endpoint"), or what the gateway answers itself.
+ * @param agentId what the agent is called: its path does not say so
+ */
+function classifyEndpoint(method: string, segments: readonly string[], agentId: string): RouteDescriptor | Refusal {
+  if (segments.length > 0) return classify(method, segments, new Map(), OWN_ROUTES)
+  if (method !== RUN.method) return refuse('method-not-allowed', { allow: [RUN.method] })
+  return { outcome: 'classified', route: RUN, ids: { agentId }, query: [] }
+}
+
+const RUN = ROUTES.find(({ id }) => id === 'agent/run') as Route
+
+/** Routes of one number of segments: those of a fixed path by it, and those with ids. */
+interface Ranks {
+  readonly fixed: ReadonlyMap<string, readonly Route[]>
+  readonly withIds: readonly Route[]
+}
+
+const NONE: readonly Route[] = []
+
+const RANKS = new Map([ALL_ROUTES, OWN_ROUTES].map((routes) => [routes, ranked(routes)]))
+
+function ranked(routes: readonly Route[]): readonly Ranks[] {
+  const longest = largest(routes.map(({ path }) => path.length))
+  return Array.from({ length: longest + 1 }, (_, length) => {
+    const ofLength = routes.filter(({ path }) => path.length === length)
+    const hasIds = ({ path }: Route): boolean => path.some((word) => word.startsWith(':'))
+    // No segment holds a '/', so that two paths joined by it are never one.
+    const fixed = Map.groupBy(
+      ofLength.filter((row) => !hasIds(row)),
+      ({ path }) => path.join('/'),
+    )
+    return { fixed, withIds: ofLength.filter(hasIds) }
+  })
+}
+
+function rowsAt(segments: readonly string[], known: readonly Route[]): readonly Route[] {
+  const ranks = (RANKS.get(known) ?? ranked(known))[segments.length]
+  if (ranks === undefined) return NONE
+  const fits = ({ path }: Route): boolean => path.every((word, at) => word === segments[at] || word.startsWith(':'))
+  return ranks.fixed.get(segments.join('/')) ?? ranks.withIds.filter(fits)
+}
+
+/**
+ * The target to send upstream, written from the descriptor alone.
+ * @param base the upstream's base path: `''` or `/a/b`
+ * @param descriptor a classified request
+ * @param query the query to send; by default the descriptor's
+ */
+export function upstreamTarget(
+  base: string,
+  descriptor: RouteDescriptor,
+  query: readonly (readonly [string, string])[] = descriptor.query,
+): string {
+  const { agentId, threadId, memoryId } = descriptor.ids
+  const ids: Readonly<Record<string, string | undefined>> = { ':agentId': agentId, ':threadId': threadId, ':memoryId': memoryId }
+  const path = descriptor.route.path.map((word) => encodeURIComponent(ids[word] ?? word)).join('/')
+  const search = query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&')
+  return `${base}/${path}${search === '' ? '' : `?${search}`}`
+}

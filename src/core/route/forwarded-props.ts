@@ -1,0 +1,57 @@
+/**
+ * `forwardedProps` is an allow-list: what the runtime hands on from there reaches a graph's configuration, its
+ * webhook, its metadata and its identity (contract §3.1 #5, #6, #17; design "`forwardedProps`").
+ */
+import { isObject, type Json, type JsonObject } from '../json/read.ts'
+
+/** Names that pass without being named by the policy. */
+export const BUILT_IN_PROPS: readonly string[] = ['toolChoice', 'command.resume']
+
+// Compared without case and underscores: Python agents turn camelCase into snake_case on their own.
+// prettier-ignore
+const UNSAFE_NAMES = new Set([
+  'config', 'context', 'webhook', 'metadata', 'threadmetadata', 'nodename', 'multitaskstrategy', 'oncompletion',
+  'ondisconnect', 'afterseconds', 'ifnotexists', 'feedbackkeys', 'durability', 'proxiedmcprequest', 'command',
+  // Python agents merge forwarded properties into the input of a graph.
+  'input', 'messages', 'state', 'tools', 'copilotkit', 'ag-ui',
+])
+const UNSAFE_PREFIXES = ['checkpoint', 'interrupt', 'stream', 'command.']
+
+/**
+ * True for a name that reaches an agent's configuration, context, webhook, metadata, checkpoint or node choice. The
+ * policy must say `unsafe: true` beside it.
+ * @param name a top-level name, or `command.` and a name below it
+ */
+export function isUnsafeProp(name: string): boolean {
+  if (BUILT_IN_PROPS.includes(name)) return false
+  const folded = name.toLowerCase().replaceAll('_', '')
+  return UNSAFE_NAMES.has(folded) || UNSAFE_PREFIXES.some((prefix) => folded.startsWith(prefix))
+}
+
+/**
+ * Keeps of `forwardedProps` what may pass.
+ * @param value the property as the caller sent it
+ * @param allowed top-level names and `command.x` names of the policy, besides the built-in ones
+ * @returns what passes, the very value where that is all of it, and the names that don't
+ */
+export function filterForwardedProps(
+  value: Json,
+  allowed: ReadonlySet<string>,
+): { readonly kept: JsonObject; readonly dropped: readonly string[] } {
+  if (!isObject(value)) return { kept: {}, dropped: value === null ? [] : ['forwardedProps'] }
+  const passes = (name: string): boolean => BUILT_IN_PROPS.includes(name) || allowed.has(name)
+  const kept: Record<string, Json> = {}
+  const dropped: string[] = []
+  for (const [name, part] of Object.entries(value)) {
+    // `command.resume` names a part of `command`, not a property that is spelled so.
+    if (passes(name) && !name.startsWith('command.')) kept[name] = part
+    else if (name === 'command' && isObject(part)) {
+      const inner = Object.entries(part)
+      const passing = inner.filter(([key]) => passes(`command.${key}`))
+      if (passing.length > 0) kept['command'] = passing.length === inner.length ? part : Object.fromEntries(passing)
+      for (const [key] of inner) if (!passes(`command.${key}`)) dropped.push(`command.${key}`)
+    } else dropped.push(name)
+  }
+  const isAll = Object.keys(value).every((name) => kept[name] === value[name])
+  return { kept: isAll ? value : kept, dropped }
+}

@@ -1,0 +1,226 @@
+/**
+ * Header rules. Few headers pass in either direction; what the operator configured wins over what the caller sent,
+ * whatever the case, and arrives once (spec "Authentication" 8; design "Headers").
+ */
+import { refuse, type Refusal } from '../reasons.ts'
+import type { Rule } from '../decide/rules.ts'
+
+/**
+ * The most lines that a head may have. Usual ones have some twenty; a line of a few bytes takes a hundred as long as its request
+ * lives, and strangers send as many as they like.
+ */
+export const MAX_HEADER_LINES = 200
+
+/** Request headers by lower-case name, every line's value in order. */
+export type HeaderLines = ReadonlyMap<string, readonly string[]>
+
+/** Caller headers that pass without being configured; `content-type` and `authorization` have rules of their own. */
+export const BUILT_IN = ['accept', 'accept-language', 'user-agent', 'traceparent', 'tracestate']
+
+// Fields that are not lists (RFC 9110 §5.3): two lines of one would be read differently by different readers.
+// prettier-ignore
+const SINGULAR = [
+  'content-type', 'content-length', 'content-encoding', 'transfer-encoding', 'host', 'origin', 'user-agent',
+  'traceparent', 'access-control-request-method',
+]
+
+/** Hop-by-hop fields (RFC 9110 §7.6.1 and what RFC 2616 §13.5.1 named). */
+// prettier-ignore
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  'connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer',
+  'transfer-encoding', 'upgrade', 'http2-settings',
+])
+
+/** What a caller may not choose for the gateway's own request. */
+const NEVER_FORWARDED: ReadonlySet<string> = new Set([
+  'host',
+  'content-length',
+  'content-encoding',
+  'cookie',
+  'forwarded',
+  'x-real-ip',
+  'expect',
+  'range',
+  'accept-encoding',
+])
+
+/** Why `upstream.headers` may not set a header, or null if it may. */
+export function settingFault(name: string): string | null {
+  const lower = name.toLowerCase()
+  const own =
+    HOP_BY_HOP.has(lower) ||
+    ['host', 'content-length', 'content-type', 'content-encoding', 'accept-encoding', 'expect'].includes(lower)
+  return own ? 'is set by the gateway itself' : null
+}
+
+/** Why `forwardHeaders` may not name a header, or null if it may. */
+export function forwardingFault(name: string, serverHeaders: readonly string[]): string | null {
+  const lower = name.toLowerCase()
+  if (!/^[!#$%&'*+\-.^`|~0-9a-z]+$/.test(lower)) return 'is not a header name, or has a "_"'
+  if (HOP_BY_HOP.has(lower)) return 'ends at every hop'
+  if (NEVER_FORWARDED.has(lower)) return 'is never taken from a caller'
+  if (lower.startsWith('if-')) return 'asks for an answer out of a cache'
+  if (/^x-(?:http-method|(?:forwarded|original|rewrite|cpki|threadwarden)(?:-|$))/.test(lower)) return 'is reserved'
+  if (serverHeaders.some((server) => server.toLowerCase() === lower)) return 'is set by upstream.headers'
+  return null
+}
+
+/** True for names that pass on their own: naming them in `forwardHeaders` changes nothing. */
+export function passesAnyway(name: string): boolean {
+  return [...BUILT_IN, 'authorization', 'content-type'].includes(name.toLowerCase())
+}
+
+/**
+ * Reads the header lines of a request as they came, before anything merged or dropped one of them.
+ * @param raw names and values in turn, as node:http's `rawHeaders`
+ */
+export function headerLines(raw: readonly string[]): HeaderLines {
+  const lines = new Map<string, string[]>()
+  for (let at = 0; at < raw.length; at += 2) {
+    const name = (raw[at] as string).toLowerCase()
+    const value = raw[at + 1] as string
+    const known = lines.get(name)
+    if (known === undefined) lines.set(name, [value])
+    else known.push(value)
+  }
+  return lines
+}
+
+/**
+ * Finds header lines that two readers could read differently, or that this server can't honour.
+ * @param httpVersion of the request: `1.1` must name its host (RFC 9112 §3.2); a request line without a version is `0.9`
+ * @returns a refusal whose code is `header-malformed`, or null
+ */
+export function headerFault(lines: HeaderLines, httpVersion = '1.1'): Refusal | null {
+  // A second line makes a list, as a comma does.
+  if (lines.get('authorization')?.join(',').includes(',')) return refuse('authorization-repeated')
+  if (SINGULAR.some((name) => (lines.get(name)?.length ?? 0) > 1)) return refuse('header-repeated')
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return refuse('http-version-unsupported')
+  if (httpVersion === '1.1' && !lines.has('host')) return refuse('host-missing')
+  const expectation = lines.get('expect')?.join(',')
+  if (expectation !== undefined && expectation.toLowerCase() !== '100-continue') return refuse('expectation-unsupported')
+  // RFC 9112 §6.1 lets a server refuse codings that it doesn't know; "gzip, chunked" has two readings.
+  const coding = lines.get('transfer-encoding')?.[0]
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') return refuse('transfer-coding-unsupported')
+  return null
+}
+
+/** How the headers of upstream requests are made. */
+export interface UpstreamHeaderRules {
+  /** Names in lower case and values that the operator configured. */
+  readonly server: Readonly<Record<string, string>>
+  /** Caller headers that pass besides the built-in ones, in lower case. */
+  readonly forward: readonly string[]
+  readonly forwardAuthorization: boolean
+}
+
+/** The header rules for what a rule of the policy allows. */
+export function narrowed(headers: UpstreamHeaderRules, { passes }: Rule): UpstreamHeaderRules {
+  const { headers: only } = passes
+  return only === null ? headers : { ...headers, forward: headers.forward.filter((name) => only.has(name)) }
+}
+
+/**
+ * The headers of a request to the upstream.
+ * @param lines the caller's headers
+ * @param rules the configuration
+ * @param own what the gateway itself sets (content type, request id); below the server's, above the caller's
+ */
+export function upstreamHeaders(
+  lines: HeaderLines,
+  rules: UpstreamHeaderRules,
+  own: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const names of [BUILT_IN, rules.forward]) {
+    for (const name of names) {
+      // These two have rules of their own, whatever else names them.
+      if (name === 'authorization' || name === 'content-type') continue
+      const values = lines.get(name)
+      if (values !== undefined) headers[name] = values.length === 1 ? (values[0] as string) : values.join(', ')
+    }
+  }
+  const authorization = lines.get('authorization')?.[0]
+  if (rules.forwardAuthorization && authorization !== undefined) headers['authorization'] = authorization
+  // Nothing that the gateway reads or rewrites may come compressed.
+  headers['accept-encoding'] = 'identity'
+  return Object.assign(headers, own, rules.server)
+}
+
+/** What kind of answer the upstream gave, as far as headers go. */
+export type AnswerKind = 'stream' | 'plain' | 'redirect' | 'html'
+
+/** Names in lower case, values as undici gives them. */
+export type UpstreamAnswerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** Tells streams, redirects and pages from plain answers. A 304 is a redirect here: no condition was sent. */
+export function answerKind(status: number, headers: UpstreamAnswerHeaders): AnswerKind {
+  if (status >= 300 && status < 400) return 'redirect'
+  const type = String(headers['content-type']).trim().toLowerCase()
+  if (/^(?:text\/html|application\/xhtml\+xml)\b/.test(type)) return 'html'
+  return /^(?:text\/event-stream|application\/vnd\.ag-ui\.event\+proto)\b/.test(type) ? 'stream' : 'plain'
+}
+
+/** How a stream is written: server-sent events, AG-UI's binary ones, or in a way that nobody here looks into. */
+export type StreamForm = 'events' | 'frames' | 'opaque'
+
+/** Tells it by the headers: under a coding nothing can be put in. */
+export function streamForm(headers: UpstreamAnswerHeaders): StreamForm {
+  if (String(headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') return 'opaque'
+  return String(headers['content-type']).trim().toLowerCase().startsWith('text/') ? 'events' : 'frames'
+}
+
+const DROPPED_FROM_ANSWERS = new Set(['location', 'refresh', 'x-request-id', 'x-sendfile', 'x-lighttpd-send-file'])
+// prettier-ignore
+const CACHE_FIELDS = new Set([
+  'etag', 'age', 'expires', 'last-modified', 'pragma', 'warning', 'surrogate-control', 'surrogate-key', 'edge-control',
+])
+
+/** What a cache or proxy in front would obey in place of what the gateway says (RFC 9213 §2.2; nginx `X-Accel-*`). */
+function steersProxies(name: string): boolean {
+  return CACHE_FIELDS.has(name) || name.endsWith('cdn-cache-control') || name.startsWith('x-accel-')
+}
+
+/**
+ * The headers of a forwarded answer: without hop-by-hop, CORS and redirecting ones, and never for a shared cache.
+ * @param headers the upstream's
+ * @param kind what kind of answer it is
+ */
+export function forwardedAnswerHeaders(headers: UpstreamAnswerHeaders, kind: AnswerKind): Record<string, string | string[]> {
+  const kept: Record<string, string | string[]> = {}
+  const named = connectionOptions(headers['connection'])
+  for (const name in headers) {
+    const value = headers[name]
+    if (value === undefined || HOP_BY_HOP.has(name) || named.includes(name) || DROPPED_FROM_ANSWERS.has(name)) continue
+    if (name.startsWith('access-control-') || steersProxies(name)) continue
+    // Keep-alive comments make a stream longer than the upstream said.
+    if (kind === 'stream' && name === 'content-length') continue
+    kept[name] = typeof value === 'string' ? value : [...value]
+  }
+  kept['cache-control'] = kind === 'stream' ? 'no-cache, no-transform' : 'private, no-store'
+  if (kind === 'stream') kept['x-accel-buffering'] = 'no'
+  return kept
+}
+
+/** The fields that end at this hop because the upstream says so (RFC 9110 §7.6.1), in lower case. */
+function connectionOptions(connection: string | readonly string[] | undefined): readonly string[] {
+  if (connection === undefined || connection === 'keep-alive') return []
+  return String(connection)
+    .split(',')
+    .map((name) => name.trim().toLowerCase())
+}
+
+/** `multipart/form-data` with a boundary of RFC 2046 §5.1.1 without `/`, so that it can't carry another media type. */
+export function multipartType(contentType: string): string | null {
+  const match =
+    /^multipart\/form-data *; *boundary=(?:"([0-9A-Za-z'()+_,\-.:=? ]{0,69}[0-9A-Za-z'()+_,\-.:=?])"|([0-9A-Za-z'+_\-.]{1,70}))$/i.exec(
+      contentType.trim(),
+    )
+  if (match === null) return null
+  return `multipart/form-data; boundary=${match[2] ?? `"${match[1]}"`}`
+}
+
+/** True for `application/json` with no parameter but `charset=utf-8`. */
+export function isJsonType(contentType: string): boolean {
+  return /^application\/json *(?:; *charset=(?:"utf-8"|utf-8) *)?$/i.test(contentType.trim())
+}

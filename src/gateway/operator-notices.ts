@@ -1,0 +1,122 @@
+/** What a running gateway tells its operators, once or when it changes: in the log, in /readyz and in the metrics. */
+import { basename } from 'node:path'
+import type { Issuer } from '../auth/issuer.ts'
+import type { storeOf } from '../config/store-place.ts'
+import type { Enforcement } from '../core/decide/decide.ts'
+import type { Transport } from '../core/route/transport.ts'
+import type { Readiness } from '../http/listeners/readiness.ts'
+import { lostWith } from '../store/durability.ts'
+import type { ObservationStore } from '../store/port.ts'
+import { onceByName, type Logger } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import type { Policy } from '../policy/policy.ts'
+import type { Prepared } from '../snapshot/load.ts'
+
+/** Says of each client once that it comes with a token of its own. */
+export function sayClientToken(log: Logger): (userId: string) => void {
+  return onceByName((principal) =>
+    log.warn({ principal }, "this token is a client's own, not a person's: ALL WHO COME WITH IT ARE ONE USER"),
+  )
+}
+
+/** Says once for each kind of client which setting would let it speak to the upstream as that speaks itself. */
+export function sayBridged(log: Logger): (client: Transport) => void {
+  const settings: Readonly<Record<Transport, string>> = {
+    'multi-route': 'set useSingleEndpoint={true} on its CopilotKitProvider, or mount the runtime with mode: "multi-route"',
+    'single-route': 'set useSingleEndpoint={false} on its CopilotKitProvider, or mount the runtime with mode: "single-route"',
+  }
+  return onceByName((client) =>
+    log.info(
+      { from: client, to: client === 'multi-route' ? 'single-route' : 'multi-route' },
+      `this client speaks the other transport, and the gateway translates: to make that unnecessary, ${settings[client as Transport]}`,
+    ),
+  )
+}
+
+const OBSERVING =
+  'enforcement: observe. THREADS ARE NOT PROTECTED: what rests on ownership alone is let through and only written down'
+
+/** Says loudly whether nothing that rests on ownership is refused (design, invariant 7). */
+function sayEnforcement(enforcement: Enforcement, readiness: Readiness, metrics: Metrics, log: Logger): void {
+  const observing = enforcement === 'observe'
+  if (observing) log.warn({ enforcement }, OBSERVING)
+  readiness.note('enforcement', observing ? OBSERVING : null)
+  metrics.observing(observing)
+}
+
+/** Says whether a second policy is evaluated, of which nothing is enforced. */
+function sayShadow(shadow: Policy | null, readiness: Readiness, metrics: Metrics, log: Logger): void {
+  if (shadow !== null)
+    log.warn({ file: shadow.file, policy: shadow.hash }, 'a shadow policy is evaluated: nothing of it is enforced')
+  readiness.note(
+    'shadowPolicy',
+    shadow === null ? null : `${basename(shadow.file)} is evaluated beside the policy; nothing of it is enforced`,
+  )
+  metrics.shadowing(shadow !== null)
+}
+
+/** Says what of a configuration operators have to see, when it comes into force. */
+export async function announce(
+  { config: { enforcement }, shadow }: Pick<Prepared, 'config' | 'shadow'>,
+  { store, readiness, metrics, log }: NoticeParts,
+): Promise<void> {
+  sayEnforcement(enforcement, readiness, metrics, log)
+  if (enforcement === 'enforce') await sayUnowned(store, log)
+  sayShadow(shadow, readiness, metrics, log)
+}
+
+/** Where it is said. */
+export interface NoticeParts {
+  readonly store: Pick<ObservationStore, 'unowned'>
+  readonly readiness: Readiness
+  readonly metrics: Metrics
+  readonly log: Logger
+}
+
+/** Says loudly that the table of owners goes with the container, the pod or the machine's memory. */
+export function sayLostStore(store: ReturnType<typeof storeOf>, mounts: string, log: Logger): void {
+  if (store.kind !== 'sqlite') return
+  const fate = lostWith(store.file, mounts)
+  if (fate === null) return
+  log.warn(
+    { store: store.file },
+    `the ownership table is lost with ${fate}: THREADS THEN HAVE NO OWNER ANY MORE. Put it on a volume`,
+  )
+}
+
+/** Says how many threads were seen under `observe` that have no owner now that it is over: they are not for others to claim. */
+async function sayUnowned(store: Pick<ObservationStore, 'unowned'>, log: Logger): Promise<void> {
+  const threads = await store.unowned().catch((error: unknown) => {
+    log.error({ err: error }, 'what was seen under observe could not be counted')
+    return 0
+  })
+  if (threads === 0) return
+  log.warn(
+    { threads },
+    'threads were seen under enforcement: observe and have no owner: who was seen alone on one may claim it, if unknownThread is claim, and nobody else may; threadwarden threads import --from-observed gives them their owners',
+  )
+}
+
+/** Fetches keys ahead of the tokens, says in /readyz whose were never had, and tells when an issuer fails and recovers. */
+export function watchKeys(issuers: readonly Issuer[], readiness: Readiness, metrics: Metrics, log: Logger): NodeJS.Timeout {
+  const stale = new Set<string>()
+  const look = (): void => {
+    for (const { key, keys } of issuers) {
+      readiness.set(`keys:${key}`, keys.ready() ? null : 'the keys of this issuer could not be fetched yet')
+      if (keys.ready()) keys.renew()
+      else void keys.find(undefined).then(() => keys.ready() && readiness.set(`keys:${key}`, null))
+      if (keys.stale() === stale.has(key)) continue
+      metrics.keysStale(key, keys.stale())
+      if (keys.stale()) {
+        stale.add(key)
+        log.warn({ issuer: key }, 'this issuer fails: its last good keys are used, as long as staleIfError allows')
+      } else {
+        stale.delete(key)
+        log.info({ issuer: key }, 'this issuer answers again')
+      }
+    }
+  }
+  for (const { key } of issuers) metrics.keysStale(key, false)
+  look()
+  return setInterval(look, 1000)
+}

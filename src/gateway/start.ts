@@ -1,0 +1,82 @@
+/** Gateways that take requests: one that listens, and one in front of a runtime of the same process. */
+import { once } from 'node:events'
+import type { Duplex } from 'node:stream'
+import { assemble, urlOf, type RunningGateway, type Surroundings } from './assembly.ts'
+import { listenOn } from '../http/listeners/listening.ts'
+import type { Upstream } from '../http/upstream/upstream.ts'
+import type { Logger } from '../observe/log.ts'
+import type { Prepared } from '../snapshot/load.ts'
+
+export type { Machine, Surroundings } from './assembly.ts'
+
+/** A gateway that is listening. */
+export interface Gateway extends RunningGateway {
+  /** The bound addresses, as `http://host:port`. */
+  readonly url: string
+  readonly healthUrl: string
+  /** Null where the operator API is off. */
+  readonly adminUrl: string | null
+}
+
+/** A gateway in front of a runtime of the same process: only its health listener and the operator API are on the network. */
+export interface InnerGateway extends RunningGateway {
+  /** Takes a connection as if it had come over the network. */
+  accept(connection: Duplex): void
+  /** Null where none was wanted. */
+  readonly healthUrl: string | null
+  readonly adminUrl: string | null
+}
+
+/** The runtime of the same process, and what of the gateway goes onto the network. */
+export interface Inside {
+  readonly runtime: Upstream
+  /** Whether the health listener is started. */
+  readonly health: boolean
+}
+
+/**
+ * Starts a gateway.
+ * @param prepared a configuration that was loaded and checked
+ * @throws StoreUnavailable, IssuerFaults, or the listener's error; nothing is left open then
+ */
+export async function startGateway(prepared: Prepared, log: Logger, surroundings: Surroundings = {}): Promise<Gateway> {
+  const { listen, health } = prepared.config
+  return assemble(prepared, log, surroundings, null, async ({ app, healthApp, running, listenForAdmin }) => {
+    await listenOn(app, listen.host, listen.port)
+    await listenOn(healthApp, health.host, health.port)
+    return { ...running, url: urlOf(app), healthUrl: urlOf(healthApp), adminUrl: await listenForAdmin() }
+  })
+}
+
+/**
+ * Starts a gateway in front of a runtime of the same process.
+ * @param prepared a configuration that was loaded and checked; where the upstream is, it need not know
+ * @throws as startGateway
+ */
+export async function startInside(
+  prepared: Prepared,
+  log: Logger,
+  inside: Inside,
+  surroundings: Surroundings = {},
+): Promise<InnerGateway> {
+  const { health } = prepared.config
+  return assemble(prepared, log, surroundings, inside.runtime, async ({ app, healthApp, running, listenForAdmin }) => {
+    const connections = new Set<Duplex>()
+    // The application waits for connections of a server that listens alone.
+    app.addHook('onClose', async () => {
+      while (connections.size > 0) await Promise.race([...connections].map((connection) => once(connection, 'close')))
+    })
+    await app.ready()
+    if (inside.health) await listenOn(healthApp, health.host, health.port)
+    return {
+      ...running,
+      accept: (connection) => {
+        connections.add(connection)
+        connection.once('close', () => connections.delete(connection))
+        app.server.emit('connection', connection)
+      },
+      healthUrl: inside.health ? urlOf(healthApp) : null,
+      adminUrl: await listenForAdmin(),
+    }
+  })
+}

@@ -1,0 +1,128 @@
+/** One worker process, as the primary has it. */
+import cluster from 'node:cluster'
+import { extname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Figures } from '../../observe/metrics.ts'
+import { connectCalls, Gone, type Call } from './rpc.ts'
+import type { Beginning, Conditions, PrimaryHandlers, WorkerHandlers } from './messages.ts'
+import type { Lent } from './limiter.ts'
+
+/** A worker process. */
+export interface Member {
+  /** Which of the workers it is, from 1. */
+  readonly number: number
+  /** Resolves with the address that it listens on; rejects with why it can't. */
+  readonly listening: Promise<string>
+  /** Resolves when it is gone. */
+  readonly gone: Promise<Ended>
+  readonly conditions: () => Conditions
+  /** Those that it told last. */
+  readonly figures: () => Figures
+  /** Asks it; null if it is gone, or goes meanwhile. Rejects with its error. */
+  ask<Name extends keyof WorkerHandlers>(
+    name: Name,
+    asked: Parameters<WorkerHandlers[Name]>[0],
+  ): Promise<{ readonly answer: Awaited<ReturnType<WorkerHandlers[Name]>> } | null>
+  /** Asks for its figures; null if it is gone. */
+  look(): Promise<Figures | null>
+  kill(): void
+  /** Lets it come to its end, which it does if it was asked to stop. */
+  leave(): void
+}
+
+/** How a process ended. */
+export interface Ended {
+  readonly code: number | null
+  readonly signal: string | null
+}
+
+/** What a worker gets. */
+export interface MemberParts {
+  readonly number: number
+  readonly beginning: () => Beginning
+  readonly lent: Lent
+  readonly onAudit: PrimaryHandlers['audit']
+  /** How long it may take to answer, in milliseconds, by default 30 s: it is killed then, because nobody knows what it goes by. */
+  readonly longestAnswer: number | undefined
+}
+
+const PROGRAM = fileURLToPath(new URL(`./worker${extname(import.meta.url)}`, import.meta.url))
+
+/** How long a worker may take to start. */
+const LONGEST_START_MS = 60_000
+const LONGEST_ANSWER_MS = 30_000
+
+/** Starts one. */
+export function startMember(parts: MemberParts): Member {
+  const { number, beginning, lent, onAudit, longestAnswer = LONGEST_ANSWER_MS } = parts
+  cluster.schedulingPolicy = cluster.SCHED_RR
+  cluster.setupPrimary({ exec: PROGRAM, args: [], serialization: 'advanced', stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child = cluster.fork()
+  const kill = (): void => void child.process.kill('SIGKILL')
+  const listening = Promise.withResolvers<string>()
+  const late = setTimeout(kill, LONGEST_START_MS)
+  let conditions: Conditions = { pending: new Map(), notes: new Map() }
+  let figures: Figures = []
+  const handlers: PrimaryHandlers = {
+    begin: beginning,
+    listening: (url) => listening.resolve(url),
+    failed: (why) => listening.reject(new Error(why)),
+    conditions: (now) => void (conditions = now),
+    take: lent.take,
+    open: lent.open,
+    close: lent.close,
+    audit: onAudit,
+  }
+  const calls: { readonly call: Call<WorkerHandlers>; readonly end: () => void } = connectCalls<WorkerHandlers>(
+    {
+      send: (message, failed) => void child.send(message as object, failed),
+      onMessage: (listener) => void child.on('message', listener),
+    },
+    handlers,
+  )
+  // What is said of a channel that closes is said by the end of the process.
+  child.on('error', () => {})
+  const gone = new Promise<Ended>((resolve) => {
+    child.once('exit', (code: number | null, signal: string | null) => {
+      clearTimeout(late)
+      calls.end()
+      lent.takeBack()
+      listening.reject(new Error(`worker ${number} ended at its start (${signal ?? `exit code ${code}`})`))
+      resolve({ code, signal })
+    })
+  })
+  listening.promise.then(
+    () => clearTimeout(late),
+    () => {},
+  )
+
+  const ask: Member['ask'] = async (name, asked) => {
+    // A stop takes as long as its streams: whoever asks for it sees to its end.
+    const hung = name === 'stop' ? undefined : setTimeout(kill, longestAnswer)
+    try {
+      return { answer: await calls.call(name, asked as never) } as never
+    } catch (error) {
+      if (error instanceof Gone) return null
+      throw error
+    } finally {
+      clearTimeout(hung)
+    }
+  }
+  return {
+    number,
+    listening: listening.promise,
+    gone,
+    conditions: () => conditions,
+    figures: () => figures,
+    ask,
+    async look() {
+      const told = await ask('figures', null)
+      if (told !== null) figures = told.answer
+      return told?.answer ?? null
+    },
+    kill,
+    leave() {
+      if (child.isConnected()) child.disconnect()
+    },
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * A gateway of several processes on one port. The workers serve requests; this process serves none. It keeps the workers, tells
+ * operators what they want to know, takes their orders, counts for all, writes the audit, and changes the configuration.
+ */
+import { randomUUID } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import { urlOf, type Surroundings } from '../assembly.ts'
+import { storeOf } from '../../config/store-place.ts'
+import type { Config } from '../../config/schema.ts'
+import type { Gateway } from '../start.ts'
+import { makeAdminCredentials, type AdminCredentials } from '../../http/admin/credentials.ts'
+import { makeAdminApp } from '../../http/admin/admin.ts'
+import { makeHealthApp } from '../../http/listeners/health.ts'
+import { listenOn } from '../../http/listeners/listening.ts'
+import { makeReadiness } from '../../http/listeners/readiness.ts'
+import { announce, sayLostStore } from '../operator-notices.ts'
+import { openAuditSink } from '../../audit/sinks.ts'
+import type { Logger } from '../../observe/log.ts'
+import { makeMetrics } from '../../observe/metrics.ts'
+import { openLimiter } from '../../limits/open.ts'
+import { openStore } from '../../store/open.ts'
+import type { Prepared } from '../../snapshot/load.ts'
+import { makeReload, type Numbered } from '../../snapshot/reload.ts'
+import { keepRetention } from '../../store/retention.ts'
+import { readMounts } from '../../store/durability.ts'
+import { StoreUnavailable } from '../../store/port.ts'
+import { makeRevocationList } from '../../store/revocations.ts'
+import { makeCrew, type Crew } from './pool.ts'
+import { lend } from './limiter.ts'
+import { joinMetrics } from './metrics.ts'
+import { joinReadiness } from './readiness.ts'
+
+/** A configuration in force. */
+interface InForce extends Numbered {
+  readonly adminCredentials: AdminCredentials | null
+}
+
+/** How many workers a configuration asks for. */
+export function workersOf({ workers }: Pick<Config, 'workers'>): number {
+  return workers === 'auto' ? availableParallelism() : workers
+}
+
+/** What is to be closed, last opened first. */
+type Closing = (() => unknown)[]
+
+/**
+ * Starts the workers and what they need.
+ * @throws StoreUnavailable, or Error with the reason of the first worker that can't start; nothing is left open then
+ */
+export async function startWorkers(prepared: Prepared, log: Logger, surroundings: Surroundings = {}): Promise<Gateway> {
+  const closing: Closing = []
+  const close = async (): Promise<void> => {
+    for (const one of closing.splice(0).reverse()) await one()
+  }
+  try {
+    return await start(prepared, log, surroundings, closing, close)
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+async function start(
+  prepared: Prepared,
+  log: Logger,
+  surroundings: Surroundings,
+  closing: Closing,
+  close: () => Promise<void>,
+): Promise<Gateway> {
+  const { config } = prepared
+  const clock = Date.now
+  const own = makeReadiness()
+  const figures = makeMetrics()
+  const readiness = joinReadiness(own, () => crew.conditions())
+  const metrics = joinMetrics(figures, () => crew.figures())
+
+  const store = await openStore(config.ownership, { log })
+  closing.push(() => store.close())
+  sayLostStore(storeOf(config.ownership), surroundings.machine?.mounts ?? readMounts(), log)
+  const revocations = await makeRevocationList(store)
+  closing.push(() => revocations.stop())
+  const audit = await openAuditSink(config.audit, { log, metrics, note: (text) => own.note('audit', text) })
+  closing.push(() => audit?.stop())
+  // Workers with a database ask that: none asks here then.
+  const limiter = openLimiter(config.ownership, null, log)
+  closing.push(() => limiter.stop())
+
+  const size = workersOf(config)
+  let current = inForce(prepared, 1, log)
+  let stopping = false
+  const crew: Crew = makeCrew({
+    size,
+    port: config.listen.port,
+    beginning: () => ({ prepared: current.prepared, number: current.number }),
+    lend: () => lend(limiter),
+    onAudit({ text, lost }) {
+      for (const line of text.split('\n').slice(0, -1)) audit?.write(`${line}\n`)
+      if (lost > 0) audit?.lost(lost)
+    },
+    onGone: (gone) => metrics.keep(gone),
+    onChange: (serving) => {
+      if (!stopping) sayWorkers(own, serving, size)
+    },
+    log,
+  })
+  closing.push(() => crew.end())
+  sayWorkers(own, 0, size)
+
+  const { reload, settled } = makeReload<InForce>({
+    isStopping: () => stopping,
+    prepare: surroundings.prepare ?? (() => ({ ok: true, value: prepared })),
+    current: () => current,
+    async make(next) {
+      const made = inForce(next, current.number + 1, log)
+      try {
+        await crew.ask('prepare', next)
+      } catch (error) {
+        await crew.ask('discard', null)
+        throw error
+      }
+      return made
+    },
+    async put(next) {
+      // Workers that end put nothing in force any more.
+      if (stopping) {
+        await crew.ask('discard', null)
+        throw new Error('the gateway is shutting down')
+      }
+      current = next
+      await crew.order('put', null)
+      log.level = next.prepared.config.log.level
+      await announce(next.prepared, { store, readiness: own, metrics, log })
+    },
+    readiness: own,
+    metrics,
+    log,
+  })
+  // A worker that starts gets what is in force: nothing else may come into force meanwhile.
+  const reloadAll: Gateway['reload'] = (cause) => crew.exclusively(() => reload(cause))
+
+  await announce(prepared, { store, readiness: own, metrics, log })
+  const url = await crew.start()
+  closing.push(keepRetention({ store, deleted: () => current.prepared.config.ownership.retention.deleted, clock, log }), settled)
+  const health = makeHealthApp({ readiness, store, metrics, isStarted: () => started })
+  let started = false
+  closing.push(() => health.close())
+  await listenOn(health, config.health.host, config.health.port)
+  let adminUrl: string | null = null
+  if (config.admin !== undefined) {
+    const admin = makeAdminApp({
+      store,
+      revocations: {
+        current: () => revocations.current(),
+        async reload() {
+          await revocations.reload()
+          // Done is what everybody goes by.
+          await crew.ask('revocations', null).catch((error: unknown) => {
+            throw new StoreUnavailable(error instanceof Error ? error.message : String(error))
+          })
+        },
+      },
+      credentials: { credentials: () => current.adminCredentials?.credentials() ?? [] },
+      issuers: () => Object.keys(current.prepared.config.authentication.issuers),
+      reload: () => reloadAll('admin'),
+      log,
+      clock,
+      requestId: randomUUID,
+    })
+    closing.push(() => admin.close())
+    await listenOn(admin, config.admin.host, config.admin.port)
+    adminUrl = urlOf(admin)
+  }
+  started = true
+
+  return {
+    url,
+    healthUrl: urlOf(health),
+    adminUrl,
+    readiness,
+    config: () => current.prepared.config,
+    reload: reloadAll,
+    async stop(deadline, served) {
+      own.set('shutting-down', 'the gateway is shutting down')
+      const stopped = crew.stop(deadline)
+      await served
+      stopping = true
+      await crew.ask('served', null)
+      await stopped
+      await close()
+    },
+  }
+}
+
+function inForce(prepared: Prepared, number: number, log: Logger): InForce {
+  const { admin } = prepared.config
+  const adminCredentials =
+    admin === undefined ? null : makeAdminCredentials(admin, (detail) => log.error({ detail }, 'the admin credential'))
+  return { prepared, number, adminCredentials }
+}
+
+/** Those that are left serve on; a gateway without any is not ready. */
+function sayWorkers(readiness: ReturnType<typeof makeReadiness>, serving: number, size: number): void {
+  readiness.set('workers', serving === 0 ? 'no worker serves yet' : null)
+  readiness.note('workers', serving === size ? null : `${serving} of ${size} workers serve: the others are being started`)
+}

@@ -1,0 +1,26 @@
+/** What /readyz says where there are several workers. */
+import type { Readiness } from '../../http/listeners/readiness.ts'
+import type { Conditions } from './messages.ts'
+
+/** Ready when everybody is: what one waits for, all wait for. */
+export function joinReadiness(own: Readiness, workers: () => readonly Conditions[]): Readiness {
+  const all = (of: (one: Conditions) => ReadonlyMap<string, string>): ReadonlyMap<string, string> =>
+    new Map([...workers().flatMap((one) => [...of(one)]), ...of({ pending: own.pending(), notes: own.notes() })])
+  return { ...own, pending: () => all(({ pending }) => pending), notes: () => all(({ notes }) => notes) }
+}
+
+/** Tells of every change. */
+export function toldReadiness(own: Readiness, tell: (conditions: Conditions) => void): Readiness {
+  const told = (): void => tell({ pending: new Map(own.pending()), notes: new Map(own.notes()) })
+  return {
+    ...own,
+    set(name, pending) {
+      own.set(name, pending)
+      told()
+    },
+    note(name, text) {
+      own.note(name, text)
+      told()
+    },
+  }
+}

@@ -1,0 +1,101 @@
+/** The program of a worker: a gateway on the port that all share. The primary starts it, tells it what to do and ends it. */
+import cluster from 'node:cluster'
+import { urlOf, assemble, type Assembled } from '../assembly.ts'
+import type { Generation } from '../../snapshot/snapshot.ts'
+import { listenOn } from '../../http/listeners/listening.ts'
+import { makeReadiness } from '../../http/listeners/readiness.ts'
+import { storeOf } from '../../config/store-place.ts'
+import { stillHas } from '../../snapshot/key-file-digests.ts'
+import { makeLog, sharedStdout, type Logger } from '../../observe/log.ts'
+import { makeMetrics } from '../../observe/metrics.ts'
+import type { Prepared } from '../../snapshot/load.ts'
+import { auditLines } from './audit-lines.ts'
+import { connectCalls } from './rpc.ts'
+import type { Beginning, PrimaryHandlers, WorkerHandlers } from './messages.ts'
+import { borrowedLimiter } from './limiter.ts'
+import { toldReadiness } from './readiness.ts'
+
+/** What it has when it serves. */
+type Serving = Pick<Assembled, 'running' | 'generations' | 'revocations'> & { readonly log: Logger }
+
+// The terminal and whoever ends a whole group tell everybody; what becomes of a worker the primary says.
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
+
+const metrics = makeMetrics()
+const serving = Promise.withResolvers<Serving>()
+const served = Promise.withResolvers<undefined>()
+let next: Generation | null = null
+let stopped = false
+
+const handlers: WorkerHandlers = {
+  figures: () => metrics.figures(),
+  async revocations() {
+    const { revocations } = await serving.promise
+    // Where no request comes any more nothing has to be known, and the store is closed.
+    if (!stopped) await revocations.reload()
+  },
+  async prepare(prepared) {
+    next = await (await serving.promise).generations.make(read(prepared))
+  },
+  async put() {
+    if (next === null) throw new Error('there is nothing to put in force')
+    const { generations, log } = await serving.promise
+    await generations.put(next)
+    log.level = next.prepared.config.log.level
+    next = null
+  },
+  async discard() {
+    if (next !== null) await (await serving.promise).generations.discard(next)
+    next = null
+  },
+  async stop(deadline) {
+    const { running } = await serving.promise
+    await running.stop(deadline, served.promise)
+    stopped = true
+  },
+  served: () => served.resolve(undefined),
+}
+
+const { call } = connectCalls<PrimaryHandlers>(
+  {
+    send: (message, failed) => void cluster.worker?.send(message as object, undefined, failed),
+    onMessage: (listener) => void process.on('message', listener),
+  },
+  handlers,
+)
+
+/** A configuration whose files are still those that were checked. */
+function read(prepared: Prepared): Prepared {
+  if (!stillHas(prepared)) throw new Error('keys or certificates have changed since the configuration was checked')
+  return prepared
+}
+
+/** Serves until it is told to stop. */
+async function serve({ prepared, number, port, worker, workers }: Beginning): Promise<void> {
+  // What `ps` shows.
+  process.title = `threadwarden worker ${worker}`
+  const { config } = read(prepared)
+  const { limits } = config
+  const log = makeLog(config.log.level, sharedStdout()).child({ worker })
+  const primary = {
+    limiter: storeOf(config.ownership).kind === 'postgres' ? null : borrowedLimiter(call),
+    audit: auditLines(config.audit.to !== 'off', (lines) => call('audit', lines)),
+    readiness: toldReadiness(makeReadiness(), (conditions) => void call('conditions', conditions).catch(() => {})),
+    metrics,
+    before: number - 1,
+    // Whatever one body may be has to fit into the share.
+    bodiesInFlight: Math.max(limits.bodiesInFlight / workers, limits.runBody, limits.body),
+  }
+  await assemble(prepared, log, { primary }, null, async ({ app, running, generations, revocations }) => {
+    await listenOn(app, config.listen.host, port)
+    serving.resolve({ running, generations, revocations, log })
+    await call('listening', urlOf(app))
+  })
+}
+
+try {
+  await serve(await call('begin', null))
+} catch (error) {
+  await call('failed', error instanceof Error ? error.message : String(error)).catch(() => {})
+  process.exit(1)
+}

@@ -1,0 +1,129 @@
+/**
+ * The operator API, on a listener of its own (docs/operations.md). Nothing is answered without a credential, and everything
+ * that changes something, or was refused, is a line in the log.
+ */
+import { STATUS_CODES } from 'node:http'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { refuse } from '../../core/reasons.ts'
+import type { Logger } from '../../observe/log.ts'
+import { notFound, Refused, refusedBy, send, sendRefusal, withoutBody, type AuditLine } from './answers.ts'
+import { isAdmitted, type AdminCredentials } from './credentials.ts'
+import { addRevocationRoutes, type AdminRevocationParts } from './revocations.ts'
+import { addThreadRoutes, type AdminThreadParts } from './threads.ts'
+import { refusalAnswer } from '../pipeline/answer.ts'
+import { OPERATOR_LISTENER, readAllLines } from '../listeners/listening.ts'
+
+/** What the operator API is made of. */
+export interface AdminParts extends AdminRevocationParts, AdminThreadParts {
+  readonly store: AdminRevocationParts['store'] & AdminThreadParts['store']
+  readonly credentials: AdminCredentials
+  /** Reads the configuration anew. */
+  readonly reload: () => Promise<ReloadResult>
+  readonly log: Logger
+  readonly requestId: () => string
+}
+
+/** The longest id, percent-encoded: more than Fastify's 100 characters, which would make a 404 of it. */
+const MAX_PARAM_LENGTH = 16_384
+
+/** What a route does, for the log. */
+const ACTIONS: Readonly<Record<string, string>> = {
+  'GET /revocations': 'list',
+  'POST /revocations': 'revoke',
+  'POST /reload': 'reload',
+  'DELETE /revocations/token/:id': 'lift',
+  'DELETE /revocations/user/:id': 'lift',
+  'GET /threads/:id': 'thread',
+  'GET /threads/:id/grants': 'grants',
+  'POST /threads/:id/grants': 'grant',
+  'DELETE /threads/:id/grants': 'ungrant',
+}
+
+/** Outcomes with which an operator got what they wanted. */
+const DONE: ReadonlySet<string> = new Set(['done', 'reloaded', 'unchanged'])
+
+/** How reading the configuration anew went. */
+export interface ReloadResult {
+  readonly outcome: 'reloaded' | 'unchanged' | 'refused'
+  /** Counts up with every configuration that was put in force. */
+  readonly generation: number
+  /** What stands in the way, a line each; then the last good configuration stays in force. */
+  readonly faults: readonly string[]
+}
+
+/** Makes the listener's application; it is not listening yet. */
+export function makeAdminApp(parts: AdminParts): FastifyInstance {
+  const { log } = parts
+  const audit: AuditLine = (request, outcome) => {
+    const { client, about } = request.audited ?? { client: request.ip, about: {} }
+    const action = ACTIONS[`${request.method} ${request.routeOptions.url ?? ''}`] ?? 'none'
+    log[DONE.has(outcome) ? 'info' : 'warn']({ requestId: request.id, client, action, ...about, outcome }, 'admin')
+  }
+  const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const refused = refusedBy(error)
+    if (refused.refusal.reason === 'internal') log.error({ err: error, requestId: request.id }, 'the gateway failed')
+    audit(request, refused.refusal.code)
+    return sendRefusal(reply, refused)
+  }
+
+  const app = fastify({
+    logger: false,
+    forceCloseConnections: true,
+    genReqId: parts.requestId,
+    requestIdHeader: false,
+    ...OPERATOR_LISTENER,
+    exposeHeadRoutes: false,
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    // What the router can't read is no way to an answer without a credential.
+    frameworkErrors: (_error, request, reply) => void fail(fault(request, parts) ?? notFound(), request, reply),
+    clientErrorHandler: (error, socket) => {
+      if (!socket.writable) socket.destroy()
+      else socket.end(unreadable(error.code))
+    },
+  })
+  readAllLines(app.server)
+  app.decorateRequest('audited', null)
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  app.addHook('onRequest', async (request) => {
+    request.audited = { client: request.ip, about: {} }
+    const refused = fault(request, parts)
+    if (refused !== null) throw refused
+    // Whatever stands behind an id that was not percent-encoded would be cut off, and another one would be meant.
+    if (/[?#]/.test(request.originalUrl) && !SCOPED.test(request.originalUrl)) throw notFound()
+  })
+  app.setErrorHandler(fail)
+  app.setNotFoundHandler((request, reply) => fail(notFound(), request, reply))
+
+  addRevocationRoutes(app, parts, audit)
+  addThreadRoutes(app, parts, audit)
+  app.post('/reload', async (request, reply) => {
+    withoutBody(request)
+    const result = await parts.reload()
+    audit(request, result.outcome)
+    return send(reply, result.outcome === 'refused' ? 409 : 200, result)
+  })
+  return app
+}
+
+/** The upstream of a thread is all that may stand there: no thread id has a `?`, so that nothing of one is cut off. */
+const SCOPED = /^\/threads\/[^?#]+\?scope=[^?#&]*$/
+
+/** What is wrong with a request before it is looked at; null for a caller with a credential. */
+function fault(request: FastifyRequest, { credentials }: AdminParts): Refused | null {
+  // Operators' tools send none. A page in an operator's browser does, also under a name that was bent to this address.
+  if (request.headers.origin !== undefined) return new Refused(refuse('origin-not-listed'))
+  const lines = request.raw.headersDistinct['authorization'] ?? []
+  if (isAdmitted(lines, credentials.credentials())) return null
+  return new Refused(lines.length === 0 ? refuse('credential-missing') : refuse('token-malformed'))
+}
+
+/** The answer to what the HTTP parser could not read, as it stands on the wire. */
+function unreadable(code: string | undefined): string {
+  const { status, headers, body } = refusalAnswer(
+    refuse(code === 'HPE_HEADER_OVERFLOW' ? 'http-headers-too-large' : 'http-unreadable'),
+  )
+  const lines = Object.entries({ ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' })
+  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${head}\r\n${body}`
+}

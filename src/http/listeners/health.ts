@@ -1,0 +1,51 @@
+/** The health listener: nothing secret, nothing to change. Each probe has a path of its own (docs/operations.md). */
+import fastify, { type FastifyInstance } from 'fastify'
+import type { Metrics } from '../../observe/metrics.ts'
+import type { OwnershipStore } from '../../store/port.ts'
+import { boundConnections, OPERATOR_LISTENER, readAllLines } from './listening.ts'
+import type { Readiness } from './readiness.ts'
+import { singleFlight } from './single-flight.ts'
+
+/** What the probes look at. */
+export interface HealthParts {
+  readonly readiness: Readiness
+  readonly store: Pick<OwnershipStore, 'fault'>
+  readonly metrics: Metrics
+  /** True once the configuration was loaded and the listeners are open. */
+  readonly isStarted: () => boolean
+}
+
+/** Probes and scrapers need a few; the rest of the files that the process may open is for callers. */
+export const MOST_CONNECTIONS = 256
+
+/** Makes the listener's application; it is not listening yet. */
+export function makeHealthApp(parts: HealthParts): FastifyInstance {
+  const app = fastify({ logger: false, forceCloseConnections: true, ...OPERATOR_LISTENER })
+  readAllLines(app.server)
+  boundConnections(app.server, MOST_CONNECTIONS)
+  // Anyone who reaches this listener can ask, and requests of callers are served by the same thread.
+  const fault = singleFlight(() => parts.store.fault())
+  const exposed = singleFlight(() => parts.metrics.expose())
+  app.get('/livez', () => ({ status: 'alive' }))
+  app.get('/startupz', (_request, reply) => {
+    const started = parts.isStarted()
+    void reply.code(started ? 200 : 503)
+    return { status: started ? 'started' : 'starting' }
+  })
+  app.get('/readyz', async (_request, reply) => {
+    const storeFault = await fault()
+    const pending = { ...Object.fromEntries(parts.readiness.pending()), ...(storeFault === null ? {} : { store: storeFault }) }
+    const ready = Object.keys(pending).length === 0
+    void reply.code(ready ? 200 : 503).header('cache-control', 'no-store')
+    const notes = Object.fromEntries(parts.readiness.notes())
+    return { status: ready ? 'ready' : 'pending', pending, ...(Object.keys(notes).length === 0 ? {} : { notes }) }
+  })
+  app.get('/metrics', async (_request, reply) => {
+    const { type, text } = await exposed()
+    return reply.type(type).send(text)
+  })
+  app.setNotFoundHandler((_request, reply) =>
+    reply.code(404).send({ error: 'Not found.', message: 'Not found.', code: 'not-found' }),
+  )
+  return app
+}

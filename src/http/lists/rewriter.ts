@@ -1,0 +1,65 @@
+/** Which answers don't pass as the upstream gives them: lists, /info, and changes of threads that are listed from the table. */
+import { mayUseAgent, type StandingFacts } from '../../core/decide/decide.ts'
+import type { Route } from '../../core/route/routes.ts'
+import type { Rules } from '../../core/decide/rules.ts'
+import { isTableRoute, type TableUse } from '../../core/wire/table-lists.ts'
+import { isBridged, type RuntimeFacts } from '../../core/route/transport.ts'
+import type { AnswerMemory } from './answer-memory.ts'
+import type { Departure } from '../pipeline/client-disconnect.ts'
+import type { Exchange } from '../pipeline/exchange.ts'
+import type { Forwarder } from '../upstream/forward.ts'
+import type { Granted } from '../pipeline/permit.ts'
+import type { Rewritten } from './rewriting.ts'
+import { infoFor } from './runtime-info.ts'
+import { isGuests, type TableChange } from './table-changes.ts'
+import { listFrom, type TableList } from './table-list.ts'
+import type { ThreadList } from './thread-list.ts'
+
+/** What it works with. */
+export interface RewriterParts {
+  readonly rules: Rules
+  readonly facts: StandingFacts
+  readonly forwarder: Forwarder
+  readonly list: ThreadList
+  readonly tableList: TableList
+  readonly tableChange: TableChange
+  /** How the table is used before an upstream. */
+  readonly tableUse: (upstream: RuntimeFacts) => TableUse
+}
+
+/** Writes answers anew. */
+export interface Rewriter {
+  /** True for what the table answers, also where the upstream lacks the operation. */
+  hasOperation(upstream: RuntimeFacts, route: Route): boolean
+  /**
+   * The answer to what was permitted, or null where the upstream's passes as it is.
+   * @param memory where what it takes is held; whoever gave it lets it go
+   */
+  rewrite(
+    granted: Pick<Granted, 'permit' | 'payload'>,
+    exchange: Exchange,
+    upstream: RuntimeFacts,
+    signal: Departure,
+    memory: AnswerMemory,
+  ): Promise<Rewritten | null>
+}
+
+/** Makes it. */
+export function makeRewriter({ rules, facts, forwarder, list, tableList, tableChange, tableUse }: RewriterParts): Rewriter {
+  return {
+    hasOperation: (upstream, route) => isTableRoute(route) && tableUse(upstream) === 'always',
+    rewrite: async ({ permit, payload }, exchange, upstream, signal, memory) => {
+      const { route } = permit.descriptor
+      const use = tableUse(upstream)
+      if (route.id === 'threads/list') return listFrom(use, tableList, list, permit, exchange, signal, memory)
+      if (isTableRoute(route)) {
+        const passes = use === 'never' && !isGuests(permit)
+        return passes ? null : tableChange(permit, payload, exchange, upstream, signal, use)
+      }
+      const bridged = isBridged(upstream, exchange.client)
+      if (route.id !== 'info' || !(bridged || rules.nameAgents || use !== 'never')) return null
+      const mayUse = rules.nameAgents ? (agentId: string): boolean => mayUseAgent(agentId, permit.principal, rules, facts) : null
+      return infoFor(forwarder, permit, exchange, { bridged, mayUse, use }, signal, memory)
+    },
+  }
+}

@@ -1,0 +1,51 @@
+/** /info: what the upstream says of itself, with the agents that the caller may use and what works for this client. */
+import { isObject, type JsonObject } from '../../core/json/read.ts'
+import type { Permit } from '../../core/decide/decide.ts'
+import { refuse } from '../../core/reasons.ts'
+import { tellsOfTable, withTableLists, type TableUse } from '../../core/wire/table-lists.ts'
+import { infoFor as infoOfOther } from '../../core/route/transport.ts'
+import type { AnswerMemory } from './answer-memory.ts'
+import type { Departure } from '../pipeline/client-disconnect.ts'
+import type { Exchange } from '../pipeline/exchange.ts'
+import type { Forwarder } from '../upstream/forward.ts'
+import { readAnswer, writtenAnew, type Rewritten } from './rewriting.ts'
+
+const MAX_INFO_BYTES = 256 * 1024
+
+/** What of the upstream's answer a caller is told. */
+export interface InfoRules {
+  /** True for a client of the other transport. */
+  readonly bridged: boolean
+  /** The agents that the caller may use; null where all callers may use all. */
+  readonly mayUse: ((agentId: string) => boolean) | null
+  /** Whether lists and changes of threads come from the table. */
+  readonly use: TableUse
+}
+
+/** Asks the upstream and writes its answer anew for the caller of this exchange. */
+export async function infoFor(
+  forwarder: Forwarder,
+  permit: Permit,
+  exchange: Exchange,
+  { bridged, mayUse, use }: InfoRules,
+  signal: Departure,
+  memory: AnswerMemory,
+): Promise<Rewritten> {
+  const answer = await forwarder.ask(permit, exchange, signal)
+  // Whatever else an upstream says to the question is its own, unless it could tell of agents that are not the caller's.
+  if (mayUse === null && answer.outcome === 'answered' && answer.status !== 200) return { outcome: 'elsewise', answer }
+  const read = await readAnswer(answer, MAX_INFO_BYTES, 'upstream-answer-unreadable', memory)
+  if (read.outcome !== 'read') return read
+  if (!isObject(read.value)) return refuse('upstream-answer-unreadable')
+  const info = mayUse === null ? read.value : withAgents(read.value, mayUse)
+  const told = bridged ? infoOfOther(exchange.client, info) : info
+  const whole = tellsOfTable(use, read.value) ? withTableLists(exchange.client, told) : told
+  return writtenAnew(whole, 'upstream-answer-unreadable')
+}
+
+function withAgents(info: JsonObject, mayUse: (agentId: string) => boolean): JsonObject {
+  const agents = info['agents']
+  // What is no map of agents says nothing that could be held against the policy.
+  const usable = isObject(agents) ? Object.entries(agents).filter(([agentId]) => mayUse(agentId)) : []
+  return { ...info, agents: Object.fromEntries(usable) }
+}

@@ -1,0 +1,105 @@
+/**
+ * Names, archives and ends of threads that are listed from the table. The upstream is asked first; where it has no such
+ * operation (422) the table does it, and answers as the managed platform does (contract §1).
+ */
+import type { Permit } from '../../core/decide/decide.ts'
+import { isObject, type JsonObject } from '../../core/json/read.ts'
+import { isRefusal, refuse } from '../../core/reasons.ts'
+import { threadRecord, type TableUse } from '../../core/wire/table-lists.ts'
+import { withoutOwner } from '../../core/wire/thread-page.ts'
+import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
+import type { OwnershipStore, ThreadAdministration } from '../../store/port.ts'
+import { noteChange, threadKey, type Claims } from '../pipeline/claims.ts'
+import type { Departure } from '../pipeline/client-disconnect.ts'
+import type { Exchange } from '../pipeline/exchange.ts'
+import type { Forwarder } from '../upstream/forward.ts'
+import type { Payload } from '../pipeline/payload.ts'
+import { readAnswer, writtenAnew, type Rewritten } from './rewriting.ts'
+import type { UpstreamAnswer } from '../upstream/upstream.ts'
+
+/** What changes work with. */
+export interface TableChangeParts {
+  readonly store: Pick<OwnershipStore, 'rename' | 'archive' | 'endDeletion'> & Pick<ThreadAdministration, 'thread'>
+  readonly scope: string
+  readonly forwarder: Pick<Forwarder, 'ask' | 'refusal'>
+  readonly claims: Claims
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+}
+
+/** Changes a thread as a permit allows. */
+export type TableChange = (
+  permit: Permit,
+  payload: Payload,
+  exchange: Exchange,
+  upstream: RuntimeFacts,
+  signal: Departure,
+  use: TableUse,
+) => Promise<Rewritten>
+
+/** The most that is read of a record of a thread. */
+const MAX_RECORD_BYTES = 1024 * 1024
+
+/** Makes what changes threads. */
+export function makeTableChange(parts: TableChangeParts): TableChange {
+  const { store, forwarder, claims } = parts
+
+  /** The answer, or null where the table has no such thread or can't make anything of what is asked. */
+  const change = async (permit: Permit, payload: Payload, { deletion }: Exchange): Promise<JsonObject | null> => {
+    const key = threadKey(permit, parts.scope)
+    if (key === null || !isReadable(payload)) return null
+    if (!(await noteChange(store, key, permit, payload, { now: parts.clock(), deletion, by: 'table' }))) return null
+    const row = (await store.thread(key))?.row
+    if (row?.owner !== permit.owner) return null
+    const { id, method } = permit.descriptor.route
+    if (method === 'DELETE') return row.deletedAt === null ? null : { threadId: key.threadId, deleted: true }
+    if (id === 'threads/archive') return { threadId: key.threadId, archived: true }
+    return threadRecord({ ...row, updatedAt: row.lastUsedAt })
+  }
+
+  return async (permit, payload, exchange, upstream, signal, use) => {
+    if (use !== 'never' && !hasOperation(upstream, permit.descriptor.route)) {
+      const done = await change(permit, payload, exchange)
+      return done === null ? refuse('upstream-lacks-route') : { outcome: 'rewritten', body: JSON.stringify(done) }
+    }
+    const answer = await forwarder.ask(permit, exchange, signal, { payload })
+    await claims.settle(permit, exchange, payload, answer)
+    if (answer.outcome === 'failed') return answer
+    // The managed platform has these operations: its 422 is about the request.
+    if (use === 'never' || answer.status !== 422 || upstream.managed) return changed(permit, answer)
+    try {
+      // The upstream took its time, and the table asks nobody else whether the caller may do this.
+      const late = await forwarder.refusal(permit, exchange)
+      const done = late ?? (await change(permit, payload, exchange))
+      if (done === null) return { outcome: 'elsewise', answer }
+      answer.body.destroy()
+      return isRefusal(done) ? done : { outcome: 'rewritten', body: JSON.stringify(done) }
+    } catch (error) {
+      answer.body.destroy()
+      throw error
+    }
+  }
+}
+
+/** True for a change of a thread that is not the caller's: what the upstream says of its owner is not for them. */
+export function isGuests({ owner, principal, observed }: Permit): boolean {
+  return owner !== principal.id && observed === null
+}
+
+/** What the upstream answers to a change: the record of the thread. */
+async function changed(permit: Permit, answer: UpstreamAnswer): Promise<Rewritten> {
+  if (answer.status !== 200 || !isGuests(permit)) return { outcome: 'elsewise', answer }
+  const read = await readAnswer(answer, MAX_RECORD_BYTES, 'upstream-answer-unreadable')
+  if (read.outcome !== 'read') return read
+  return isObject(read.value)
+    ? writtenAnew(withoutOwner(read.value), 'upstream-answer-unreadable')
+    : refuse('upstream-answer-unreadable')
+}
+
+/** What the runtime's clients send: a name is a text or null, and archived is yes or no. */
+function isReadable(payload: Payload): boolean {
+  if (payload.kind !== 'json') return payload.kind === 'none'
+  const { name, archived } = payload
+  const isName = name === undefined || name === null || typeof name === 'string'
+  return isName && (archived === undefined || typeof archived === 'boolean')
+}

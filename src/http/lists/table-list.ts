@@ -1,0 +1,158 @@
+/**
+ * The thread list from the ownership table: the threads whose messages the caller may read, by the same decision as a list
+ * from the upstream (invariant 3), in the runtime's own shape.
+ */
+import { isListed, listsForeign, type OwnerRecord, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
+import type { Principal } from '../../core/decide/principal.ts'
+import { refuse } from '../../core/reasons.ts'
+import type { Rules } from '../../core/decide/rules.ts'
+import { readerOf, type Reader } from '../../core/decide/sharing.ts'
+import { threadRecord, type TableUse } from '../../core/wire/table-lists.ts'
+import { limitIn } from '../../core/wire/thread-page.ts'
+import { NOBODY, type ListedThread, type ListWindow, type OwnershipStore } from '../../store/port.ts'
+import { stillListed, type Access } from '../pipeline/access.ts'
+import type { AnswerMemory } from './answer-memory.ts'
+import type { CursorSeal } from './cursor.ts'
+import { recordOfRow, type OwnerRecords } from '../pipeline/owner-records.ts'
+import { writtenInTurns, type Rewritten } from './rewriting.ts'
+import type { ThreadList } from './thread-list.ts'
+
+/** What the table's list works with. */
+export interface TableListParts {
+  readonly store: Pick<OwnershipStore, 'listed'>
+  readonly records: Pick<OwnerRecords, 'records'>
+  readonly scope: string
+  readonly rules: Rules
+  readonly facts: StandingFacts
+  readonly seal: CursorSeal
+  readonly access: Access
+}
+
+/** The list from the table. */
+export interface TableList {
+  /** @param memory where what it takes is held; whoever gave it lets it go */
+  page(permit: Permit, memory: AnswerMemory): Promise<Rewritten>
+  /** True for a request with a cursor that the table gave this caller. */
+  goesOn(permit: Permit): boolean
+}
+
+/** Where a page begins: behind this thread, or with the first. */
+type Key = NonNullable<ListWindow['after']>
+
+/** Bounds of one walk: the least candidates of one query, and queries for one request. */
+const LEAST_CANDIDATES = 100
+const MAX_QUERIES = 20
+
+/** What a thread takes until it is written, in bytes, and each character of its texts, which may be written as six. */
+const PER_THREAD = 1000
+const PER_CHARACTER = 8
+
+/** What some threads take until they are written. */
+function costOf(threads: readonly ListedThread[]): number {
+  const characters = threads.reduce(
+    (sum, { threadId, agentId, name }) => sum + threadId.length + agentId.length + (name?.length ?? 0),
+    0,
+  )
+  return threads.length * PER_THREAD + characters * PER_CHARACTER
+}
+
+/** A thread that was granted, as it would stand to a caller: no user id is without a colon. */
+const SHARED = { owner: 'somebody-else', deleted: false, granted: 'read' } as const
+
+/** Makes the list. */
+export function makeTableList({ store, records, scope, rules, facts, seal, access }: TableListParts): TableList {
+  const mayRead = (threadId: string, record: OwnerRecord, principal: Principal): boolean =>
+    isListed(threadId, record, principal, rules, facts)
+
+  /** Gives pages of threads that may be a caller's to read, and says of each how it stands to them. */
+  const candidatesFor = (principal: Principal) => {
+    const readsForeign = listsForeign(principal, rules, facts)
+    const whose: Reader | 'everybody' = readsForeign ? 'everybody' : readerOf(principal)
+    // Among everybody's threads nothing says what was granted. It matters where that would close a thread to the caller.
+    const asksForGrants = readsForeign && !mayRead('another', SHARED, principal)
+    return async (window: ListWindow) => {
+      const candidates = await store.listed(scope, whose, window)
+      const ids = candidates.map(({ threadId }) => threadId)
+      const known = asksForGrants ? await records.records(scope, ids, principal) : null
+      return candidates.map((thread) => ({
+        thread,
+        record: known === null ? recordOfRow({ ...thread, deleted: false }) : (known.get(thread.threadId) ?? null),
+      }))
+    }
+  }
+
+  const startOf = (permit: Permit): Key | null | 'forged' => {
+    const cursor = new Map(permit.descriptor.query).get('cursor')
+    if (cursor === undefined) return null
+    const place = seal.open(cursor, boundOf(permit))
+    if (place === null || place.page === null) return 'forged'
+    return { threadId: place.page, updatedAt: place.offset }
+  }
+
+  return {
+    goesOn: (permit) => {
+      const start = startOf(permit)
+      return start !== null && start !== 'forged'
+    },
+    page: async (permit, memory) => {
+      const { principal, descriptor } = permit
+      const query = new Map(descriptor.query)
+      const limit = limitIn(descriptor.query)
+      if (limit === null) return refuse('query-limit-invalid')
+      const start = startOf(permit)
+      if (start === 'forged') return refuse('query-cursor-invalid')
+
+      const candidatesIn = candidatesFor(principal)
+      // What the runtime takes for a yes.
+      const includeArchived = query.get('includeArchived') === 'true'
+      const window = { agentId: query.get('agentId') ?? null, includeArchived, limit: Math.max(limit + 1, LEAST_CANDIDATES) }
+      const shown: ListedThread[] = []
+      const listedAt = access.mark()
+      const answer = async (last: Key | undefined): Promise<Rewritten> => {
+        const nextCursor = last === undefined ? null : seal.seal({ page: last.threadId, offset: last.updatedAt }, boundOf(permit))
+        const threads = await stillListed(access, permit, shown, ({ threadId }) => threadId, listedAt)
+        if (threads === null) return refuse('store-unavailable')
+        const written = await writtenInTurns({ threads: threads.map(threadRecord), nextCursor }, 'store-unavailable')
+        return written.outcome === 'rewritten' ? { ...written, tellsOf: threads.map(({ threadId }) => threadId) } : written
+      }
+      let after = start
+      for (let queries = 0; queries < MAX_QUERIES; queries += 1) {
+        const candidates = await candidatesIn({ ...window, after })
+        if (!memory.holds(costOf(shown) + costOf(candidates.map(({ thread }) => thread))))
+          return refuse('bodies-budget-exhausted')
+        for (const { thread, record } of candidates) {
+          // A thread from which its owner was taken is out of every list, until it is assigned.
+          if (thread.owner === NOBODY || !mayRead(thread.threadId, record, principal)) continue
+          if (shown.length === limit) return answer(shown.at(-1))
+          shown.push(thread)
+        }
+        const last = candidates.at(-1)?.thread
+        if (last === undefined || candidates.length < window.limit) return answer(undefined)
+        after = last
+      }
+      return answer(after ?? undefined)
+    },
+  }
+}
+
+/** What a cursor is good for: the user and the query. Those of the upstream's lists are good for something else. */
+function boundOf({ principal, descriptor }: Permit): readonly unknown[] {
+  return ['table', principal.id, descriptor.query.filter(([name]) => name !== 'limit' && name !== 'cursor')]
+}
+
+/**
+ * The list of one caller, from where it comes.
+ * @param upstream the upstream's list, filtered
+ */
+export async function listFrom(
+  use: TableUse,
+  table: TableList,
+  upstream: ThreadList,
+  ...[permit, exchange, signal, memory]: Parameters<ThreadList>
+): Promise<Rewritten> {
+  if (use === 'always' || (use === 'where-refused' && table.goesOn(permit))) return table.page(permit, memory)
+  const listed = await upstream(permit, exchange, signal, memory)
+  if (use === 'never' || listed.outcome !== 'elsewise' || listed.answer.status !== 422) return listed
+  listed.answer.body.destroy()
+  return table.page(permit, memory)
+}

@@ -1,0 +1,198 @@
+/**
+ * The thread list: walks the upstream's pages and keeps exactly the threads whose messages the caller may read, by the
+ * same decision as that route (design "Lists"; invariant 3).
+ */
+import { isListed, listsForeign, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
+import { isThreadId } from '../../core/route/ids.ts'
+import type { JsonObject } from '../../core/json/read.ts'
+import { refuse } from '../../core/reasons.ts'
+import type { Rules } from '../../core/decide/rules.ts'
+import {
+  gather,
+  isJoinCode,
+  limitIn,
+  readThreadPage,
+  startIn,
+  threadPageIn,
+  wholePageIn,
+  type Gathering,
+  type PageThread,
+  type Place,
+  type Showing,
+  type ThreadPage,
+} from '../../core/wire/thread-page.ts'
+import { stillListed, type Access } from '../pipeline/access.ts'
+import type { AnswerMemory } from './answer-memory.ts'
+import type { CursorSeal } from './cursor.ts'
+import type { Departure } from '../pipeline/client-disconnect.ts'
+import type { Exchange } from '../pipeline/exchange.ts'
+import type { Forwarder } from '../upstream/forward.ts'
+import type { OwnerRecords } from '../pipeline/owner-records.ts'
+import { readBytes, writtenAnew, writtenInTurns, type Rewritten } from './rewriting.ts'
+import { inTurns, turn } from '../pipeline/turns.ts'
+import type { UpstreamAnswer, UpstreamFailure } from '../upstream/upstream.ts'
+
+/** What the list works with. */
+export interface ThreadListParts {
+  readonly records: Pick<OwnerRecords, 'records' | 'naming'>
+  readonly scope: string
+  readonly rules: Rules
+  readonly facts: StandingFacts
+  readonly forwarder: Forwarder
+  readonly seal: CursorSeal
+  readonly access: Access
+}
+
+/**
+ * Gives the caller's list.
+ * @param memory where what it takes is held; whoever gave it lets it go
+ */
+export type ThreadList = (permit: Permit, exchange: Exchange, signal: Departure, memory: AnswerMemory) => Promise<Rewritten>
+
+/** A page of an upstream's list has no more bytes. */
+export const MAX_PAGE_BYTES = 32 * 1024 * 1024
+
+/** So many pages are walked for one request. */
+const MAX_PAGES = 20
+
+/** A page of more bytes is long: it may hold a hundred threads and more. */
+const LONG_PAGE = 16 * 1024
+
+/** How many threads are decided in one go: others have their turn after them. */
+const AT_ONCE = 100
+
+/** What the caller may see of each of some threads, in their order; asked of the store in one query. */
+type Reading = (threads: readonly PageThread[]) => Promise<readonly Showing[]>
+
+/** Makes the list. */
+export function makeThreadList(parts: ThreadListParts): ThreadList {
+  const { records, scope, rules, facts } = parts
+
+  const readingOf = ({ principal }: Permit): Reading => {
+    return async (threads) => {
+      const owners = await records.records(scope, threads.map(({ id }) => id).filter(isThreadId), principal)
+      return threads.map(({ id }) => {
+        const record = owners.get(id) ?? null
+        if (!isListed(id, record, principal, rules, facts)) return false
+        return record !== null && record.owner !== principal.id && record.granted !== undefined ? 'without-owner' : true
+      })
+    }
+  }
+
+  /**
+   * The ids of all threads that the decision could open to the caller; null where it has to be asked of each. Asked anew for
+   * each page: fetching one may have taken long enough for something to be granted.
+   */
+  const naming = ({ principal }: Permit): Promise<ReadonlySet<string> | null> =>
+    listsForeign(principal, rules, facts) ? Promise.resolve(null) : records.naming(scope, principal)
+
+  /** Under `observe`: what the upstream gives, but for join codes; and how much of it enforcing would have hidden. */
+  const observed: ThreadList = async (permit, exchange, signal, memory) => {
+    const listedAt = parts.access.mark()
+    const answer = await parts.forwarder.ask(permit, exchange, signal)
+    if (answer.outcome === 'answered' && answer.status !== 200) return { outcome: 'elsewise', answer }
+    const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable', memory)
+    if (read.outcome !== 'read') return read
+    const value = await inTurns(wholePageIn(read.bytes))
+    const page = value === undefined ? null : readThreadPage(value)
+    if (page === null) return refuse('upstream-list-unreadable')
+    const reading = readingOf(permit)
+    for (let at = 0; at < page.threads.length; at += AT_ONCE) {
+      exchange.hidden += (await reading(page.threads.slice(at, at + AT_ONCE))).filter((how) => how === false).length
+      await turn()
+    }
+    // It is given whole or not at all: what a configuration that enforces would hide of it is no longer for this caller.
+    const still = await stillListed(parts.access, permit, page.threads, ({ id }) => id, listedAt)
+    if (still?.length !== page.threads.length) return refuse('rules-changed')
+    const passing = Object.entries(value as JsonObject).filter(([name]) => facts.userScoped || !isJoinCode(name))
+    return telling(Object.fromEntries(passing), page.threads, read.bytes.length)
+  }
+
+  const filtered: ThreadList = async (permit, exchange, signal, memory) => {
+    const query = permit.descriptor.query.filter(([name]) => name !== 'limit' && name !== 'cursor')
+    const bound = [permit.principal.id, query]
+    const limit = limitIn(permit.descriptor.query)
+    if (limit === null) return refuse('query-limit-invalid')
+    const start = readStart(permit, parts.seal, bound)
+    if (start === null) return refuse('query-cursor-invalid')
+
+    const listedAt = parts.access.mark()
+    const gathering: Gathering = { items: [], limit }
+    const reading = readingOf(permit)
+    let joinCodes: ThreadPage['joinCodes'] = {}
+    let longest = 0
+    let place: Place | null = start
+    for (let pages = 0; place !== null && pages < MAX_PAGES; pages += 1) {
+      const answer = await fetchPage(parts.forwarder, permit, exchange, signal, query, place.page)
+      const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable', memory)
+      if (read.outcome !== 'read') return read
+      longest = Math.max(longest, read.bytes.length)
+      // Where the caller's threads may be few among many, only those are asked of that the store has for the caller.
+      const names = read.bytes.length > LONG_PAGE ? await naming(permit) : null
+      const page: ThreadPage | null = await inTurns(threadPageIn(read.bytes, (id) => names === null || names.has(id)))
+      if (page === null) return refuse('upstream-list-unreadable')
+      if (pages === 0 && facts.userScoped) joinCodes = page.joinCodes
+      const from = startIn(page.threads, place)
+      const before = gathering.items.length
+      const full = await gatherFrom(
+        page.threads.filter(({ at }) => at >= from),
+        reading,
+        gathering,
+      )
+      if (gathering.items.length > before) memory.keeps(read.bytes.length)
+      if (full !== null) {
+        place = { page: place.page, offset: full.at, ...between(gathering, full) }
+        break
+      }
+      place = page.next === null ? null : { page: page.next, offset: 0 }
+    }
+    // Nothing of the caller's is left as far as was walked: no cursor, which would only tell that others' threads follow.
+    const nextCursor = place === null ? {} : { nextCursor: parts.seal.seal(place, bound) }
+    const threads = await stillListed(parts.access, permit, gathering.items, ({ id }) => id as string, listedAt)
+    if (threads === null) return refuse('store-unavailable')
+    return telling({ threads, ...nextCursor, ...joinCodes }, threads as readonly { readonly id: string }[], longest)
+  }
+
+  return facts.enforcement === 'observe' ? observed : filtered
+}
+
+/** Writes the list that tells of some threads, and comes of pages of which the longest has so many bytes. */
+async function telling(list: JsonObject, threads: readonly { readonly id: string }[], longest: number): Promise<Rewritten> {
+  const write = longest > LONG_PAGE ? writtenInTurns : writtenAnew
+  const written = await write(list, 'upstream-list-unreadable')
+  return written.outcome === 'rewritten' ? { ...written, tellsOf: threads.map(({ id }) => id) } : written
+}
+
+/** Gathers what the caller may read. @returns the first one that found no room, or null if all had it */
+async function gatherFrom(threads: readonly PageThread[], reading: Reading, gathering: Gathering): Promise<PageThread | null> {
+  for (let at = 0; at < threads.length; at += AT_ONCE) {
+    if (at > 0) await turn()
+    const some = threads.slice(at, at + AT_ONCE)
+    const full = gather(some, await reading(some), gathering)
+    if (full !== null) return full
+  }
+  return null
+}
+
+/** The threads on both sides of a place where there was no more room. */
+function between({ items }: Gathering, next: PageThread): Pick<Place, 'between'> {
+  const last = items.at(-1)?.['id']
+  return typeof last === 'string' ? { between: [last, next.id] } : {}
+}
+
+function fetchPage(
+  forwarder: Forwarder,
+  permit: Permit,
+  exchange: Exchange,
+  signal: Departure,
+  query: readonly (readonly [string, string])[],
+  cursor: string | null,
+): Promise<UpstreamAnswer | UpstreamFailure> {
+  const withCursor = cursor === null ? query : [...query, ['cursor', cursor] as const]
+  return forwarder.ask(permit, exchange, signal, { query: withCursor })
+}
+
+function readStart(permit: Permit, seal: CursorSeal, bound: readonly unknown[]): Place | null {
+  const cursor = new Map(permit.descriptor.query).get('cursor')
+  return cursor === undefined ? { page: null, offset: 0 } : seal.open(cursor, bound)
+}

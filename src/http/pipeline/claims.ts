@@ -1,0 +1,136 @@
+/** Keeps the ownership table true to what became of a request (design "Claims"). */
+import type { Permit } from '../../core/decide/decide.ts'
+import type { Json } from '../../core/json/read.ts'
+import { deletesThread, type RouteId } from '../../core/route/routes.ts'
+import type { Logger } from '../../observe/log.ts'
+import type { Metrics } from '../../observe/metrics.ts'
+import type { ObservationStore, OwnershipStore, ThreadKey } from '../../store/port.ts'
+import type { Exchange } from './exchange.ts'
+import type { Payload } from './payload.ts'
+import type { Deletion } from './runs-under-way.ts'
+import type { UpstreamAnswer, UpstreamFailure } from '../upstream/upstream.ts'
+
+/** What a request has begun in the ownership table before it was sent. */
+export type Begun = Pick<Exchange, 'registration' | 'deletion'>
+
+/** Notes what the upstream's answer means for the thread. */
+export interface Claims {
+  /**
+   * @param begun what the request has begun in the table
+   * @returns null where there is nothing to note
+   */
+  settle(permit: Permit, begun: Begun, payload: Payload, result: UpstreamAnswer | UpstreamFailure): Promise<void> | null
+}
+
+/** Statuses of a 4xx after which the run may have started all the same: the server, or one before it, gave up waiting. */
+const UNCERTAIN = new Set([408, 499])
+
+/** The key of the thread that a permit is about. */
+export function threadKey(permit: Permit, scope: string): ThreadKey | null {
+  const { threadId } = permit.descriptor.ids
+  return threadId === undefined ? null : { scope, threadId }
+}
+
+/**
+ * Makes the keeper of claims.
+ * @param scope the upstream's scope in the table
+ * @param clock milliseconds since the epoch
+ * @param observations where it is noted who used which thread, under `observe`
+ */
+export function makeClaims(
+  store: OwnershipStore,
+  scope: string,
+  clock: () => number,
+  metrics: Metrics,
+  log: Logger,
+  observations: ObservationStore | null = null,
+): Claims {
+  const note = async (
+    permit: Permit,
+    { registration, deletion }: Begun,
+    payload: Payload,
+    result: UpstreamAnswer | UpstreamFailure,
+  ): Promise<void> => {
+    const key = threadKey(permit, scope)
+    if (key === null) return
+    const { owner, principal, descriptor } = permit
+    const confirmed = result.outcome === 'answered' && result.status >= 200 && result.status < 300
+    if (confirmed) {
+      const ran = descriptor.route.id === 'agent/run'
+      await observations?.observe(key, principal.id, descriptor.ids.agentId ?? '', ran, clock())
+    }
+    if (permit.claim) {
+      if (registration === null) return
+      // That the upstream takes somebody else's run says nothing of whether the thread is the owner's.
+      const settled = confirmed && principal.id === owner ? 'confirmed' : 'stays'
+      const outcome = certainlyNotStarted(result) ? 'not-started' : settled
+      if (await store.settle(key, owner, registration, outcome)) metrics.claimed('released')
+      return
+    }
+    if (confirmed) await noteChange(store, key, permit, payload, { now: clock(), deletion, by: 'upstream' })
+  }
+  const settled = async (...said: Parameters<typeof note>): Promise<void> => {
+    try {
+      await note(...said)
+    } catch (error) {
+      // The row stays as it was before: with its owner, which is the safe side. The upstream has answered already.
+      log.error({ err: error }, 'the ownership table could not be brought up to date')
+    }
+  }
+  return {
+    settle(permit, begun, payload, result) {
+      const says = permit.claim ? begun.registration !== null : CHANGING.has(permit.descriptor.route.id)
+      return says || observations !== null ? settled(permit, begun, payload, result) : null
+    },
+  }
+}
+
+/** Routes that change what the table says of a thread. */
+const CHANGING: ReadonlySet<RouteId> = new Set(['threads/archive', 'threads/update'])
+
+/** The longest name that is kept, in characters. */
+const MAX_NAME = 1000
+
+/** How a thread was changed. */
+export interface Change {
+  /** Milliseconds since the epoch. */
+  readonly now: number
+  /** The deletion that was begun in the table, for one. */
+  readonly deletion: Deletion | null
+  /** Whether the upstream has done it, or the table alone: then the upstream still holds what was deleted. */
+  readonly by: 'upstream' | 'table'
+}
+
+/**
+ * Notes what a request has changed of a thread.
+ * @returns true if it was one that changes something, and the thread is there
+ */
+export async function noteChange(
+  store: Pick<OwnershipStore, 'endDeletion' | 'rename' | 'archive'>,
+  key: ThreadKey,
+  { owner, descriptor }: Permit,
+  payload: Payload,
+  { now, deletion, by }: Change,
+): Promise<boolean> {
+  const { route } = descriptor
+  if (route.id === 'threads/archive') return store.archive(key, owner, true)
+  if (route.id !== 'threads/update') return false
+  if (deletesThread(route)) {
+    return deletion !== null && store.endDeletion(key, owner, deletion.token, now, by === 'upstream' && deletion.isUndisturbed)
+  }
+  if (payload.kind !== 'json') return false
+  const { name, archived } = payload
+  const named = name === undefined || (await store.rename(key, owner, nameOf(name)))
+  return named && (typeof archived !== 'boolean' || (await store.archive(key, owner, archived)))
+}
+
+/** A name as every store can keep it: PostgreSQL has no NUL, and a lone surrogate is no text. */
+function nameOf(name: Json): string | null {
+  return typeof name === 'string' ? name.toWellFormed().replaceAll('\0', '\ufffd').slice(0, MAX_NAME).toWellFormed() : null
+}
+
+/** Nothing was sent, or the upstream refused: only then can a claim be taken back. */
+export function certainlyNotStarted(result: UpstreamAnswer | UpstreamFailure): boolean {
+  if (result.outcome === 'failed') return !result.maybeSent
+  return result.status >= 400 && result.status < 500 && !UNCERTAIN.has(result.status)
+}

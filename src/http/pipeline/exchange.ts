@@ -1,0 +1,107 @@
+/** One request on its way through the gateway, as far as it is known. */
+import type { IncomingMessage } from 'node:http'
+import type { RouteDescriptor } from '../../core/route/classify.ts'
+import { corsHeaders, type CorsRules } from '../../core/wire/cors.ts'
+import type { Credential } from '../../core/decide/credential.ts'
+import type { Enforcement, Facts } from '../../core/decide/decide.ts'
+import type { Principal } from '../../core/decide/principal.ts'
+import { headerFault, headerLines, MAX_HEADER_LINES, type HeaderLines } from '../../core/wire/headers.ts'
+import { refuse, type Reason, type Refusal, type RulePlace } from '../../core/reasons.ts'
+import type { RuntimeFacts, Transport } from '../../core/route/transport.ts'
+import type { RouteLabel } from '../../observe/metrics.ts'
+import type { Registration } from '../../store/port.ts'
+import type { Mark } from './access.ts'
+import type { EndReason } from '../upstream/open-answers.ts'
+import type { Deletion, EndRun } from './runs-under-way.ts'
+
+/** What the log line of a request is made of; the gate fills it in as it learns. */
+export interface Exchange {
+  readonly id: string
+  /** Milliseconds of a monotonic clock. */
+  readonly startedAt: number
+  /** The caller's address, as far as the trusted proxies tell. */
+  readonly address: string
+  /** Under which it is decided. */
+  enforcement: Enforcement
+  readonly lines: HeaderLines
+  /** What is wrong with them. */
+  readonly headerFault: Refusal | null
+  /** Headers of every answer to this request: CORS and the request id. */
+  readonly answerHeaders: Readonly<Record<string, string>>
+  /** How the caller writes: in an envelope, or by a path. */
+  client: Transport
+  /** The scope of the upstream that it is for, and what the configuration calls that. */
+  scope: string
+  upstreamKey: string
+  /** What the upstream was when the request was let in: it is written for that, whatever happens meanwhile. */
+  upstream: RuntimeFacts | null
+  principal: Principal | undefined
+  /** What the principal came with; null without one. */
+  credential: Credential | null
+  route: RouteLabel
+  /** What it is about, once that is known. */
+  descriptor: RouteDescriptor | null
+  threadId: string | undefined
+  /** The place of this run in a row that is not settled yet. */
+  registration: Registration
+  /** Ends the note of this run among those that may be executing; null for what is none. */
+  endRun: EndRun | null
+  /** The deletion that this request begins in the table; null for what deletes nothing there. */
+  deletion: Deletion | null
+  reason: Reason | 'permitted' | undefined
+  /** True once its decision was told of: one request is one decision, whatever goes wrong after it. */
+  isDecided: boolean
+  /** What the decision went by; facts that it did not ask for are not there. */
+  facts: Facts | null
+  /** The rule that decided. */
+  rule: RulePlace | undefined
+  /** Under `observe`: why enforcing would have refused it. */
+  observed: Reason | null
+  /** Under `observe`: how many threads of a list enforcing would have hidden. */
+  hidden: number
+  /** Called when it is sent by its permit, and so decided for the last time. */
+  onSent: () => void
+  /** The moment that it was permitted at. */
+  permittedAt: Mark
+  /** Takes a place among the streams that the caller may have open; null where that is not limited, or was done. */
+  takePlace: (() => Promise<boolean>) | null
+  /** Why the gateway ended the answer before its end. */
+  ended: EndReason | undefined
+}
+
+/** Begins the record of a request, of which only the head is known. */
+export function beginExchange(
+  { rawHeaders, httpVersion }: Pick<IncomingMessage, 'rawHeaders' | 'httpVersion'>,
+  known: Pick<Exchange, 'id' | 'startedAt' | 'address' | 'enforcement'>,
+  cors: CorsRules,
+): Exchange {
+  const lines = headerLines(rawHeaders)
+  return {
+    ...known,
+    lines,
+    headerFault: rawHeaders.length > 2 * MAX_HEADER_LINES ? refuse('http-headers-too-large') : headerFault(lines, httpVersion),
+    answerHeaders: { ...corsHeaders(lines, cors), 'x-request-id': known.id },
+    client: 'multi-route',
+    scope: '',
+    upstreamKey: '',
+    upstream: null,
+    principal: undefined,
+    credential: null,
+    route: 'none',
+    descriptor: null,
+    threadId: undefined,
+    registration: null,
+    endRun: null,
+    deletion: null,
+    reason: undefined,
+    isDecided: false,
+    facts: null,
+    rule: undefined,
+    observed: null,
+    hidden: 0,
+    onSent: () => {},
+    permittedAt: 0,
+    takePlace: null,
+    ended: undefined,
+  }
+}

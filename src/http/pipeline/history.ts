@@ -1,0 +1,71 @@
+/**
+ * `unknownThread: verify`: whether the upstream already holds something of a thread that nobody owns (design "Unknown
+ * threads"). It sees the runtime's own store only.
+ */
+import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
+import { isObject } from '../../core/json/read.ts'
+import { refuse, type Refusal } from '../../core/reasons.ts'
+import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
+import type { Departure } from './client-disconnect.ts'
+import { upstreamRequest } from '../upstream/request.ts'
+import { collect } from '../upstream/answer-body.ts'
+import { jsonOf, type Upstream, type UpstreamAnswer } from '../upstream/upstream.ts'
+
+/** What the upstream said of a thread's history. */
+export type History = 'none' | 'some' | 'cannot-tell'
+
+/**
+ * Asks the upstream for the messages and then the events of a thread.
+ * @param facts what the upstream is
+ * @param headers the caller's, as they would go upstream
+ * @returns `none` if both are empty or unknown, `cannot-tell` where the runtime does not serve them (422, or it is too old),
+ * `some` for content and every other refusal of the upstream's; a refusal (502, 504) if it gave no usable answer
+ */
+export type AskHistory = (
+  facts: RuntimeFacts,
+  threadId: string,
+  headers: Readonly<Record<string, string>>,
+  signal: Departure,
+) => Promise<History | Refusal>
+
+/** Histories beyond this are not read to their end: they are not empty. */
+const MAX_BYTES = 64 * 1024
+
+/**
+ * Makes the question.
+ * @param suspect told of an answer that a change of the upstream's transport would explain
+ */
+export function makeAskHistory(upstream: Upstream, basePath: string, suspect: () => void = () => {}): AskHistory {
+  return async (facts, threadId, headers, signal) => {
+    for (const part of ['messages', 'events'] as const) {
+      const descriptor = classify('GET', ['threads', threadId, part], new Map()) as RouteDescriptor
+      if (facts.histories === false || !hasOperation(facts, descriptor.route)) return 'cannot-tell'
+      const answer = await upstream.send(upstreamRequest(facts, basePath, { descriptor, headers }), signal)
+      if (answer.outcome === 'failed') return answer.refusal
+      const said = await told(answer, part)
+      if (said === 'another-transport') suspect()
+      if (said !== 'none') return said === 'another-transport' ? refuse('upstream-answer-unreadable') : said
+    }
+    return 'none'
+  }
+}
+
+/** What one answer says of a history, or that it is one of a runtime that did not understand the question. */
+async function told(answer: UpstreamAnswer, part: string): Promise<History | 'another-transport' | Refusal> {
+  const { status, body } = answer
+  if (status !== 200 && status !== 404) {
+    body.destroy()
+    if (status === 422) return 'cannot-tell'
+    if (status === 405 || status === 415) return 'another-transport'
+    return status >= 400 && status < 500 ? 'some' : refuse('upstream-answer-unreadable')
+  }
+  const bytes = await collect(body, MAX_BYTES)
+  if (bytes === 'broke-off') return refuse('upstream-broke-off')
+  const value = bytes === 'too-large' ? undefined : jsonOf(bytes)
+  const named = isObject(value) ? value : {}
+  if (status === 200) return Array.isArray(named[part]) && named[part].length === 0 ? 'none' : 'some'
+  // A thread that is not there is no page of a framework's, and no envelope that a runtime of the other kind complains of.
+  const html = String(answer.headers['content-type']).includes('html')
+  const complains = typeof named['code'] === 'string' && named['code'].startsWith('single_route_envelope')
+  return html || complains ? 'another-transport' : 'none'
+}

@@ -1,0 +1,164 @@
+/**
+ * Tells the upstream who is asking, in a form that it can trust: headers that no caller can send, and an assertion that the
+ * gateway signs for one request (docs/agents.md). What a caller sends under these names never passes.
+ */
+import { createHash, createPrivateKey, createPublicKey, randomUUID, type KeyObject } from 'node:crypto'
+import { createSigner } from 'fast-jwt'
+import type { RouteDescriptor } from '../../core/route/classify.ts'
+import type { Principal } from '../../core/decide/principal.ts'
+
+/** The identity headers: a name for each part, in lower case; what has none is not told. */
+export type IdentityHeaderNames = Readonly<Partial<Record<'id' | 'name' | 'role' | 'permissions', string>>>
+
+/** How assertions are made. */
+export interface AssertionRules {
+  /** PEM of EC keys on P-256, the one that signs first; all are published. */
+  readonly keys: readonly string[]
+  readonly issuer: string
+  readonly audience: string
+  /** In milliseconds. */
+  readonly lifetime: number
+  /** In lower case. */
+  readonly header: string
+  /** True where the assertion takes the place of the caller's token. */
+  readonly replaceAuthorization: boolean
+}
+
+/** The upstream that an assertion is for. */
+export interface AssertionTarget {
+  /** Its scope in the ownership table: `''` for `upstream`. */
+  readonly scope: string
+  /** Its audience, where that is not the one of the rules. */
+  readonly assertionAudience: string | undefined
+}
+
+/** Tells who is asking. */
+export interface Identity {
+  /**
+   * The headers of one request upstream.
+   * @param target where it goes; by default `upstream`
+   */
+  headers(principal: Principal, descriptor: RouteDescriptor, target?: AssertionTarget): Readonly<Record<string, string>>
+  /** The public keys of assertions (RFC 7517); null where there are none. */
+  readonly keySet: string | null
+}
+
+const FIRST: AssertionTarget = { scope: '', assertionAudience: undefined }
+
+/** Assertions are not a token of the issuer's, and must not be taken for one (RFC 8725 §3.11). */
+const TYPE = 'threadwarden+jwt'
+
+/**
+ * Makes it.
+ * @param clock milliseconds since the epoch
+ * @throws Error for keys that can't be used
+ */
+export function makeIdentity(names: IdentityHeaderNames, rules: AssertionRules | null, clock: () => number): Identity {
+  const assert = rules === null ? null : makeAssert(rules, clock)
+  // A principal is the same object as long as their credential is remembered.
+  const known = new WeakMap<Principal, Readonly<Record<string, string>>>()
+  const ofPrincipal = (principal: Principal): Readonly<Record<string, string>> => {
+    let headers = known.get(principal)
+    if (headers === undefined) known.set(principal, (headers = identityHeaders(names, principal)))
+    return headers
+  }
+  return {
+    headers: (principal, descriptor, target = FIRST) =>
+      assert === null ? ofPrincipal(principal) : { ...ofPrincipal(principal), ...assert.headers(principal, descriptor, target) },
+    keySet: assert?.keySet ?? null,
+  }
+}
+
+function identityHeaders(names: IdentityHeaderNames, principal: Principal): Readonly<Record<string, string>> {
+  const user = principal.kind === 'user' ? principal : undefined
+  const values = {
+    id: principal.id,
+    name: user?.name,
+    role: user?.roles.map(inList).join(','),
+    permissions: user?.permissions.map(inList).join(','),
+  }
+  const headers: Record<string, string> = {}
+  for (const [part, name] of Object.entries(names)) {
+    const value = values[part as keyof typeof values]
+    if (value !== undefined && value !== '') headers[name] = part === 'id' || part === 'name' ? inHeader(value) : value
+  }
+  return headers
+}
+
+/** Printable ASCII as it is, everything else and `%` percent-encoded as UTF-8: a header holds no other (RFC 9110 §5.5). */
+function inHeader(text: string): string {
+  return text.toWellFormed().replace(/[^\x21-\x24\x26-\x7e]/gu, (one) => encodeURIComponent(one))
+}
+
+/** One of several, which are told apart by commas. */
+function inList(text: string): string {
+  return inHeader(text).replaceAll(',', '%2C')
+}
+
+function makeAssert(rules: AssertionRules, clock: () => number) {
+  const keys = rules.keys.map(readKey)
+  const [signing] = keys
+  if (signing?.privateKey === undefined) throw new Error('an assertion needs a private key first: the one that signs')
+  const sign = createSigner({
+    key: signing.privateKey,
+    algorithm: 'ES256',
+    header: { alg: 'ES256', typ: TYPE, kid: signing.jwk.kid },
+  })
+  const name = rules.replaceAuthorization ? 'authorization' : rules.header
+  const headers = (
+    principal: Principal,
+    { route, ids }: RouteDescriptor,
+    { scope, assertionAudience }: AssertionTarget,
+  ): Readonly<Record<string, string>> => {
+    const now = Math.floor(clock() / 1000)
+    const user = principal.kind === 'user' ? principal : undefined
+    const token = sign({
+      iss: rules.issuer,
+      aud: assertionAudience ?? rules.audience,
+      scope,
+      sub: principal.id,
+      ...(user === undefined ? {} : { idp: user.issuer }),
+      ...(user?.name === undefined ? {} : { name: user.name }),
+      role: user?.roles ?? [],
+      permissions: user?.permissions ?? [],
+      ...(ids.threadId === undefined ? {} : { thread: ids.threadId }),
+      route: route.id,
+      jti: randomUUID(),
+      iat: now,
+      exp: now + Math.ceil(rules.lifetime / 1000),
+    })
+    return { [name]: rules.replaceAuthorization ? `Bearer ${token}` : token }
+  }
+  return { headers, keySet: JSON.stringify({ keys: keys.map(({ jwk }) => jwk) }) }
+}
+
+/**
+ * Checks a key of assertions.
+ * @param signs true for the one that has to sign
+ * @throws Error with what is wrong with it
+ */
+export function checkAssertionKey(pem: string, signs: boolean): void {
+  const { privateKey } = readKey(pem)
+  if (signs && privateKey === undefined) throw new Error('holds no private key, and is the one that signs')
+}
+
+/**
+ * Reads a key of assertions.
+ * @param pem a private key on P-256, or a public one that is only published
+ */
+function readKey(pem: string) {
+  let key: KeyObject
+  const secret = pem.includes('PRIVATE KEY')
+  try {
+    key = secret ? createPrivateKey(pem) : createPublicKey(pem)
+  } catch {
+    throw new Error('holds no key in PEM form')
+  }
+  const publicKey = secret ? createPublicKey(key) : key
+  if (publicKey.asymmetricKeyDetails?.namedCurve !== 'prime256v1') throw new Error('holds no EC key on P-256: ES256 needs one')
+  const { kty, crv, x, y } = publicKey.export({ format: 'jwk' })
+  // RFC 7638 §3: the members in this order, and nothing between them.
+  const kid = createHash('sha256').update(JSON.stringify({ crv, kty, x, y })).digest('base64url')
+  const privateKey = secret ? (key.export({ type: 'pkcs8', format: 'pem' }) as string) : undefined
+  return { privateKey, jwk: { kty, crv, x, y, kid, use: 'sig', alg: 'ES256' } }
+}

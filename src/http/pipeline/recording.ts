@@ -1,0 +1,158 @@
+/**
+ * Makes the JSON recording of the single-route transport out of the multipart one that clients of routes send (contract
+ * §1.3: `transcribe`): it has to be held whole, because the envelope carries it as base64.
+ */
+import type { MemberTexts } from '../../core/json/member-texts.ts'
+import type { JsonObject } from '../../core/json/read.ts'
+import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
+import type { Steps } from '../../core/json/steps.ts'
+import { holdBody, type ArrivingBody, type BodyBudget } from './request-body.ts'
+import { inTurns } from './turns.ts'
+
+/** A recording, read; `release` gives its bytes back to the budget. */
+export interface Recording {
+  readonly outcome: 'read'
+  readonly value: JsonObject
+  /** The text of its members: it is long. */
+  readonly texts: MemberTexts
+  readonly bytes: number
+  readonly release: () => void
+}
+
+/**
+ * Reads it. Base64 makes it longer by a third, and what is sent is held to the same bound: it may have three quarters of that.
+ * @param type the content type, with its boundary
+ * @param most the bound of the body in bytes
+ * @returns a refusal: 413, 503, or 400 for a form without exactly one part `audio`, which is a file
+ */
+export async function readRecording(
+  type: string,
+  arriving: ArrivingBody,
+  most: number,
+  budget: BodyBudget,
+): Promise<Recording | Refusal> {
+  const pieces: Buffer[] = []
+  const held = await holdBody(arriving, Math.floor((most * 3) / 4), budget, (piece) => {
+    pieces.push(piece)
+    return null
+  })
+  if (isRefusal(held)) return held
+  let longer = Math.ceil((held.bytes * 4) / 3)
+  if (!budget.take(longer)) {
+    held.release()
+    return refuse('bodies-budget-exhausted')
+  }
+  const release = (): void => {
+    held.release()
+    budget.give(longer)
+    longer = 0
+  }
+  const recording = await readForm(pieces.splice(0), held.bytes, type)
+  if (recording !== null) return { outcome: 'read', ...recording, bytes: held.bytes, release }
+  release()
+  return refuse('body-no-recording')
+}
+
+/** A recording is one part; clients send a few more at most. Each has a few lines before its content. */
+const MAX_PARTS = 16
+const MAX_PART_HEAD = 8 * 1024
+
+/** How many bytes are copied, searched or encoded in one step. Base64 takes them by three. */
+const AT_ONCE = 3 * 64 * 1024
+
+/**
+ * The file `audio` of a form, as the runtime reads forms: two readers of multipart agree on little else. With two parts of
+ * that name, two handlers could take different ones.
+ */
+async function readForm(pieces: Buffer[], length: number, type: string): Promise<Pick<Recording, 'value' | 'texts'> | null> {
+  const form = await inTurns(shortened(pieces, length, /boundary="?([^"]*)"?$/.exec(type)?.[1] ?? ''))
+  if (form === null) return null
+  let audio: (File | string)[]
+  try {
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- advised against for forms without bound; this one is short
+    audio = (await new Response(new Uint8Array(form.text), { headers: { 'content-type': type } }).formData()).getAll('audio')
+  } catch {
+    return null
+  }
+  const [file, ...more] = audio
+  if (!(file instanceof File) || more.length > 0) return null
+  // Where the reader found anything else, it has another content for it than was cut out, or has decoded it.
+  const [nul, which, ...others] = Buffer.from(await file.arrayBuffer())
+  const content = form.contents[which ?? -1]
+  if (nul !== 0 || others.length > 0 || content === undefined) return null
+  const audioTexts = await inTurns(base64(content))
+  // Browsers that know no type send none, or this one; in JSON the runtime wants one that it knows (contract §1).
+  const mimeType = file.type === '' || file.type === 'application/octet-stream' ? 'audio/webm' : file.type
+  return {
+    value: { audio: audioTexts.reduce((text, piece) => text + piece, ''), mimeType, filename: file.name },
+    texts: new Map([
+      ['audio', ['"', ...audioTexts, '"']],
+      ['mimeType', [JSON.stringify(mimeType)]],
+      ['filename', [JSON.stringify(file.name)]],
+    ]),
+  }
+}
+
+/** A form in which two bytes are in place of each content: a NUL, which no boundary has, and the number of the part. */
+interface ShortForm {
+  readonly text: Buffer
+  readonly contents: readonly Buffer[]
+}
+
+/** Cuts the contents out of a form. @returns null for one of many parts or large heads: reading it would cost far more than its bytes */
+function* shortened(pieces: Buffer[], length: number, boundary: string): Steps<ShortForm | null> {
+  const bytes = yield* joined(pieces, length)
+  const text: Buffer[] = []
+  const contents: Buffer[] = []
+  const first = yield* placeOf(`--${boundary}`, bytes, 0)
+  if (first === -1) return null
+  for (let at = first + 2; ;) {
+    const end = at + boundary.length
+    if (bytes.toString('latin1', end, end + 2) === '--') {
+      text.push(bytes.subarray(at - 2, end + 2))
+      return { text: Buffer.concat(text), contents }
+    }
+    const head = bytes.subarray(at - 2, at + MAX_PART_HEAD)
+    const headEnd = head.indexOf('\r\n\r\n') + 4
+    const from = at - 2 + headEnd
+    // Undici looks for the boundary without its hyphens, and then whether they and a line break stand before it.
+    const next = yield* placeOf(boundary, bytes, from)
+    if (contents.length === MAX_PARTS || headEnd < 4 || next < from + 4) return null
+    text.push(head.subarray(0, headEnd), Buffer.from([0, contents.length]), bytes.subarray(next - 4, next - 2))
+    contents.push(bytes.subarray(from, next - 4))
+    at = next
+  }
+}
+
+function* joined(pieces: Buffer[], length: number): Steps<Buffer> {
+  const bytes = Buffer.allocUnsafeSlow(length)
+  let filled = 0
+  let copied = 0
+  for (const piece of pieces) {
+    filled += piece.copy(bytes, filled)
+    copied += piece.length
+    if (copied < AT_ONCE) continue
+    copied = 0
+    yield
+  }
+  return bytes
+}
+
+/** Where a text begins in bytes, from a place on, or -1. */
+function* placeOf(text: string, bytes: Buffer, from: number): Steps<number> {
+  for (let at = from; at < bytes.length; at += AT_ONCE) {
+    const place = bytes.subarray(at, at + AT_ONCE + text.length - 1).indexOf(text, 0, 'latin1')
+    if (place !== -1) return at + place
+    yield
+  }
+  return -1
+}
+
+function* base64(bytes: Buffer): Steps<readonly string[]> {
+  const texts: string[] = []
+  for (let at = 0; at < bytes.length; at += AT_ONCE) {
+    texts.push(bytes.toString('base64', at, at + AT_ONCE))
+    yield
+  }
+  return texts
+}

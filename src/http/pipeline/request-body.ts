@@ -1,0 +1,167 @@
+/** Reads request bodies within their bounds: each its own, and one for all that are held in memory at once. */
+import type { IncomingMessage } from 'node:http'
+import { Transform, type Readable } from 'node:stream'
+import { isJsonType, multipartType, type HeaderLines } from '../../core/wire/headers.ts'
+import { refuse, type Refusal } from '../../core/reasons.ts'
+import { inPieces, type Take } from './small-pieces.ts'
+import { BodyTooLarge } from '../upstream/upstream.ts'
+
+/** The memory that all bodies together may take. */
+export interface BodyBudget {
+  /** All of it. */
+  readonly most: number
+  /** Takes so many bytes, or says that they aren't there. */
+  take(bytes: number): boolean
+  give(bytes: number): void
+}
+
+/** A budget of which no caller may take all. */
+export interface SharedBudget extends BodyBudget {
+  /** It, as one caller may take of it. */
+  of(caller: string): BodyBudget
+}
+
+/**
+ * Makes a budget of so many bytes.
+ * @param share how many of them one caller may take. Who has nothing yet may take more at once: what is taken whole, as a large
+ * body is when it is read, would be refused for ever otherwise.
+ */
+export function makeBudget(most: number, share = most): SharedBudget {
+  let left = most
+  const taken = new Map<string, number>()
+  const take = (bytes: number): boolean => {
+    if (bytes > left) return false
+    left -= bytes
+    return true
+  }
+  const give = (bytes: number): void => {
+    left += bytes
+  }
+  return {
+    most,
+    take,
+    give,
+    of: (caller) => ({
+      most: Math.min(most, share),
+      take(bytes) {
+        const theirs = taken.get(caller) ?? 0
+        if ((theirs > 0 && theirs + bytes > share) || !take(bytes)) return false
+        taken.set(caller, theirs + bytes)
+        return true
+      },
+      give(bytes) {
+        give(bytes)
+        const theirs = (taken.get(caller) ?? 0) - bytes
+        if (theirs > 0) taken.set(caller, theirs)
+        else taken.delete(caller)
+      },
+    }),
+  }
+}
+
+/** A body on its way in. */
+export interface ArrivingBody {
+  readonly message: IncomingMessage
+  readonly lines: HeaderLines
+  /** Who sends it, for what each caller may have held. */
+  readonly caller: () => string
+  /** Called when it is about to be read. */
+  readonly onWanted: () => void
+}
+
+/** True if a request has a body (RFC 9112 §6.3). */
+export function hasBody(lines: HeaderLines): boolean {
+  if (lines.has('transfer-encoding')) return true
+  return Number(lines.get('content-length')?.[0] ?? 0) > 0
+}
+
+/** How the headers say that the body is written, or a refusal: 415. */
+export function bodyForm(
+  lines: HeaderLines,
+): { readonly form: 'json' } | { readonly form: 'multipart'; readonly type: string } | Refusal {
+  const encoding = lines.get('content-encoding')?.[0]
+  if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity') return refuse('content-encoding-unsupported')
+  const type = lines.get('content-type')?.[0] ?? ''
+  if (isJsonType(type)) return { form: 'json' }
+  const multipart = multipartType(type)
+  return multipart === null ? refuse('media-type-unsupported') : { form: 'multipart', type: multipart }
+}
+
+/** A body that is held in memory; `release` gives its bytes back to the budget, once. */
+export interface HeldBody {
+  /** How many they are. */
+  readonly bytes: number
+  readonly release: () => void
+}
+
+/**
+ * Hands a body on as it comes, for somebody to hold.
+ * @param most the bound of this body in bytes: 413 beyond it
+ * @param budget the bound of all bodies: 503 beyond it
+ * @param take takes the next bytes, in pieces that are worth keeping (small-pieces.ts), or refuses them: the rest is not waited
+ * for then
+ */
+export function holdBody(
+  { message, lines, onWanted }: ArrivingBody,
+  most: number,
+  budget: BodyBudget,
+  take: Take,
+): Promise<HeldBody | Refusal> {
+  if (Number(lines.get('content-length')?.[0] ?? 0) > most) return Promise.resolve(refuse('body-too-large'))
+  onWanted()
+  const pieces = inPieces(take)
+  let held = 0
+  const release = (): void => {
+    budget.give(held)
+    held = 0
+  }
+  return new Promise((resolve) => {
+    const done = (outcome: Refusal | null): void => {
+      message.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken)
+      if (outcome !== null) release()
+      resolve(outcome ?? { bytes: held, release })
+    }
+    const onData = (chunk: Buffer): void => {
+      let fault: Refusal | null
+      if (held + chunk.length > most) fault = refuse('body-too-large')
+      else if (!budget.take(chunk.length)) fault = refuse('bodies-budget-exhausted')
+      else {
+        held += chunk.length
+        fault = pieces.take(chunk)
+      }
+      if (fault === null) return
+      // What is left of it is for whoever answers to let go of.
+      message.pause()
+      done(fault)
+    }
+    const onEnd = (): void => done(pieces.end())
+    const onBroken = (): void => done(refuse('body-aborted'))
+    message.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken)
+    // One that broke off before has no event left to say so.
+    if (message.destroyed && !message.readableEnded) onBroken()
+  })
+}
+
+/** A body that goes through without being held; it breaks off with BodyTooLarge beyond its bound. */
+export function boundedBody(message: IncomingMessage, most: number): Readable {
+  let bytes = 0
+  const bounded = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length
+      if (bytes > most) done(new BodyTooLarge())
+      else done(null, chunk)
+    },
+  })
+  // An upstream request that failed before it began listens no more; without a listener an error would end the process.
+  bounded.on('error', () => {})
+  message.on('error', (error) => bounded.destroy(error))
+  message.on('close', () => {
+    if (!message.readableEnded) bounded.destroy(new Error('the caller left'))
+  })
+  // An upstream that answered early wants no more: the rest is read and forgotten, or the connection would stall.
+  bounded.on('close', () => {
+    message.unpipe(bounded)
+    message.resume()
+  })
+  return message.pipe(bounded)
+}

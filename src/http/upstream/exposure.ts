@@ -1,0 +1,47 @@
+/**
+ * Whether the upstream can be reached past the gateway, as far as this machine can tell: a runtime beside it that listens
+ * on every address is open to whoever reaches the machine or the pod (SECURITY.md, "Mistakes that void everything").
+ */
+import { connect } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { isLoopbackHost } from '../../core/wire/addresses.ts'
+
+/** An address that does not answer at all is not open. */
+const CONNECT_TIMEOUT_MS = 2000
+
+/** The addresses of this machine by which others reach it. Link-local ones need a zone to be connected to, and are left out. */
+export function ownAddresses(): readonly string[] {
+  return Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .filter(({ internal, address }) => !internal && !/^fe80:/i.test(address))
+    .map(({ address }) => address)
+}
+
+/**
+ * Finds the addresses of this machine on which the port of an upstream on loopback is open, too.
+ * @param upstreamUrl the upstream; one on another machine can't be judged from here, and gives none
+ * @param addresses the addresses to try, as ownAddresses gives them
+ * @returns those that took a connection, as `host:port`
+ */
+export async function openPastLoopback(upstreamUrl: string, addresses: readonly string[]): Promise<readonly string[]> {
+  const { hostname, port, protocol } = new URL(upstreamUrl)
+  if (!isLoopbackHost(hostname)) return []
+  const number = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
+  const taken = await Promise.all(addresses.map((address) => takesConnection(address, number)))
+  return addresses
+    .filter((_address, at) => taken[at])
+    .map((address) => (address.includes(':') ? `[${address}]:${number}` : `${address}:${number}`))
+}
+
+function takesConnection(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, timeout: CONNECT_TIMEOUT_MS })
+    const settle = (taken: boolean): void => {
+      resolve(taken)
+      socket.destroy()
+    }
+    socket.once('connect', () => settle(true))
+    socket.once('timeout', () => settle(false))
+    socket.once('error', () => settle(false))
+  })
+}

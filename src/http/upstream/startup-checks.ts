@@ -1,0 +1,136 @@
+/**
+ * What can be wrong between this gateway and the upstream at hand, said at start: `unknownThread: claim` before one that
+ * has threads already, `verify` before one that can't be asked (design "Unknown threads"), one that can be reached past
+ * the gateway.
+ */
+import { randomUUID } from 'node:crypto'
+import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
+import { isObject } from '../../core/json/read.ts'
+import { isRefusal } from '../../core/reasons.ts'
+import type { UnknownThread } from '../../core/decide/decide.ts'
+import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
+import type { Logger } from '../../observe/log.ts'
+import type { OwnershipStore } from '../../store/port.ts'
+import { openPastLoopback } from './exposure.ts'
+import { makeAskHistory } from '../pipeline/history.ts'
+import type { Readiness } from '../listeners/readiness.ts'
+import { upstreamRequest } from './request.ts'
+import { collect } from './answer-body.ts'
+import { jsonOf, type Upstream } from './upstream.ts'
+
+/** Watches how the gateway fits its upstream. */
+export interface Rollout {
+  /** Looks when the upstream first answers, and when it has become another one. */
+  look(upstream: RuntimeFacts): void
+  /** Told that a request met an upstream that does not serve histories. */
+  historyUntold(): void
+  /** Says nothing more: another one looks now. */
+  stop(): void
+}
+
+/** What it looks at. */
+export interface RolloutParts {
+  readonly upstream: Upstream
+  readonly upstreamUrl: string
+  /** The addresses of this machine that others reach. */
+  readonly addresses: readonly string[]
+  readonly basePath: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly store: OwnershipStore
+  /** The scope of its threads in the table. */
+  readonly scope: string
+  readonly unknownThread: UnknownThread
+  readonly readiness: Pick<Readiness, 'set'>
+  readonly log: Logger
+}
+
+/** A look at start must not hang on an upstream that stalls. */
+const LOOK_TIMEOUT_MS = 30_000
+const MAX_LIST_BYTES = 32 * 1024 * 1024
+
+const LIST = classify('GET', ['threads'], new Map()) as RouteDescriptor
+
+/** Makes the watch. */
+export function watchRollout(parts: RolloutParts): Rollout {
+  const headers = { ...parts.headers, accept: 'application/json', 'accept-encoding': 'identity' }
+
+  let stopped = false
+  let untold = false
+  const historyUntold = (): void => {
+    if (stopped) return
+    const why =
+      'the upstream does not serve thread histories (422, or too old for them), so verify refuses every new thread: set ownership.unknownThread to claim or deny'
+    if (!untold) parts.log.error(why)
+    untold = true
+    parts.readiness.set('unknownThread', why)
+  }
+
+  const warnOfOldThreads = async (upstream: RuntimeFacts): Promise<void> => {
+    if (!hasOperation(upstream, LIST.route) || !(await parts.store.isEmpty(parts.scope))) return
+    const threads = (await listedThreads(parts, upstream, headers, AbortSignal.timeout(LOOK_TIMEOUT_MS))) ?? 0
+    if (threads === 0) return
+    const none = parts.scope === '' ? 'the ownership table is empty' : 'the ownership table has no thread of this upstream'
+    parts.log.warn(
+      { threads, unknownThread: 'claim' },
+      `${none} and the upstream has threads: WHOEVER RUNS FIRST ON ONE OF THEM OWNS IT. Use unknownThread: verify or deny`,
+    )
+  }
+
+  const tryToVerify = async (upstream: RuntimeFacts): Promise<void> => {
+    const history = await makeAskHistory(parts.upstream, parts.basePath)(
+      upstream,
+      randomUUID(),
+      headers,
+      AbortSignal.timeout(LOOK_TIMEOUT_MS),
+    )
+    if (isRefusal(history)) return
+    if (history === 'cannot-tell') historyUntold()
+    else if (!stopped) {
+      untold = false
+      parts.readiness.set('unknownThread', null)
+    }
+  }
+
+  const warnOfOpenUpstream = async (): Promise<void> => {
+    const addresses = await openPastLoopback(parts.upstreamUrl, parts.addresses)
+    if (addresses.length === 0) return
+    parts.log.warn(
+      { addresses },
+      'the port of the upstream is open on other addresses of this machine, too: WHOEVER REACHES THEM GOES PAST THE GATEWAY. Let the runtime listen on 127.0.0.1 alone',
+    )
+  }
+
+  return {
+    historyUntold,
+    stop: () => void (stopped = true),
+    look(upstream) {
+      const looks = { claim: warnOfOldThreads, verify: tryToVerify, deny: () => Promise.resolve() }
+      Promise.all([looks[parts.unknownThread](upstream), warnOfOpenUpstream()]).catch((error: unknown) =>
+        parts.log.error({ err: error }, 'the upstream could not be looked at'),
+      )
+    },
+  }
+}
+
+/**
+ * Counts the threads that the upstream's own list shows.
+ * @param facts what the upstream is; it must have the list
+ * @returns null if it gave no list
+ */
+export async function listedThreads(
+  { upstream, basePath }: Pick<RolloutParts, 'upstream' | 'basePath'>,
+  facts: RuntimeFacts,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<number | null> {
+  const answer = await upstream.send(upstreamRequest(facts, basePath, { descriptor: LIST, headers }), signal)
+  if (answer.outcome === 'failed') return null
+  const bytes = await collect(answer.body, MAX_LIST_BYTES)
+  return answer.status === 200 && typeof bytes !== 'string' ? countThreads(bytes) : null
+}
+
+function countThreads(bytes: Buffer): number | null {
+  const value = jsonOf(bytes)
+  const threads = isObject(value) ? value['threads'] : undefined
+  return Array.isArray(threads) ? threads.length : null
+}

@@ -1,0 +1,201 @@
+/**
+ * Asks the upstream what it is, and goes on asking. Until it has shown which transport it speaks nothing is forwarded,
+ * unless the configuration names it. What is written for one transport means nothing to the other (core/transport.ts), so
+ * an upstream that changes can refuse requests for a moment, and not misread them.
+ */
+import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
+import { assumedFacts, readRuntimeInfo, TRANSPORTS, type RuntimeFacts, type Transport } from '../../core/route/transport.ts'
+import type { Logger } from '../../observe/log.ts'
+import type { Readiness } from '../listeners/readiness.ts'
+import { upstreamRequest } from './request.ts'
+import { collect } from './answer-body.ts'
+import { jsonOf, type Upstream } from './upstream.ts'
+
+/** What the upstream is known to be. */
+export interface TransportState {
+  /** Null while nothing may be forwarded. */
+  current(): RuntimeFacts | null
+  /** Told of an answer, or of none, that a change would explain: the upstream is asked again at once. */
+  suspect(): void
+}
+
+/** The probe. */
+export interface TransportProbe extends TransportState {
+  /** Begins to ask; resolves after the first answer or failure. */
+  start(): Promise<void>
+  stop(): void
+}
+
+/** What the probe works with. */
+export interface ProbeParts {
+  readonly upstream: Upstream
+  readonly basePath: string
+  /** The server's own headers: the probe has no caller. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The transport that the configuration names: then nothing waits for the answer. */
+  readonly named: Transport | null
+  readonly readiness: Pick<Readiness, 'set'>
+  /** Called when the upstream first answers as a runtime does, and when it has become another one. */
+  readonly onNews: (upstream: RuntimeFacts) => void
+  readonly log: Logger
+  /** Milliseconds between questions while the answer is awaited, and once it is known. */
+  readonly intervals: { readonly pending: number; readonly known: number }
+}
+
+/** What the upstream has shown itself to be. */
+export type Verdict =
+  | { readonly kind: 'runtime'; readonly facts: RuntimeFacts; readonly version: string }
+  | { readonly kind: 'away'; readonly why: string }
+  | { readonly kind: 'unfit'; readonly why: string }
+
+/** An upstream that stalls in the middle of its answer is asked again. */
+const PROBE_TIMEOUT_MS = 10_000
+const MAX_INFO_BYTES = 256 * 1024
+
+const INFO = classify('GET', ['info'], new Map()) as RouteDescriptor
+
+/** Makes the probe. */
+export function makeTransportProbe(parts: ProbeParts): TransportProbe {
+  const { named, log } = parts
+  let facts = named === null ? null : assumedFacts(named)
+  let timer: NodeJS.Timeout | undefined
+  let asking = false
+  let askedAt = 0
+  /** True if the next question is due as soon as it may be. */
+  let soon = false
+  /** The pause before it: longer with every suspicion that came to nothing. */
+  let patience = parts.intervals.pending
+  let said = ''
+  let doubted = ''
+  let answered: RuntimeFacts | null = null
+  const stopped = new AbortController()
+
+  const say = (why: string | null): void => {
+    parts.readiness.set('upstream', why)
+    if (why !== null && why !== said) log.warn({ pending: why }, 'waiting for the upstream')
+    said = why ?? ''
+  }
+
+  /** A transport that is named is believed, but not in silence. */
+  const doubt = (why: string): void => {
+    if (doubted === why) return
+    doubted = why
+    log.warn({ detail: why }, `upstream.transport says ${named}, and the upstream does not answer as one`)
+  }
+
+  const met = (now: RuntimeFacts, version: string): void => {
+    const before = answered
+    const news = JSON.stringify(before) !== JSON.stringify(now)
+    if (before !== null && before.transport !== now.transport) {
+      log.warn({ from: before.transport, to: now.transport }, 'the upstream has changed its transport')
+    }
+    if (news || said !== '') {
+      log.info({ transport: now.transport, mode: now.managed ? 'managed' : 'sse', version }, 'the upstream answers')
+    }
+    facts = answered = now
+    say(null)
+    if (news) parts.onNews(now)
+  }
+
+  const ask = async (): Promise<void> => {
+    asking = true
+    const suspected = soon
+    soon = false
+    const signal = AbortSignal.any([stopped.signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)])
+    const verdict = await askRuntime(parts, named, signal)
+    if (stopped.signal.aborted) return
+    const before = facts
+    const contradicts = verdict.kind === 'runtime' && named !== null && verdict.facts.transport !== named
+    const believed = verdict.kind === 'unfit' && named !== null
+    if (contradicts) {
+      facts = null
+      say(`upstream.transport says ${named}, and the upstream is ${verdict.facts.transport}: name that, or auto`)
+    } else if (verdict.kind === 'runtime') met(verdict.facts, verdict.version)
+    else {
+      // An upstream that is merely away keeps its standing: what is written for it means nothing to the other kind.
+      if (verdict.kind === 'unfit') facts = believed ? (answered ?? assumedFacts(named)) : null
+      if (believed) doubt(verdict.why)
+      say(believed ? null : verdict.why)
+    }
+    const nothing = suspected && said === '' && facts?.transport === before?.transport
+    patience = nothing ? Math.min(2 * patience, parts.intervals.known) : parts.intervals.pending
+    asking = false
+    askedAt = performance.now()
+    askLater()
+  }
+
+  /** Callers may get telling answers as often as they like; the gateway does not ask as often. */
+  const askLater = (): void => {
+    const pause = said !== '' ? parts.intervals.pending : soon ? patience : parts.intervals.known
+    clearTimeout(timer)
+    timer = setTimeout(() => void ask(), Math.max(0, askedAt + pause - performance.now()))
+  }
+
+  return {
+    current: () => facts,
+    suspect: () => {
+      if (soon || stopped.signal.aborted) return
+      soon = true
+      // The answer that is awaited may be older than this one: it is asked again after it.
+      if (!asking) askLater()
+    },
+    start: async () => {
+      if (named === null) say('the upstream has not been asked yet')
+      await ask()
+    },
+    stop: () => {
+      stopped.abort()
+      clearTimeout(timer)
+    },
+  }
+}
+
+/** Whom to ask. */
+export type AskRuntimeParts = Pick<ProbeParts, 'upstream' | 'basePath' | 'headers'>
+
+/**
+ * Asks an upstream what it is, in the way of either transport.
+ * @param named the transport to try first; by default multi-route
+ */
+export async function askRuntime(parts: AskRuntimeParts, named: Transport | null, signal: AbortSignal): Promise<Verdict> {
+  const order = named === 'single-route' ? TRANSPORTS.toReversed() : TRANSPORTS
+  const tried: string[] = []
+  for (const transport of order) {
+    const answer = await askAs(transport, parts, signal)
+    if (answer.kind !== 'no') return answer
+    tried.push(answer.why)
+  }
+  return {
+    kind: 'unfit',
+    why: `${tried.join(', ')}: neither a multi-route nor a single-route runtime; is upstream.basePath right?`,
+  }
+}
+
+/** Asks in the way of one transport; `no` means that it isn't this one. */
+async function askAs(
+  transport: Transport,
+  { upstream, basePath, headers }: AskRuntimeParts,
+  signal: AbortSignal,
+): Promise<Verdict | { readonly kind: 'no'; readonly why: string }> {
+  const request = upstreamRequest(assumedFacts(transport), basePath, {
+    descriptor: INFO,
+    headers: { ...headers, accept: 'application/json', 'accept-encoding': 'identity' },
+  })
+  const question = `${request.method} ${request.target}${transport === 'single-route' ? ' {"method":"info"}' : ''}`
+  const answer = await upstream.send(request, signal)
+  if (answer.outcome === 'failed') return { kind: 'away', why: `${question} got no answer (${answer.detail})` }
+  const bytes = await collect(answer.body, MAX_INFO_BYTES)
+  const why = `${question} answered ${answer.status}`
+  if (answer.status === 401 || answer.status === 403) {
+    return { kind: 'unfit', why: `${why}: name upstream.transport, or give upstream.headers a credential` }
+  }
+  // It is there, and has no answer now (RFC 9110 §15.5.9, RFC 6585 §4).
+  if (answer.status >= 500 || answer.status === 408 || answer.status === 429) return { kind: 'away', why }
+  if (bytes === 'broke-off') return { kind: 'away', why: `${question} broke off in its answer` }
+  const info = answer.status === 200 && bytes !== 'too-large' ? readRuntimeInfo(jsonOf(bytes)) : null
+  if (info !== null) {
+    const { version, ...said } = info
+    return { kind: 'runtime', facts: { transport, ...said }, version }
+  }
+  return { kind: 'no', why: answer.status === 200 ? `${why} without the "version" and "agents" of a runtime` : why }
+}

@@ -1,0 +1,229 @@
+/**
+ * The connection to the upstream. One attempt for each request: what may have been read is never sent again, and a
+ * failure says whether anything was sent at all.
+ */
+import { Readable } from 'node:stream'
+import type { Dispatcher } from 'undici'
+import { refuse, type Refusal } from '../../core/reasons.ts'
+import type { UpstreamAnswerHeaders } from '../../core/wire/headers.ts'
+import type { Json } from '../../core/json/read.ts'
+import { ArrivingBody, type AnswerBody } from './answer-body.ts'
+import type { Departure } from '../pipeline/client-disconnect.ts'
+import { connectionsTo, type Connections } from './connections.ts'
+
+/** A request to the upstream, written by the gateway from what it checked. */
+export interface UpstreamRequest {
+  readonly method: string
+  /** Path and query. */
+  readonly target: string
+  readonly headers: Readonly<Record<string, string>>
+  /** In pieces, so that nothing large is copied to be put between others; or a stream. */
+  readonly body?: readonly Uint8Array[] | Readable
+  /** True where the answer may last: what was sent is then not kept until its end. */
+  readonly lasting?: boolean
+  /**
+   * Asked when there is a connection, before anything is sent: to make one may take as long as `timeouts.connect`. With false
+   * nothing is sent.
+   */
+  readonly mayBegin?: () => boolean
+}
+
+/** The head of an answer, with its body to come. */
+export interface UpstreamAnswer {
+  readonly outcome: 'answered'
+  readonly status: number
+  readonly headers: UpstreamAnswerHeaders
+  /** Destroying it closes the upstream request. */
+  readonly body: AnswerBody
+}
+
+/** No answer. */
+export interface UpstreamFailure {
+  readonly outcome: 'failed'
+  readonly refusal: Refusal
+  /** False if certainly nothing of the request was sent. */
+  readonly maybeSent: boolean
+  /** True where `mayBegin` was false: the request has to be decided again. */
+  readonly isOutdated?: true
+  /** For the log: an error code, never an address or a header. */
+  readonly detail: string
+}
+
+/** How the upstream is reached. Durations in milliseconds, 0 for none. */
+export interface UpstreamOptions {
+  readonly url: string
+  /** PEM of a private certificate authority. */
+  readonly ca?: string
+  readonly timeouts: { readonly connect: number; readonly headers: number; readonly body: number }
+}
+
+/** The upstream. */
+export interface Upstream {
+  /**
+   * Sends a request, once.
+   * @param request what to send
+   * @param signal aborted when the caller has left
+   */
+  send(request: UpstreamRequest, signal: Departure): Promise<UpstreamAnswer | UpstreamFailure>
+  /** Takes nothing new, and closes when what is under way is over. */
+  retire(): Promise<void>
+  /** Closes at once. */
+  close(): Promise<void>
+}
+
+/** The error that a body stream is destroyed with when it exceeds its limit. */
+export class BodyTooLarge extends Error {
+  override readonly name = 'BodyTooLarge'
+}
+
+/** Nothing here is left to a default that may change with a version (docs/operations.md). Durations in milliseconds. */
+const FIXED = {
+  // More than what runtimes say of an answer; what goes beyond it is none.
+  maxHeaderSize: 16 * 1024,
+  // Answers are bounded where they are read; what is passed on goes on for as long as it likes.
+  maxResponseSize: -1,
+  maxRequestsPerClient: 0,
+  strictContentLength: true,
+  // A connection that its other end is about to close loses the request that is sent on it, and none is sent twice. Servers of
+  // runtimes close after 5 s of silence (Node, uvicorn), and not all of them say so: none is used again after a second, or
+  // 4 s before the time that one has said. Beyond a second undici measures by a clock that stands still where the process does.
+  keepAliveTimeout: 1000,
+  keepAliveMaxTimeout: 600_000,
+  keepAliveTimeoutThreshold: 4000,
+}
+
+/** How a connection is made: of several addresses each but the last has so long, and a machine that is gone is noticed. */
+const CONNECTING = {
+  autoSelectFamily: true,
+  autoSelectFamilyAttemptTimeout: 250,
+  keepAlive: true,
+  keepAliveInitialDelay: 60_000,
+}
+
+/** Opens the way to the upstream. */
+export function openUpstream(options: UpstreamOptions): Upstream {
+  const connections = connectionsFor(options)
+  return {
+    send: (request, signal) => new Promise((resolve) => dispatch(connections, request, signal, resolve)),
+    retire: () => connections.close(),
+    close: () => connections.destroy(),
+  }
+}
+
+/** The connections that it is reached by. Nothing caps their number: each open stream holds one. */
+export function connectionsFor({ url, ca, timeouts }: UpstreamOptions): Connections {
+  return connectionsTo(url, {
+    pipelining: 1,
+    // One request at a time on a connection, in the only form that runtimes speak.
+    allowH2: false,
+    connect: { timeout: timeouts.connect, ...CONNECTING, ...(ca === undefined ? {} : { ca }) },
+    headersTimeout: timeouts.headers,
+    bodyTimeout: timeouts.body,
+    ...FIXED,
+  })
+}
+
+function dispatch(
+  connections: Connections,
+  request: UpstreamRequest,
+  signal: Departure,
+  resolve: (result: UpstreamAnswer | UpstreamFailure) => void,
+): void {
+  const connection = connections.take()
+  let maybeSent = false
+  let body: ArrivingBody | undefined
+  let abort: (() => void) | undefined
+  const onAbort = (): void => abort?.()
+  const handler: Dispatcher.DispatchHandler = {
+    onRequestStart(controller) {
+      abort = () => controller.abort(new Error('the caller left'))
+      if (signal.aborted || request.mayBegin?.() === false) abort()
+      else {
+        maybeSent = true
+        signal.addEventListener('abort', onAbort)
+      }
+    },
+    onResponseStart(controller, status, headers) {
+      // 1xx answers come before the one that counts (RFC 9110 §15.2).
+      if (status < 200) return
+      body = new ArrivingBody({
+        pause: () => controller.pause(),
+        resume: () => controller.resume(),
+        abort: () => controller.abort(new Error('the answer is not wanted')),
+      })
+      resolve({ outcome: 'answered', status, headers, body })
+    },
+    onResponseData(_controller, chunk) {
+      body?.push(chunk)
+    },
+    onResponseEnd() {
+      signal.removeEventListener('abort', onAbort)
+      connections.give(connection)
+      body?.finish()
+    },
+    onResponseError(_controller, error) {
+      signal.removeEventListener('abort', onAbort)
+      connections.drop(connection)
+      if (body === undefined) {
+        const refusal = signal.aborted ? refuse('caller-left') : refusalOf(error, maybeSent)
+        resolve({ outcome: 'failed', refusal, maybeSent, detail: codeOf(error) })
+      } else body.fail(error)
+    },
+  }
+  connection.dispatch(
+    {
+      path: request.target,
+      method: request.method,
+      ...written(request),
+    },
+    handler,
+  )
+}
+
+/** Headers and body as undici takes them: of pieces it doesn't know the length. */
+function written({ headers, body, lasting }: UpstreamRequest): Pick<Dispatcher.DispatchOptions, 'headers' | 'body'> {
+  if (body === undefined) return { headers }
+  if (body instanceof Readable) return { headers, body }
+  const [first, ...more] = body
+  if (first !== undefined && more.length === 0 && lasting !== true) return { headers, body: first }
+  const length = body.reduce((sum, piece) => sum + piece.length, 0)
+  // The types know no iterable, which it takes as it takes a stream (undici, "DispatchOptions").
+  return { headers: { ...headers, 'content-length': String(length) }, body: handedOver([...body]) as unknown as Readable }
+}
+
+/** What is sent is held until the answer is over, and by then these have let go of each piece. No generator: it waits more often. */
+function handedOver(pieces: Uint8Array[]): AsyncIterable<Uint8Array> {
+  const next = (): Promise<IteratorResult<Uint8Array, undefined>> => {
+    const value = pieces.shift()
+    return Promise.resolve(value === undefined ? { done: true, value } : { done: false, value })
+  }
+  return { [Symbol.asyncIterator]: () => ({ next }) }
+}
+
+function refusalOf(error: Error, maybeSent: boolean): Refusal {
+  if (error instanceof BodyTooLarge) return refuse('body-too-large')
+  switch (codeOf(error)) {
+    case 'UND_ERR_HEADERS_TIMEOUT':
+      return refuse('upstream-timeout')
+    case 'UND_ERR_SOCKET':
+    case 'ECONNRESET':
+    case 'EPIPE':
+      return refuse('upstream-broke-off')
+    default:
+      // Once connected, what is left are answers that HTTP doesn't allow.
+      return refuse(maybeSent ? 'upstream-answer-unreadable' : 'upstream-unreachable')
+  }
+}
+
+function codeOf(error: Error): string {
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name
+}
+
+/** The JSON in an answer; undefined if it is none. */
+export function jsonOf(bytes: Buffer): Json | undefined {
+  try {
+    return JSON.parse(bytes.toString('utf8')) as Json
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,99 @@
+/** The runtime of the same process as an upstream: its handler is called, and nothing goes over a network. */
+import { Readable } from 'node:stream'
+import { refuse } from '../../core/reasons.ts'
+import { streamedBody } from '../../http/upstream/answer-body.ts'
+import {
+  BodyTooLarge,
+  type Upstream,
+  type UpstreamAnswer,
+  type UpstreamFailure,
+  type UpstreamRequest,
+} from '../../http/upstream/upstream.ts'
+
+/** An address that nobody has (RFC 2606 §2): the runtime looks at the path behind it alone. */
+const NOWHERE = 'http://runtime.invalid'
+
+/**
+ * Makes it.
+ * @param handle the runtime's handler
+ * @param headersTimeout milliseconds that it may take until its answer begins, as they are configured now; 0 for as long as it likes
+ */
+export function innerUpstream(handle: (request: Request) => Promise<Response>, headersTimeout: () => number): Upstream {
+  return {
+    send: (request, signal) =>
+      new Promise((resolve) => {
+        const away = new AbortController()
+        const give = (outcome: UpstreamAnswer | UpstreamFailure): void => {
+          clearTimeout(late)
+          resolve(outcome)
+        }
+        // Whoever waits no more wants nothing of what is still to come, either.
+        const stop = (reason: 'caller-left' | 'upstream-timeout'): void => {
+          away.abort()
+          give(failed(reason, reason))
+        }
+        const timeout = headersTimeout()
+        const late = timeout === 0 ? undefined : setTimeout(() => stop('upstream-timeout'), timeout)
+        if (signal.aborted) {
+          give({ ...failed('caller-left', 'caller-left'), maybeSent: false })
+          return
+        }
+        if (request.mayBegin?.() === false) {
+          give({ ...failed('caller-left', 'not-begun'), maybeSent: false })
+          return
+        }
+        signal.addEventListener('abort', () => stop('caller-left'))
+        void answered(handle, request, away).then(give)
+      }),
+    retire: () => Promise.resolve(),
+    close: () => Promise.resolve(),
+  }
+}
+
+function failed(
+  reason: 'body-too-large' | 'caller-left' | 'upstream-timeout' | 'upstream-broke-off',
+  detail: string,
+): UpstreamFailure {
+  return { outcome: 'failed', refusal: refuse(reason), maybeSent: true, detail }
+}
+
+async function answered(
+  handle: (request: Request) => Promise<Response>,
+  { method, target, headers, body }: UpstreamRequest,
+  away: AbortController,
+): Promise<UpstreamAnswer | UpstreamFailure> {
+  const { signal } = away
+  let fault: unknown
+  if (body instanceof Readable) body.once('error', (error: unknown) => (fault = error))
+  try {
+    const response = await handle(new Request(`${NOWHERE}${target}`, { method, signal, headers, ...bodyOf(body, headers) }))
+    // What `Response.error()` is: no answer at all (Fetch §2.2.6).
+    if (response.status < 200) return failed('upstream-broke-off', 'no-status')
+    // The runtime makes an answer of its own of a body that broke off.
+    if (fault instanceof BodyTooLarge) {
+      await response.body?.cancel()
+      return failed('body-too-large', 'body-too-large')
+    }
+    const answer = response.body === null ? Readable.from([]) : Readable.fromWeb(response.body)
+    // Destroying it may make the runtime report an error to a body that nobody listens to any more.
+    answer.on('error', () => {})
+    // The runtime keeps a copy of each answer for its middleware, so that to cancel this one ends nothing.
+    answer.once('close', () => away.abort())
+    return {
+      outcome: 'answered',
+      status: response.status,
+      headers: Object.fromEntries(response.headers),
+      body: streamedBody(answer),
+    }
+  } catch (error) {
+    return failed('upstream-broke-off', error instanceof Error ? error.name : 'unknown')
+  }
+}
+
+/** A body as the runtime gets it; of one that is whole it learns the length, as it would over the network. */
+function bodyOf(body: UpstreamRequest['body'], headers: UpstreamRequest['headers']): object {
+  if (body === undefined) return {}
+  if (body instanceof Readable) return { body: Readable.toWeb(body), duplex: 'half' }
+  const bytes = Buffer.concat(body)
+  return { body: bytes, headers: { ...headers, 'content-length': String(bytes.length) } }
+}

@@ -1,0 +1,146 @@
+/**
+ * Checks open answers again when what they rest on may have changed: the rules, a grant, an owner, a deletion. An answer that is
+ * allowed no longer ends. What cannot be checked now is checked again until it can.
+ */
+import type { Mark } from '../http/pipeline/access.ts'
+import type { AnswerOwner, OpenAnswers } from '../http/upstream/open-answers.ts'
+import type { Logger } from '../observe/log.ts'
+import type { StandingNews } from '../store/port.ts'
+
+/** What it works with. */
+export interface AnswerReviewParts {
+  readonly news: StandingNews
+  readonly answers: Pick<OpenAnswers, 'owners' | 'endOf'>
+  /**
+   * False if what is known now no longer allows it; `for-now` if it is allowed, and nothing would tell of its end. Rejects if that
+   * cannot be known.
+   */
+  readonly allows: (owner: AnswerOwner) => Promise<boolean | 'for-now'>
+  readonly log: Logger
+}
+
+/** The watch over open answers. */
+export interface AnswerReview {
+  /** The present moment. */
+  readonly mark: () => Mark
+  /** True if something may have changed since a moment of who may use one of these threads. */
+  readonly changedSince: (mark: Mark, threadIds: readonly string[]) => boolean
+  /** Told of each answer that stays open, with the moment that it was permitted at. */
+  readonly opened: (owner: AnswerOwner, permittedAt: Mark) => void
+  /** Checks some answers whatever has changed. Resolves when each was asked about once. */
+  readonly check: (owners: Iterable<AnswerOwner>) => Promise<void>
+  readonly stop: () => void
+}
+
+/** Answers that are checked at once: a store has only so many connections. */
+const AT_ONCE = 32
+/** How often an answer is checked that could not be, or that rests on no settled owner: nothing tells of who claims its thread. */
+const AGAIN_MS = 500
+
+/** Changes that are remembered by their thread; an older moment counts as one since when anything may have changed. */
+const REMEMBERED = 1024
+
+/** Starts the watch. */
+export function watchAnswers({ news, answers, allows, log }: AnswerReviewParts): AnswerReview {
+  let changes = 0
+  /** The threads of the last changes, each at the place of its number; null where any thread may have changed. */
+  const changed: (string | null)[] = []
+  let stopped = false
+  const due = new Set<AnswerOwner>()
+  let working: Promise<void> | null = null
+
+  /** Answers that are checked again and again, whatever the news are. */
+  const unsettled = new Set<AnswerOwner>()
+  let checking: NodeJS.Timeout | undefined
+  const checkAgain = (): void => {
+    const open = new Set(answers.owners())
+    for (const owner of unsettled) if (!open.has(owner)) unsettled.delete(owner)
+    if (unsettled.size > 0) return void check(unsettled)
+    clearInterval(checking)
+    checking = undefined
+  }
+  const keepChecking = (owner: AnswerOwner): void => {
+    if (stopped) return
+    unsettled.add(owner)
+    checking ??= setInterval(checkAgain, AGAIN_MS).unref()
+  }
+
+  /** @returns false if it has to end */
+  const ask = async (owner: AnswerOwner): Promise<boolean> => {
+    try {
+      const allowed = await allows(owner)
+      if (allowed === 'for-now') keepChecking(owner)
+      else unsettled.delete(owner)
+      return allowed !== false
+    } catch (error) {
+      log.error({ err: error }, 'an open answer could not be checked again: it will be, as soon as the store answers')
+      keepChecking(owner)
+      return true
+    }
+  }
+
+  const takeSome = (): readonly AnswerOwner[] => {
+    const some: AnswerOwner[] = []
+    for (const owner of due) {
+      // What changes from here on is checked again.
+      due.delete(owner)
+      some.push(owner)
+      if (some.length === AT_ONCE) break
+    }
+    return some
+  }
+
+  const work = async (): Promise<void> => {
+    while (due.size > 0 && !stopped) {
+      const some = takeSome()
+      const goOn = await Promise.all(some.map(ask))
+      const ending = some.filter((_owner, at) => goOn[at] === false)
+      if (ending.length > 0) answers.endOf(new Set(ending))
+    }
+    working = null
+  }
+
+  const check = (owners: Iterable<AnswerOwner>): Promise<void> => {
+    for (const owner of owners) due.add(owner)
+    if (due.size === 0 || stopped) return Promise.resolve()
+    return (working ??= work())
+  }
+
+  const end = news.onStanding((key) => {
+    changed[changes % REMEMBERED] = key?.threadId ?? null
+    changes += 1
+    const isConcerned = (threadIds: readonly string[]): boolean =>
+      threadIds.length > 0 && (key === null || threadIds.includes(key.threadId))
+    void check(answers.owners().filter((owner) => isConcerned(threadsOf(owner))))
+  })
+
+  const changedSince: AnswerReview['changedSince'] = (mark, threadIds) => {
+    if (mark === changes) return false
+    if (changes - mark > REMEMBERED) return true
+    const asked = new Set<string | null>(threadIds).add(null)
+    for (let number = mark; number < changes; number += 1) if (asked.has(changed[number % REMEMBERED] ?? null)) return true
+    return false
+  }
+
+  return {
+    mark: () => changes,
+    changedSince,
+    opened(owner, permittedAt) {
+      const threadIds = threadsOf(owner)
+      if (threadIds.length > 0 && changedSince(permittedAt, threadIds)) void check([owner])
+      if (owner.permit?.isUnsettled === true) keepChecking(owner)
+    },
+    check,
+    stop() {
+      stopped = true
+      clearInterval(checking)
+      end()
+    },
+  }
+}
+
+/** The threads that an answer is about. */
+function threadsOf({ permit, tellsOf = [] }: AnswerOwner): readonly string[] {
+  const threadId = permit?.descriptor.ids.threadId
+  return threadId === undefined ? tellsOf : [threadId, ...tellsOf]
+}

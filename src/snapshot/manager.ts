@@ -1,0 +1,125 @@
+/** The configurations that follow one another: one is active, and what older ones have begun is checked against it. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { conditionOf } from './upstream-handle.ts'
+import { makeGeneration, type Generation, type Origin, type Shared } from './snapshot.ts'
+import type { Refusal } from '../core/reasons.ts'
+import type { AnswerOwner } from '../http/upstream/open-answers.ts'
+import { watchAnswers } from './answer-recheck.ts'
+import type { Prepared } from './load.ts'
+
+/** What they share, but for what they tell one another. */
+export type Basis = Omit<Shared, 'accessTo' | 'successorOf'>
+
+/** All of them. */
+export interface Generations {
+  /** The one in force. */
+  readonly current: () => Generation
+  /**
+   * Makes the next one, which is not in force yet, and gives new upstreams time to say what they are.
+   * @throws Error for files that have changed since they were checked
+   */
+  readonly make: (prepared: Prepared) => Promise<Generation>
+  /** Lets go of one that is not put in force. */
+  readonly discard: (next: Generation) => Promise<void>
+  /**
+   * Puts it in force, and ends the streams that it does not allow.
+   * @throws Error if the gateway stops meanwhile; the one before stays in force then
+   */
+  readonly put: (next: Generation) => Promise<void>
+  /** Stops the watch over open answers. */
+  readonly stop: () => void
+}
+
+/** How long a new upstream may take to say what it is, before requests come to it that then have to wait. */
+const FIRST_ANSWER_MS = 5000
+
+/** Begins with a first one, which is in force from now on. */
+export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
+  const { answers, readiness, log } = basis
+  const origins = new WeakMap<AnswerOwner, Origin>()
+  const shared: Shared = {
+    ...basis,
+    accessTo: (origin) => ({
+      mark: () => review.mark(),
+      changedSince: (mark, threadIds) => review.changedSince(mark, threadIds),
+      isReplaced: () => origin.generation !== current,
+      refusal(permit, permittedAt) {
+        const { threadId } = permit.descriptor.ids
+        const mayHaveEnded = permit.isUnsettled || (threadId !== undefined && review.changedSince(permittedAt, [threadId]))
+        return mayHaveEnded || origin.generation !== current ? current.refusalNow(permit, origin).then(withoutTerm) : null
+      },
+      hidden(permit, threadIds, listedAt) {
+        if (origin.generation === current && !review.changedSince(listedAt, threadIds)) return null
+        return current.hiddenNow(permit, threadIds, origin)
+      },
+      opened(owner, permittedAt) {
+        origins.set(owner, origin)
+        review.opened(owner, permittedAt)
+        // It was allowed by rules that were replaced while it was on its way.
+        if (origin.generation !== current) void review.check([owner])
+      },
+    }),
+    successorOf: (origin, principal) => current.adopt(principal, origin),
+  }
+
+  const discard = async (next: Generation): Promise<void> => {
+    next.retire(current)
+    const others = [...next.connections].filter(([key, one]) => one !== current.connections.get(key))
+    await Promise.all(others.map(([, { upstream }]) => upstream.close()))
+  }
+
+  const review = watchAnswers({
+    news: basis.store,
+    answers,
+    allows: async (owner) => {
+      const origin = origins.get(owner)
+      if (owner.permit === undefined || origin === undefined) return true
+      const { permit, tellsOf = [] } = owner
+      const refusal = await current.refusalNow(permit, origin)
+      if (refusal === 'for-now') return refusal
+      return refusal === null && (tellsOf.length === 0 || (await current.hiddenNow(permit, tellsOf, origin)).size === 0)
+    },
+    log,
+  })
+  let current = makeGeneration(prepared, shared, null)
+  current.takeOver()
+  return {
+    current: () => current,
+    stop: review.stop,
+    discard,
+    async make(prepared) {
+      const next = makeGeneration(prepared, shared, current)
+      const waiting = new AbortController()
+      try {
+        const late = sleep(FIRST_ANSWER_MS, undefined, { signal: waiting.signal }).catch(() => {})
+        await Promise.race([next.begin(), late])
+      } catch (error) {
+        await discard(next)
+        throw error
+      } finally {
+        waiting.abort()
+      }
+      return next
+    },
+    async put(next) {
+      const before = current
+      if (basis.isShuttingDown()) {
+        await discard(next)
+        throw new Error('the gateway is shutting down')
+      }
+      current = next
+      before.retire(next)
+      // What was known of the upstream before is nothing that the next one has to answer for.
+      for (const [key, connection] of before.connections) {
+        if (next.connections.get(key) !== connection) readiness.set(conditionOf('unknownThread', key), null)
+      }
+      next.takeOver()
+      await review.check(answers.owners())
+    },
+  }
+}
+
+/** Why something may not begin now, for however long it would be allowed. */
+function withoutTerm(refusal: Refusal | 'for-now' | null): Refusal | null {
+  return refusal === 'for-now' ? null : refusal
+}

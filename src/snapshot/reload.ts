@@ -1,0 +1,116 @@
+/** Changes of the configuration while the gateway runs: validated whole, put in force whole, or not at all. */
+import { basename } from 'node:path'
+import { needsRestart } from '../config/restart.ts'
+import type { Outcome } from '../document/document.ts'
+import { faultLine, type Fault } from '../document/fault.ts'
+import type { ReloadResult } from '../http/admin/admin.ts'
+import type { Readiness } from '../http/listeners/readiness.ts'
+import type { Logger } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import type { Prepared } from './load.ts'
+
+/** A configuration in force, or one that may come to be. */
+export interface Numbered {
+  /** Counts up with every one that was put in force. */
+  readonly number: number
+  readonly prepared: Prepared
+}
+
+/** What a change is made with. */
+export interface ReloadParts<Next extends Numbered> {
+  readonly prepare: () => Outcome<Prepared>
+  /** True once nothing may change any more. */
+  readonly isStopping: () => boolean
+  readonly current: () => Numbered
+  /** Makes the next one, which is not in force yet. */
+  readonly make: (prepared: Prepared) => Promise<Next>
+  /** Puts it in force. */
+  readonly put: (next: Next) => Promise<void>
+  readonly readiness: Readiness
+  readonly metrics: Metrics
+  readonly log: Logger
+}
+
+/** Changes of the configuration. */
+export interface Reload {
+  /**
+   * Reads the configuration anew; one change at a time, in the order in which they were asked for.
+   * @param cause for the log
+   */
+  readonly reload: (cause: string) => Promise<ReloadResult>
+  /** Resolves when no change is under way. */
+  readonly settled: () => Promise<void>
+}
+
+/** Makes what changes it. */
+export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>): Reload {
+  const { readiness, metrics, log } = parts
+
+  const refused = (cause: string, faults: readonly string[], places: readonly string[] = faults): ReloadResult => {
+    const { number } = parts.current()
+    metrics.reloaded('refused', number)
+    readiness.note(
+      'reload',
+      `the last change of the configuration was refused, and the one before it stays in force: see the log for what is wrong with ${places.join(', ')}`,
+    )
+    log.error({ cause, faults, generation: number }, 'the configuration was not changed: the last good one stays in force')
+    return { outcome: 'refused', generation: number, faults }
+  }
+
+  const change = async (cause: string): Promise<ReloadResult> => {
+    if (parts.isStopping()) return refused(cause, ['the gateway is shutting down'])
+    const running = parts.current()
+    let next: Next
+    try {
+      const prepared = parts.prepare()
+      // Anybody may read /readyz: it says where to look, and the log and the operator API say what is wrong.
+      if (!prepared.ok) return refused(cause, prepared.faults.map(faultLine), prepared.faults.map(placeOf))
+      if (prepared.value.fingerprint === running.prepared.fingerprint) {
+        readiness.note('reload', null)
+        metrics.reloaded('unchanged', running.number)
+        log.info({ cause, generation: running.number }, 'the configuration is as it was')
+        return { outcome: 'unchanged', generation: running.number, faults: [] }
+      }
+      const fixed = needsRestart(running.prepared.config, prepared.value.config)
+      if (fixed.length > 0) {
+        return refused(
+          cause,
+          fixed.map((key) => `${key} cannot change without a restart: take it back, or restart the gateway`),
+          fixed,
+        )
+      }
+      next = await parts.make(prepared.value)
+      await parts.put(next)
+    } catch (error) {
+      // A file that was there a moment ago, or anything else: what runs is better than half of something.
+      return refused(cause, [error instanceof Error ? error.message : String(error)], ['the files'])
+    }
+    for (const warning of next.prepared.warnings) log.warn(warning, 'configuration')
+    readiness.note('reload', null)
+    metrics.reloaded('reloaded', next.number)
+    const { config, policy } = next.prepared
+    log.info(
+      { cause, generation: next.number, policy: policy.hash, enforcement: config.enforcement },
+      'the configuration was changed',
+    )
+    return { outcome: 'reloaded', generation: next.number, faults: [] }
+  }
+
+  let last: Promise<void> = Promise.resolve()
+  return {
+    reload(cause) {
+      const result = last.then(() => change(cause))
+      last = result.then(
+        () => {},
+        () => {},
+      )
+      return result
+    },
+    settled: () => last,
+  }
+}
+
+/** Where a fault is: the file's own name and the line. */
+function placeOf({ file, line, path }: Fault): string {
+  return [`${basename(file)}${line === undefined ? '' : `:${line}`}`, path].filter((part) => part !== '').join(' ')
+}

@@ -1,0 +1,317 @@
+/**
+ * Everything of a gateway that hangs on the configuration and the policies, made whole or not at all. A request goes by the
+ * generation that it came to, to its end (design, invariant 8).
+ */
+import { readFileSync } from 'node:fs'
+import { makeAuthenticate } from '../auth/authenticate.ts'
+import { userOf } from '../auth/claim-rules.ts'
+import { makeIssuers, type Issuer } from '../auth/issuer.ts'
+import type { Config } from '../config/schema.ts'
+import { mountsOf, standingFacts, type Mount } from '../config/mounts.ts'
+import { conditionOf, CONDITIONS, connect, type Connection, type ConnectionSurroundings } from './upstream-handle.ts'
+import { decide, isListed, type Enforcement, type OwnerRecord, type Permit, type StandingFacts } from '../core/decide/decide.ts'
+import { isThreadId } from '../core/route/ids.ts'
+import type { Principal } from '../core/decide/principal.ts'
+import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
+import { makeAdminCredentials, type AdminCredentials } from '../http/admin/credentials.ts'
+import type { Access } from '../http/pipeline/access.ts'
+import { makeGate, type Gate, type GateParts, type Successor } from '../http/pipeline/gate.ts'
+import { makeIdentity, type Identity } from '../http/pipeline/identity.ts'
+import type { OpenAnswers } from '../http/upstream/open-answers.ts'
+import type { Upstream } from '../http/upstream/upstream.ts'
+import { makeOwnerRecords } from '../http/pipeline/owner-records.ts'
+import type { RunsUnderWay } from '../http/pipeline/runs-under-way.ts'
+import { heldBack, type Readiness } from '../http/listeners/readiness.ts'
+import type { Limiter } from '../limits/port.ts'
+import { mountUpstream } from './upstream-binding.ts'
+import { sayBridged, sayClientToken, watchKeys } from '../gateway/operator-notices.ts'
+import { onceByName, type Logger } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import type { Prepared } from './load.ts'
+import type { Store, ThreadKey } from '../store/port.ts'
+
+/** What all generations of a process share. */
+export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' | 'budget' | 'reading' | 'answerMemory'> {
+  readonly store: Store
+  /** The upstream, where it is a runtime of the same process; null where it is as configured. */
+  readonly runtime: Upstream | null
+  /** The secret that cursors are sealed with. */
+  readonly secret: Uint8Array
+  readonly metrics: Metrics
+  readonly readiness: Readiness
+  readonly answers: OpenAnswers
+  readonly runs: RunsUnderWay
+  readonly limiter: Limiter
+  readonly log: Logger
+  readonly clock: () => number
+  readonly addresses: readonly string[]
+  /** How many configurations were in force before the first of this process. */
+  readonly before: number
+  /** Told every decision, with the policies that it was made by. */
+  readonly onDecision: (generation: Generation, ...decision: Parameters<GateParts['onDecision']>) => void
+  /** The access that a configuration gives to one of its upstreams. */
+  readonly accessTo: (origin: Origin) => Access
+  /** Where a request to an upstream of a configuration that was replaced goes on. */
+  readonly successorOf: (origin: Origin, principal: Principal) => Successor | Refusal
+}
+
+/** By which configuration a request was decided, and for which of its upstreams. */
+export interface Origin {
+  readonly generation: Generation
+  readonly mount: Mount
+}
+
+/** A configuration in force, or one that was. */
+export interface Generation {
+  readonly number: number
+  readonly prepared: Prepared
+  readonly gate: Gate
+  /** The connections to its upstreams, by their keys. */
+  readonly connections: ReadonlyMap<string, Connection>
+  readonly issuers: readonly Issuer[]
+  readonly adminCredentials: AdminCredentials | null
+  /** What is known of requests to the upstream of a key; of the first one, where there is none of that key. */
+  factsOf(key: string): StandingFacts
+  /** What decisions by it go by of a thread, as it stands to a caller. */
+  recordOf(key: ThreadKey, principal: Principal): OwnerRecord | Promise<OwnerRecord>
+  /** Looks after keys and upstream from now on. Resolves when the upstream was asked what it is, or is away. */
+  begin(): Promise<void>
+  /** Why what this or another configuration has permitted is not allowed now; null if it is, or for how long that holds. */
+  refusalNow(permit: Permit, origin: Origin): Promise<Refusal | 'for-now' | null>
+  /** Of threads that were listed for a permit, those that its caller may not read now. */
+  hiddenNow(permit: Permit, threadIds: readonly string[], origin: Origin): Promise<ReadonlySet<string>>
+  /** Takes over a request that another configuration let in. */
+  adopt(principal: Principal, origin: Origin): Successor | Refusal
+  /** Notes that a request is under way that may come to need any of its connections; gives what says that it is over, to be called once. */
+  hold(): () => void
+  /** Is in force from now on: /readyz says what it waits for. */
+  takeOver(): void
+  /** Lets go of what the next one does not use; what is under way goes on. */
+  retire(next: Generation | null): void
+}
+
+/**
+ * Makes a generation.
+ * @param previous the one before it: issuers and upstreams are kept where they are configured alike. Nothing that lives on may
+ *   name it, or each would hold all those before it
+ * @throws IssuerFaults, or Error for files that have changed since they were checked
+ */
+export function makeGeneration(prepared: Prepared, shared: Shared, previous: Generation | null): Generation {
+  const { config, policy } = prepared
+  const { store, metrics, log, clock } = shared
+  // Until it is in force, what it waits for is nobody's business: the one before it serves.
+  const readiness = heldBack(shared.readiness)
+  const issuers = makeIssuers(config.authentication, {
+    clock,
+    onFetchFailure: fetchFailures(metrics, log),
+    known: previous?.issuers ?? [],
+  })
+  const identity = openIdentity(config.identity, clock)
+  const adminCredentials =
+    config.admin === undefined
+      ? null
+      : makeAdminCredentials(config.admin, (message) => log.error({ detail: message }, 'the admin credential'))
+  const mounts = mountsOf(config)
+  const mountOf = (key: string): Mount | undefined => mounts.find((mount) => mount.key === key)
+  const { connections, made } = connectTo(mounts, config.enforcement, { ...shared, readiness }, previous)
+  const number = (previous?.number ?? shared.before) + 1
+  const observing = config.enforcement === 'observe'
+  let keys: NodeJS.Timeout | undefined
+  const records = makeOwnerRecords(store, observing)
+  const originOf = (mount: Mount): Origin => ({
+    // It is made below, and asked for when requests come.
+    get generation() {
+      return generation
+    },
+    mount,
+  })
+  const [first, ...more] = mounts.map((mount) =>
+    mountUpstream(mount, connectionOf(connections, mount.key), {
+      ...shared,
+      config,
+      policy,
+      identity,
+      records,
+      access: shared.accessTo(originOf(mount)),
+      successor: (principal) => shared.successorOf(originOf(mount), principal),
+    }),
+  )
+  if (first === undefined) throw new Error('a configuration without any upstream')
+  const gate = makeGate({
+    mounts: [first, ...more],
+    cors: config.cors,
+    authenticate: makeAuthenticate({
+      mode: config.authentication.mode,
+      issuers,
+      tokenCache: config.authentication.tokenCache,
+      clock,
+      onClientToken: sayClientToken(log),
+    }),
+    rules: policy.rules,
+    enforcement: config.enforcement,
+    limits: config.limits,
+    limiter: shared.limiter,
+    budget: shared.budget,
+    reading: shared.reading,
+    answerMemory: shared.answerMemory,
+    records,
+    store,
+    runs: shared.runs,
+    keySet: identity.keySet,
+    onBridged: sayBridged(log),
+    onFault: (error, requestId) => log.error({ err: error, requestId }, 'the gateway failed'),
+    isRevoked: shared.isRevoked,
+    onDropped: onceByName((name) =>
+      log.info({ name }, 'this part of a body does not pass; the policy can name forwarded properties'),
+    ),
+    onDecision: (...decision) => shared.onDecision(generation, ...decision),
+    metrics,
+    clock,
+    isShuttingDown: shared.isShuttingDown,
+  })
+  /** The caller and the upstream of another configuration's request as this one knows them; null where it does not. */
+  const knownAs = (principal: Principal, origin: Origin): { readonly principal: Principal; readonly mount: Mount } | null => {
+    if (origin.generation === generation) return { principal, mount: origin.mount }
+    const mount = mountOf(origin.mount.key)
+    if (mount === undefined || mount.agentId !== origin.mount.agentId || mount.scope !== origin.mount.scope) return null
+    const otherKeys =
+      principal.kind === 'user' && keysOf(origin.generation, principal.issuer) !== keysOf(generation, principal.issuer)
+    const known = otherKeys ? null : stillAuthenticated(principal, config, clock())
+    return known === null ? null : { principal: known, mount }
+  }
+
+  const generation: Generation = {
+    number,
+    prepared,
+    gate,
+    connections,
+    issuers,
+    adminCredentials,
+    factsOf: (key) => standingFacts(mountOf(key) ?? mounts[0], config),
+    recordOf: (key, principal) => records.record(key, principal),
+    async begin() {
+      keys = watchKeys(issuers, readiness, metrics, log)
+      await Promise.all(made.map(({ probe }) => probe.start()))
+    },
+    async refusalNow(permit, origin) {
+      const asker = knownAs(permit.principal, origin)
+      if (asker === null) return refuse('rules-changed')
+      const { threadId } = permit.descriptor.ids
+      const facts = standingFacts(asker.mount, config)
+      const isOwnPermit = origin.generation === generation
+      // Under `observe` nothing that rests on ownership ends anything, but what the gateway answers itself is always enforced.
+      const isAboutThread = threadId !== undefined && (!observing || permit.descriptor.route.own === true)
+      const record = isAboutThread ? await records.record({ scope: asker.mount.scope, threadId }, asker.principal) : null
+      const decision = decide(permit.descriptor, asker.principal, policy.rules, { ...facts, record })
+      if (decision.outcome === 'refused') return decision
+      const isOwner = permit.owner === permit.principal.id
+      // What would have to be asked first was not asked by another configuration; by this one it was, before the run.
+      if (decision.outcome === 'needs') return isOwnPermit && isOwner ? 'for-now' : refuse('rules-changed')
+      // A thread that has no row by now: its owner goes on, and a caller who was let in to another's has no right any more.
+      if (!isAboutThread || isSettled(record)) return null
+      return record === null && !isOwner ? refuse('thread-unknown') : 'for-now'
+    },
+    async hiddenNow({ principal }, threadIds, origin) {
+      const asker = knownAs(principal, origin)
+      if (asker === null) return new Set(threadIds)
+      if (observing) return new Set()
+      const facts = standingFacts(asker.mount, config)
+      const known = await records.records(asker.mount.scope, threadIds.filter(isThreadId), asker.principal)
+      return new Set(threadIds.filter((id) => !isListed(id, known.get(id) ?? null, asker.principal, policy.rules, facts)))
+    },
+    adopt(principal, origin) {
+      const asker = knownAs(principal, origin)
+      const mount = asker === null ? undefined : gate.mountOf(asker.mount.key)
+      if (asker === null || mount === undefined) return refuse('rules-changed')
+      return { outcome: 'succeeds', gate, mount, principal: asker.principal, hold: () => generation.hold() }
+    },
+    hold: holdOf([...connections.values()]),
+    takeOver: () => readiness.release(),
+    retire(next) {
+      clearInterval(keys)
+      for (const { key } of issuers) {
+        if (next?.issuers.some((issuer) => issuer.key === key) !== true) readiness.set(`keys:${key}`, null)
+      }
+      for (const [key, connection] of connections) {
+        const follower = next?.connections.get(key)
+        if (follower === connection) continue
+        connection.retire()
+        if (follower === undefined) for (const name of CONDITIONS) readiness.set(conditionOf(name, key), null)
+      }
+    },
+  }
+  return generation
+}
+
+/** True where a thread becomes somebody else's by a change alone that is news: a claim of what is nobody's is none. */
+function isSettled(record: OwnerRecord): boolean {
+  return record !== null && !record.deleted && record.seen !== true && record.provisional !== true
+}
+
+/** Tells of keys that could not be fetched. Issuers outlive their generation, and hold nothing of it by this. */
+function fetchFailures(metrics: Metrics, log: Logger): (issuer: string, message: string) => void {
+  return (issuer, message) => {
+    metrics.keyFetchFailed(issuer)
+    log.warn({ issuer, detail: message }, 'the keys of an issuer could not be fetched')
+  }
+}
+
+/** Connects to the upstreams of a configuration; `made` are those that the one before it did not have. */
+function connectTo(
+  mounts: readonly Mount[],
+  enforcement: Enforcement,
+  surroundings: ConnectionSurroundings,
+  previous: Generation | null,
+): { readonly connections: ReadonlyMap<string, Connection>; readonly made: readonly Connection[] } {
+  const connections = new Map<string, Connection>()
+  const made: Connection[] = []
+  for (const mount of mounts) {
+    const known = previous?.connections.get(mount.key) ?? null
+    const connection = connect(mount, enforcement, surroundings, known)
+    connections.set(mount.key, connection)
+    if (connection !== known) made.push(connection)
+  }
+  return { connections, made }
+}
+
+/** Holds all of them; a gateway has one as a rule. */
+function holdOf(connections: readonly Connection[]): () => () => void {
+  const [only, ...more] = connections
+  if (only !== undefined && more.length === 0) return only.hold
+  return () => {
+    const held = connections.map(({ hold }) => hold())
+    return () => held.forEach((letGo) => letGo())
+  }
+}
+
+function connectionOf(connections: ReadonlyMap<string, Connection>, key: string): Connection {
+  const connection = connections.get(key)
+  if (connection === undefined) throw new Error('an upstream without a connection')
+  return connection
+}
+
+/** What the keys of an issuer come from: another source is another issuer. */
+function keysOf({ issuers }: Generation, key: string): string | undefined {
+  return issuers.find((issuer) => issuer.key === key)?.keyMaterial
+}
+
+/** Who a principal is by another configuration; null for one that it would not take the credential of. */
+function stillAuthenticated(principal: Principal, { authentication }: Config, now: number): Principal | null {
+  if (principal.kind === 'anonymous') {
+    return authentication.mode === (principal.standsForAll ? 'off' : 'optional') ? principal : null
+  }
+  const issuer = authentication.issuers[principal.issuer]
+  if (issuer === undefined) return null
+  const claims = principal.claims as Readonly<Record<string, unknown>>
+  if (claims['iss'] !== undefined && claims['iss'] !== issuer.issuer) return null
+  const verified = userOf(principal.issuer, issuer, claims, now, issuer.clockTolerance ?? authentication.clockTolerance)
+  return isRefusal(verified) || verified.user.id !== principal.id ? null : verified.user
+}
+
+/** Reads the keys of assertions; they were read once before, when the configuration was checked. */
+export function openIdentity({ headers, assertion }: Config['identity'], clock: () => number): Identity {
+  const names = Object.fromEntries(Object.entries(headers).filter(([, name]) => name !== undefined))
+  const rules =
+    assertion === undefined ? null : { ...assertion, keys: assertion.keyFiles.map((file) => readFileSync(file, 'utf8')) }
+  return makeIdentity(names, rules, clock)
+}

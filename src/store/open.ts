@@ -1,0 +1,55 @@
+/** Opens the store that a configuration names. PostgreSQL and its driver are loaded only where they are used. */
+import { existsSync } from 'node:fs'
+import { storeOf } from '../config/store-place.ts'
+import type { Config } from '../config/schema.ts'
+import type { Logger } from '../observe/log.ts'
+import type { PostgresPool } from '../postgres/pool.ts'
+import { StoreUnavailable, type Store } from './port.ts'
+import { openSqliteStore } from './sqlite/store.ts'
+
+/** What may be said. */
+export interface OpenStoreOptions {
+  /** Told of what a running store should let an operator know. */
+  readonly log?: Logger
+  /** False: a store that no gateway has run on is not made, and is unavailable. */
+  readonly make?: boolean
+}
+
+/** An open store, with the connections of its database where it has any: what else is shared may be kept there. */
+export interface OpenedStore {
+  readonly store: Store
+  readonly pool: PostgresPool | null
+}
+
+/**
+ * Opens it, making and migrating it where that is needed.
+ * @throws StoreUnavailable with what to do
+ */
+export async function openStore(ownership: Config['ownership'], options: OpenStoreOptions = {}): Promise<Store> {
+  return (await openStoreWithPool(ownership, options)).store
+}
+
+/** The same, with the connections of its database. They close with the store. */
+export async function openStoreWithPool(
+  ownership: Config['ownership'],
+  { log, make = true }: OpenStoreOptions = {},
+): Promise<OpenedStore> {
+  const named = storeOf(ownership)
+  const missing = (place: string): StoreUnavailable =>
+    new StoreUnavailable(`the store ${place} is not there: check ownership.store, or make it with threadwarden store migrate`)
+  if (named.kind === 'sqlite') {
+    if (!make && !existsSync(named.file)) throw missing(named.file)
+    return { store: await openSqliteStore(named.file), pool: null }
+  }
+  const { settings, cache } = named
+  const { openPostgresStore } = await import('./postgres/store.ts')
+  if (!make) {
+    const { lookAtPostgres } = await import('./postgres/look.ts')
+    const seen = await lookAtPostgres(settings)
+    if (seen.outcome === 'missing') throw missing(seen.place)
+  }
+  return openPostgresStore(settings, {
+    cache,
+    onIdleFailure: (failure) => log?.warn({ detail: failure.message }, 'a connection to the store broke: the next one is new'),
+  })
+}

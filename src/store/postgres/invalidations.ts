@@ -1,0 +1,102 @@
+/** News of changed standings over all processes on one PostgreSQL database, and the cache that lives by them. */
+import { makeChangeFeed } from './change-feed.ts'
+import type { PostgresPool, Queries } from '../../postgres/pool.ts'
+import type { PostgresSettings } from '../../postgres/settings.ts'
+import type { StandingNews, ThreadKey } from '../port.ts'
+import type { Database } from './database.ts'
+import type { Past } from './schema-identity.ts'
+import { makeStandingCache, type StandingCache } from '../access-cache.ts'
+
+/** Says of which threads a transaction has changed the standing; null: of many. */
+export type Changed = (keys: readonly ThreadKey[] | null) => void
+
+/** The news, and the transactions that make them. */
+export interface PostgresNews extends StandingNews {
+  /** Does a transaction that changes standings, and tells of those. */
+  change<T>(work: (queries: Queries, changed: Changed) => Promise<T>): Promise<T>
+  /** Null for none. It answers once `start` was called, and changes are heard of. */
+  readonly cache: StandingCache | null
+  start(): void
+  stop(): void
+}
+
+type Listener = (key: ThreadKey | null) => void
+
+/** The name of the number that counts changes of standings. */
+const STANDING = 'standing'
+
+/** More threads than this are told of as all. */
+const MOST_KEYS = 100
+
+/**
+ * Makes the news.
+ * @param cacheSize how many threads are remembered; 0: none
+ * @param past told of the past of the schema that answers
+ */
+export function makePostgresNews(
+  database: Database,
+  pool: PostgresPool,
+  settings: PostgresSettings,
+  cacheSize: number,
+  past: Past,
+): PostgresNews {
+  const listeners = new Set<Listener>()
+  const tell = (key: ThreadKey | null): void => {
+    cache?.drop(key)
+    for (const listener of [...listeners]) listener(key)
+  }
+  const feed = makeChangeFeed({
+    settings,
+    pool,
+    name: STANDING,
+    onChange: (about) => keysOf(about).forEach(tell),
+    onLost: () => tell(null),
+    onAnswer: (made) => past.see(made),
+    now: () => performance.now(),
+  })
+  const cache = cacheSize === 0 ? null : makeStandingCache(cacheSize, () => feed.isFresh())
+  past.onChange(() => tell(null))
+  return {
+    cache,
+    async change(work) {
+      const told: (ThreadKey | null)[] = []
+      try {
+        return await database.transaction(async (queries) => {
+          told.length = 0
+          const result = await work(queries, (keys) => {
+            for (const key of keys === null || keys.length > MOST_KEYS ? [null] : keys) told.push(key)
+          })
+          if (told.length > 0) await feed.announce(queries, announced(told))
+          return result
+        })
+      } finally {
+        // Also where nobody knows whether it was committed.
+        told.forEach(tell)
+      }
+    },
+    onStanding(listener) {
+      feed.start()
+      // Each call is a listener of its own, even if the function is not.
+      const own: Listener = (key) => listener(key)
+      listeners.add(own)
+      return () => void listeners.delete(own)
+    },
+    start: () => feed.start(),
+    stop: () => feed.stop(),
+  }
+}
+
+/** Keys as they are announced; null for many. */
+function announced(keys: readonly (ThreadKey | null)[]): readonly (readonly [scope: string, threadId: string])[] | null {
+  const known = keys.filter((key) => key !== null)
+  return known.length < keys.length ? null : known.map(({ scope, threadId }) => [scope, threadId] as const)
+}
+
+/** Keys as they were announced; null for many, and for what another program may have said. */
+function keysOf(about: unknown): readonly (ThreadKey | null)[] {
+  if (!Array.isArray(about)) return [null]
+  return about.map((pair: unknown) => {
+    const [scope, threadId] = Array.isArray(pair) ? (pair as unknown[]) : []
+    return typeof scope === 'string' && typeof threadId === 'string' ? { scope, threadId } : null
+  })
+}

@@ -1,0 +1,84 @@
+/** Looks whether a gateway could open a store on PostgreSQL, without making or changing anything. */
+import { failureOf } from '../../postgres/failure.ts'
+import { schemaStateOf } from './migrations.ts'
+import { openPool, type PostgresPool } from '../../postgres/pool.ts'
+import { placeOf, type PostgresSettings } from '../../postgres/settings.ts'
+import { tablesIn } from './database.ts'
+
+/** What was seen, of which database. */
+export type PostgresLook = { readonly place: string } & (
+  | {
+      /** It can be read and written. */
+      readonly outcome: 'usable'
+      /** Those of which it has rows. */
+      readonly scopes: readonly string[]
+      /** How many steps its schema is behind this program's; a start makes them. */
+      readonly behind: number
+    }
+  /** Its tables are not there, and can be made. */
+  | { readonly outcome: 'missing' }
+  /** A gateway would not start. */
+  | { readonly outcome: 'unusable'; readonly message: string; readonly hint: string }
+)
+
+/** The rights that a user needs on a table. */
+const TABLE_RIGHTS = ['SELECT', 'INSERT', 'UPDATE', 'DELETE']
+
+/** Looks at it. It takes as long as the settings allow for connecting and for a statement. */
+export async function lookAtPostgres(settings: PostgresSettings): Promise<PostgresLook> {
+  const place = `schema ${settings.schema} in ${placeOf(settings)}`
+  let pool: PostgresPool | undefined
+  try {
+    pool = openPool({ ...settings, pool: 1 })
+    return { place, ...(await seen(pool, settings, place)) }
+  } catch (error) {
+    const { message } = failureOf(error, settings)
+    return { place, outcome: 'unusable', message, hint: 'check ownership.store, ownership.postgres and the server' }
+  } finally {
+    void pool?.close()
+  }
+}
+
+type Seen = PostgresLook extends infer Look ? (Look extends PostgresLook ? Omit<Look, 'place'> : never) : never
+
+async function seen(pool: PostgresPool, settings: PostgresSettings, place: string): Promise<Seen> {
+  const { schema, user } = settings
+  const unusable = (message: string, hint: string): Seen => ({ outcome: 'unusable', message, hint })
+  const [server] = await pool.query<{ readOnly: boolean; mayMakeSchema: boolean; mayMakeTables: boolean | null }>(
+    {
+      text: `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS "readOnly",
+        has_database_privilege(current_database(), 'CREATE') AS "mayMakeSchema",
+        (SELECT has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = $1) AS "mayMakeTables"`,
+    },
+    [schema],
+  )
+  if (server === undefined) return unusable(`${place} did not answer`, 'look at the server')
+  if (server.readOnly) return unusable(`${placeOf(settings)} takes no writes: it is a standby or read only`, 'name the primary')
+  const state = await schemaStateOf(pool, settings)
+  if (state.missing.length > 0 && !(server.mayMakeTables ?? server.mayMakeSchema)) {
+    return unusable(
+      `the user ${user} may not make the tables of ${place}`,
+      `let it: CREATE SCHEMA ${schema} AUTHORIZATION ${user}`,
+    )
+  }
+  if (state.applied === null) return { outcome: 'missing' }
+  const [rights] = await pool.query<{ all: boolean }>(
+    {
+      text: `SELECT bool_and(has_table_privilege(pg_class.oid, needed)) AS all
+        FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace CROSS JOIN unnest($2::text[]) AS rights (needed)
+        WHERE nspname = $1 AND relkind = 'r'`,
+    },
+    [schema, TABLE_RIGHTS],
+  )
+  if (rights?.all !== true) {
+    return unusable(`the user ${user} may not read and write all tables of ${place}`, `grant ${TABLE_RIGHTS.join(', ')} on them`)
+  }
+  const { threads } = tablesIn(schema)
+  // From one scope to the next by the primary key: of millions of rows it reads as many as there are scopes.
+  const scopes = await pool.query<{ scope: string }>({
+    text: `WITH RECURSIVE scopes (scope) AS (SELECT min(scope) FROM ${threads}
+      UNION ALL SELECT (SELECT min(scope) FROM ${threads} WHERE scope > scopes.scope) FROM scopes WHERE scope IS NOT NULL)
+      SELECT scope FROM scopes WHERE scope IS NOT NULL`,
+  })
+  return { outcome: 'usable', scopes: scopes.map(({ scope }) => scope), behind: state.missing.length }
+}

@@ -1,0 +1,218 @@
+/** The ownership of threads in PostgreSQL, as requests need it. */
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { Grant, Right } from '../../core/decide/sharing.ts'
+import { LONGEST_RUN, NOBODY, type Claim, type ClaimResult, type OwnershipStore, type Standing, type ThreadKey } from '../port.ts'
+import { ATTEMPTS, crossed, storable, type Database, type Tables } from './database.ts'
+import type { PostgresNews } from './invalidations.ts'
+import { settlingOn } from './settling.ts'
+import { standingStatements } from './access.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+const WHERE = 'WHERE scope = $1 AND thread_id = $2'
+// Nobody is no user: rows whose owner was taken are nobody's to work on.
+const MINE = `${WHERE} AND user_id = $3 AND user_id <> ''`
+
+interface Row {
+  readonly owner: string
+  readonly deleted: boolean
+  readonly provisional: boolean
+  readonly usedAt: number
+  /** True where a run has something to write: a deletion is under way, or this process has sent none of the runs. */
+  readonly stale: boolean
+}
+
+interface StandingRow {
+  /** False where the row is of the next thread; null where there is none. */
+  readonly here: boolean | null
+  readonly owner: string
+  readonly deleted: boolean
+  readonly provisional: boolean
+  readonly granted: Right | null
+  readonly runners: readonly string[] | null
+  /** All of its grants, where it may be remembered. */
+  readonly grants: readonly Grant[] | null
+}
+
+/** What of it is here. */
+type Ownership = Omit<OwnershipStore, 'listed' | 'fault' | 'close'>
+
+/** Makes the part of the store that decisions go by. */
+export function ownershipOn(database: Database, tables: Tables, news: PostgresNews): Ownership {
+  const { threads, grants, secrets } = tables
+  const { ONE, SEVERAL } = standingStatements(tables)
+  const ROW = {
+    name: 'row',
+    text: `SELECT user_id AS owner, deleted_at IS NOT NULL AS deleted, provisional, last_used_at AS "usedAt",
+      deletion IS NOT NULL OR runs_by NOT IN ($3, '*') AS stale FROM ${threads} ${WHERE}`,
+  }
+  // Each from an index alone, up to so many.
+  const NAMING = {
+    name: 'naming',
+    text: `SELECT thread_id AS "threadId" FROM (
+        SELECT thread_id FROM ${threads} WHERE user_id = $2 AND user_id <> '' AND scope = $1
+        UNION ALL SELECT thread_id FROM ${grants} WHERE kind = 'user' AND grantee = $2 AND scope = $1
+        UNION ALL SELECT thread_id FROM ${grants} WHERE kind = 'group' AND grantee = ANY($3::text[]) AND scope = $1
+      ) AS named LIMIT $4`,
+  }
+  // A row of another's, and a settled live one, are left alone: then no row comes back. A new row, or a new life, has one run.
+  const REGISTER = {
+    name: 'register',
+    text: `INSERT INTO ${threads} AS there
+        (scope, thread_id, user_id, agent_id, created_at, last_used_at, provisional, pending, runs_by)
+      VALUES ($1, $2, $3, $4, $5, $5, true, 1, $6)
+      ON CONFLICT (scope, thread_id) DO UPDATE SET
+        provisional = true,
+        pending = CASE WHEN there.provisional THEN there.pending + 1 ELSE 1 END,
+        life = CASE WHEN there.provisional THEN there.life ELSE there.life + 1 END,
+        agent_id = CASE WHEN there.provisional THEN there.agent_id ELSE excluded.agent_id END,
+        last_used_at = CASE WHEN there.provisional THEN there.last_used_at ELSE excluded.last_used_at END,
+        deletion = NULL,
+        runs_by = CASE there.runs_by WHEN excluded.runs_by THEN there.runs_by ELSE '*' END
+      WHERE there.user_id = excluded.user_id AND (there.provisional OR there.deleted_at IS NOT NULL)
+      RETURNING life, pending`,
+  }
+  const REGISTER_GUEST = {
+    name: 'register-guest',
+    text: `UPDATE ${threads} SET pending = pending + 1, runs_by = CASE runs_by WHEN $4 THEN $4 ELSE '*' END
+      ${MINE} AND provisional AND deleted_at IS NULL RETURNING life, pending`,
+  }
+  // Of a settled live row: that it is used, that a deletion under way is overtaken, and by whom its runs were sent.
+  const CONTINUE = {
+    name: 'continue',
+    text: `UPDATE ${threads} SET last_used_at = CASE WHEN $4 - last_used_at >= ${MINUTE} THEN $4 ELSE last_used_at END, deletion = NULL,
+        runs_by = CASE runs_by WHEN $5 THEN $5 ELSE '*' END
+      ${MINE} AND deleted_at IS NULL AND NOT provisional RETURNING 1 AS done`,
+  }
+  const IS_USED_AGAIN = `deleted_at IS NULL AND $3 - last_used_at >= ${HOUR}`
+  const NOTE_WRITE = {
+    name: 'note-write',
+    text: `UPDATE ${threads} SET gone = false,
+        runs_by = CASE WHEN deletion IS NULL AND runs_by = $4 THEN $4 ELSE '*' END,
+        last_used_at = CASE WHEN ${IS_USED_AGAIN} THEN $3 ELSE last_used_at END
+      ${WHERE} AND (gone OR runs_by NOT IN ($4, '*') OR (deletion IS NOT NULL AND runs_by <> '*') OR (${IS_USED_AGAIN}))`,
+  }
+  const RENAME = { text: `UPDATE ${threads} SET name = $4 ${MINE} AND deleted_at IS NULL RETURNING 1 AS done` }
+  const ARCHIVE = { text: `UPDATE ${threads} SET archived = $4 ${MINE} AND deleted_at IS NULL RETURNING 1 AS done` }
+  const BURY = {
+    text: `UPDATE ${threads} SET deleted_at = $4, gone = $5, deletion = NULL, provisional = false, pending = 0 ${MINE} RETURNING 1 AS done`,
+  }
+  const BEGIN_DELETION = {
+    text: `UPDATE ${threads} SET deletion = coalesce(deletion, $4) ${MINE} AND deleted_at IS NULL AND NOT provisional
+      RETURNING deletion`,
+  }
+  const END_DELETION = {
+    text: `UPDATE ${threads} SET deleted_at = $4, deletion = NULL, gone = $5::boolean AND (runs_by = $7 OR last_used_at < $8)
+      ${MINE} AND deletion = $6 AND deleted_at IS NULL RETURNING 1 AS done`,
+  }
+  const REMOVE_GRANTS = { text: `DELETE FROM ${grants} ${WHERE}` }
+  // In the order of an index, or a planner may look for it among all the rows of other scopes.
+  const ANY = { text: `SELECT true AS there FROM ${threads} WHERE scope = $1 ORDER BY thread_id LIMIT 1` }
+  const KEEP_SECRET = { text: `INSERT INTO ${secrets} (name, value) VALUES ('cursor', $1) ON CONFLICT DO NOTHING` }
+  const SECRET = { text: `SELECT value FROM ${secrets} WHERE name = 'cursor'` }
+
+  /** What this process is called in `runs_by`. */
+  const self = randomUUID()
+
+  const claim = async ({ scope, threadId }: ThreadKey, { userId, agentId, guest, now }: Claim): Promise<ClaimResult> => {
+    const key = [scope, threadId]
+    if (userId === NOBODY) return { outcome: 'foreign' }
+    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+      const [row] = await database.query<Row>(ROW, [...key, self])
+      if (row === undefined ? guest : row.owner !== userId || (guest && row.deleted)) return { outcome: 'foreign' }
+      if (row !== undefined && !row.provisional && !row.deleted) {
+        if (!row.stale && now - row.usedAt < MINUTE) return { outcome: 'own', registration: null }
+        // None: it was deleted or given away since it was looked at.
+        const noted = await database.query(CONTINUE, [...key, userId, now, self])
+        if (noted.length === 0) continue
+        return { outcome: 'own', registration: null }
+      }
+      const [registered] = await database.query<{ life: number; pending: number }>(
+        guest ? REGISTER_GUEST : REGISTER,
+        guest ? [...key, userId, self] : [...key, userId, agentId, now, self],
+      )
+      // None: the row has become another's or was settled since it was looked at.
+      if (registered === undefined) continue
+      return { outcome: registered.pending === 1 ? 'new' : 'own', registration: registered.life }
+    }
+    throw crossed()
+  }
+
+  const standing: Ownership['standing'] = async (key, reader) => {
+    const { cache } = news
+    if (cache !== null) news.start()
+    const known = cache?.find(key, reader)
+    if (known !== undefined && known !== null) return known
+    const remember = cache?.begin()
+    const values = [key.scope, key.threadId, reader.userId, reader.groups, remember !== undefined]
+    const [row] = await database.query<StandingRow>(ONE, values)
+    if (row?.here !== true) return { row: null, runners: row?.runners ?? [] }
+    const { owner, deleted, provisional, granted, runners, grants: all } = row
+    if (all !== null && runners === null) remember?.(key, { owner, grants: all })
+    return { row: { owner, deleted, provisional, granted: deleted ? null : granted }, runners: runners ?? [] }
+  }
+
+  return {
+    standing,
+    async standings(scope, threadIds, reader) {
+      const values = [scope, threadIds, reader.userId, reader.groups]
+      const rows = await database.query<Omit<StandingRow, 'here' | 'grants'> & { threadId: string }>(SEVERAL, values)
+      return new Map(
+        rows.map(({ threadId, owner, deleted, provisional, granted, runners }): [string, Standing] => [
+          threadId,
+          {
+            row: (owner as string | null) === null ? null : { owner, deleted, provisional, granted: deleted ? null : granted },
+            runners: runners ?? [],
+          },
+        ]),
+      )
+    },
+    async naming(scope, { userId, groups }, most) {
+      const rows = await database.query<{ threadId: string }>(NAMING, [scope, userId, groups, most + 1])
+      return rows.length > most ? null : new Set(rows.map(({ threadId }) => threadId))
+    },
+    claim,
+    async noteWrite({ scope, threadId }, now) {
+      await database.query(NOTE_WRITE, [scope, threadId, now, self])
+    },
+    settle: settlingOn(database, tables, news),
+    rename: async ({ scope, threadId }, userId, name) =>
+      (await database.query(RENAME, [scope, threadId, userId, storable(name)])).length > 0,
+    archive: async ({ scope, threadId }, userId, archived) =>
+      (await database.query(ARCHIVE, [scope, threadId, userId, archived])).length > 0,
+    bury: (key, userId, now, gone) =>
+      news.change(async (queries, changed) => {
+        const { scope, threadId } = key
+        const buried = await queries.query(BURY, [scope, threadId, userId, now, gone])
+        if (buried.length === 0) return
+        // A statement of its own, after the row is locked: it sees the grants that were made until then.
+        await queries.query(REMOVE_GRANTS, [scope, threadId])
+        changed([key])
+      }),
+    async beginDeletion({ scope, threadId }, userId) {
+      const [begun] = await database.query<{ deletion: string }>(BEGIN_DELETION, [scope, threadId, userId, randomUUID()])
+      return begun?.deletion ?? null
+    },
+    endDeletion: (key, userId, deletion, now, gone) =>
+      news.change(async (queries, changed) => {
+        const { scope, threadId } = key
+        const idleSince = now - LONGEST_RUN - 2 * HOUR
+        const values = [scope, threadId, userId, now, gone, deletion, self, idleSince]
+        const buried = await queries.query(END_DELETION, values)
+        if (buried.length === 0) return false
+        await queries.query(REMOVE_GRANTS, [scope, threadId])
+        changed([key])
+        return true
+      }),
+    isEmpty: async (scope) => (await database.query<{ there: boolean }>(ANY, [scope]))[0]?.there !== true,
+    async secret() {
+      const [there] = await database.query<{ value: Buffer }>(SECRET)
+      if (there !== undefined) return there.value
+      await database.query(KEEP_SECRET, [randomBytes(32)])
+      const [made] = await database.query<{ value: Buffer }>(SECRET)
+      if (made === undefined) throw crossed()
+      return made.value
+    },
+  }
+}

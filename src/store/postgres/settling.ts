@@ -1,0 +1,56 @@
+/** How runs that had registered end, in PostgreSQL. */
+import type { OwnershipStore, ThreadKey } from '../port.ts'
+import { ATTEMPTS, crossed, type Database, type Tables } from './database.ts'
+import type { PostgresNews } from './invalidations.ts'
+
+// Of this registration: settled by nobody, and of this life of the thread.
+const MINE = `WHERE scope = $1 AND thread_id = $2 AND user_id = $3 AND user_id <> '' AND provisional AND life = $4`
+// The last run of a row that had no life before.
+const LAST = `${MINE} AND pending = 1 AND deleted_at IS NULL`
+
+/** Makes the step. */
+export function settlingOn(database: Database, { threads, grants }: Tables, news: PostgresNews): OwnershipStore['settle'] {
+  // A run that may have started leaves a live row as it is, registered for good; only a tombstone was confirmed before.
+  const SETTLE = {
+    name: 'settle',
+    text: `UPDATE ${threads} SET provisional = false, pending = 0, deleted_at = NULL, gone = false ${MINE}
+      AND ($5::boolean OR deleted_at IS NOT NULL)`,
+  }
+  // The last run takes the row along; otherwise it leaves it to the others, or as the tombstone that it was. Of a row that
+  // another process is changing both conditions are looked at again by the database, and neither may hold: then no row comes
+  // back.
+  const LEAVE = {
+    name: 'leave',
+    text: `WITH
+        removed AS (DELETE FROM ${threads} ${LAST}
+          AND NOT EXISTS (SELECT FROM ${grants} WHERE scope = $1 AND thread_id = $2) RETURNING true AS released),
+        stayed AS (UPDATE ${threads} SET pending = pending - 1, provisional = pending > 1 ${MINE}
+          AND (pending > 1 OR deleted_at IS NOT NULL) RETURNING NOT provisional AS released)
+      SELECT released FROM removed UNION ALL SELECT released FROM stayed`,
+  }
+  const REGISTERED = { text: `SELECT 1 AS there FROM ${threads} ${MINE}` }
+  const REMOVE = { text: `DELETE FROM ${threads} ${LAST} RETURNING 1 AS done` }
+
+  /** A row that somebody was granted something on: it goes with its grants, and that is news. */
+  const removeShared = (key: ThreadKey, values: readonly unknown[]): Promise<boolean> =>
+    news.change(async (queries, changed) => {
+      const removed = await queries.query(REMOVE, values)
+      if (removed.length > 0) changed([key])
+      return removed.length > 0
+    })
+
+  return async (key, userId, registration, outcome) => {
+    const values = [key.scope, key.threadId, userId, registration]
+    if (outcome !== 'not-started') {
+      await database.query(SETTLE, [...values, outcome === 'confirmed'])
+      return false
+    }
+    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+      const [left] = await database.query<{ released: boolean }>(LEAVE, values)
+      if (left !== undefined) return left.released
+      if ((await database.query(REGISTERED, values)).length === 0) return false
+      if (await removeShared(key, values)) return true
+    }
+    throw crossed()
+  }
+}

@@ -1,0 +1,113 @@
+/** The store on PostgreSQL, all of it in one schema, shared safely by several processes on several machines. */
+import { failureOf, PostgresFailure } from '../../postgres/failure.ts'
+import { madeIn, migrate } from './migrations.ts'
+import { openPool, type OnIdleFailure, type PostgresPool } from '../../postgres/pool.ts'
+import type { PostgresSettings } from '../../postgres/settings.ts'
+import { StoreUnavailable, type Store } from '../port.ts'
+import { assignmentOn } from './assignment.ts'
+import { databaseOn, tablesIn } from './database.ts'
+import { grantsOn } from './grants.ts'
+import { importOn } from './import.ts'
+import { listsOn } from './lists.ts'
+import { makePostgresNews } from './invalidations.ts'
+import { observationsOn } from './observations.ts'
+import { ownershipOn } from './ownership.ts'
+import { pastFrom, type Past } from './schema-identity.ts'
+import { peopleOn } from './users.ts'
+import { pruningOn } from './prune.ts'
+import { revocationsOn } from './revocations.ts'
+import { rowsOn } from './rows.ts'
+
+/** What may be set. */
+export interface PostgresOptions {
+  /** Of how many threads it is remembered who may use them; 0, which is the default: none. */
+  readonly cache?: number
+  /** Told of connections that break while nobody uses them. */
+  readonly onIdleFailure?: OnIdleFailure
+}
+
+/** An open store. */
+export interface OpenedPostgres {
+  readonly store: Store
+  /** Its connections, for what else is kept in the same schema. They close with the store. */
+  readonly pool: PostgresPool
+}
+
+/**
+ * Opens the store and brings its schema up to date.
+ * @throws StoreUnavailable with the place and what to do, if it can't be reached or written
+ */
+export async function openPostgresStore(settings: PostgresSettings, options: PostgresOptions = {}): Promise<OpenedPostgres> {
+  const { cache = 0, onIdleFailure } = options
+  let pool: PostgresPool | undefined
+  try {
+    await migrate(settings)
+    pool = openPool(settings, onIdleFailure)
+    const state = await stateOf(pool, settings)
+    if (state.fault !== null) throw new Error(state.fault)
+    if (state.made === null) throw new Error(`schema ${settings.schema} is empty, or is being restored`)
+    return { store: storeOn(pool, settings, cache, pastFrom(state.made, settings)), pool }
+  } catch (error) {
+    await pool?.close()
+    throw new StoreUnavailable(`the ownership store cannot be opened: ${failureOf(error, settings).message}`)
+  }
+}
+
+function storeOn(pool: PostgresPool, settings: PostgresSettings, cache: number, past: Past): Store {
+  const database = databaseOn(pool, past)
+  const tables = tablesIn(settings.schema)
+  const news = makePostgresNews(database, pool, settings, cache, past)
+  return {
+    ...ownershipOn(database, tables, news),
+    ...listsOn(database, tables),
+    ...observationsOn(database, tables),
+    ...grantsOn(database, tables, news),
+    ...rowsOn(database, tables),
+    ...importOn(database, tables, news),
+    ...assignmentOn(tables, news),
+    ...peopleOn(tables, news),
+    ...pruningOn(database, tables, news),
+    ...revocationsOn(database, tables, madeIn(settings.schema), past),
+    onStanding: (listener) => news.onStanding(listener),
+    async fault() {
+      try {
+        const { fault, made } = await stateOf(pool, settings)
+        past.see(made)
+        return past.fault() ?? fault
+      } catch (error) {
+        return failureOf(error, settings).message
+      }
+    },
+    async close() {
+      news.stop()
+      await pool.close()
+    },
+  }
+}
+
+interface State {
+  /** Why nothing can be read or written, though the server answers. Null if nothing stands in the way. */
+  readonly fault: string | null
+  /** When the schema was made; null if it does not say. */
+  readonly made: number | null
+}
+
+/**
+ * Looks at the server, and whether all tables are there and may be used. It reads none of them: what a table is locked for is
+ * the concern of those who need that table.
+ * @throws PostgresFailure if one of them is missing
+ */
+async function stateOf(pool: PostgresPool, { schema, user }: PostgresSettings): Promise<State> {
+  const text = `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only')::boolean AS "readOnly",
+    (SELECT bool_and(has_table_privilege(name, kind)) FROM unnest($1::text[]) AS tables (name),
+      unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS kinds (kind)) AS usable,
+    ${madeIn(schema)} AS made`
+  const [row] = await pool.query<{ standby: boolean; readOnly: boolean; usable: boolean; made: number | null }>({ text }, [
+    Object.values(tablesIn(schema)),
+  ])
+  if (row === undefined) throw new PostgresFailure('the server did not say what it holds', null, false)
+  const { made } = row
+  if (row.standby) return { made, fault: 'the server is a standby and takes no writes: name the primary in ownership.store' }
+  if (row.readOnly) return { made, fault: 'the server is set to read only, and takes no writes' }
+  return { made, fault: row.usable ? null : `the user ${user} may not read and write all tables of the schema ${schema}` }
+}

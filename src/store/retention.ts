@@ -1,0 +1,55 @@
+/**
+ * Throws tombstones away by their age, where the upstream has confirmed that it holds nothing of the thread any more. Its id
+ * may then be claimed anew, and nobody finds anything there.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from '../observe/log.ts'
+import type { ThreadAdministration } from './port.ts'
+
+/** What it works with. */
+export interface RetentionParts {
+  readonly store: Pick<ThreadAdministration, 'prune'>
+  /** Milliseconds that a tombstone is kept; asked anew each time, because a reload may change it. `off`: for ever. */
+  readonly deleted: () => number | 'off'
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+  readonly log: Logger
+  /** Milliseconds between two times. */
+  readonly interval?: number
+}
+
+const HOUR = 3_600_000
+/** Rows of one step: requests go on between them. */
+const STEP = 500
+
+/**
+ * Starts it; the first time is soon after the start.
+ * @returns ends it
+ */
+export function keepRetention({ store, deleted, clock, log, interval = HOUR }: RetentionParts): () => void {
+  const ended = new AbortController()
+  const once = async (): Promise<void> => {
+    const age = deleted()
+    if (age === 'off') return
+    let pruned = 0
+    for (;;) {
+      const step = await store.prune({ deletedBefore: clock() - age }, STEP)
+      pruned += step
+      if (step === 0 || ended.signal.aborted) break
+      await sleep(10, undefined, { signal: ended.signal })
+    }
+    if (pruned > 0)
+      log.info({ threads: pruned }, 'deleted threads were forgotten: they are older than ownership.retention.deleted')
+  }
+  const run = async (): Promise<void> => {
+    await once().catch((error: unknown) => {
+      if (!ended.signal.aborted) log.error({ err: error }, 'deleted threads could not be forgotten: it is tried again')
+    })
+    if (!ended.signal.aborted) timer = setTimeout(() => void run(), interval).unref()
+  }
+  let timer = setTimeout(() => void run(), Math.min(interval, 1000)).unref()
+  return () => {
+    ended.abort()
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * The last changes of standings in the SQLite file, each by the number that counts it: with them the other processes know which
+ * threads a count that has grown is about. A change of many threads is in no row, and neither is one by an older program: where a
+ * number is missing, any thread may have changed.
+ */
+import type { ThreadKey } from '../port.ts'
+import { sql, type Connection } from './connection.ts'
+
+/** What a step has changed of standings: of one thread, of many, or nothing. */
+export type Changed = ThreadKey | 'many' | 'nothing'
+
+/** A change of one thread's standing. */
+export interface NumberedChange {
+  readonly number: number
+  readonly key: ThreadKey
+}
+
+/** Counted up by a backup that is put back, which may have any count of changes. */
+export const SCHEMA = sql<number>('PRAGMA schema_version')
+
+/** So many are kept, and so many are told of one by one. */
+const KEPT = 256
+
+const NUMBER = sql<{ value: number }>("SELECT value FROM versions WHERE name = 'standing'")
+const NEXT = sql<{ value: number }>("UPDATE versions SET value = value + 1 WHERE name = 'standing' RETURNING value")
+const PUT = sql(
+  `INSERT INTO standing_changes (number, scope, thread_id) VALUES (:number, :scope, :threadId)
+   ON CONFLICT DO UPDATE SET scope = excluded.scope, thread_id = excluded.thread_id`,
+)
+const PRUNE = sql('DELETE FROM standing_changes WHERE number <= :number')
+const BETWEEN = sql<ThreadKey & { number: number }>(
+  `SELECT number, scope, thread_id AS threadId FROM standing_changes WHERE number > :after AND number <= :number ORDER BY number`,
+)
+
+/** How many changes the file counts. */
+export function countChanges(database: Connection): number {
+  return counted(database.get(NUMBER))
+}
+
+/**
+ * Counts a change, and notes of which thread it is. The last statements of a step: in databases with locks on rows this count is
+ * held by all.
+ * @returns its number
+ */
+export function noteChange(database: Connection, changed: ThreadKey | 'many'): number {
+  const number = counted(database.get(NEXT))
+  if (changed !== 'many') database.run(PUT, { number, scope: changed.scope, threadId: changed.threadId })
+  database.run(PRUNE, { number: number - KEPT })
+  return number
+}
+
+/**
+ * The changes behind a number up to another one.
+ * @returns null where any thread may have changed: one of them is not known, or they are too many
+ */
+export function changesBetween(database: Connection, after: number, number: number): readonly NumberedChange[] | null {
+  if (number < after || number - after > KEPT) return null
+  if (number === after) return []
+  const rows = database.all(BETWEEN, { after, number })
+  return rows.length === number - after ? rows.map(({ number: its, ...key }) => ({ number: its, key })) : null
+}
+
+function counted(row: { readonly value: number } | undefined): number {
+  if (row === undefined) throw new Error('the version of the standings vanished')
+  return row.value
+}

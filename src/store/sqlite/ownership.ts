@@ -1,0 +1,281 @@
+/** The ownership of threads in the SQLite file, as requests need it. */
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { Reader, Right } from '../../core/decide/sharing.ts'
+import {
+  LONGEST_RUN,
+  NOBODY,
+  type Claim,
+  type ClaimResult,
+  type OwnershipStore,
+  type RowFacts,
+  type RunOutcome,
+  type Standing,
+  type ThreadKey,
+} from '../port.ts'
+import { sql, type Connection } from './connection.ts'
+import type { SqliteFile } from './file.ts'
+import { removeGrants, rightOn, rightsOn } from './grants.ts'
+import type { Changed, SqliteNews } from './invalidations.ts'
+import { runnersOf, runnersOfSeveral } from './observations.ts'
+import type { SqliteStandings } from './access.ts'
+
+const MINUTE = 60_000
+/** A time of use that is older than this is not left out where it cannot be written at once: deletions rely on it. */
+const HOUR = 60 * MINUTE
+
+const WHERE = 'WHERE scope = :scope AND thread_id = :threadId'
+// Nobody is no user: rows whose owner was taken are nobody's to work on.
+const MINE = `${WHERE} AND user_id = :userId AND user_id <> ''`
+
+/** The process that has sent all runs of a thread, if this one sends another. */
+const SENT_BY = "CASE runs_by WHEN :self THEN :self ELSE '*' END"
+
+interface Owned {
+  readonly thread_id: string
+  readonly user_id: string
+  readonly deleted_at: number | null
+  readonly provisional: number
+}
+
+interface Row extends Omit<Owned, 'thread_id'> {
+  readonly last_used_at: number
+  readonly life: number
+  readonly deletion: string | null
+  readonly runs_by: string
+}
+
+// The row there, or the one after it: a row is found and read either way, and the time tells nothing. The scope comes out of a
+// subquery, because SQLite plans a range beside a bound value anew at each use, to see what its statistics say of the value.
+const NEAREST = sql<Owned>(
+  `SELECT thread_id, user_id, deleted_at, provisional FROM threads
+   WHERE scope = (SELECT :scope) AND thread_id >= :threadId ORDER BY thread_id LIMIT 1`,
+)
+const SEVERAL = sql<Owned>(
+  `SELECT thread_id, user_id, deleted_at, provisional FROM threads
+   WHERE scope = :scope AND thread_id IN (SELECT value FROM json_each(:threadIds))`,
+)
+// Each from an index alone, up to so many.
+const NAMING = sql<{ thread_id: string }>(
+  `SELECT thread_id FROM threads WHERE user_id = :userId AND user_id <> '' AND scope = :scope
+   UNION ALL SELECT thread_id FROM grants WHERE kind = 'user' AND grantee = :userId AND scope = :scope
+   UNION ALL SELECT thread_id FROM json_each(:groups) AS named
+     CROSS JOIN grants ON kind = 'group' AND grantee = named.value AND scope = :scope
+   LIMIT :limit`,
+)
+const ROW = sql<Row>(`SELECT user_id, deleted_at, provisional, last_used_at, life, deletion, runs_by FROM threads ${WHERE}`)
+const INSERT = sql(
+  `INSERT INTO threads (scope, thread_id, user_id, agent_id, created_at, last_used_at, provisional, pending, runs_by)
+   VALUES (:scope, :threadId, :userId, :agentId, :now, :now, 1, 1, :self)`,
+)
+const REVIVE = sql(
+  `UPDATE threads SET provisional = 1, pending = 1, life = life + 1, agent_id = :agentId, last_used_at = :now, deletion = NULL,
+     runs_by = ${SENT_BY} ${MINE}`,
+)
+const REGISTER = sql(`UPDATE threads SET pending = pending + 1, runs_by = ${SENT_BY} ${MINE} AND provisional = 1`)
+const CONTINUE = sql(
+  `UPDATE threads SET last_used_at = CASE WHEN :now - last_used_at >= ${MINUTE} THEN :now ELSE last_used_at END, deletion = NULL, runs_by = ${SENT_BY}
+   ${MINE} AND provisional = 0 AND deleted_at IS NULL`,
+)
+const IS_USED_AGAIN = `deleted_at IS NULL AND :now - last_used_at >= ${HOUR}`
+const UNNOTED_WRITE = sql<{ there: 1 }>(
+  `SELECT 1 AS there FROM threads ${WHERE}
+   AND (gone = 1 OR runs_by NOT IN (:self, '*') OR (deletion IS NOT NULL AND runs_by <> '*') OR (${IS_USED_AGAIN}))`,
+)
+const NOTE_WRITE = sql(
+  `UPDATE threads SET gone = 0, runs_by = CASE WHEN deletion IS NULL THEN ${SENT_BY} ELSE '*' END,
+     last_used_at = CASE WHEN ${IS_USED_AGAIN} THEN :now ELSE last_used_at END ${WHERE}`,
+)
+const TOUCH = sql(`UPDATE threads SET last_used_at = :now ${MINE} AND deleted_at IS NULL`)
+// A run that may have started leaves a live row as it is, registered for good; only a tombstone was confirmed before.
+const SETTLE = sql(
+  `UPDATE threads SET provisional = 0, pending = 0, deleted_at = NULL, gone = 0 ${MINE} AND provisional = 1 AND life = :life
+     AND (:confirmed = 1 OR deleted_at IS NOT NULL)`,
+)
+const LEAVE = sql<{ pending: number; deleted_at: number | null }>(
+  `UPDATE threads SET pending = pending - 1 ${MINE} AND provisional = 1 AND life = :life RETURNING pending, deleted_at`,
+)
+const REMOVE = sql(`DELETE FROM threads ${MINE}`)
+const BACK_TO_GRAVE = sql(`UPDATE threads SET provisional = 0 ${MINE}`)
+const RENAME = sql(`UPDATE threads SET name = :name ${MINE} AND deleted_at IS NULL`)
+const ARCHIVE = sql(`UPDATE threads SET archived = :archived ${MINE} AND deleted_at IS NULL`)
+const BURY = sql(`UPDATE threads SET deleted_at = :now, gone = :gone, deletion = NULL, provisional = 0, pending = 0 ${MINE}`)
+const BEGIN_DELETION = sql<{ deletion: string }>(
+  `UPDATE threads SET deletion = coalesce(deletion, :deletion) ${MINE} AND deleted_at IS NULL AND provisional = 0 RETURNING deletion`,
+)
+const END_DELETION = sql(
+  `UPDATE threads SET deleted_at = :now, deletion = NULL, gone = :gone = 1 AND (runs_by = :self OR last_used_at < :idleSince)
+   ${MINE} AND deletion = :deletion AND deleted_at IS NULL`,
+)
+const ANY = sql<{ there: 1 }>('SELECT 1 AS there FROM threads WHERE scope = :scope LIMIT 1')
+const KEEP_SECRET = sql("INSERT INTO secrets (name, value) VALUES ('cursor', :value) ON CONFLICT DO NOTHING")
+const SECRET = sql<{ value: Buffer }>("SELECT value FROM secrets WHERE name = 'cursor'")
+
+/** What of it is here. */
+type Ownership = Omit<OwnershipStore, 'listed' | 'fault' | 'close'>
+
+/** Makes the part of the store that decisions go by. */
+export function ownershipIn(file: SqliteFile, news: SqliteNews, remembered: SqliteStandings): Ownership {
+  /** What this process is called in `runs_by`. */
+  const self = randomUUID()
+  const touch = (key: ThreadKey, { userId, now }: Claim): void => {
+    if (file.note((database) => database.run(TOUCH, { ...key, userId, now }))) remembered.noteUse(key, now)
+  }
+  const lookUp = (key: ThreadKey, reader: Reader): Standing | Promise<Standing> =>
+    remembered.find(key, reader) ??
+    file.read((database) => {
+      const standing = standingOf(database, key, reader)
+      remembered.keep(database, key, standing, reader)
+      return standing
+    })
+  return {
+    standing(key, reader) {
+      const turn = remembered.turn()
+      return turn === null ? lookUp(key, reader) : turn.then(() => lookUp(key, reader))
+    },
+    standings: (scope, threadIds, reader) => file.read((database) => standingsOf(database, scope, threadIds, reader)),
+    naming: (scope, { userId, groups }, most) =>
+      file.read((database) => {
+        const values = { scope, userId, groups: JSON.stringify(groups), limit: most + 1 }
+        const rows = database.all(NAMING, values)
+        return rows.length > most ? null : new Set(rows.map(({ thread_id: threadId }) => threadId))
+      }),
+    async claim(key, claim) {
+      const { userId, now } = claim
+      // Remembered is a live row that is settled, and as of now: then the row has nothing more to say than when it was used.
+      const last = remembered.find(key, { userId, groups: [] })?.row?.owner === userId ? remembered.usedAt(key) : undefined
+      if (last !== undefined && now - last < HOUR) {
+        if (now - last >= MINUTE) touch(key, claim)
+        return { outcome: 'own', registration: null }
+      }
+      const row = await file.ask((database) => database.get(ROW, { ...key }))
+      // The common case goes without the lock: a live row of theirs that is settled, and says all that it has to say of this run.
+      const isSettled = row?.user_id === userId && userId !== NOBODY && row.provisional === 0 && row.deleted_at === null
+      const isNoted = isSettled && row.deletion === null && (row.runs_by === self || row.runs_by === '*')
+      if (!isNoted || now - row.last_used_at >= HOUR) return file.write((database) => register(database, key, claim, self))
+      if (now - row.last_used_at >= MINUTE) touch(key, claim)
+      else remembered.noteUse(key, row.last_used_at)
+      return { outcome: 'own', registration: null }
+    },
+    async noteWrite(key, now) {
+      const values = { ...key, now, self }
+      const unnoted = await file.ask((database) => database.get(UNNOTED_WRITE, values))
+      if (unnoted !== undefined) await file.write((database) => database.run(NOTE_WRITE, values))
+    },
+    settle: (key, userId, registration, outcome) =>
+      news.write((database) => settle(database, key, userId, registration, outcome)),
+    rename: (key, userId, name) => file.write((database) => database.run(RENAME, { ...key, userId, name }) > 0),
+    archive: (key, userId, archived) =>
+      file.write((database) => database.run(ARCHIVE, { ...key, userId, archived: archived ? 1 : 0 }) > 0),
+    bury: (key, userId, now, gone) =>
+      news.write((database) => {
+        const buried = database.run(BURY, { ...key, userId, now, gone: gone ? 1 : 0 }) > 0
+        if (buried) removeGrants(database, key)
+        return { result: undefined, changed: buried ? key : 'nothing' }
+      }),
+    beginDeletion: (key, userId) =>
+      news.write((database) => {
+        const begun = database.get(BEGIN_DELETION, { ...key, userId, deletion: randomUUID() })
+        // What is remembered of the thread no longer says all that a run has to know.
+        return { result: begun?.deletion ?? null, changed: begun === undefined ? 'nothing' : key }
+      }),
+    endDeletion: (key, userId, deletion, now, gone) =>
+      news.write((database) => {
+        const idleSince = now - LONGEST_RUN - 2 * HOUR
+        const values = { ...key, userId, deletion, now, gone: gone ? 1 : 0, self, idleSince }
+        const buried = database.run(END_DELETION, values) > 0
+        if (buried) removeGrants(database, key)
+        return { result: buried, changed: buried ? key : 'nothing' }
+      }),
+    isEmpty: (scope) => file.read((database) => database.get(ANY, { scope }) === undefined),
+    async secret() {
+      const there = await file.read((database) => database.get(SECRET))
+      if (there !== undefined) return there.value
+      return file.write((database) => {
+        database.run(KEEP_SECRET, { value: randomBytes(32) })
+        const row = database.get(SECRET)
+        if (row === undefined) throw new Error('the cursor secret vanished')
+        return row.value
+      })
+    },
+  }
+}
+
+/** What is known of a thread. All three questions are asked whatever the first one says: the time is not to tell. */
+export function standingOf(database: Connection, key: ThreadKey, reader: Reader): Standing {
+  const row = database.get(NEAREST, { ...key })
+  const right = rightOn(database, key, reader)
+  const runners = runnersOf(database, key)
+  const facts = row === undefined ? null : factsOf(row, right)
+  return { row: row?.thread_id === key.threadId ? facts : null, runners }
+}
+
+function standingsOf(
+  database: Connection,
+  scope: string,
+  threadIds: readonly string[],
+  reader: Reader,
+): ReadonlyMap<string, Standing> {
+  const ids = JSON.stringify(threadIds)
+  const rights = rightsOn(database, scope, ids, reader)
+  const runners = runnersOfSeveral(database, scope, ids)
+  const standings = new Map<string, Standing>()
+  for (const [threadId, users] of runners) standings.set(threadId, { row: null, runners: users })
+  for (const row of database.all(SEVERAL, { scope, threadIds: ids })) {
+    const { thread_id: threadId } = row
+    standings.set(threadId, { row: factsOf(row, rights.get(threadId) ?? null), runners: runners.get(threadId) ?? [] })
+  }
+  return standings
+}
+
+/** What a row says of its thread: with `deleted_at` it is a tombstone, until a run of its owner is confirmed. */
+function factsOf({ user_id: owner, deleted_at: deletedAt, provisional }: Owned, granted: Right | null): RowFacts {
+  const deleted = deletedAt !== null
+  return { owner, deleted, provisional: provisional === 1, granted: deleted ? null : granted }
+}
+
+function register(database: Connection, key: ThreadKey, claim: Claim, self: string): ClaimResult {
+  const { userId, agentId, guest, now } = claim
+  const values = { ...key, userId, agentId, now, self }
+  const row = database.get(ROW, values)
+  if (userId === NOBODY) return { outcome: 'foreign' }
+  if (row === undefined) {
+    if (guest) return { outcome: 'foreign' }
+    database.run(INSERT, values)
+    return { outcome: 'new', registration: 0 }
+  }
+  const { user_id: owner, deleted_at: deletedAt, provisional, life } = row
+  if (owner !== userId || (guest && deletedAt !== null)) return { outcome: 'foreign' }
+  if (provisional === 1) {
+    database.run(REGISTER, values)
+    return { outcome: 'own', registration: life }
+  }
+  if (deletedAt === null) {
+    database.run(CONTINUE, values)
+    return { outcome: 'own', registration: null }
+  }
+  database.run(REVIVE, values)
+  return { outcome: 'new', registration: life + 1 }
+}
+
+function settle(
+  database: Connection,
+  key: ThreadKey,
+  userId: string,
+  life: number,
+  outcome: RunOutcome,
+): { readonly result: boolean; readonly changed: Changed } {
+  const values = { ...key, userId, life }
+  if (outcome !== 'not-started') {
+    database.run(SETTLE, { ...values, confirmed: outcome === 'confirmed' ? 1 : 0 })
+    return { result: false, changed: 'nothing' }
+  }
+  const left = database.get(LEAVE, values)
+  if (left === undefined || left.pending > 0) return { result: false, changed: 'nothing' }
+  if (left.deleted_at !== null) {
+    database.run(BACK_TO_GRAVE, values)
+    return { result: true, changed: 'nothing' }
+  }
+  database.run(REMOVE, values)
+  // Whoever owns the thread next has granted nothing yet.
+  return { result: true, changed: removeGrants(database, key) > 0 ? key : 'nothing' }
+}

@@ -1,0 +1,68 @@
+/** Rows of the SQLite file that are thrown away. */
+import type { PruneRule, ThreadAdministration, ThreadKey } from '../port.ts'
+import { sql, type Connection, type Sql } from './connection.ts'
+import type { SqliteFile } from './file.ts'
+import { removeGrants } from './grants.ts'
+import type { Changed, SqliteNews } from './invalidations.ts'
+import { forgetObservations } from './observations.ts'
+
+/** How the rows of a rule are found and counted. */
+interface Found {
+  readonly page: Sql<ThreadKey>
+  readonly count: Sql<{ rows: number }>
+}
+
+const LISTED = 'threads.scope AS scope, threads.thread_id AS threadId'
+
+// What the upstream still holds, or a run may be bringing back, is not for others to claim, however long ago it was deleted.
+const DELETED = found(
+  '',
+  'threads WHERE gone = 1 AND provisional = 0 AND deleted_at < :deletedBefore AND (:scope IS NULL OR scope = :scope)',
+)
+// The index begins with the scope: each scope is asked for its own, instead of reading all rows for a few.
+const UNUSED = found(
+  `WITH RECURSIVE scopes (scope) AS (
+     SELECT min(scope) FROM threads
+     UNION ALL SELECT (SELECT min(scope) FROM threads WHERE scope > scopes.scope) FROM scopes WHERE scopes.scope IS NOT NULL)`,
+  `scopes CROSS JOIN threads ON threads.scope = scopes.scope
+   WHERE (:scope IS NULL OR scopes.scope = :scope) AND deleted_at IS NULL AND archived IN (0, 1) AND last_used_at < :unusedSince`,
+)
+const REMOVE = sql('DELETE FROM threads WHERE scope = :scope AND thread_id = :threadId')
+
+/** Makes the part of the store that throws rows away. */
+export function pruningIn(file: SqliteFile, news: SqliteNews): Pick<ThreadAdministration, 'prune' | 'prunable'> {
+  return {
+    prune: (rule, limit) => news.write((database) => prune(database, rule, limit)),
+    prunable: (rule) =>
+      file.read((database) => {
+        const rows = rowsOf(rule)
+        return rows === null ? 0 : (database.get(rows.count, { scope: null, ...rule })?.rows ?? 0)
+      }),
+  }
+}
+
+function found(before: string, rows: string): Found {
+  return {
+    page: sql(`${before} SELECT ${LISTED} FROM ${rows} LIMIT :limit`),
+    count: sql(`${before} SELECT count(*) AS rows FROM ${rows}`),
+  }
+}
+
+/** No row is deleted and live at once; and a rule that says nothing throws nothing away. */
+function rowsOf({ deletedBefore, unusedSince }: PruneRule): Found | null {
+  if (deletedBefore === undefined) return unusedSince === undefined ? null : UNUSED
+  return unusedSince === undefined ? DELETED : null
+}
+
+function prune(database: Connection, rule: PruneRule, limit: number): { readonly result: number; readonly changed: Changed } {
+  const rows = rowsOf(rule)
+  if (rows === null) return { result: 0, changed: 'nothing' }
+  const keys = database.all(rows.page, { scope: null, ...rule, limit })
+  for (const key of keys) {
+    database.run(REMOVE, { ...key })
+    removeGrants(database, key)
+    // Nobody ever heard of it any more.
+    forgetObservations(database, key)
+  }
+  return { result: keys.length, changed: keys.length > 0 && rows === UNUSED ? 'many' : 'nothing' }
+}

@@ -1,0 +1,187 @@
+/** The schema of the SQLite store, and the steps that lead to it from each of those before. */
+import { createHash } from 'node:crypto'
+import type Database from 'better-sqlite3'
+import { largest } from '../../core/json/extremes.ts'
+
+// BINARY collation is SQLite's default and stands here as a promise: ids compare byte for byte.
+// `pending` counts the registered runs of a row that no run has confirmed yet (0 and provisional = 0 once it is settled);
+// `life` counts its revivals, so that a run from before a deletion settles nothing after it.
+const THREADS = `
+  CREATE TABLE threads (
+    scope TEXT NOT NULL COLLATE BINARY,
+    thread_id TEXT NOT NULL COLLATE BINARY,
+    user_id TEXT NOT NULL COLLATE BINARY,
+    agent_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    last_used_at INTEGER NOT NULL,
+    name TEXT,
+    deleted_at INTEGER,
+    provisional INTEGER NOT NULL DEFAULT 0 CHECK (provisional IN (0, 1)),
+    pending INTEGER NOT NULL DEFAULT 0,
+    life INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (scope, thread_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX threads_by_user ON threads (user_id, scope);
+  CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT;
+`
+
+// `issued_before` is null where all tokens of a user are meant, and for single tokens.
+// `versions` holds what other processes poll: one number instead of a table.
+const REVOCATIONS = `
+  CREATE TABLE revocations (
+    kind TEXT NOT NULL CHECK (kind IN ('token', 'user')),
+    id TEXT NOT NULL COLLATE BINARY,
+    issued_before INTEGER CHECK (issued_before IS NULL OR kind = 'user'),
+    revoked_at INTEGER NOT NULL,
+    PRIMARY KEY (kind, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE versions (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
+  INSERT INTO versions (name, value) VALUES ('revocations', 0);
+`
+
+// What was seen under `enforcement: observe`. It makes nobody an owner: several users of one thread are several rows.
+const OBSERVATIONS = `
+  CREATE TABLE observations (
+    scope TEXT NOT NULL COLLATE BINARY,
+    thread_id TEXT NOT NULL COLLATE BINARY,
+    user_id TEXT NOT NULL COLLATE BINARY,
+    agent_id TEXT NOT NULL,
+    first_used_at INTEGER NOT NULL,
+    last_used_at INTEGER NOT NULL,
+    ran INTEGER NOT NULL CHECK (ran IN (0, 1)),
+    PRIMARY KEY (scope, thread_id, user_id)
+  ) STRICT, WITHOUT ROWID;
+`
+
+// The primary key of `grants` begins with the thread, for decisions; its index with the grantee, for lists. The indexes of
+// `threads` are in the order of lists. `gone` is 1 for a tombstone of whose thread the upstream has confirmed that it holds
+// nothing: until then, only that made tombstones. `migrations` says by which steps a file came to be.
+const SHARING = `
+  ALTER TABLE threads ADD COLUMN archived INTEGER NOT NULL DEFAULT 0 CHECK (archived IN (0, 1));
+  ALTER TABLE threads ADD COLUMN gone INTEGER NOT NULL DEFAULT 0 CHECK (gone IN (0, 1));
+  UPDATE threads SET gone = 1 WHERE deleted_at IS NOT NULL;
+  DROP INDEX threads_by_user;
+  CREATE INDEX threads_by_user ON threads (user_id, scope, last_used_at DESC, thread_id);
+  CREATE INDEX threads_by_use ON threads (scope, last_used_at DESC, thread_id);
+  CREATE INDEX threads_gone ON threads (deleted_at) WHERE gone = 1;
+  CREATE INDEX observations_by_user ON observations (user_id, scope, thread_id);
+  CREATE TABLE grants (
+    scope TEXT NOT NULL COLLATE BINARY,
+    thread_id TEXT NOT NULL COLLATE BINARY,
+    kind TEXT NOT NULL CHECK (kind IN ('user', 'group')),
+    grantee TEXT NOT NULL COLLATE BINARY,
+    access TEXT NOT NULL CHECK (access IN ('read', 'write')),
+    granted_by TEXT NOT NULL COLLATE BINARY,
+    granted_at INTEGER NOT NULL,
+    PRIMARY KEY (scope, thread_id, kind, grantee)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX grants_by_grantee ON grants (kind, grantee, scope, thread_id);
+  INSERT INTO versions (name, value) VALUES ('standing', 0);
+  CREATE TABLE migrations (
+    number INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    checksum TEXT NOT NULL,
+    applied_at INTEGER NOT NULL
+  ) STRICT;
+`
+
+// `deletion` names the deletions of a thread that are under way, until a run is claimed: their answers may come late. `runs_by` is
+// the process that has sent all runs of the thread, or `*` for several and for what is not known: that process alone can tell that
+// none is executing when the thread is deleted.
+const DELETIONS = `
+  ALTER TABLE threads ADD COLUMN deletion TEXT;
+  ALTER TABLE threads ADD COLUMN runs_by TEXT NOT NULL DEFAULT '*';
+`
+
+// What makes a list cost no more than its page is long: the indexes of lists hold live rows alone, and begin with all that a list
+// may leave aside (agent, archived). `deleted_at` stands in them because SQLite would look each row up for it.
+// `grants_by_grantee` has the right beside the thread; `grants_by_giver` counts what one user has granted to another.
+// `threads_of_user` is for what is done with all of a user's rows, in whatever state, and is not written when a thread is used.
+// `standing_changes` says which thread each of the last changes was about, by the number that counts it.
+const LISTS = `
+  DROP INDEX threads_by_user;
+  DROP INDEX threads_by_use;
+  DROP INDEX grants_by_grantee;
+  CREATE INDEX threads_of_user ON threads (user_id, scope);
+  CREATE INDEX listed_by_user ON threads (user_id, scope, archived, last_used_at DESC, thread_id, deleted_at) WHERE deleted_at IS NULL;
+  CREATE INDEX listed_by_user_agent ON threads (user_id, scope, agent_id, archived, last_used_at DESC, thread_id, deleted_at)
+    WHERE deleted_at IS NULL;
+  CREATE INDEX listed_by_use ON threads (scope, archived, last_used_at DESC, thread_id, deleted_at) WHERE deleted_at IS NULL;
+  CREATE INDEX listed_by_agent ON threads (scope, agent_id, archived, last_used_at DESC, thread_id, deleted_at) WHERE deleted_at IS NULL;
+  CREATE INDEX grants_by_grantee ON grants (kind, grantee, scope, thread_id, access);
+  CREATE INDEX grants_by_giver ON grants (granted_by, kind, grantee);
+  CREATE TABLE standing_changes (
+    number INTEGER PRIMARY KEY,
+    scope TEXT NOT NULL COLLATE BINARY,
+    thread_id TEXT NOT NULL COLLATE BINARY
+  ) STRICT;
+`
+
+/** A step from one schema to the next. */
+interface Migration {
+  readonly number: number
+  readonly name: string
+  readonly text: string
+  /** SHA-256 of the text, in hexadecimal digits. */
+  readonly checksum: string
+}
+
+/** Only ever appended to; the number of a step is the schema that it leads to, SQLite's user_version. */
+export const MIGRATIONS: readonly Migration[] = [
+  ['threads', THREADS],
+  ['revocations', REVOCATIONS],
+  ['observations', OBSERVATIONS],
+  ['sharing', SHARING],
+  ['deletions', DELETIONS],
+  ['lists', LISTS],
+].map(([name = '', text = ''], at) => ({
+  number: at + 1,
+  name,
+  text,
+  checksum: createHash('sha256').update(text).digest('hex'),
+}))
+
+/** The schema of this program. */
+export const SCHEMA_VERSION = MIGRATIONS.length
+
+/** From which schema on a file says by which steps it came to be. */
+const RECORDED_FROM = 4
+
+/**
+ * The schema of a file; 0 for one without any.
+ * @throws an Error that says so if it is newer than this program knows, or came to be by other steps than this program's
+ */
+export function schemaOf(database: Database.Database): number {
+  const version = database.pragma('user_version', { simple: true }) as number
+  const newer = (schema: number): Error => new Error(`its schema ${schema} is newer than this program knows (${SCHEMA_VERSION})`)
+  if (version > SCHEMA_VERSION) throw newer(version)
+  if (version < RECORDED_FROM) return version
+  const applied = database.prepare<[], { number: number; checksum: string }>('SELECT number, checksum FROM migrations').all()
+  const latest = largest(applied.map(({ number }) => number))
+  if (latest > SCHEMA_VERSION) throw newer(latest)
+  for (const { number, name, checksum } of MIGRATIONS.slice(0, version)) {
+    const there = applied.find((one) => one.number === number)
+    if (there?.checksum === checksum) continue
+    throw new Error(`its migration ${number} (${name}) was changed: it is of another build of this program`)
+  }
+  return version
+}
+
+/**
+ * Brings a file to the schema of this program. One transaction that begins with the write lock: of processes that open at
+ * once, one migrates and the others wait.
+ * @throws as schemaOf does, and what SQLite throws; the file is as it was then
+ */
+export function migrate(database: Database.Database): void {
+  const record = `INSERT INTO migrations (number, name, checksum, applied_at)
+    VALUES (?, ?, ?, CAST(unixepoch('subsec') * 1000 AS INTEGER)) ON CONFLICT DO NOTHING`
+  database
+    .transaction(() => {
+      for (const { text } of MIGRATIONS.slice(schemaOf(database))) database.exec(text)
+      const statement = database.prepare<[number, string, string]>(record)
+      for (const { number, name, checksum } of MIGRATIONS) statement.run(number, name, checksum)
+      // Written always, so that a store that can't be written is found at start and not at the first claim.
+      database.pragma(`user_version = ${SCHEMA_VERSION}`)
+    })
+    .immediate()
+}

@@ -1,0 +1,68 @@
+/**
+ * Whether upstreams with threads of their own are apart. If two of them are one runtime, or share its storage, whoever owns a
+ * thread at one can read and write at the other what somebody else has there.
+ */
+import { isObject } from '../../core/json/read.ts'
+import { hasOperation } from '../../core/route/transport.ts'
+import { collect } from '../../http/upstream/answer-body.ts'
+import { upstreamRequest } from '../../http/upstream/request.ts'
+import { jsonOf } from '../../http/upstream/upstream.ts'
+import { routeOf } from './asking.ts'
+import { notChecked, ok, problem, warning, type Finding } from './finding.ts'
+import type { Check, Subject } from './subject.ts'
+import { asCaller } from './threads.ts'
+
+const CHECK = 'threads.apart'
+const MAX_LIST_BYTES = 4 * 1024 * 1024
+
+/** The check of it: of each upstream, against those before it. */
+export const APART_CHECK: Check = { name: CHECK, run: isApart }
+
+async function isApart(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+  const { mount, known } = subject
+  known.threadIds = await listedIds(subject, signal)
+  const others = subject.before.filter((other) => other.mount.scope !== mount.scope)
+  if (others.length === 0) return []
+  return others.map((other) => compared(subject, other))
+}
+
+function compared(one: Subject, other: Subject): Finding {
+  const name = other.mount.place.join('.')
+  const remedy = `write scope: ${other.mount.key === '' ? 'upstream' : other.mount.key} there, so that both have the same owners`
+  const [here, there] = [one.known.threadIds, other.known.threadIds]
+  const both = here === null || there === null ? [] : [...here].filter((id) => there.has(id))
+  if (both.length > 0) {
+    return problem(
+      CHECK,
+      `it lists threads that ${name} lists too (${both.length}): whoever owns one here can use it there as somebody else's`,
+      remedy,
+    )
+  }
+  const [agent, runtime] = one.mount.agentId === null ? [other, one] : [one, other]
+  if (agent.mount.agentId !== null && runtime.known.agents.includes(agent.mount.agentId)) {
+    return warning(
+      CHECK,
+      `${runtime.mount.place.join('.')} has an agent called ${agent.mount.agentId}, too: if it is this one, its threads can be used on both ways`,
+      remedy,
+    )
+  }
+  if (here === null || there === null || here.size === 0 || there.size === 0)
+    return notChecked(CHECK, `whether it is apart from ${name} cannot be told: no threads of both are shown to the doctor`)
+  return ok(CHECK, `it lists no thread that ${name} lists`)
+}
+
+/** The ids that the upstream's own list shows; null where it shows none. */
+async function listedIds(subject: Subject, signal: AbortSignal): Promise<ReadonlySet<string> | null> {
+  const { mount, known, upstream } = subject
+  const list = routeOf('GET', 'threads')
+  if (known.facts === null || mount.agentId !== null || !hasOperation(known.facts, list.route)) return null
+  const headers = asCaller(subject)
+  const answer = await upstream.send(upstreamRequest(known.facts, mount.basePath, { descriptor: list, headers }), signal)
+  if (answer.outcome === 'failed') return null
+  const bytes = await collect(answer.body, MAX_LIST_BYTES)
+  const value = answer.status === 200 && typeof bytes !== 'string' ? jsonOf(bytes) : undefined
+  const threads = isObject(value) ? value['threads'] : undefined
+  if (!Array.isArray(threads)) return null
+  const ids = threads.map((thread) => (isObject(thread as never) ? (thread as { id?: unknown }).id : undefined))
+  return new Set(ids.filter((id) => typeof id === 'string'))
+}

@@ -1,0 +1,111 @@
+/** Questions over HTTP: to the upstream on the gateway's connection to it, and to everything else as a client. */
+import { request } from 'undici'
+import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
+import type { UpstreamAnswerHeaders } from '../../core/wire/headers.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json/read.ts'
+import type { RuntimeFacts } from '../../core/route/transport.ts'
+import { upstreamRequest } from '../../http/upstream/request.ts'
+import { collect, streamedBody } from '../../http/upstream/answer-body.ts'
+import { type UpstreamRequest } from '../../http/upstream/upstream.ts'
+import type { Subject } from './subject.ts'
+
+/** An answer. */
+export interface Heard {
+  readonly status: number
+  readonly headers: UpstreamAnswerHeaders
+  /** Empty for a stream of events, which is left at once. */
+  readonly text: string
+}
+
+/** No answer; the message is an error code and never holds what was sent. */
+export class NoAnswer extends Error {
+  override readonly name = 'NoAnswer'
+}
+
+const MAX_BYTES = 4 * 1024 * 1024
+
+/** The descriptor of a route that is there; the words of its path, ids filled in. */
+export function routeOf(method: string, ...segments: readonly string[]): RouteDescriptor {
+  return classify(method, [...segments], new Map()) as RouteDescriptor
+}
+
+/**
+ * Asks the upstream.
+ * @throws NoAnswer
+ */
+export async function askUpstream({ upstream }: Subject, asked: UpstreamRequest, signal: AbortSignal): Promise<Heard> {
+  const answer = await upstream.send(asked, signal)
+  if (answer.outcome === 'failed') throw new NoAnswer(answer.detail)
+  const { status, headers, body } = answer
+  if (isStream(headers)) {
+    body.destroy()
+    return { status, headers, text: '' }
+  }
+  const bytes = await collect(body, MAX_BYTES)
+  return { status, headers, text: typeof bytes === 'string' ? '' : bytes.toString('utf8') }
+}
+
+/** Asks the upstream for its /info in the way of its transport. */
+export function askInfo(
+  subject: Subject,
+  facts: RuntimeFacts,
+  signal: AbortSignal,
+  headers: Readonly<Record<string, string>> = subject.headers,
+): Promise<Heard> {
+  const asked = { descriptor: routeOf('GET', 'info'), headers: { ...headers, accept: 'application/json' } }
+  return askUpstream(subject, upstreamRequest(facts, subject.mount.basePath, asked), signal)
+}
+
+/** What a client asks. */
+export interface Asked {
+  readonly method?: 'GET' | 'POST' | 'OPTIONS'
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent as JSON. */
+  readonly body?: Json
+}
+
+/**
+ * Asks as a client does. Redirects are not followed: a client would not take its token there.
+ * @throws NoAnswer
+ */
+export async function ask(url: string, { method = 'GET', headers = {}, body }: Asked, signal: AbortSignal): Promise<Heard> {
+  try {
+    const answer = await request(url, {
+      method,
+      headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal,
+    })
+    const bytes = isStream(answer.headers) ? 'too-large' : await collect(streamedBody(answer.body), MAX_BYTES)
+    if (typeof bytes === 'string') answer.body.on('error', () => {}).destroy()
+    return {
+      status: answer.statusCode,
+      headers: answer.headers,
+      text: typeof bytes === 'string' ? '' : bytes.toString('utf8'),
+    }
+  } catch (error) {
+    throw new NoAnswer(codeOf(error))
+  }
+}
+
+/** The error code of a failure: never its text, which may hold what was sent. */
+export function codeOf(error: unknown): string {
+  if (error instanceof NoAnswer) return error.message
+  if (!(error instanceof Error)) return 'failed'
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name
+}
+
+/** True for a stream of server-sent events. */
+export function isStream(headers: UpstreamAnswerHeaders): boolean {
+  return String(headers['content-type']).toLowerCase().startsWith('text/event-stream')
+}
+
+/** A JSON object, or null. */
+export function objectIn({ text }: Heard): JsonObject | null {
+  try {
+    const value = JSON.parse(text) as Json
+    return isObject(value) ? value : null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,35 @@
+/** Whether two clocks agree, as the Date header of an answer tells: tokens are judged by time. */
+import type { UpstreamAnswerHeaders } from '../../core/wire/headers.ts'
+import { problem, notChecked, ok, seconds, warning, type Finding } from './finding.ts'
+
+/** A difference that is worth a word though no token fails by it. */
+const NOTICEABLE_MS = 5000
+
+/**
+ * Judges a clock.
+ * @param check the name of the check
+ * @param whose whose clock it is, as it stands in a sentence
+ * @param headers of its answer
+ * @param local when it came by the clock here, in milliseconds
+ * @param tolerance the configured clockTolerance, in milliseconds
+ */
+export function judgeClock(
+  check: string,
+  whose: string,
+  headers: UpstreamAnswerHeaders,
+  local: number,
+  tolerance: number,
+): Finding {
+  const date = Date.parse(String(headers['date']))
+  if (Number.isNaN(date)) return notChecked(check, `${whose} sends no Date`)
+  if (headers['age'] !== undefined) return notChecked(check, `the answer of ${whose} came from a cache`)
+  // Date has whole seconds, rounded down.
+  const ahead = local - (date + 500)
+  const off = Math.abs(ahead)
+  if (off <= NOTICEABLE_MS) return ok(check, `the clock here agrees with that of ${whose}`)
+  const message = `the clock here is ${seconds(off)} ${ahead > 0 ? 'ahead of' : 'behind'} that of ${whose}`
+  const remedy = 'keep both clocks right with NTP'
+  return off > tolerance
+    ? problem(check, `${message}, more than authentication.clockTolerance (${seconds(tolerance)})`, remedy)
+    : warning(check, message, remedy)
+}

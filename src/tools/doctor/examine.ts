@@ -1,0 +1,137 @@
+/** Runs the checks in order, each within its time. One that fails or hangs says so, and the others go on. */
+import { readFileSync } from 'node:fs'
+import { mountsOf, serverHeaders, type Mount } from '../../config/mounts.ts'
+import { storeOf } from '../../config/store-place.ts'
+import type { Config } from '../../config/schema.ts'
+import { openUpstream, type Upstream } from '../../http/upstream/upstream.ts'
+import { AGENT_CHECK } from './agent.ts'
+import { APART_CHECK } from './apart.ts'
+import { codeOf, NoAnswer } from './asking.ts'
+import { makeDiscreet } from './discreet.ts'
+import { notChecked, seconds, type Finding } from './finding.ts'
+import { CALLER_CHECK, PREFLIGHT_CHECK, READY_CHECK, STRANGER_CHECK } from './gateway.ts'
+import { ISSUER_CHECKS } from './issuers.ts'
+import { RUN_CHECK } from './live-run.ts'
+import { STORE_CHECKS } from './store.ts'
+import type { Check, Machine, Subject, Wishes } from './subject.ts'
+import { THREAD_CHECKS } from './threads.ts'
+import { OPENNESS_CHECKS } from './openness.ts'
+import { ROUTES_CHECK } from './routes.ts'
+import { STREAMS_CHECK } from './streams.ts'
+import { UPSTREAM_CHECKS } from './upstream.ts'
+
+/** Of what is there once. */
+const FIRST: readonly Check[] = [...STORE_CHECKS, ...ISSUER_CHECKS]
+
+/** Of a runtime, in this order: what one finds out, those behind it use. */
+const RUNTIME_CHECKS: readonly Check[] = [...UPSTREAM_CHECKS, ROUTES_CHECK, ...OPENNESS_CHECKS, ...THREAD_CHECKS, STREAMS_CHECK]
+
+/** A check of something, and what its name ends with: the key of the upstream, where it is of one that has a key. */
+interface Step {
+  readonly check: Check
+  readonly subject: Subject
+  readonly key: string
+}
+
+/**
+ * Examines everything around a configuration.
+ * @param config a configuration that was loaded and checked
+ * @param machine what is looked at of this machine
+ * @param onCheck told of each check before it begins
+ * @param clock milliseconds since the epoch
+ */
+export async function examine(
+  config: Config,
+  wishes: Wishes,
+  machine: Machine,
+  onCheck: (name: string) => void = () => {},
+  clock: () => number = Date.now,
+): Promise<readonly Finding[]> {
+  const table = { scopes: null }
+  const subjects: Subject[] = []
+  for (const mount of mountsOf(config)) {
+    subjects.push({
+      config,
+      mount,
+      wishes,
+      machine,
+      upstream: upstreamOf(mount, wishes),
+      headers: {
+        'accept-encoding': 'identity',
+        ...serverHeaders(mount),
+      },
+      clock,
+      known: { facts: null, version: null, agents: [], histories: null, threadIds: null },
+      table,
+      before: [...subjects],
+    })
+  }
+  const store = storeOf(config.ownership)
+  const password = store.kind === 'postgres' ? store.settings.password : null
+  const headers = subjects.flatMap(({ mount }) => Object.values(mount.headers))
+  const discreet = makeDiscreet([...headers, ...[wishes.token, password].filter((secret) => secret !== null)])
+  const findings: Finding[] = []
+  try {
+    for (const step of stepsOf(subjects)) {
+      onCheck(named(step.check.name, step))
+      const found = await within(step.check, step.subject)
+      for (const one of found) findings.push({ ...one, check: named(one.check, step) })
+    }
+  } finally {
+    await Promise.all(subjects.map(({ upstream }) => upstream.close()))
+  }
+  return findings.map(discreet)
+}
+
+function stepsOf(subjects: readonly Subject[]): readonly Step[] {
+  const [first] = subjects
+  if (first === undefined) throw new Error('a configuration without any upstream was taken for a valid one')
+  const runtimes = subjects.filter(({ mount }) => mount.agentId === null)
+  const runner = subjects.find(({ mount, wishes }) => mount.agentId !== null && mount.agentId === wishes.run?.agentId)
+  const of = (subject: Subject, checks: readonly Check[]): readonly Step[] =>
+    checks.map((check) => ({ check, subject, key: subject.mount.key }))
+  const once = (checks: readonly Check[], subject = first): readonly Step[] =>
+    of(subject, checks).map((step) => ({ ...step, key: '' }))
+  return [
+    ...once(FIRST),
+    ...subjects.flatMap((one) => of(one, one.mount.agentId === null ? RUNTIME_CHECKS : [AGENT_CHECK])),
+    ...subjects.flatMap((one) => of(one, [APART_CHECK])),
+    ...once([READY_CHECK]),
+    ...subjects.flatMap((one) => of(one, [STRANGER_CHECK])),
+    ...once([PREFLIGHT_CHECK]),
+    ...runtimes.flatMap((one) => of(one, [CALLER_CHECK])),
+    ...once([RUN_CHECK], runner ?? runtimes[0]),
+  ]
+}
+
+function named(check: string, { key }: Step): string {
+  return key === '' ? check : `${check}:${key}`
+}
+
+function upstreamOf({ url, timeouts, ca }: Mount, wishes: Wishes): Upstream {
+  const connect = Math.min(timeouts.connect === 0 ? wishes.timeout : timeouts.connect, wishes.timeout)
+  return openUpstream({
+    url,
+    timeouts: { connect, headers: 0, body: 0 },
+    ...(ca === undefined ? {} : { ca: readFileSync(ca, 'utf8') }),
+  })
+}
+
+async function within(check: Check, subject: Subject): Promise<readonly Finding[]> {
+  const limit = Math.max(subject.wishes.timeout, check.atLeast ?? 0)
+  const controller = new AbortController()
+  const late = Promise.withResolvers<readonly Finding[]>()
+  const timer = setTimeout(() => {
+    const { late: meaning } = check
+    late.resolve([meaning?.(subject) ?? notChecked(check.name, `no answer within ${seconds(limit)}`, 'try a longer --timeout')])
+    controller.abort()
+  }, limit)
+  try {
+    return await Promise.race([check.run(subject, controller.signal), late.promise])
+  } catch (error) {
+    return [notChecked(check.name, `${error instanceof NoAnswer ? 'no answer' : 'the check failed'} (${codeOf(error)})`)]
+  } finally {
+    clearTimeout(timer)
+    controller.abort()
+  }
+}

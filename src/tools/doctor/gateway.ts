@@ -1,0 +1,175 @@
+/** The gateway itself, asked as its probes and its clients ask. */
+import { ask, codeOf, objectIn, type Heard } from './asking.ts'
+import { healthOrigin, PORT_ZERO, publicBase } from './addresses.ts'
+import { notChecked, ok, problem, type Finding } from './finding.ts'
+import { settingOf, type Check, type Subject } from './subject.ts'
+import { isObject } from '../../core/json/read.ts'
+
+/** The check of the process. */
+export const READY_CHECK: Check = { name: 'gateway.ready', run: ready }
+/** The check that nobody comes in without a token; of each upstream. */
+export const STRANGER_CHECK: Check = { name: 'gateway.authentication', run: refusesStrangers }
+/** The check of CORS, which is the same for all upstreams. */
+export const PREFLIGHT_CHECK: Check = { name: 'gateway.preflight', run: preflights }
+/** The check of what a caller is answered; of each runtime. */
+export const CALLER_CHECK: Check = { name: 'gateway.caller', run: answersCallers }
+
+const START = 'start it with threadwarden serve'
+
+/** The code of a refusal in the gateway's own form. */
+export function codeIn(heard: Heard): string {
+  const code = objectIn(heard)?.['code']
+  return typeof code === 'string' && /^[a-z0-9-]{1,60}$/.test(code) ? ` (${code})` : ''
+}
+
+/** Asks, where the gateway is; where it isn't, or nobody knows where, the finding says so. */
+async function atBase(
+  check: string,
+  subject: Subject,
+  look: (base: string) => Promise<readonly Finding[]>,
+): Promise<readonly Finding[]> {
+  const base = publicBase(subject)
+  if (base === null) return [notChecked(check, PORT_ZERO, 'pass the address of the gateway with --url')]
+  try {
+    return await look(base)
+  } catch (error) {
+    return [absent(check, base, codeOf(error))]
+  }
+}
+
+/** Where the gateway is not, or does not answer. */
+export function absent(check: string, url: string, code: string): Finding {
+  if (code === 'ECONNREFUSED') return notChecked(check, `nothing listens on ${url}`, START)
+  return notChecked(check, `${url} gives no answer (${code})`, `is it the gateway? If it is not running, ${START}`)
+}
+
+async function ready({ config }: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+  const check = 'gateway.ready'
+  const origin = healthOrigin(config)
+  if (origin === null) return [notChecked(check, PORT_ZERO)]
+  let heard: Heard
+  try {
+    heard = await ask(`${origin}/readyz`, {}, signal)
+  } catch (error) {
+    return [absent(check, origin, codeOf(error))]
+  }
+  const pending = objectIn(heard)?.['pending']
+  if (!isObject(pending)) {
+    return [
+      problem(
+        check,
+        `${origin}/readyz answered ${heard.status}, and not as this gateway`,
+        'does something else listen on health.port?',
+      ),
+    ]
+  }
+  if (heard.status === 200) return [ok(check, 'the gateway is ready')]
+  const why = Object.entries(pending).map(
+    ([name, reason]) => `${name}: ${typeof reason === 'string' ? reason : 'it does not say'}`,
+  )
+  return [
+    problem(
+      check,
+      `the gateway is not ready: ${why.join('; ')}`,
+      'docs/operations.md, "Health listener", tells what each name waits for',
+    ),
+  ]
+}
+
+function refusesStrangers(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+  const check = 'gateway.authentication'
+  return atBase(check, subject, async (base) => {
+    const { config, mount } = subject
+    // An agent has no /info; without an input nothing runs, whoever answers.
+    const asked: readonly (readonly [what: string, heard: Heard])[] =
+      mount.agentId === null
+        ? [
+            ['GET /info', await ask(`${base}/info`, {}, signal)],
+            ['POST {"method":"info"}', await ask(base, { method: 'POST', body: { method: 'info' } }, signal)],
+          ]
+        : [['a POST', await ask(base, { method: 'POST', body: {} }, signal)]]
+    if (config.authentication.mode !== 'required') {
+      const answers = asked.map(([what, { status }], at) => (at === 0 ? `${what} answers ${status}` : `an envelope ${status}`))
+      return [ok(check, `authentication.mode is ${config.authentication.mode}: without a token ${answers.join(', ')}`)]
+    }
+    const wrong = asked.map(([what, heard]) => wrongWithout(what, heard)).filter((one) => one !== null)
+    if (wrong.length === 0) return [ok(check, 'requests without a token get 401')]
+    return [
+      problem(
+        check,
+        wrong.join('; '),
+        `is it this gateway that answers at that address, with this configuration, and is its path right (${settingOf(subject, 'publicPath')}, --url)?`,
+      ),
+    ]
+  })
+}
+
+function wrongWithout(what: string, heard: Heard): string | null {
+  if (heard.status === 401 && heard.headers['www-authenticate'] !== undefined) return null
+  const instead = heard.status === 401 ? '401 without WWW-Authenticate' : `${heard.status}${codeIn(heard)}, not 401`
+  return `without a token ${what} answers ${instead}`
+}
+
+function preflights(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+  const check = 'gateway.preflight'
+  const { origins } = subject.config.cors
+  if (origins.length === 0) return Promise.resolve([ok(check, 'cors.origins names none: only pages of its own origin can call')])
+  return atBase(check, subject, async (base) => {
+    const judged = await Promise.all(
+      origins.map(async (configured): Promise<string | null> => {
+        const origin = configured === '*' ? 'https://threadwarden-doctor.invalid' : configured
+        const headers = {
+          origin,
+          'access-control-request-method': 'POST',
+          'access-control-request-headers': 'authorization,content-type',
+        }
+        const { status, headers: answer } = await ask(
+          subject.mount.agentId === null ? `${base}/info` : base,
+          { method: 'OPTIONS', headers },
+          signal,
+        )
+        const allowed = answer['access-control-allow-origin']
+        const named = String(answer['access-control-allow-headers'] ?? '').toLowerCase()
+        if (status !== 204) return `a preflight of ${configured} answers ${status}`
+        if (allowed !== configured) return `a preflight of ${configured} does not admit it`
+        return named.includes('authorization') ? null : `a preflight of ${configured} does not admit Authorization`
+      }),
+    )
+    const wrong = judged.filter((one) => one !== null)
+    if (wrong.length === 0) return [ok(check, `preflights of ${origins.join(', ')} are admitted`)]
+    return [
+      problem(
+        check,
+        wrong.join('; '),
+        'let preflights through to the gateway, and restart it if cors.origins was changed since it started',
+      ),
+    ]
+  })
+}
+
+async function answersCallers(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+  const check = 'gateway.caller'
+  const { token } = subject.wishes
+  if (token === null && subject.config.authentication.mode !== 'off') {
+    return [notChecked(check, "it takes a caller's token to ask as a caller", 'pass one with --token-file')]
+  }
+  return atBase(check, subject, async (base) => {
+    const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` }
+    const route = await ask(`${base}/info`, { headers }, signal)
+    const envelope = await ask(base, { method: 'POST', headers, body: { method: 'info' } }, signal)
+    const wrong = [wrongFor('GET /info', route), wrongFor('POST {"method":"info"}', envelope)].filter((one) => one !== null)
+    if (wrong.length === 0) return [ok(check, 'a caller gets the answer of the runtime, by path and by envelope')]
+    return [
+      problem(
+        check,
+        `with the token ${wrong.join('; ')}`,
+        'the log line of the request has the reason: docs/errors.md tells what each means',
+      ),
+    ]
+  })
+}
+
+function wrongFor(what: string, heard: Heard): string | null {
+  if (heard.status === 200 && isObject(objectIn(heard)?.['agents'])) return null
+  return `${what} answers ${heard.status}${codeIn(heard)}`
+}

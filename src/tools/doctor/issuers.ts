@@ -1,0 +1,77 @@
+/** The issuers: are their keys there, and do their clocks agree with the one here? */
+import { randomUUID } from 'node:crypto'
+import { makeIssuers, type Issuer } from '../../auth/issuer.ts'
+import { codeOf } from './asking.ts'
+import { judgeClock } from './clock.ts'
+import { notChecked, ok, problem, type Finding } from './finding.ts'
+import type { Check, Subject } from './subject.ts'
+
+/** Fetching metadata and then keys takes its time-out twice. */
+const PATIENCE_MS = 11_000
+
+/** The checks of the issuers. */
+export const ISSUER_CHECKS: readonly Check[] = [
+  { name: 'issuers.keys', atLeast: PATIENCE_MS, run: keys },
+  { name: 'issuers.clock', run: clocks },
+]
+
+async function keys({ config, clock }: Subject): Promise<readonly Finding[]> {
+  const failures = new Map<string, string>()
+  const issuers = makeIssuers(config.authentication, {
+    clock,
+    onFetchFailure: (issuer, message) => void failures.set(issuer, message),
+  })
+  if (issuers.length === 0) return [notChecked('issuers.keys', 'the configuration names no issuer: nobody is asked who they are')]
+  return Promise.all(issuers.map((issuer) => keysOf(issuer, failures)))
+}
+
+async function keysOf(issuer: Issuer, failures: ReadonlyMap<string, string>): Promise<Finding> {
+  const { key, config } = issuer
+  const asked = config.algorithms === undefined ? await askedOf(issuer) : await issuer.keys.find(undefined)
+  if (asked === 'unavailable') {
+    const why = failures.get(key) ?? 'no reason was given'
+    const what = config.algorithms === undefined ? `${key} cannot be asked about tokens` : `the keys of ${key} cannot be fetched`
+    return problem('issuers.keys', `${what}: ${why}`, remedyFor(why))
+  }
+  if (asked === 'answers') return ok('issuers.keys', `${key} is asked about each token, and answers`)
+  const many = `${asked.length} ${asked.length === 1 ? 'key' : 'keys'}`
+  return ok('issuers.keys', `${key}: ${many} ${isFetched(config) ? 'fetched' : 'read from its file'}`)
+}
+
+/** An issuer that is asked about each token is asked about one that nobody has. */
+async function askedOf({ introspection }: Issuer): Promise<'answers' | 'unavailable'> {
+  const said = await introspection?.ask(randomUUID())
+  return said !== undefined && 'outcome' in said && said.reason === 'keys-unavailable' ? 'unavailable' : 'answers'
+}
+
+function remedyFor(why: string): string {
+  if (why.includes('speaks for another issuer'))
+    return 'write the issuer to the letter as its metadata has it, a trailing slash included'
+  if (why.includes('fits the configured algorithms')) return 'name the algorithms that its keys are for'
+  if (/answered \d|names no jwks_uri|is no key set|is no JSON/.test(why)) {
+    return 'correct the issuer, or name the address of its keys in jwksUri'
+  }
+  return 'can this machine reach it? Look at DNS, network policy and proxies; a private authority goes into the issuer’s ca'
+}
+
+function isFetched(config: Issuer['config']): boolean {
+  return config.algorithms !== undefined && config.publicKeyFile === undefined && config.secretFile === undefined
+}
+
+async function clocks({ config, clock }: Subject): Promise<readonly Finding[]> {
+  // Only what is configured is fetched, and an issuer with a key file is asked for nothing.
+  const fetched = makeIssuers(config.authentication, { clock, onFetchFailure: () => {} }).filter(({ config }) =>
+    isFetched(config),
+  )
+  if (fetched.length === 0) return [notChecked('issuers.clock', 'no issuer is asked for its keys, so none tells its time')]
+  return Promise.all(
+    fetched.map(async ({ key, config: { jwksUri, issuer }, fetching, clockTolerance }) => {
+      const url = jwksUri ?? `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
+      try {
+        return judgeClock('issuers.clock', `the issuer ${key}`, await fetching.headers(url), clock(), clockTolerance)
+      } catch (error) {
+        return notChecked('issuers.clock', `the issuer ${key} gives no answer (${codeOf(error)})`)
+      }
+    }),
+  )
+}

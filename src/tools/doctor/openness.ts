@@ -1,0 +1,82 @@
+/** Who else gets at the upstream: by its debug stream, from a page in a browser, or past the gateway. */
+import { isLoopbackHost } from '../../core/wire/addresses.ts'
+import { openPastLoopback } from '../../http/upstream/exposure.ts'
+import { askInfo, askUpstream, isStream } from './asking.ts'
+import { notChecked, ok, problem, unknown, warning, type Finding } from './finding.ts'
+import { settingOf, UNSHOWN, type Check, type Subject } from './subject.ts'
+
+/** The checks of it. */
+export const OPENNESS_CHECKS: readonly Check[] = [
+  { name: 'upstream.debug', run: debugStream },
+  { name: 'upstream.cors', run: cors },
+  { name: 'upstream.exposure', run: exposure },
+]
+
+/** An origin that no configuration names (RFC 6761 §6.4). */
+const STRANGER = 'https://threadwarden-doctor.invalid'
+
+async function debugStream(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+  const target = `${subject.mount.basePath}/cpk-debug-events`
+  const { status, headers } = await askUpstream(subject, { method: 'GET', target, headers: subject.headers }, signal)
+  if (status === 200 && isStream(headers)) {
+    return [
+      problem(
+        'upstream.debug',
+        "the runtime's debug stream is open: whoever reaches it reads the messages of all threads",
+        'unset `debug` in the runtime and set NODE_ENV=production for it',
+      ),
+    ]
+  }
+  if (status === 404 || status === 405) return [ok('upstream.debug', "the runtime's debug stream is closed")]
+  return [unknown('upstream.debug', `whether the runtime's debug stream is open cannot be told: it answered ${status}`)]
+}
+
+async function cors(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+  const { facts } = subject.known
+  if (facts === null) return [notChecked('upstream.cors', UNSHOWN)]
+  const { headers } = await askInfo(subject, facts, signal, { ...subject.headers, origin: STRANGER })
+  const allowed = headers['access-control-allow-origin']
+  if (allowed !== '*' && allowed !== STRANGER) return [ok('upstream.cors', 'the upstream admits no foreign origins')]
+  const how = allowed === '*' ? 'with "*"' : 'by repeating whatever origin asks'
+  const credentials = headers['access-control-allow-credentials'] === 'true' ? ', credentials included' : ''
+  return [
+    warning(
+      'upstream.cors',
+      `the upstream admits pages of every origin ${how}${credentials}: browsers that reach it may speak to it past the gateway`,
+      "switch the runtime's CORS off, where its version lets you (`cors: false`), and keep browsers away from its port: the gateway answers them itself, by cors.origins",
+    ),
+  ]
+}
+
+async function exposure(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+  const { url, headers } = subject.mount
+  if (isLoopbackHost(new URL(url).hostname)) {
+    const open = await openPastLoopback(url, subject.machine.addresses)
+    if (open.length === 0)
+      return [ok('upstream.exposure', 'the upstream listens on loopback alone, as far as this machine can tell')]
+    return [
+      problem(
+        'upstream.exposure',
+        `the port of the upstream is open on ${open.join(', ')}, too: whoever reaches that goes past the gateway`,
+        'let the runtime listen on 127.0.0.1 alone',
+      ),
+    ]
+  }
+  const { facts } = subject.known
+  if (facts === null) return [notChecked('upstream.exposure', UNSHOWN)]
+  const { status } = await askInfo(subject, facts, signal, { 'accept-encoding': 'identity' })
+  if (status === 401 || status === 403) {
+    return [ok('upstream.exposure', 'the upstream is on another machine, and asks for the secret that the gateway sends')]
+  }
+  const sends =
+    Object.keys(headers).length > 0
+      ? `, and does not ask for what is in ${settingOf(subject, 'headers')}`
+      : ', and asks for no secret'
+  return [
+    warning(
+      'upstream.exposure',
+      `the upstream is on another machine${sends}: whoever reaches it there goes past the gateway`,
+      `let the network admit the gateway alone, and let the runtime ask for a secret that ${settingOf(subject, 'headers')} carries`,
+    ),
+  ]
+}

@@ -1,0 +1,104 @@
+/**
+ * Finds out which routes an upstream has without doing anything there: by a method that no route has, by envelopes that
+ * fail before they act, and by reading what can be read. Ids are random; nothing is ever sent that could change something.
+ */
+import { randomUUID } from 'node:crypto'
+import { envelopeOf } from '../../core/route/envelope.ts'
+import { ROUTES, type Route } from '../../core/route/routes.ts'
+import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
+import { askUpstream, type Heard } from './asking.ts'
+import type { Subject } from './subject.ts'
+
+/** What was felt of one path or method. */
+export interface Felt {
+  readonly routes: readonly Route[]
+  readonly outcome: 'there' | 'absent' | 'untold'
+  /** The methods that the upstream names; null if it names none. */
+  readonly methods: readonly string[] | null
+}
+
+const METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+
+/** No route has it: where there is one the runtime says 405 and which methods it has, elsewhere 404. */
+const NO_ROUTE_HAS = 'PUT'
+
+/**
+ * Feels for the paths of a multi-route upstream.
+ * @returns null if the upstream does not tell paths that it has from those that it doesn't
+ */
+export async function feelPaths(subject: Subject, signal: AbortSignal): Promise<readonly Felt[] | null> {
+  const put = (path: string): Promise<Heard> =>
+    askUpstream(subject, { method: NO_ROUTE_HAS, target: `${subject.mount.basePath}${path}`, headers: subject.headers }, signal)
+  const [control, ...heard] = await Promise.all([put(`/${randomUUID()}`), ...byPath(ROUTES).map((routes) => put(pathOf(routes)))])
+  const felt = byPath(ROUTES).map((routes, at) => read405(routes, heard[at]))
+  return control.status === 404 && felt.some(({ outcome }) => outcome === 'there') ? felt : null
+}
+
+/** Reads the routes that can be read, where wrong methods tell nothing. The debug stream has a check of its own. */
+export async function readPaths(subject: Subject, signal: AbortSignal): Promise<readonly Felt[]> {
+  const readable = ROUTES.filter(({ method, id }) => method === 'GET' && id !== 'info' && id !== 'cpk-debug-events')
+  return Promise.all(
+    readable.map(async (route): Promise<Felt> => {
+      const target = `${subject.mount.basePath}${pathOf([route])}`
+      const { status } = await askUpstream(subject, { method: 'GET', target, headers: subject.headers }, signal)
+      const refused = status === 401 || status === 403 || status >= 500
+      return { routes: [route], outcome: refused ? 'untold' : status === 404 ? 'absent' : 'there', methods: null }
+    }),
+  )
+}
+
+/**
+ * Feels for the methods of a single-route upstream, and for what lies behind its tunnel.
+ * @returns null if the upstream does not tell methods that it has from those that it doesn't
+ */
+export async function feelEnvelopes(subject: Subject, facts: RuntimeFacts, signal: AbortSignal): Promise<readonly Felt[] | null> {
+  const { basePath } = subject.mount
+  const post = (envelope: object): Promise<Heard> =>
+    askUpstream(
+      subject,
+      {
+        method: 'POST',
+        target: basePath === '' ? '/' : basePath,
+        headers: { ...subject.headers, 'content-type': 'application/json' },
+        body: [Buffer.from(JSON.stringify(envelope))],
+      },
+      signal,
+    )
+  if (!isUnsupported(await post({ method: `doctor/${randomUUID()}` }))) return null
+  const methods = ROUTES.filter((route) => envelopeOf(route) === 'method' && route.id !== 'info')
+  // Without params and body each of these fails before it acts; the two of the inspector only read.
+  const direct = methods.map(async (route): Promise<Felt> => {
+    const heard = await post({ method: route.id })
+    const untold = heard.status === 401 || heard.status === 403 || heard.status >= 500
+    return { routes: [route], outcome: untold ? 'untold' : isUnsupported(heard) ? 'absent' : 'there', methods: null }
+  })
+  const tunnelled = byPath(ROUTES.filter((route) => envelopeOf(route) === 'tunnel')).map(async (routes): Promise<Felt> => {
+    if (!routes.every((route) => hasOperation(facts, route))) return { routes, outcome: 'absent', methods: null }
+    return read405(routes, await post({ method: 'resource/request', params: { path: pathOf(routes), httpMethod: NO_ROUTE_HAS } }))
+  })
+  return Promise.all([...direct, ...tunnelled])
+}
+
+function isUnsupported({ status, text }: Heard): boolean {
+  return status === 400 && text.includes('Unsupported method')
+}
+
+function read405(routes: readonly Route[], heard: Heard | undefined): Felt {
+  if (heard?.status === 404) return { routes, outcome: 'absent', methods: null }
+  if (heard?.status !== 405) return { routes, outcome: 'untold', methods: null }
+  const allow = heard.headers['allow']
+  // What is no method is not repeated: nobody knows what an upstream writes there.
+  const named = typeof allow === 'string' ? allow.split(',').map((name) => name.trim().toUpperCase()) : null
+  const methods = named?.map((name) => (METHODS.includes(name) ? name : 'another method')) ?? null
+  return { routes, outcome: 'there', methods }
+}
+
+/** The routes of each path. */
+function byPath(routes: readonly Route[]): readonly (readonly Route[])[] {
+  return [...Map.groupBy(routes, ({ path }) => path.join('/')).values()]
+}
+
+/** A path with ids that nobody has. */
+function pathOf([route]: readonly Route[]): string {
+  return `/${(route?.path ?? []).map((word) => (word.startsWith(':') ? randomUUID() : word)).join('/')}`
+}

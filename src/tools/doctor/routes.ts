@@ -1,0 +1,123 @@
+/** Which routes the upstream has, compared with what the gateway expects (core/routes.ts). */
+import { ROUTES, type Route } from '../../core/route/routes.ts'
+import type { RuntimeFacts } from '../../core/route/transport.ts'
+import { askInfo } from './asking.ts'
+import { notChecked, ok, problem, unknown, warning, type Finding } from './finding.ts'
+import { feelEnvelopes, feelPaths, readPaths, type Felt } from './routes-feel.ts'
+import { UNSHOWN, type Check, type Known, type Subject } from './subject.ts'
+
+/** Without these there is no chat. */
+const ESSENTIAL: readonly string[] = ['agent/run', 'agent/connect']
+
+/** The check of the routes. */
+export const ROUTES_CHECK: Check = { name: 'upstream.routes', run: compare }
+
+async function compare(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+  const { facts } = subject.known
+  if (facts === null) return [notChecked('upstream.routes', UNSHOWN)]
+  const single = facts.transport === 'single-route'
+  const felt = await (single ? feelEnvelopes(subject, facts, signal) : feelPaths(subject, signal))
+  if (felt !== null) {
+    subject.known.histories = presence(felt, 'threads/messages')
+    return [judge(felt, subject.known), ...(single ? [] : await caseOf(subject, facts, signal))]
+  }
+  if (single)
+    return [
+      unknown('upstream.routes', 'the upstream answers alike to methods that exist and that do not: its routes cannot be told'),
+    ]
+  const read = await readPaths(subject, signal)
+  subject.known.histories = presence(read, 'threads/messages')
+  return [partly(read), ...(await caseOf(subject, facts, signal))]
+}
+
+function presence(felt: readonly Felt[], id: string): boolean | null {
+  const one = felt.find(({ routes }) => routes.some((route) => route.id === id))
+  return one === undefined || one.outcome === 'untold' ? null : one.outcome === 'there'
+}
+
+function judge(felt: readonly Felt[], known: Known): Finding {
+  const absent = felt.filter(({ outcome }) => outcome === 'absent').flatMap(({ routes }) => routes)
+  const essential = names(absent.filter(({ id }) => ESSENTIAL.includes(id)))
+  if (essential !== '') {
+    return problem(
+      'upstream.routes',
+      `the upstream has no ${essential}`,
+      'is it a runtime, and does everything on the way pass its routes on?',
+    )
+  }
+  const differing = felt.filter(
+    ({ outcome, methods, routes }) => outcome === 'there' && methods !== null && !isSame(methods, routes),
+  )
+  if (differing.length > 0) {
+    const told = differing.map(
+      ({ routes, methods }) =>
+        `${names(routes)} takes ${methods?.join(', ') ?? ''}, and the gateway expects ${expected(routes).join(', ')}`,
+    )
+    return warning(
+      'upstream.routes',
+      told.join('; '),
+      'requests that only one of the two knows are refused: read docs/transports.md on what differs between versions',
+    )
+  }
+  // The runtime hides its memory routes unless it is told to expose them.
+  const missing = absent.filter(({ id }) => !id.startsWith('memories/'))
+  const untold = felt.filter(({ outcome }) => outcome === 'untold').flatMap(({ routes }) => routes)
+  if (missing.length > 0 && known.version?.startsWith('1.75.') === true) {
+    return warning(
+      'upstream.routes',
+      `the upstream has no ${names(missing)}, which a runtime of its version has`,
+      'does something on the way keep requests back? Callers get 404 for these',
+    )
+  }
+  if (untold.length > 0) return unknown('upstream.routes', `cannot be told of ${names(untold)}`)
+  if (absent.length > 0)
+    return ok('upstream.routes', `as the gateway expects, without ${names(absent)}: callers get 404 for these`)
+  return ok('upstream.routes', 'all the routes that the gateway expects, with their methods')
+}
+
+/** An upstream that answers 404 to wrong methods shows the routes that can be read, and no others. */
+function partly(read: readonly Felt[]): Finding {
+  const by = (outcome: Felt['outcome']): string =>
+    names(read.filter((one) => one.outcome === outcome).flatMap(({ routes }) => routes))
+  const told = read.filter(({ outcome }) => outcome !== 'untold').flatMap(({ routes }) => routes)
+  const parts = [
+    ['it has', by('there')],
+    ['it has no', by('absent')],
+    ['cannot tell', names(ROUTES.filter((route) => !told.includes(route) && route.id !== 'info'))],
+  ].flatMap(([what, which]) => (which === '' ? [] : [`${what} ${which}`]))
+  return unknown(
+    'upstream.routes',
+    `the upstream answers a wrong method as it answers a wrong path, so only routes to GET can be told: ${parts.join('; ')}`,
+  )
+}
+
+async function caseOf(subject: Subject, facts: RuntimeFacts, signal: AbortSignal): Promise<readonly Finding[]> {
+  const { basePath } = subject.mount
+  const { status } = await subject.upstream
+    .send({ method: 'GET', target: `${basePath}/INFO`, headers: subject.headers }, signal)
+    .then((answer) => {
+      if (answer.outcome === 'failed') return { status: null }
+      answer.body.destroy()
+      return answer
+    })
+  const exact = await askInfo(subject, facts, signal)
+  if (status !== 200 || exact.status !== 200) return []
+  return [
+    ok(
+      'upstream.paths',
+      'the upstream matches paths without regard to case; the gateway does not, and sends only the exact ones',
+    ),
+  ]
+}
+
+function names(routes: readonly Route[]): string {
+  return [...new Set(routes.map(({ id }) => id))].join(', ')
+}
+
+function expected(routes: readonly Route[]): readonly string[] {
+  return routes.map(({ method }) => method).sort()
+}
+
+function isSame(methods: readonly string[], routes: readonly Route[]): boolean {
+  return methods.toSorted().join() === expected(routes).join()
+}

@@ -1,0 +1,107 @@
+/** The ownership store: can it be opened and written, and will it still be there tomorrow? Nothing is made or changed. */
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { storeOf } from '../../config/store-place.ts'
+import { lostWith } from '../../store/durability.ts'
+import { lookAtStore } from '../../store/look.ts'
+import type { PostgresLook } from '../../store/postgres/look.ts'
+import { notChecked, ok, problem, warning, type Finding } from './finding.ts'
+import { scopesIn } from '../../config/mounts.ts'
+import type { Check, KnownTable, Subject } from './subject.ts'
+
+/** While the check waits for another process's lock, nothing else goes on here. */
+const BUSY_TIMEOUT_MS = 1000
+
+/** The checks of the store: those of a file, or that of a server. */
+export const STORE_CHECKS: readonly Check[] = [
+  { name: 'store.file', run: (subject) => ofFile(subject, (file) => look(file, subject.table)) },
+  { name: 'store.durable', run: (subject) => ofFile(subject, (file) => durable(file, subject.machine.mounts)) },
+  { name: 'store.server', run: ofServer },
+  { name: 'store.scopes', run: (subject) => Promise.resolve(leftBehind(subject)) },
+]
+
+function ofFile({ config }: Subject, check: (file: string) => Finding): Promise<readonly Finding[]> {
+  const store = storeOf(config.ownership)
+  return Promise.resolve(store.kind === 'sqlite' ? [check(store.file)] : [])
+}
+
+async function ofServer({ config, wishes, table }: Subject): Promise<readonly Finding[]> {
+  const store = storeOf(config.ownership)
+  if (store.kind === 'sqlite') return []
+  const { settings } = store
+  const [connectTimeout, statementTimeout] = [settings.connectTimeout, settings.statementTimeout].map((time) =>
+    Math.min(time, wishes.timeout),
+  ) as [number, number]
+  // Loaded where it is used alone.
+  const { lookAtPostgres } = await import('../../store/postgres/look.ts')
+  const seen = await lookAtPostgres({ ...settings, connectTimeout, statementTimeout })
+  if (seen.outcome !== 'unusable') table.scopes = seen.outcome === 'missing' ? [] : seen.scopes
+  return [told(seen, settings.tls === 'verify' ? 'over TLS' : 'without TLS')]
+}
+
+function told(seen: PostgresLook, way: string): Finding {
+  const check = 'store.server'
+  switch (seen.outcome) {
+    case 'unusable':
+      return problem(check, seen.message, seen.hint)
+    case 'missing':
+      return ok(
+        check,
+        `${seen.place} answers ${way} and has no tables yet: the gateway makes them when it starts. If it has run before, the database or the schema is another`,
+      )
+    case 'usable': {
+      const owners = ownersIn(seen.scopes)
+      const behind = seen.behind === 0 ? '' : '; the next start brings its schema up to date'
+      return ok(check, `${seen.place} can be read and written ${way}; ${owners}${behind}`)
+    }
+  }
+}
+
+function look(file: string, table: KnownTable): Finding {
+  const seen = lookAtStore(file, BUSY_TIMEOUT_MS)
+  switch (seen.outcome) {
+    case 'unusable':
+      if (!existsSync(file)) table.scopes = []
+      return problem('store.file', seen.message, `${seen.hint}; run the doctor as the user that runs the gateway`)
+    case 'missing':
+      table.scopes = []
+      return ok(
+        'store.file',
+        `${file} is not there yet: the gateway makes it when it starts. If it has run before, the path is wrong or a volume is missing`,
+      )
+    case 'usable':
+      table.scopes = seen.scopes
+      return ok('store.file', `${file} can be opened and written; ${ownersIn(seen.scopes)}`)
+  }
+}
+
+function ownersIn(scopes: readonly string[]): string {
+  return scopes.length === 0 ? 'nobody owns a thread yet' : 'it has owners of threads'
+}
+
+/** Threads of an upstream that was given another key are nobody's under that: they must not be lost unseen. */
+function leftBehind({ config, table }: Subject): readonly Finding[] {
+  const configured = scopesIn(config)
+  const left = (table.scopes ?? []).filter((scope) => !configured.includes(scope))
+  if (left.length === 0) return []
+  const named = left.map((scope) => (scope === '' ? 'upstream' : scope))
+  return [
+    warning(
+      'store.scopes',
+      `the ownership table has threads of upstreams that the configuration does not have: ${named.join(', ')}`,
+      'was a key renamed? Give the upstream its old key, or throw them away: threadwarden threads prune --scope KEY',
+    ),
+  ]
+}
+
+function durable(file: string, mounts: string): Finding {
+  if (mounts === '') return notChecked('store.durable', 'this machine does not tell its mounts')
+  if (!existsSync(dirname(file))) return notChecked('store.durable', `the folder of ${file} is not there yet`)
+  const fate = lostWith(file, mounts)
+  if (fate === null) return ok('store.durable', 'the store outlives the process, as far as its mount tells')
+  return problem(
+    'store.durable',
+    `${file} is lost with ${fate}: threads then have no owner any more`,
+    'put it on a volume, and name that in ownership.store',
+  )
+}

@@ -1,0 +1,61 @@
+/**
+ * Whether event streams come through from the upstream, as far as the head of one tells: that of a connect to a thread
+ * that nobody has, which makes nothing. Whether events really come one by one only a run can tell (live-run.ts).
+ */
+import { randomUUID } from 'node:crypto'
+import type { UpstreamAnswerHeaders } from '../../core/wire/headers.ts'
+import { upstreamRequest } from '../../http/upstream/request.ts'
+import { askUpstream, isStream, routeOf } from './asking.ts'
+import { notChecked, ok, warning, type Finding } from './finding.ts'
+import { UNSHOWN, type Check, type Subject } from './subject.ts'
+
+const CHECK = 'upstream.streams'
+
+/** The check of the streams. */
+export const STREAMS_CHECK: Check = { name: CHECK, run: look }
+
+async function look(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+  const { facts, agents } = subject.known
+  if (facts === null) return [notChecked(CHECK, UNSHOWN)]
+  if (facts.managed) return [notChecked(CHECK, 'events of the managed platform come by another way than the gateway')]
+  const agentId = agents.find((agent) => /^[A-Za-z0-9_-]+$/.test(agent))
+  if (agentId === undefined) return [notChecked(CHECK, 'the upstream names no agent')]
+  const body = Buffer.from(JSON.stringify(runInput([])))
+  const headers = { ...subject.headers, accept: 'text/event-stream', 'content-type': 'application/json' }
+  const descriptor = routeOf('POST', 'agent', agentId, 'connect')
+  const asked = upstreamRequest(facts, subject.mount.basePath, { descriptor, headers, body })
+  const answer = await askUpstream(subject, asked, signal)
+  if (answer.status !== 200 || !isStream(answer.headers)) {
+    return [notChecked(CHECK, `the upstream gave no stream for a connect to a random thread, but ${answer.status}`)]
+  }
+  const signs = signsOfBuffering(answer.headers)
+  if (signs.length === 0) return [ok(CHECK, 'streams come from the upstream as a runtime sends them')]
+  return [
+    warning(
+      CHECK,
+      `a stream of the upstream ${signs.join(', ')}: something between may hold events back`,
+      'take compression, caching and buffering away between gateway and runtime; --run tells whether events come one by one',
+    ),
+  ]
+}
+
+/** What a stream that comes straight from a runtime doesn't have. */
+export function signsOfBuffering(headers: UpstreamAnswerHeaders): readonly string[] {
+  const text = (name: string): string => String(headers[name] ?? '').toLowerCase()
+  const signs: string[] = []
+  // A stream that was over before its head was written is sent with its length, which is nothing.
+  const over = text('content-length') === '0'
+  if (text('content-length') !== '' && !over) signs.push('has a content-length')
+  if (text('content-length') === '' && !text('transfer-encoding').includes('chunked')) signs.push('is not sent in chunks')
+  if (text('content-encoding') !== '' && text('content-encoding') !== 'identity') signs.push('is compressed')
+  if (!text('cache-control').includes('no-cache')) signs.push('may be cached')
+  for (const name of ['via', 'x-cache', 'x-proxy-cache', 'x-varnish', 'cf-cache-status', 'age']) {
+    if (text(name) !== '') signs.push(`comes through a proxy (${name})`)
+  }
+  return signs
+}
+
+/** The input of a run on a thread of its own. */
+export function runInput(messages: readonly object[]): object {
+  return { threadId: randomUUID(), runId: randomUUID(), state: {}, messages, tools: [], context: [], forwardedProps: {} }
+}

@@ -1,0 +1,99 @@
+/** Whether `ownership.unknownThread` fits the upstream at hand: both ways of being wrong give threads to strangers, or to nobody. */
+import { randomUUID } from 'node:crypto'
+import { isRefusal } from '../../core/reasons.ts'
+import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
+import { makeAskHistory, type History } from '../../http/pipeline/history.ts'
+import { listedThreads } from '../../http/upstream/startup-checks.ts'
+import { routeOf } from './asking.ts'
+import { notChecked, ok, problem, warning, type Finding } from './finding.ts'
+import { UNSHOWN, type Check, type Subject } from './subject.ts'
+
+/** The checks of it. */
+export const THREAD_CHECKS: readonly Check[] = [
+  { name: 'upstream.histories', run: histories },
+  { name: 'upstream.threads', run: oldThreads },
+]
+
+const CLAIM_OR_DENY = 'set ownership.unknownThread to claim or deny: docs/configuration.md tells how to choose'
+
+/** The headers of a caller's question, as far as the doctor has them. */
+export function asCaller({ mount, wishes, headers }: Subject): Readonly<Record<string, string>> {
+  if (wishes.token === null || !mount.forwardAuthorization) return headers
+  return { authorization: `Bearer ${wishes.token}`, ...headers }
+}
+
+async function histories(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+  const { mount, known, upstream, wishes } = subject
+  if (known.facts === null) return [notChecked('upstream.histories', UNSHOWN)]
+  const askHistory = makeAskHistory(upstream, mount.basePath)
+  const history = await askHistory(known.facts, randomUUID(), asCaller(subject), signal)
+  if (isRefusal(history)) return [notChecked('upstream.histories', 'the upstream gave no usable answer')]
+  const told = told404(history, known.histories)
+  if (mount.unknownThread === 'verify') return [judgeVerify(told, wishes.token !== null)]
+  const could = told === 'none' ? 'could be used' : 'would be of no use'
+  return [ok('upstream.histories', `unknownThread is ${mount.unknownThread}; verify ${could} with this upstream`)]
+}
+
+/** A runtime without the routes answers 404 of every thread, which looks like one without a history. */
+function told404(history: History, routes: boolean | null): History | 'without-routes' | 'perhaps-without-routes' {
+  if (history !== 'none' || routes === true) return history
+  return routes === false ? 'without-routes' : 'perhaps-without-routes'
+}
+
+function judgeVerify(told: ReturnType<typeof told404>, withToken: boolean): Finding {
+  const check = 'upstream.histories'
+  switch (told) {
+    case 'none':
+      return ok(check, 'verify can tell: the upstream knows of no history of a thread that nobody has')
+    case 'cannot-tell':
+      return problem(check, 'the upstream does not serve thread histories, so verify refuses every new thread', CLAIM_OR_DENY)
+    case 'without-routes':
+      return problem(
+        check,
+        'the upstream has no routes for thread histories and answers 404, so verify takes every thread for a new one',
+        CLAIM_OR_DENY,
+      )
+    case 'perhaps-without-routes':
+      return notChecked(check, 'whether the upstream has the routes for thread histories cannot be told')
+    case 'some':
+      if (!withToken)
+        return notChecked(check, "the upstream may want a caller's token for histories", 'pass one with --token-file')
+      return problem(
+        check,
+        'the upstream does not say that a random thread has no history, so verify refuses every new thread',
+        `let the runtime answer a caller for threads that nobody has, or ${CLAIM_OR_DENY}`,
+      )
+  }
+}
+
+async function oldThreads(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+  const check = 'upstream.threads'
+  const { mount, known, table, upstream } = subject
+  if (mount.unknownThread !== 'claim') {
+    return [ok(check, `unknownThread is ${mount.unknownThread}: threads from before the gateway are nobody's to claim`)]
+  }
+  if (table.scopes === null) return [notChecked(check, 'whether anybody owns a thread is not known')]
+  if (table.scopes.includes(mount.scope)) return [ok(check, 'the ownership table has owners')]
+  if (known.facts === null) return [notChecked(check, UNSHOWN)]
+  const count = await countThreads(subject, known.facts, upstream, signal)
+  if (count === null) return [notChecked(check, 'the upstream shows the doctor no list of its threads')]
+  if (count === 0) return [ok(check, 'the ownership table is empty, and so is the upstream')]
+  const none = mount.scope === '' ? 'the ownership table is empty' : 'the ownership table has no thread of this upstream'
+  return [
+    warning(
+      check,
+      `${none} and the upstream has threads (${count}): whoever runs first on one of them owns it`,
+      'use unknownThread: verify or deny; if there were owners, look for the store that held them',
+    ),
+  ]
+}
+
+async function countThreads(
+  subject: Subject,
+  facts: RuntimeFacts,
+  upstream: Subject['upstream'],
+  signal: AbortSignal,
+): Promise<number | null> {
+  if (!hasOperation(facts, routeOf('GET', 'threads').route)) return null
+  return listedThreads({ upstream, basePath: subject.mount.basePath }, facts, asCaller(subject), signal)
+}

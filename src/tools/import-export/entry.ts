@@ -1,0 +1,133 @@
+/** What a line of a source says: whose a thread is, and what is known of it besides. */
+import { isAgentId, isThreadId } from '../../core/route/ids.ts'
+import { timeOf } from '../../http/admin/revocation-form.ts'
+import { NOBODY, type ThreadKey, type ThreadRow } from '../../store/port.ts'
+import { personFault, type People } from './users.ts'
+import { scopeFault } from './scopes.ts'
+
+/** The word for a row whose owner was taken away. A user id has a colon, or is `anonymous`. */
+export const NOBODY_WORD = 'nobody'
+
+/** What a file may say of a thread. */
+export const COLUMNS = ['thread', 'user', 'agent', 'name', 'archived', 'created', 'used', 'deleted', 'scope'] as const
+
+/** One of them. */
+export type Column = (typeof COLUMNS)[number]
+
+/** What is known of a thread besides its owner. Times are milliseconds since the epoch. */
+export type ThreadFacts = Omit<ThreadRow, keyof ThreadKey | 'owner' | 'provisional'>
+
+/** A line that says whose a thread is. */
+export interface Row extends ThreadKey {
+  readonly kind: 'row'
+  /** 1-based. */
+  readonly line: number
+  /** A user id, or NOBODY. */
+  readonly owner: string
+  readonly facts: ThreadFacts
+}
+
+/** A line that can't be taken, with what it says of whose a thread is as far as that can be told. */
+export interface Fault {
+  readonly kind: 'fault'
+  readonly line: number
+  readonly reason: string
+  /** Of the thread, where there is one. */
+  readonly scope: string
+  readonly threadId: string | null
+  readonly owner: string | null
+}
+
+/** A line of a source. */
+export type Entry = Row | Fault
+
+/** By what lines are read. */
+export interface Reading {
+  readonly people: People
+  /** The scopes that there are. */
+  readonly scopes: readonly string[]
+  /** That of what says none; null where it has to be said. */
+  readonly scope: string | null
+  /** Milliseconds since the epoch: the time of what says none. */
+  readonly now: number
+}
+
+/** Names are shown in lists: longer ones are no names. In UTF-16 units, as the runtime counts. */
+const MOST_NAME = 1000
+
+/**
+ * Reads what stands in a line.
+ * @param fields by column; undefined, null and `''` say nothing
+ */
+export function readEntry(
+  line: number,
+  fields: Readonly<Partial<Record<Column, unknown>>>,
+  { people, scopes, scope: usual, now }: Reading,
+): Entry {
+  const said = (column: Column): unknown => (fields[column] === '' ? undefined : (fields[column] ?? undefined))
+  const threadId = said('thread')
+  const user = said('user')
+  const scope = said('scope') ?? usual
+  const wrongScope = scopeWrong(scope, scopes)
+  const fault = (reason: string): Fault => ({
+    kind: 'fault',
+    line,
+    reason,
+    scope: typeof scope === 'string' ? scope : '',
+    threadId: wrongScope === null && isThreadId(threadId) ? threadId : null,
+    owner: typeof user === 'string' ? user : null,
+  })
+  if (!isThreadId(threadId)) return fault(threadId === undefined ? 'it names no thread' : `${quoted(threadId)} is no thread id`)
+  if (typeof user !== 'string') return fault(user === undefined ? 'it names no user' : `${quoted(user)} is no user id`)
+  if (typeof scope !== 'string' || wrongScope !== null) return fault(wrongScope ?? '')
+  const wrong = user === NOBODY_WORD ? null : personFault(user, people)
+  if (wrong !== null) return fault(`the user ${quoted(user)} cannot be: ${wrong}`)
+  const facts = readFacts(said, now)
+  if (typeof facts === 'string') return fault(facts)
+  return { kind: 'row', line, scope, threadId, owner: user === NOBODY_WORD ? NOBODY : user, facts }
+}
+
+/** What is wrong with what a line says of the scope; null if nothing is. */
+function scopeWrong(scope: unknown, scopes: readonly string[]): string | null {
+  if (scope === null) return `it names no upstream: write its key into scope, or name --scope KEY (${scopes.join(', ')})`
+  if (typeof scope !== 'string') return `${quoted(scope)} is no key of an upstream`
+  const wrong = scopeFault(scope, scopes)
+  return wrong === null ? null : `the scope ${quoted(scope)} cannot be: ${wrong}`
+}
+
+function readFacts(said: (column: Column) => unknown, now: number): ThreadFacts | string {
+  const agentId = said('agent') ?? ''
+  if (agentId !== '' && !isAgentId(agentId)) return `${quoted(agentId)} is no agent id`
+  const name = said('name') ?? null
+  if (name !== null && !isThreadName(name)) return `its name is no text of up to ${MOST_NAME} characters`
+  const archived = said('archived') ?? false
+  const isArchived = archived === true || archived === 'true'
+  if (!isArchived && archived !== false && archived !== 'false') return `archived is true or false, and not ${quoted(archived)}`
+  const times: Partial<Record<Column, number>> = {}
+  for (const column of ['created', 'used', 'deleted'] as const) {
+    const text = said(column)
+    if (text === undefined) continue
+    const time = typeof text === 'string' ? timeOf(text) : null
+    if (time === null) return `${column} is a time with its zone, 2026-01-31T12:00:00Z, and not ${quoted(text)}`
+    times[column] = time
+  }
+  return {
+    agentId,
+    name,
+    archived: isArchived,
+    createdAt: times.created ?? times.used ?? now,
+    lastUsedAt: times.used ?? times.created ?? now,
+    deletedAt: times.deleted ?? null,
+  }
+}
+
+/** True for a name that every store can keep: PostgreSQL has no NUL in a text. */
+export function isThreadName(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= MOST_NAME && value.isWellFormed() && !value.includes('\0')
+}
+
+/** A value of a line, for a message; what is long is cut. */
+function quoted(value: unknown): string {
+  const text = JSON.stringify(value)
+  return text.length <= 100 ? text : `${text.slice(0, 100)}…`
+}

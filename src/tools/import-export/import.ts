@@ -1,0 +1,94 @@
+/** An import from beginning to end: the source is read, then taken over. Done again, it goes on where it was interrupted. */
+import { NOBODY, type ThreadKey } from '../../store/port.ts'
+import type { Entry } from './entry.ts'
+import { fill, type FillOptions } from './fill.ts'
+import type { Problem } from './problem.ts'
+import { makeSpool, type Spool } from './staging-table.ts'
+import { BATCH, takeOver, type Tally, type TakeoverOptions, type Target } from './takeover.ts'
+
+/** What an import came to. */
+export interface ImportReport extends Readonly<Tally> {
+  /** Lines of the file, or threads of the list. */
+  readonly read: number
+  /** Lines that say again what another one said. */
+  readonly repeated: number
+  readonly invalid: number
+  /** Threads of the list that nobody says whose they are, and that have no owner. */
+  readonly unmapped: number
+  /** Threads of the mapping that are not in the list; null without a mapping. */
+  readonly unlisted: number | null
+  /** False if it was interrupted: done again, it goes on. */
+  readonly complete: boolean
+}
+
+/** How to import. */
+export interface ImportOptions extends Omit<TakeoverOptions, 'onProgress'>, FillOptions {
+  /** Told when the source was read: how many threads there are to settle. */
+  readonly onRead: (threads: number) => void
+  /** Told how many are settled. */
+  readonly onSettled: (done: number) => void
+}
+
+/** Where rows come from. */
+export interface Source {
+  readonly entries: AsyncIterable<Entry | Problem>
+  /** What entries are looked up in, if there is such a thing. */
+  readonly mapping: Spool | null
+}
+
+/**
+ * Imports.
+ * @param tally counted up as it goes, so that it is known how far it came if the store fails
+ * @throws SourceFault if the source can't be read to its end: then nothing was imported
+ * @throws StoreUnavailable when the patience was at its end
+ */
+export async function importFrom(source: Source, target: Target, tally: Tally, options: ImportOptions): Promise<ImportReport> {
+  const spool = makeSpool()
+  try {
+    const isThere = async (key: ThreadKey): Promise<boolean> => {
+      const owner = (await options.patience(() => target.thread(key)))?.row?.owner
+      return owner !== undefined && owner !== NOBODY
+    }
+    const filled = await fill(source.entries, spool, options, isThere)
+    const { read, invalid, unmapped, disputed, threads, interrupted } = filled
+    tally.conflicts += disputed
+    tally.same += filled.there
+    const counts = { read, invalid, unmapped, unlisted: null }
+    if (interrupted) return { ...tally, ...counts, repeated: 0, complete: false }
+    options.onRead(threads)
+    const taken = await takeOver(spool, target, tally, { ...options, onProgress: options.onSettled })
+    const unlisted = source.mapping === null ? null : countUnlisted(source.mapping, spool)
+    return { ...tally, ...counts, repeated: taken.repeated, unlisted, complete: !taken.interrupted }
+  } finally {
+    spool.close()
+  }
+}
+
+/**
+ * Reads a mapping to its end, for a list to be looked up in.
+ * @returns the mapping, to be closed; null if the signal came before the end
+ */
+export async function readMapping(
+  entries: AsyncIterable<Entry>,
+  options: FillOptions,
+): Promise<{ readonly mapping: Spool; readonly invalid: number } | null> {
+  const mapping = makeSpool()
+  let isKept = false
+  try {
+    const { invalid, interrupted } = await fill(entries, mapping, options)
+    isKept = !interrupted
+    return interrupted ? null : { mapping, invalid }
+  } finally {
+    if (!isKept) mapping.close()
+  }
+}
+
+function countUnlisted(mapping: Spool, listed: Spool): number {
+  let count = 0
+  for (let after: ThreadKey | null = null; ;) {
+    const page = mapping.page(after, BATCH)
+    count += page.rows.filter((row) => listed.ownerOf(row) === null).length
+    if (page.next === null) return count
+    after = page.next
+  }
+}

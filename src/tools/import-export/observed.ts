@@ -1,0 +1,54 @@
+/** Confirms what was seen under `enforcement: observe`: until an operator does, it makes nobody an owner. */
+import { NOBODY, type ObservationStore, type ObservedThread, type ThreadKey } from '../../store/port.ts'
+import type { Row } from './entry.ts'
+import { BATCH, takeRows, type Tally, type Takeover, type TakeoverOptions, type Target } from './takeover.ts'
+
+/** What of a store it needs. */
+export type ObservedTarget = Target & Pick<ObservationStore, 'observed'>
+
+/**
+ * Gives each thread that one user alone was seen to run to that user. Of several nobody is chosen: that is a conflict, and left
+ * to the operator.
+ * @param scope only of this scope; undefined for all
+ * @param tally counted up as it goes
+ * @throws StoreUnavailable when the patience was at its end
+ */
+export async function confirmObserved(
+  store: ObservedTarget,
+  scope: string | undefined,
+  tally: Tally,
+  options: TakeoverOptions,
+): Promise<Takeover> {
+  // They come in the order of their keys, and no thread id is empty.
+  let after: ThreadKey | null = scope === undefined ? null : { scope, threadId: '' }
+  for (;;) {
+    if (options.signal.aborted) return { ...tally, repeated: 0, interrupted: true }
+    const asked: ThreadKey | null = after
+    const found: readonly ObservedThread[] = await options.patience(() => store.observed(asked, BATCH))
+    const page = found.filter((seen) => scope === undefined || seen.scope === scope)
+    for (const seen of page.filter(({ runners }) => runners.length > 1)) {
+      tally.conflicts += 1
+      options.onProblem({
+        kind: 'conflict',
+        line: null,
+        scope: seen.scope,
+        threadId: seen.threadId,
+        owner: null,
+        users: seen.runners,
+        reason: `several users ran it: ${seen.runners.join(', ')}; threads assign gives it to one of them`,
+      })
+    }
+    await takeRows(page.flatMap(rowOf), store, tally, options)
+    options.onProgress(tally.added + tally.same + tally.conflicts)
+    const last = page.at(-1)
+    if (last === undefined || page.length < BATCH) return { ...tally, repeated: 0, interrupted: false }
+    after = { scope: last.scope, threadId: last.threadId }
+  }
+}
+
+function rowOf({ scope, threadId, runners, agentId, firstUsedAt, lastUsedAt }: ObservedThread): readonly Row[] {
+  const [owner, ...others] = runners
+  if (owner === undefined || owner === NOBODY || others.length > 0) return []
+  const facts = { agentId, name: null, archived: false, createdAt: firstUsedAt, lastUsedAt, deletedAt: null }
+  return [{ kind: 'row', line: 0, scope, threadId, owner, facts }]
+}

@@ -1,0 +1,204 @@
+/**
+ * What a source said, put aside until all of it was read: only then is it known which threads it gives to two users, and
+ * only then is anything written to the store. It takes no more memory for millions of lines than for a few.
+ */
+import Database from 'better-sqlite3'
+import { SourceFault } from './source-line.ts'
+import type { Entry, Row } from './entry.ts'
+import type { ThreadKey } from '../../store/port.ts'
+
+/** A line of those that give one thread to different users. */
+export interface Rival extends ThreadKey {
+  readonly line: number
+  readonly owner: string
+}
+
+/** What is there of some threads, in the order of their keys. */
+export interface SpoolPage {
+  /** Of each thread on whose owner all lines agree, the first line that can be taken. */
+  readonly rows: readonly Row[]
+  /** Threads that the source gives to different users. */
+  readonly disputed: readonly ThreadKey[]
+  /** Lines that say again what another one said. */
+  readonly repeated: number
+  /** What to ask the next page after; null at the end. */
+  readonly next: ThreadKey | null
+}
+
+/** What was put aside. */
+export interface Spool {
+  /** Puts a line aside. One that can't be taken counts where it gives a thread to somebody else than another line does. */
+  add(entry: Entry): void
+  /** Ends the adding. @returns how many threads there are */
+  seal(): number
+  /** A page of the threads behind one, or the first page; of so many threads. */
+  page(after: ThreadKey | null, limit: number): SpoolPage
+  /** Whose a thread is: null if no line says so, `disputed` if the lines disagree. */
+  ownerOf(key: ThreadKey): Row | 'disputed' | null
+  /** The lines that give a thread to different users, in their order. */
+  rivals(key: ThreadKey): IterableIterator<Rival>
+  close(): void
+}
+
+const LINES = `
+  CREATE TABLE lines (
+    id INTEGER PRIMARY KEY,
+    line INTEGER NOT NULL,
+    scope TEXT NOT NULL COLLATE BINARY,
+    thread_id TEXT NOT NULL COLLATE BINARY,
+    owner TEXT NOT NULL COLLATE BINARY,
+    takeable INTEGER NOT NULL,
+    agent_id TEXT,
+    name TEXT,
+    archived INTEGER,
+    created_at INTEGER,
+    last_used_at INTEGER,
+    deleted_at INTEGER
+  ) STRICT;
+`
+
+interface Line {
+  readonly line: number
+  readonly scope: string
+  readonly thread_id: string
+  readonly owner: string
+  readonly agent_id: string
+  readonly name: string | null
+  readonly archived: number
+  readonly created_at: number
+  readonly last_used_at: number
+  readonly deleted_at: number | null
+}
+
+interface Group extends ThreadKey {
+  readonly agreed: number
+  /** The first line that can be taken; null if there is none. */
+  readonly first: number | null
+  readonly takeable: number
+}
+
+/**
+ * Makes one. It lies in a temporary file that nobody but this process can open: SQLite makes it with mode 0600 and takes its name
+ * away at once, so that it is gone with the process, however that ends. SQLITE_TMPDIR and TMPDIR say in which folder.
+ */
+export function makeSpool(): Spool {
+  const database = new Database('')
+  const guard = <T>(step: () => T): T => {
+    try {
+      return step()
+    } catch (error) {
+      if (!(error instanceof Database.SqliteError)) throw error
+      throw new SourceFault(`the temporary file failed (${error.message}): SQLITE_TMPDIR names another folder for it`)
+    }
+  }
+  // Nothing of it has to survive anything.
+  for (const setting of ['journal_mode = OFF', 'synchronous = OFF', 'cache_size = -65536']) database.pragma(setting)
+  database.exec(LINES)
+  const insert = database.prepare<object>(
+    `INSERT INTO lines (line, scope, thread_id, owner, takeable, agent_id, name, archived, created_at, last_used_at, deleted_at)
+     VALUES (:line, :scope, :threadId, :owner, :takeable, :agentId, :name, :archived, :createdAt, :lastUsedAt, :deletedAt)`,
+  )
+  database.exec('BEGIN')
+
+  const groups = (where: string): string =>
+    `SELECT scope, thread_id AS threadId, MIN(owner) = MAX(owner) AS agreed, MIN(CASE takeable WHEN 1 THEN id END) AS first, SUM(takeable) AS takeable
+     FROM lines WHERE ${where} GROUP BY scope, thread_id ORDER BY scope, thread_id`
+  let sealed: ReturnType<typeof statements> | undefined
+  const statements = () => ({
+    first: database.prepare<[number], Group>(`${groups('TRUE')} LIMIT ?`),
+    page: database.prepare<[string, string, number], Group>(`${groups('(scope, thread_id) > (?, ?)')} LIMIT ?`),
+    one: database.prepare<[string, string], Group>(groups('scope = ? AND thread_id = ?')),
+    line: database.prepare<[number], Line>('SELECT * FROM lines WHERE id = ?'),
+    rivals: database.prepare<[string, string], Rival>(
+      'SELECT line, scope, thread_id AS threadId, owner FROM lines WHERE scope = ? AND thread_id = ? ORDER BY id',
+    ),
+  })
+  const ready = (): NonNullable<typeof sealed> => {
+    if (sealed === undefined) throw new Error('the spool is read before it was sealed')
+    return sealed
+  }
+  const rowAt = (id: number): Row => {
+    const line = ready().line.get(id)
+    if (line === undefined) throw new Error('a line of the spool vanished')
+    return rowOf(line)
+  }
+
+  return {
+    add(entry) {
+      const { line, scope, threadId, owner } = entry
+      // What names no thread, or nobody for it, disputes nothing.
+      if (threadId === null || owner === null) return
+      guard(() => insert.run({ line, scope, threadId, owner, ...(entry.kind === 'row' ? valuesOf(entry) : NOT_TAKEABLE) }))
+    },
+    seal: () =>
+      guard(() => {
+        database.exec('CREATE INDEX lines_by_thread ON lines (scope, thread_id, owner, takeable); COMMIT')
+        sealed = statements()
+        const { threads } = database
+          .prepare<[], { threads: number }>('SELECT COUNT(*) AS threads FROM (SELECT DISTINCT scope, thread_id FROM lines)')
+          .get() ?? { threads: 0 }
+        return threads
+      }),
+    page: (after, limit) =>
+      guard(() => {
+        const found = after === null ? ready().first.all(limit) : ready().page.all(after.scope, after.threadId, limit)
+        const last = found.at(-1)
+        const takeable = found.filter((group) => group.agreed === 1 && group.first !== null)
+        return {
+          rows: takeable.map((group) => rowAt(group.first as number)),
+          disputed: found.filter(isDisputed).map(keyOf),
+          repeated: takeable.reduce((sum, group) => sum + group.takeable - 1, 0),
+          next: last === undefined || found.length < limit ? null : keyOf(last),
+        }
+      }),
+    ownerOf: ({ scope, threadId }) =>
+      guard(() => {
+        const group = ready().one.get(scope, threadId)
+        if (group === undefined || group.first === null) return null
+        return isDisputed(group) ? 'disputed' : rowAt(group.first)
+      }),
+    rivals: ({ scope, threadId }) => ready().rivals.iterate(scope, threadId),
+    close: () => void database.close(),
+  }
+}
+
+function keyOf({ scope, threadId }: ThreadKey): ThreadKey {
+  return { scope, threadId }
+}
+
+/** Lines none of which can be taken were told already, each by itself. */
+function isDisputed(group: Group): boolean {
+  return group.agreed === 0 && group.first !== null
+}
+
+const NOT_TAKEABLE = {
+  takeable: 0,
+  agentId: null,
+  name: null,
+  archived: null,
+  createdAt: null,
+  lastUsedAt: null,
+  deletedAt: null,
+}
+
+function valuesOf({ facts }: Row): object {
+  return { ...facts, takeable: 1, archived: Number(facts.archived) }
+}
+
+function rowOf(line: Line): Row {
+  return {
+    kind: 'row',
+    line: line.line,
+    scope: line.scope,
+    threadId: line.thread_id,
+    owner: line.owner,
+    facts: {
+      agentId: line.agent_id,
+      name: line.name,
+      archived: line.archived === 1,
+      createdAt: line.created_at,
+      lastUsedAt: line.last_used_at,
+      deletedAt: line.deleted_at,
+    },
+  }
+}

@@ -1,0 +1,206 @@
+/**
+ * Takes rows over into the store. An owner that is there is never replaced: what stands against a row is reported, and left as
+ * it is.
+ */
+import { NOBODY, type ImportedThread, type ImportOutcome, type Store, type ThreadKey, type ThreadRow } from '../../store/port.ts'
+import type { Row } from './entry.ts'
+import { breathing, type Patience } from './retry.ts'
+import { ownerWord, type Problem } from './problem.ts'
+import type { Spool } from './staging-table.ts'
+
+/** What of a store it needs. */
+export type Target = Pick<Store, 'import' | 'assign' | 'bury' | 'thread'>
+
+/** A store that isn't there yet: everything can be taken over. For a dry run, which makes none. */
+export const EMPTY_TARGET: Target = {
+  import: (rows) => Promise.resolve(rows.map(() => ({ outcome: 'added' }))),
+  assign: () => Promise.resolve({ outcome: 'assigned', before: null }),
+  bury: () => Promise.resolve(),
+  thread: () => Promise.resolve(null),
+}
+
+/** How it went, in threads. */
+export interface Tally {
+  added: number
+  /** There already, with the same owner. */
+  same: number
+  conflicts: number
+}
+
+/** How to take over. */
+export interface TakeoverOptions {
+  /** True to say what would become of the rows, and change nothing. */
+  readonly dryRun: boolean
+  /** Milliseconds since the epoch. */
+  readonly now: number
+  readonly patience: Patience
+  readonly signal: AbortSignal
+  readonly onProblem: (problem: Problem) => void
+  /** Told how many threads are settled. */
+  readonly onProgress: (done: number) => void
+}
+
+/** Rows in one step of the store. */
+export const BATCH = 500
+
+/** What it came to. */
+export interface Takeover extends Tally {
+  /** Lines that say again what another one said. */
+  readonly repeated: number
+  /** True if the signal came before the end; doing it again goes on. */
+  readonly interrupted: boolean
+}
+
+/**
+ * Takes over what a source said.
+ * @param spool sealed
+ * @param tally counted up as it goes, so that it is known how far it came if the store fails
+ * @throws StoreUnavailable when the patience was at its end
+ */
+export async function takeOver(spool: Spool, target: Target, tally: Tally, options: TakeoverOptions): Promise<Takeover> {
+  let repeated = 0
+  for (let after: ThreadKey | null = null; ;) {
+    if (options.signal.aborted) return { ...tally, repeated, interrupted: true }
+    const page = spool.page(after, BATCH)
+    for (const key of page.disputed) {
+      tally.conflicts += 1
+      for (const problem of disputes(spool, key)) options.onProblem(problem)
+    }
+    await takeRows(page.rows, target, tally, options)
+    repeated += page.repeated
+    options.onProgress(tally.added + tally.same + tally.conflicts)
+    if (page.next === null) return { ...tally, repeated, interrupted: false }
+    after = page.next
+  }
+}
+
+/** The lines that give a thread to different users. */
+export function* disputes(spool: Spool, { scope, threadId }: ThreadKey): Generator<Problem> {
+  for (const { line, owner } of spool.rivals({ scope, threadId })) {
+    const reason = 'the file gives this thread to different users'
+    yield { kind: 'conflict', line, scope, threadId, owner, users: [], reason }
+  }
+}
+
+/**
+ * Takes rows over in one step, and says what stands against which.
+ * @param rows of different threads
+ */
+export async function takeRows(rows: readonly Row[], target: Target, tally: Tally, options: TakeoverOptions): Promise<void> {
+  if (rows.length === 0) return
+  const outcomes = await breathing(() => settle(rows, target, options))
+  for (const [at, row] of rows.entries()) {
+    const outcome = outcomes[at]
+    if (outcome === undefined) throw new Error('the store did not say what became of a row')
+    if (outcome.outcome === 'conflict') {
+      tally.conflicts += 1
+      options.onProblem(conflict(row, outcome))
+    } else tally[outcome.outcome] += 1
+  }
+}
+
+/** What became of each row. `alive` is a conflict as well: the file says that the thread was deleted, and it is in use. */
+type Outcome =
+  | Exclude<ImportOutcome, { outcome: 'conflict' }>
+  | { readonly outcome: 'conflict'; readonly with: 'owner' | 'observed' | 'deleted' | 'alive'; readonly users: readonly string[] }
+
+async function settle(rows: readonly Row[], target: Target, options: TakeoverOptions): Promise<readonly Outcome[]> {
+  const owned = rows.filter((row) => row.owner !== NOBODY)
+  const { dryRun, patience } = options
+  const imported =
+    owned.length === 0 ? [] : await patience(() => target.import(owned.map(importedOf), { dryRun, settleConflicts: false }))
+  const outcomes = new Map(owned.map((row, at) => [row, imported[at]]))
+  const settled: Outcome[] = []
+  for (const row of rows) {
+    const outcome = outcomes.get(row)
+    const { deletedAt } = row.facts
+    if (outcome === undefined) settled.push(await withhold(row, target, options))
+    else settled.push(deletedAt === null ? outcome : await bury(row, deletedAt, outcome, target, options))
+  }
+  return settled
+}
+
+/**
+ * A row that is taken over as a tombstone, in two steps: between them it is its owner's, and nobody else's. Whether the upstream still
+ * holds something of the thread nobody said, so it is kept for ever.
+ */
+async function bury(
+  row: Row,
+  deletedAt: number,
+  outcome: ImportOutcome,
+  target: Target,
+  { dryRun, patience }: TakeoverOptions,
+): Promise<Outcome> {
+  const key = keyOf(row)
+  if (outcome.outcome === 'conflict') {
+    const isSame = outcome.with === 'deleted' && outcome.users[0] === row.owner
+    return isSame ? { outcome: 'same' } : outcome
+  }
+  if (outcome.outcome === 'same') {
+    const there = (await patience(() => target.thread(key)))?.row ?? null
+    // One that an interrupted run of this has left behind is not in use yet.
+    if (there === null || !isAsImported(there, row)) return { outcome: 'conflict', with: 'alive', users: [row.owner] }
+  }
+  if (!dryRun) await patience(() => target.bury(key, row.owner, deletedAt, false))
+  return outcome
+}
+
+function isAsImported(there: ThreadRow, { owner, facts }: Row): boolean {
+  return (
+    there.owner === owner &&
+    !there.provisional &&
+    there.createdAt === facts.createdAt &&
+    there.lastUsedAt === facts.lastUsedAt &&
+    there.agentId === facts.agentId &&
+    there.name === facts.name
+  )
+}
+
+/** A row whose owner was taken away stays foreign to everybody, deleted or not: nobody can have deleted it. */
+async function withhold(row: Row, target: Target, { dryRun, now, patience }: TakeoverOptions): Promise<Outcome> {
+  const key = keyOf(row)
+  const known = await patience(() => target.thread(key))
+  if (known?.row?.owner === NOBODY) return { outcome: 'same' }
+  if (known?.row) return { outcome: 'conflict', with: 'owner', users: [known.row.owner] }
+  if (known !== null && known.runners.length > 0) return { outcome: 'conflict', with: 'observed', users: known.runners }
+  if (dryRun) return { outcome: 'added' }
+  const assigned = await patience(() => target.assign(key, NOBODY, now, null))
+  if (assigned.outcome === 'changed' && assigned.owner !== NOBODY)
+    return { outcome: 'conflict', with: 'owner', users: assigned.owner === null ? [] : [assigned.owner] }
+  return { outcome: assigned.outcome === 'assigned' ? 'added' : 'same' }
+}
+
+function keyOf({ scope, threadId }: Row): ThreadKey {
+  return { scope, threadId }
+}
+
+function importedOf(row: Row): ImportedThread {
+  const { agentId, name, archived, createdAt, lastUsedAt } = row.facts
+  return { ...keyOf(row), owner: row.owner, agentId, name, archived, createdAt, lastUsedAt }
+}
+
+function conflict({ line, scope, threadId, owner }: Row, outcome: Extract<Outcome, { outcome: 'conflict' }>): Problem {
+  return {
+    kind: 'conflict',
+    line: line === 0 ? null : line,
+    scope,
+    threadId,
+    owner,
+    users: outcome.users,
+    reason: reasonOf(outcome),
+  }
+}
+
+function reasonOf({ with: kind, users }: Extract<Outcome, { outcome: 'conflict' }>): string {
+  const who = users.map(ownerWord).join(', ')
+  switch (kind) {
+    case 'owner':
+      return users.length === 0 ? 'its owner was taken away: threads assign gives it one' : `it belongs to ${who}`
+    case 'observed':
+      return `it was run by ${who} under enforcement: observe`
+    case 'deleted':
+      return users.length === 0 ? 'it was deleted, and its owner erased' : `it was deleted by its owner ${who}`
+    case 'alive':
+      return 'the file says that it was deleted, and it is in use'
+  }
+}

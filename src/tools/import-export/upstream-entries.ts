@@ -1,0 +1,79 @@
+/** What the upstream's list says of threads, with whose they are: by a mapping, or by a field of the list itself. */
+import { isAgentId } from '../../core/route/ids.ts'
+import type { Json, JsonObject } from '../../core/json/read.ts'
+import type { ThreadKey } from '../../store/port.ts'
+import { isThreadName, readEntry, type Entry, type Reading } from './entry.ts'
+import type { Problem } from './problem.ts'
+import type { Spool } from './staging-table.ts'
+import { disputes } from './takeover.ts'
+import type { ListedItem } from './upstream-list.ts'
+
+/** Says whose a listed thread is. @param scope that of the upstream */
+export type Whose = (item: ListedItem, scope: string) => Owner
+
+/** Whose it is: `line` is that of the mapping, or null. */
+export type Owner =
+  | { readonly kind: 'user'; readonly user: string; readonly line: number | null }
+  | { readonly kind: 'problems'; readonly problems: Iterable<Problem> }
+
+/** By a mapping that was read to its end. */
+export function byMapping(mapping: Spool): Whose {
+  return ({ id }, scope) => {
+    const key = { scope, threadId: id }
+    const row = mapping.ownerOf(key)
+    if (row === null) return unmapped(key, 'the mapping does not say whose it is')
+    if (row === 'disputed') return { kind: 'problems', problems: disputes(mapping, key) }
+    return { kind: 'user', user: row.owner, line: row.line }
+  }
+}
+
+/** By a field that the upstream fills: the subject of a user of one issuer. */
+export function byField(field: string, issuer: string): Whose {
+  return ({ id, item }, scope) => {
+    const subject = Object.hasOwn(item, field) ? item[field] : undefined
+    if (typeof subject !== 'string' || subject === '')
+      return unmapped({ scope, threadId: id }, `its ${field} does not say whose it is`)
+    return { kind: 'user', user: `${issuer}:${subject}`, line: null }
+  }
+}
+
+function unmapped(key: ThreadKey, reason: string): Owner {
+  return { kind: 'problems', problems: [{ kind: 'unmapped', line: null, ...key, owner: null, users: [], reason }] }
+}
+
+/**
+ * Reads listed threads. Facts that can't be read are left out; they are the upstream's, and nothing rests on them.
+ * @param scope that of the upstream
+ */
+export async function* upstreamEntries(
+  items: AsyncIterable<ListedItem>,
+  whose: Whose,
+  scope: string,
+  reading: Reading,
+): AsyncGenerator<Entry | Problem> {
+  for await (const listed of items) {
+    const owner = whose(listed, scope)
+    if (owner.kind === 'problems') yield* owner.problems
+    else yield readEntry(owner.line ?? 0, { ...factsOf(listed.item), scope, thread: listed.id, user: owner.user }, reading)
+  }
+}
+
+function factsOf(item: JsonObject): Readonly<Record<string, unknown>> {
+  const { agentId, name, archived, createdAt, updatedAt } = item
+  return {
+    ...(isAgentId(agentId) ? { agent: agentId } : {}),
+    ...(isThreadName(name) ? { name } : {}),
+    archived: archived === true,
+    created: timeIn(createdAt),
+    used: timeIn(updatedAt),
+  }
+}
+
+/** A time as lists of runtimes write it, or as a number of milliseconds, in the form that entries have. */
+function timeIn(value: Json | undefined): string | undefined {
+  const time = typeof value === 'string' ? Date.parse(value) : typeof value === 'number' ? value : Number.NaN
+  const date = new Date(time)
+  return Number.isNaN(date.getTime()) || date.getUTCFullYear() > 9999 || date.getUTCFullYear() < 0
+    ? undefined
+    : date.toISOString()
+}

@@ -1,0 +1,85 @@
+/** Who asks in a trial: by a token that is verified as the gateway does, by claims that are taken as given, or by nothing. */
+import { makeAuthenticate } from '../../auth/authenticate.ts'
+import { timeIn, userOf } from '../../auth/claim-rules.ts'
+import { makeIssuers } from '../../auth/issuer.ts'
+import type { Config, IssuerConfig } from '../../config/schema.ts'
+import type { JsonObject } from '../../core/json/read.ts'
+import { ANONYMOUS, EVERYBODY, userFromClaims, type Principal } from '../../core/decide/principal.ts'
+import { isRefusal, refuse, type Reason, type Refusal } from '../../core/reasons.ts'
+
+/** What is shown for a caller. */
+export type Presented =
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'token'; readonly token: string }
+  /** Of the issuer with this key, or of the one that their `iss` names. */
+  | { readonly kind: 'claims'; readonly claims: JsonObject; readonly issuer: string | undefined }
+
+/** Who it is, or why nobody. */
+export interface Caller {
+  readonly principal: Principal | Refusal
+  /** What an operator should know of it. */
+  readonly notes: readonly string[]
+}
+
+/**
+ * Finds out who asks. A token is verified in full: the keys of its issuer are fetched, and the issuer is asked about an
+ * opaque one. What was revoked is not looked at.
+ * @param clock milliseconds since the epoch
+ */
+export async function callerOf(presented: Presented, { authentication }: Config, clock: () => number): Promise<Caller> {
+  const { mode } = authentication
+  if (mode === 'off') {
+    const unread =
+      presented.kind === 'nothing' ? [] : ['authentication.mode is off: no credential is read, everybody is one user']
+    return { principal: EVERYBODY, notes: unread }
+  }
+  switch (presented.kind) {
+    case 'nothing':
+      return { principal: mode === 'optional' ? ANONYMOUS : refuse('credential-missing'), notes: [] }
+    case 'token':
+      return verified(presented.token, authentication, clock)
+    case 'claims':
+      return asGiven(presented.claims, presented.issuer, authentication, clock())
+  }
+}
+
+async function verified(token: string, authentication: Config['authentication'], clock: () => number): Promise<Caller> {
+  const notes: string[] = []
+  const issuers = makeIssuers(authentication, {
+    clock,
+    onFetchFailure: (issuer, message) => void notes.push(`the issuer ${issuer} could not be asked: ${message}`),
+  })
+  const authenticate = makeAuthenticate({
+    mode: authentication.mode,
+    issuers,
+    tokenCache: 0,
+    clock,
+    onClientToken: (userId) => void notes.push(`the token is a client's own, of ${userId}: no person signed in`),
+  })
+  const answer = await Promise.resolve(authenticate(`Bearer ${token}`)).catch(() => refuse('identity-failed'))
+  return { principal: isRefusal(answer) ? answer : answer.principal, notes }
+}
+
+function asGiven(claims: JsonObject, named: string | undefined, authentication: Config['authentication'], now: number): Caller {
+  const entries = Object.entries(authentication.issuers)
+  const found = entries.find(([key, { issuer }]) => (named === undefined ? issuer === claims['iss'] : key === named))
+  if (found === undefined) return { principal: refuse('issuer-unknown'), notes: [] }
+  const [key, issuer] = found
+  const principal = userFromClaims(key, claims, issuer.claims)
+  const fault = isRefusal(principal)
+    ? null
+    : faultOf(key, issuer, claims, now, issuer.clockTolerance ?? authentication.clockTolerance)
+  const notes = ['the claims are taken as given, nothing is verified']
+  if (fault !== null) notes.push(`a token with these claims alone is refused as ${fault}`)
+  return { principal, notes }
+}
+
+/** Why a token with these claims would be refused, or null. */
+function faultOf(key: string, issuer: IssuerConfig, claims: JsonObject, now: number, tolerance: number): Reason | null {
+  if (claims['iss'] !== issuer.issuer) return 'issuer-unknown'
+  const held = userOf(key, issuer, claims, now, tolerance)
+  if (isRefusal(held)) return held.reason
+  const end = timeIn(claims['exp'])
+  if (end === undefined) return 'claim-missing'
+  return end + tolerance <= now ? 'token-expired' : null
+}

@@ -1,0 +1,79 @@
+/**
+ * Every caller whom rules could tell from another: each issuer, role and permission that they name, there or not, and each
+ * claim with every value that their comparisons tell apart. Two callers who agree in all of that are decided alike.
+ */
+import type { CallerConditions } from '../../core/decide/conditions.ts'
+import type { OperatorSelector, Rule } from '../../core/decide/rules.ts'
+import { samplesOf, type Sample } from './claim-samples.ts'
+import type { Profile } from './profiles.ts'
+
+/** What rules look at of a caller. */
+export interface Looks {
+  readonly issuers: readonly string[]
+  readonly roles: readonly string[]
+  readonly permissions: readonly string[]
+  readonly claims: readonly { readonly at: string; readonly samples: readonly Sample[] }[]
+}
+
+/**
+ * Finds out what rules look at.
+ * @param issuers those of the configuration: those that nothing names are as good as one
+ */
+export function looksOf(rules: readonly Rule[], selectors: readonly OperatorSelector[], issuers: readonly string[]): Looks {
+  const conditions = rules.flatMap(({ when, unless }): CallerConditions[] => (unless === null ? [when] : [when, unless]))
+  const operators = rules.some(({ who }) => who.includes('operator')) ? selectors : []
+  const unique = (names: readonly (string | undefined)[]): readonly string[] => [
+    ...new Set(names.filter((name) => name !== undefined)),
+  ]
+  const named = unique([...conditions.flatMap((one) => one.issuers ?? []), ...operators.map(({ issuer }) => issuer)])
+  const tests = conditions.flatMap((one) => one.claims ?? [])
+  return {
+    issuers: unique([issuers.find((key) => !named.includes(key)), ...named]).filter((key) => issuers.includes(key)),
+    roles: unique([...conditions.flatMap((one) => one.roles ?? []), ...operators.map(({ role }) => role)]),
+    permissions: unique([
+      ...conditions.flatMap(({ permissions }) => [...(permissions?.any ?? []), ...(permissions?.all ?? [])]),
+      ...operators.map(({ permission }) => permission),
+    ]),
+    claims: unique(tests.map(({ at }) => at)).map((at) => ({ at, samples: samplesOf(tests.filter((test) => test.at === at)) })),
+  }
+}
+
+/** How many combinations there are. */
+export function countOf({ issuers, roles, permissions, claims }: Looks): number {
+  return claims.reduce(
+    (product, { samples }) => product * samples.length,
+    issuers.length * 2 ** (roles.length + permissions.length),
+  )
+}
+
+/** All of them, one by one; those who have least come first. */
+export function* combinationsOf({ issuers, roles, permissions, claims }: Looks): Generator<Profile> {
+  for (const chosen of valuesOf(claims)) {
+    for (const permitted of subsetsOf(permissions)) {
+      for (const having of subsetsOf(roles)) {
+        for (const issuer of issuers) yield { issuer, roles: having, permissions: permitted, claims: chosen }
+      }
+    }
+  }
+}
+
+function* subsetsOf([first, ...rest]: readonly string[]): Generator<readonly string[]> {
+  if (first === undefined) {
+    yield []
+    return
+  }
+  for (const subset of subsetsOf(rest)) {
+    yield subset
+    yield [first, ...subset]
+  }
+}
+
+function* valuesOf([first, ...rest]: Looks['claims']): Generator<Profile['claims']> {
+  if (first === undefined) {
+    yield []
+    return
+  }
+  for (const values of valuesOf(rest)) {
+    for (const sample of first.samples) yield sample === undefined ? values : [[first.at, sample], ...values]
+  }
+}

@@ -1,0 +1,91 @@
+/** The callers of a comparison, made from the rules that are compared. */
+import type { Config } from '../../config/schema.ts'
+import { ANONYMOUS, EVERYBODY, type Part, type Principal } from '../../core/decide/principal.ts'
+import { isRefusal } from '../../core/reasons.ts'
+import type { OperatorSelector, Rule } from '../../core/decide/rules.ts'
+import { combinationsOf, countOf, looksOf } from './combinations.ts'
+import { makeUser } from './person.ts'
+import { almost, ANYBODY, couples, meeting, merged, selected, wishesOf, type Profile } from './profiles.ts'
+
+/** A caller of the comparison. */
+export interface Person {
+  readonly label: string
+  readonly principal: Principal
+  /** True where role or permissions are of a form that nobody can read. */
+  readonly isOdd: boolean
+}
+
+/** The callers that there are, or as many of them as may be. */
+export interface People {
+  readonly people: readonly Person[]
+  /** True where there are more whom the rules could tell apart. */
+  readonly cut: boolean
+}
+
+/** So many combinations are looked at: those of many rules are more than anybody waits for. */
+const MOST_LOOKED_AT = 200_000
+
+/**
+ * Makes everybody whom rules can tell from somebody else, the plain ones first; each once.
+ * @param most how many at most: if there are more, those who meet a rule, two rules, or almost
+ */
+export function peopleFor(rules: readonly Rule[], selectors: readonly OperatorSelector[], config: Config, most: number): People {
+  const { mode, issuers } = config.authentication
+  if (mode === 'off') return { people: [{ label: 'everybody', principal: EVERYBODY, isOdd: false }], cut: false }
+  const keys = Object.keys(issuers)
+  const looks = looksOf(rules, selectors, keys)
+  const odd = unreadables(looks)
+  const cut = countOf(looks) * odd.length + 1 > most
+  const people = new Map<string, Person>()
+  if (mode === 'optional') people.set('', { label: 'anonymous', principal: ANONYMOUS, isOdd: false })
+  let looked = 0
+  const add = (profile: Profile): boolean => {
+    looked += 1
+    for (const issuer of profile.issuer === null ? keys : [profile.issuer]) {
+      const pointers = issuers[issuer]?.claims
+      for (const parts of pointers === undefined ? [] : odd) {
+        const unread = parts.map((part) => [pointers?.[part] ?? '', {}] as const)
+        const whole = { ...profile, claims: [...profile.claims, ...unread] }
+        const principal = makeUser(issuer, 'somebody', whole, config)
+        if (isRefusal(principal)) continue
+        const same = JSON.stringify(principal)
+        if (!people.has(same)) people.set(same, { label: labelOf(issuer, whole), principal, isOdd: parts.length > 0 })
+      }
+    }
+    return people.size < most && looked < MOST_LOOKED_AT
+  }
+  for (const profile of cut ? likely(rules, selectors) : combinationsOf(looks)) if (!add(profile)) break
+  return { people: [...people.values()].slice(0, most), cut }
+}
+
+/** Of role and permissions, which may be of a form that nobody can read: none, and what rules look at. */
+function unreadables({ roles, permissions }: ReturnType<typeof looksOf>): readonly (readonly Part[])[] {
+  const role = roles.length === 0 ? [[]] : [[], ['role' as const]]
+  return permissions.length === 0 ? role : role.flatMap((parts) => [parts, [...parts, 'permissions' as const]])
+}
+
+/** Those who are most likely decided otherwise. */
+function* likely(rules: readonly Rule[], selectors: readonly OperatorSelector[]): Generator<Profile> {
+  const operators = selectors.map(selected)
+  const parts = rules.flatMap(({ when, unless }) => [...wishesOf(when), ...(unless === null ? [] : wishesOf(unless))])
+  const full = rules.map((rule) => meeting(rule, operators))
+  yield ANYBODY
+  yield* operators
+  yield* parts
+  yield* full.flat()
+  yield { ...[...parts, ...operators].reduce(merged, ANYBODY), issuer: null }
+  for (const rule of rules) yield* almost(rule, operators)
+  for (const [at, some] of full.entries()) {
+    for (const others of full.slice(at + 1)) yield* couples(some, others)
+  }
+}
+
+function labelOf(issuer: string, { roles, permissions, claims }: Profile): string {
+  const last = new Map(claims.map(([at, value]) => [at, JSON.stringify(value)]))
+  return [
+    `a user of ${issuer}`,
+    ...(roles.length === 0 ? [] : [`role ${roles.join(' and ')}`]),
+    ...(permissions.length === 0 ? [] : [`permission ${permissions.join(' and ')}`]),
+    ...Array.from(last, ([at, value]) => `${at} ${value}`),
+  ].join(', ')
+}

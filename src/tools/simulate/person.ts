@@ -1,0 +1,63 @@
+/** Callers that are made up: from claims as an issuer would give them, through the same reading as those of a token. */
+import type { Config } from '../../config/schema.ts'
+import type { Json } from '../../core/json/read.ts'
+import { userFromClaims, type User } from '../../core/decide/principal.ts'
+import type { Refusal } from '../../core/reasons.ts'
+
+/** What is wished of a caller. */
+export interface Wishes {
+  readonly roles: readonly string[]
+  readonly permissions: readonly string[]
+  /** Claims by JSON pointer. A list that is there already gets the members of one that is wished. */
+  readonly claims: readonly (readonly [at: string, value: Json])[]
+}
+
+/** Wishes for nothing. */
+export const NOTHING_WISHED: Wishes = { roles: [], permissions: [], claims: [] }
+
+/**
+ * Makes a caller.
+ * @param issuer the key of a configured issuer
+ * @returns a refusal where the wishes leave no user id
+ */
+export function makeUser(issuer: string, subject: string, wishes: Wishes, { authentication }: Config): User | Refusal {
+  const config = authentication.issuers[issuer]
+  if (config === undefined) throw new Error(`there is no issuer ${issuer}`)
+  const pointers = config.claims
+  const claims: Branch = {}
+  put(claims, '/iss', config.issuer)
+  put(claims, pointers.id, subject)
+  if (wishes.roles.length > 0) put(claims, pointers.role, [...wishes.roles])
+  if (wishes.permissions.length > 0) put(claims, pointers.permissions, [...wishes.permissions])
+  for (const [at, value] of wishes.claims) put(claims, at, value)
+  return userFromClaims(issuer, claims, pointers)
+}
+
+type Branch = Record<string, unknown>
+
+/** Puts a value where a JSON pointer (RFC 6901 §4) finds it. What stands in the way is replaced. */
+function put(claims: Branch, pointer: string, value: Json): void {
+  const steps = pointer
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const last = steps.pop() ?? ''
+  let inner = claims
+  for (const step of steps) {
+    const next = Object.hasOwn(inner, step) ? inner[step] : undefined
+    const branch = typeof next === 'object' && next !== null ? (next as Branch) : {}
+    if (next !== branch) define(inner, step, branch)
+    inner = branch
+  }
+  const known = Object.hasOwn(inner, last) ? inner[last] : undefined
+  const joined =
+    Array.isArray(known) && Array.isArray(value)
+      ? [...new Set([...(known as readonly Json[]), ...(value as readonly Json[])])]
+      : value
+  define(inner, last, joined)
+}
+
+/** A claim may be called `__proto__`. */
+function define(inner: Branch, name: string, value: unknown): void {
+  Object.defineProperty(inner, name, { value, enumerable: true, writable: true, configurable: true })
+}

@@ -1,0 +1,108 @@
+/** What callers have that rules ask for: those who meet a rule, all of it but one part, two rules at once. */
+import type { CallerConditions } from '../../core/decide/conditions.ts'
+import type { OperatorSelector, Rule } from '../../core/decide/rules.ts'
+import { hits, outcomeOf, samplesOf } from './claim-samples.ts'
+import { NOTHING_WISHED, type Wishes } from './person.ts'
+
+/** Wishes, of an issuer where only its users will do. */
+export interface Profile extends Wishes {
+  readonly issuer: string | null
+}
+
+/** A user of whom nothing is known. */
+export const ANYBODY: Profile = { ...NOTHING_WISHED, issuer: null }
+
+/** Somebody whom a selector of operators takes. */
+export function selected({ issuer, role, permission }: OperatorSelector): Profile {
+  return {
+    issuer,
+    roles: role === undefined ? [] : [role],
+    permissions: permission === undefined ? [] : [permission],
+    claims: [],
+  }
+}
+
+/** Those who meet all of a rule, without and with its exception. */
+export function meeting({ who, when, unless }: Rule, operators: readonly Profile[]): readonly Profile[] {
+  const kinds = who.includes('signed-in') || !who.includes('operator') ? [ANYBODY] : operators
+  const all = couples(kinds, wishesOf(when))
+  return unless === null ? all : [...all, ...couples(all, wishesOf(unless))]
+}
+
+/** Those who meet all but one part of a rule, or of its exception. */
+export function almost(rule: Rule, operators: readonly Profile[]): readonly Profile[] {
+  const { when, unless } = rule
+  const lesser = [
+    ...lacking(when).map((less) => ({ ...rule, when: less, unless: null })),
+    ...lacking(unless ?? {}).map((less) => ({ ...rule, unless: less })),
+  ]
+  const wrong = (when.claims ?? []).flatMap((test) => {
+    const others = { ...when, claims: (when.claims ?? []).filter((one) => one !== test) }
+    const values = samplesOf([test]).filter((sample) => sample !== undefined && outcomeOf(test, sample) !== true)
+    const claims = values.map((value): Profile => ({ ...ANYBODY, claims: [[test.at, value ?? null]] }))
+    return couples(meeting({ ...rule, when: others, unless: null }, operators), claims)
+  })
+  return [...lesser.flatMap((less) => meeting(less, operators)), ...wrong]
+}
+
+/** Conditions without one of their parts, for each part. */
+function lacking(conditions: CallerConditions): readonly CallerConditions[] {
+  const { claims, permissions } = conditions
+  const without = (['issuers', 'roles', 'permissions'] as const)
+    .filter((part) => conditions[part] !== undefined)
+    .map((part): CallerConditions => Object.fromEntries(Object.entries(conditions).filter(([name]) => name !== part)))
+  const fewer = (permissions?.all ?? []).map((one) => ({
+    ...conditions,
+    permissions: { ...permissions, all: (permissions?.all ?? []).filter((other) => other !== one) },
+  }))
+  return [
+    ...without,
+    ...fewer,
+    ...(claims ?? []).map((test) => ({ ...conditions, claims: claims?.filter((one) => one !== test) ?? [] })),
+  ]
+}
+
+/** Each of some together with each of others, where one issuer can have both. */
+export function couples(some: readonly Profile[], others: readonly Profile[]): readonly Profile[] {
+  return some.flatMap((one) =>
+    others
+      .filter(({ issuer }) => one.issuer === null || issuer === null || one.issuer === issuer)
+      .map((other) => merged(one, other)),
+  )
+}
+
+/** What both have. */
+export function merged(one: Profile, other: Profile): Profile {
+  return {
+    issuer: one.issuer ?? other.issuer,
+    roles: [...new Set([...one.roles, ...other.roles])],
+    permissions: [...new Set([...one.permissions, ...other.permissions])],
+    claims: [...one.claims, ...other.claims],
+  }
+}
+
+/** Callers who meet conditions: one, and for each further way to meet a part of them another. */
+export function wishesOf({ issuers, roles, permissions, claims }: CallerConditions): readonly Profile[] {
+  const all = permissions?.all ?? []
+  const base: Profile = {
+    issuer: issuers?.[0] ?? null,
+    roles: roles?.slice(0, 1) ?? [],
+    permissions: [...(permissions?.any?.slice(0, 1) ?? []), ...all],
+    claims: (claims ?? []).flatMap((test) =>
+      hits(test)
+        .slice(0, 1)
+        .map((value) => [test.at, value] as const),
+    ),
+  }
+  return [
+    base,
+    ...(issuers ?? []).slice(1).map((issuer) => ({ ...base, issuer })),
+    ...(roles ?? []).slice(1).map((role) => ({ ...base, roles: [role] })),
+    ...(permissions?.any ?? []).slice(1).map((one) => ({ ...base, permissions: [one, ...all] })),
+    ...(claims ?? []).flatMap((test) =>
+      hits(test)
+        .slice(1)
+        .map((value) => ({ ...base, claims: [...base.claims, [test.at, value] as const] })),
+    ),
+  ]
+}

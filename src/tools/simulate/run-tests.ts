@@ -1,0 +1,150 @@
+/** Runs the tests of a file: each expectation against the decision of the gateway. */
+import { mountsOf, standingFacts } from '../../config/mounts.ts'
+import type { Config } from '../../config/schema.ts'
+import type { RouteDescriptor } from '../../core/route/classify.ts'
+import { isListed, mayUseAgent, type Facts, type StandingFacts } from '../../core/decide/decide.ts'
+import type { Principal } from '../../core/decide/principal.ts'
+import { CODES, refuse } from '../../core/reasons.ts'
+import { ROUTES, type Route, type RouteId } from '../../core/route/routes.ts'
+import { traceOf, type Trace } from '../../core/decide/trace.ts'
+import { placeText } from './place.ts'
+import { rowsOf, several, type LoadedTests } from './test-file.ts'
+import { triedText } from './words.ts'
+
+/** What came of one test. */
+export interface TestResult {
+  readonly name: string
+  readonly line: number | undefined
+  /** What was expected, what came, and by which rule; none if the test passes. */
+  readonly failures: readonly string[]
+}
+
+type Test = LoadedTests['tests'][number]
+
+/** What the tests of a file are held against. */
+interface Trials extends LoadedTests {
+  readonly standing: StandingFacts & Pick<Facts, 'upstreamHistory'>
+}
+
+/** Runs them. */
+export function runTests(loaded: LoadedTests, config: Config): readonly TestResult[] {
+  const configured = standingFacts(mountsOf(config)[0], config)
+  const { userScoped, unknownThread, upstreamHistory } = loaded.facts
+  const standing = {
+    userScoped: userScoped ?? configured.userScoped,
+    unknownThread: unknownThread ?? configured.unknownThread,
+    enforcement: 'enforce' as const,
+    upstreamHistory,
+  }
+  const trials = { ...loaded, standing }
+  return loaded.tests.map((test) => ({
+    name: test.name,
+    line: test.line,
+    failures: several(test.as).flatMap((name) => failuresOf(test, name, trials)),
+  }))
+}
+
+function failuresOf(test: Test, name: string, trials: Trials): readonly string[] {
+  if (test.lists !== undefined) return listFailures(test.lists, name, trials)
+  if (test.agents !== undefined) return agentFailures(test.agents, test.of ?? [], name, trials)
+  return rowsOf(test).flatMap((route) => {
+    const agents = route.path.includes(':agentId') ? several(test.agent ?? 'default') : [undefined]
+    const threads = route.thread === undefined ? [undefined] : several(test.thread)
+    return agents.flatMap((agentId) =>
+      threads.flatMap((threadId) => {
+        const ids = { ...(agentId === undefined ? {} : { agentId }), ...(threadId === undefined ? {} : { threadId }) }
+        const traced = trace({ outcome: 'classified', route, ids, query: [] }, name, trials, test.leaves)
+        const failure = against(test.expect, traced)
+        return failure === null
+          ? []
+          : [`${[name, `${route.id} (${route.method})`, ...Object.values(ids)].join(', ')}: ${failure}`]
+      }),
+    )
+  })
+}
+
+/** A decision, and how it came about where a rule was asked. */
+interface Traced {
+  readonly decision: Trace['decision']
+  readonly tried: Trace['tried']
+}
+
+/** @param leaves true where the body names whoever asks */
+function trace(
+  descriptor: RouteDescriptor,
+  name: string,
+  { principals, threads, policy, standing }: Trials,
+  leaves?: true,
+): Traced {
+  const principal = principals.get(name)
+  if (principal === null || principal === undefined) return { decision: refuse('credential-missing'), tried: [] }
+  const { threadId } = descriptor.ids
+  const facts = threadId === undefined ? standing : { ...standing, record: threads.get(threadId) ?? null }
+  return traceOf(leaves === true ? { ...descriptor, leaver: principal.id } : descriptor, principal, policy.rules, facts)
+}
+
+/** What is wrong with a decision, or null. */
+function against(expect: Test['expect'], traced: Traced): string | null {
+  if (expect === undefined) return null
+  const wanted = typeof expect === 'string' ? { outcome: expect } : expect
+  const { decision } = traced
+  const refusal = decision.outcome === 'refused' ? decision : null
+  const rule = decision.outcome === 'needs' ? undefined : decision.rule
+  const fits =
+    decision.outcome === wanted.outcome &&
+    (wanted.code === undefined || wanted.code === refusal?.code) &&
+    (wanted.reason === undefined || wanted.reason === refusal?.reason) &&
+    (wanted.rule === undefined || wanted.rule === rule?.name)
+  if (fits) return null
+  const { outcome, ...more } = wanted
+  const details = Object.entries(more).map(([key, value]) => `${key} ${value}`)
+  return `expected ${[outcome, ...details].join(', ')}; came ${cameText(traced)}`
+}
+
+function cameText({ decision, tried }: Traced): string {
+  if (decision.outcome === 'needs') return `no decision: ${decision.fact} is not known`
+  if (decision.outcome === 'permitted') return `permitted by ${placeText(decision.rule)}`
+  const { code, reason, rule } = decision
+  const said = `refused: ${CODES[code].status} ${code} (${reason})`
+  if (rule !== undefined) return `${said} by ${placeText(rule)}`
+  return tried.length === 0 ? said : `${said}; ${tried.map((one) => triedText(one, false)).join('; ')}`
+}
+
+function listFailures(expected: readonly string[], name: string, trials: Trials): readonly string[] {
+  const refused = refusedAs('threads/list', name, trials)
+  if (refused !== null) return [`${name}: expected a list of ${namesText(expected)}; came ${refused}`]
+  const principal = trials.principals.get(name) as Principal
+  const listed = Array.from(trials.threads)
+    .filter(([id, record]) => isListed(id, record, principal, trials.policy.rules, trials.standing))
+    .map(([id]) => id)
+  const apart = [...listed.filter((id) => !expected.includes(id)), ...expected.filter((id) => !listed.includes(id))]
+  if (apart.length === 0) return []
+  const whys = apart.map((id) => `${id} ${cameText(trace(descriptorOf('threads/messages', id), name, trials))}`)
+  return [`${name}: expected a list of ${namesText(expected)}; came ${namesText(listed)}: ${whys.join('; ')}`]
+}
+
+function agentFailures(expected: readonly string[], of: readonly string[], name: string, trials: Trials): readonly string[] {
+  const refused = refusedAs('info', name, trials)
+  if (refused !== null) return [`${name}: expected the agents ${namesText(expected)}; came ${refused}`]
+  const principal = trials.principals.get(name) as Principal
+  const { rules } = trials.policy
+  const told = rules.nameAgents ? of.filter((agentId) => mayUseAgent(agentId, principal, rules, trials.standing)) : of
+  if (told.length === expected.length && told.every((agentId) => expected.includes(agentId))) return []
+  const all = rules.nameAgents ? '' : ': no rule of the policy names agents, so all of them are told'
+  return [`${name}: expected the agents ${namesText(expected)}; came ${namesText(told)}${all}`]
+}
+
+/** Null for who may use a route about no thread. */
+function refusedAs(id: RouteId, name: string, trials: Trials): string | null {
+  const traced = trace(descriptorOf(id, undefined), name, trials)
+  return traced.decision.outcome === 'permitted' ? null : cameText(traced)
+}
+
+function descriptorOf(id: RouteId, threadId: string | undefined): RouteDescriptor {
+  const route = ROUTES.find((row) => row.id === id) as Route
+  return { outcome: 'classified', route, ids: threadId === undefined ? {} : { threadId }, query: [] }
+}
+
+function namesText(names: readonly string[]): string {
+  return names.length === 0 ? 'nothing' : names.join(', ')
+}

@@ -1,0 +1,195 @@
+/** Loads a test file: reads it, finds everybody and everything that its tests name, and the policy that they are about. */
+import { statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import type { Config } from '../../config/schema.ts'
+import type { OwnerRecord } from '../../core/decide/decide.ts'
+import { ANONYMOUS, EVERYBODY, type Principal } from '../../core/decide/principal.ts'
+import { isRefusal } from '../../core/reasons.ts'
+import { ALL_ROUTES, type Method, type Route, type RouteId } from '../../core/route/routes.ts'
+import { faultAt, parseDocumentAs, readDocument, type Outcome, type SourceDocument } from '../../document/document.ts'
+import type { Fault } from '../../document/fault.ts'
+import { loadPolicy } from '../../policy/compile.ts'
+import type { Policy } from '../../policy/policy.ts'
+import { makeUser } from './person.ts'
+import { surroundingsOf } from './surroundings.ts'
+import { testSchema, type TestFile, type TestOfFile } from './test-schema.ts'
+
+/** A test file whose tests can be run. */
+export interface LoadedTests {
+  readonly file: string
+  readonly policy: Policy
+  readonly facts: TestFile['facts']
+  /** By name; null for a caller who is refused for want of a credential before any rule is asked. */
+  readonly principals: ReadonlyMap<string, Principal | null>
+  readonly threads: ReadonlyMap<string, NonNullable<OwnerRecord>>
+  readonly tests: readonly (TestOfFile & { readonly line: number | undefined })[]
+}
+
+/** A larger file is not read, in bytes. */
+const MOST_BYTES = 4 * 1024 * 1024
+
+/** So many decisions at most in one file: several callers, routes and threads of a test multiply. */
+const MOST_DECISIONS = 100_000
+
+/** Loads one. A policy that it names takes the place of `policy`. */
+export function loadTests(file: string, config: Config, policy: Policy): Outcome<LoadedTests> {
+  const read = readWithin(file)
+  if (!read.ok) return read
+  const document = read.value
+  const parsed = parseDocumentAs(document, testSchema)
+  if (!parsed.ok) return parsed
+  const value = parsed.value
+  const principals = principalsOf(document, value, config)
+  const threads = threadsOf(document, value, principals.found, config)
+  const tested = value.policy === undefined ? null : loadPolicy(resolve(dirname(file), value.policy), surroundingsOf(config))
+  const faults = [
+    ...principals.faults,
+    ...threads.faults,
+    ...value.tests.flatMap((test, at) => testFaults(document, test, at, value)),
+    ...(tested === null || tested.ok ? [] : tested.faults),
+  ]
+  const decisions = value.tests.reduce((sum, test) => sum + decisionsOf(test, threads.found.size), 0)
+  if (decisions > MOST_DECISIONS)
+    faults.push(faultAt(document, ['tests'], `come to ${decisions} decisions`, `at most ${MOST_DECISIONS}: write several files`))
+  if (faults.length > 0 || tested?.ok === false) return { ok: false, faults }
+  return {
+    ok: true,
+    value: {
+      file,
+      policy: tested?.value.policy ?? policy,
+      facts: value.facts,
+      principals: principals.found,
+      threads: threads.found,
+      tests: value.tests.map((test, at) => ({ ...test, line: document.lineOf(['tests', at]) })),
+    },
+  }
+}
+
+function readWithin(file: string): Outcome<SourceDocument> {
+  let bytes = 0
+  try {
+    bytes = statSync(file).size
+  } catch {
+    // Reading it says why.
+  }
+  if (bytes <= MOST_BYTES) return readDocument(file)
+  return { ok: false, faults: [{ file, path: '', message: 'is larger than 4MiB', hint: 'write several files' }] }
+}
+
+/** Several or one as several. */
+export function several<T>(value: T | readonly T[] | undefined): readonly T[] {
+  if (value === undefined) return []
+  return Array.isArray(value) ? (value as readonly T[]) : [value as T]
+}
+
+/** The rows of the route table that a test is about. */
+export function rowsOf(test: TestOfFile): readonly Route[] {
+  const ids = several<RouteId>(test.route)
+  return ALL_ROUTES.filter((row) => ids.includes(row.id) && (test.method === undefined || (row.method as string) === test.method))
+}
+
+function decisionsOf(test: TestOfFile, threads: number): number {
+  const each = test.lists === undefined ? (test.of?.length ?? 1) : threads
+  return (
+    several(test.as).length *
+    Math.max(1, rowsOf(test).length) *
+    Math.max(1, several(test.agent).length) *
+    Math.max(1, several(test.thread).length) *
+    each
+  )
+}
+
+function principalsOf(document: SourceDocument, { principals }: TestFile, config: Config) {
+  const { mode, issuers } = config.authentication
+  const found = new Map<string, Principal | null>()
+  const faults: Fault[] = []
+  for (const [name, value] of Object.entries(principals)) {
+    const fault = (message: string, hint: string): void =>
+      void faults.push(faultAt(document, ['principals', name], message, hint))
+    if (value === 'everybody') {
+      if (mode !== 'off') fault('is everybody, and authentication.mode is not off', 'write anonymous, or name a user')
+      found.set(name, EVERYBODY)
+    } else if (mode === 'off') {
+      fault('is nobody: authentication.mode is off', 'all callers are one there: everybody')
+    } else if (value === 'anonymous') {
+      found.set(name, mode === 'optional' ? ANONYMOUS : null)
+    } else if (!Object.hasOwn(issuers, value.issuer)) {
+      fault(`no issuer is called ${value.issuer}`, `configured: ${Object.keys(issuers).join(', ')}`)
+    } else {
+      const { roles, permissions, claims } = value
+      const wishes = {
+        roles,
+        permissions,
+        claims: Object.entries(claims).map(([claim, one]) => [`/${pointed(claim)}`, one] as const),
+      }
+      const user = makeUser(value.issuer, value.id, wishes, config)
+      if (isRefusal(user)) fault('has no user id any more', "claims take the place of the issuer's claims.id")
+      else found.set(name, user)
+    }
+  }
+  return { found, faults }
+}
+
+function pointed(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1')
+}
+
+function threadsOf(
+  document: SourceDocument,
+  file: TestFile,
+  principals: ReadonlyMap<string, Principal | null>,
+  { authentication }: Config,
+) {
+  const found = new Map<string, NonNullable<OwnerRecord>>()
+  const faults: Fault[] = []
+  const keys = Object.keys(authentication.issuers)
+  for (const [id, { owner, deleted, granted }] of Object.entries(file.threads)) {
+    const named = principals.get(owner)
+    const isUser = owner === 'anonymous' || keys.some((key) => owner.startsWith(`${key}:`) && owner.length > key.length + 1)
+    if (named === undefined && !isUser && !Object.hasOwn(file.principals, owner)) {
+      faults.push(
+        faultAt(
+          document,
+          ['threads', id, 'owner'],
+          `${owner} is nobody`,
+          'a name under principals, or a user id such as corp:bob',
+        ),
+      )
+    }
+    if (deleted && granted !== undefined) {
+      faults.push(faultAt(document, ['threads', id, 'granted'], 'counts for nothing', 'a deletion ends all grants'))
+    }
+    const record = { owner: named === undefined ? owner : (named?.id ?? ANONYMOUS.id), deleted }
+    found.set(id, granted === undefined ? record : { ...record, granted })
+  }
+  return { found, faults }
+}
+
+function testFaults(document: SourceDocument, test: TestOfFile, at: number, { principals, threads }: TestFile): readonly Fault[] {
+  const faults: Fault[] = []
+  const fault = (key: string, message: string, hint?: string): void =>
+    void faults.push(faultAt(document, ['tests', at, key], message, hint))
+  for (const name of several(test.as)) {
+    if (!Object.hasOwn(principals, name))
+      fault('as', `${name} is nobody`, `under principals: ${Object.keys(principals).join(', ')}`)
+  }
+  for (const id of test.lists ?? []) {
+    if (!Object.hasOwn(threads, id)) fault('lists', `${id} is not under threads`, 'a list holds no thread without an owner')
+  }
+  for (const agent of test.agents ?? []) {
+    if (test.of?.includes(agent) !== true) fault('agents', `${agent} is not in of`)
+  }
+  if (test.expect === undefined) return faults
+  const rows = rowsOf(test)
+  for (const id of several<RouteId>(test.route)) {
+    if (!rows.some((row) => row.id === id)) fault('method', `${id} has no ${test.method as Method}`)
+  }
+  if (test.leaves === true && !rows.every((row) => row.leave === true))
+    fault('leaves', 'nobody leaves a thread by this route', 'route: threads/grants, method: DELETE')
+  const about = rows.filter((row) => row.thread !== undefined)
+  if (about.length > 0 && test.thread === undefined) fault('route', `${about[0]?.id ?? ''} is about a thread`, 'add thread:')
+  if (about.length === 0 && test.thread !== undefined) fault('thread', 'the route is about no thread')
+  if (test.agent !== undefined && !rows.some((row) => row.path.includes(':agentId')))
+    fault('agent', 'the route is about no agent')
+  return faults
+}

@@ -1,0 +1,140 @@
+/** Tests of policies, as operators write them: who, whose threads, and what has to come of it. */
+import { z } from 'zod'
+import { isAgentId, isThreadId, isUserId } from '../../core/route/ids.ts'
+import { CODES, REASONS, type Code, type Reason } from '../../core/reasons.ts'
+import { ROUTE_IDS } from '../../core/route/routes.ts'
+
+const strings = z.array(z.string())
+
+const user = z.strictObject({
+  issuer: z.string().describe('A key of authentication.issuers.'),
+  id: z
+    .string()
+    .refine(isUserId, 'is no user id | as the issuer gives it, without its key')
+    .describe('The id that the issuer gives, without its key: corp:alice is alice of corp.'),
+  roles: strings.default([]).describe('Their roles; put into the claims where the issuer has them.'),
+  permissions: strings.default([]).describe('Their permissions; put into the claims where the issuer has them.'),
+  claims: z.record(z.string(), z.json()).default({}).describe('Further claims of their token.'),
+})
+
+const principal = z.union(
+  [z.enum(['anonymous', 'everybody']), user],
+  'is nobody | write { issuer: corp, id: alice, roles: [], permissions: [], claims: {} }, anonymous or everybody',
+)
+
+const thread = z.string().refine(isThreadId, 'is no thread id')
+
+const agent = z.string().refine(isAgentId, 'is no agent id')
+
+const route = z.enum(ROUTE_IDS, `is not a route | routes: ${ROUTE_IDS.join(', ')}`)
+
+/** One or several of something. */
+function oneOrMore<T extends z.ZodType<string>>(one: T, otherwise: string) {
+  return z.union([one, z.array(one).min(1)], otherwise)
+}
+
+const outcome = z.enum(['permitted', 'refused'])
+
+const expectation = z.union(
+  [
+    outcome,
+    z.strictObject({
+      outcome: outcome.describe('permitted or refused.'),
+      code: z
+        .enum(Object.keys(CODES) as [Code, ...Code[]], 'is no code | docs/errors.md has them all')
+        .optional()
+        .describe('What the caller is told.'),
+      reason: z
+        .enum(Object.keys(REASONS) as [Reason, ...Reason[]], 'is no reason | docs/errors.md has them all')
+        .optional()
+        .describe('What the log says.'),
+      rule: z.string().optional().describe('The name of the rule that decides.'),
+    }),
+  ],
+  'is no expectation | write permitted, refused, or { outcome: refused, code: not-owner, reason: thread-foreign, rule: name }',
+)
+
+const trial = z
+  .strictObject({
+    name: z.string().min(1).describe('What is said of it.'),
+    as: oneOrMore(z.string(), 'is nobody | a name under principals, or a list of them').describe(
+      'Who asks, by name; or several.',
+    ),
+    route: oneOrMore(route, `is not a route | routes: ${ROUTE_IDS.join(', ')}`)
+      .optional()
+      .describe('What for; or several.'),
+    method: z.enum(['GET', 'POST', 'PATCH', 'DELETE']).optional().describe('By default every method that the route has.'),
+    agent: oneOrMore(agent, 'is no agent id')
+      .optional()
+      .describe('On routes about an agent: which one. By default one called default.'),
+    thread: oneOrMore(thread, 'is no thread id')
+      .optional()
+      .describe('On routes about a thread: which one. One that is not under threads belongs to nobody.'),
+    leaves: z
+      .literal(true, 'is nothing else | write true')
+      .optional()
+      .describe('On DELETE of threads/grants: the grant that is taken back names whoever asks.'),
+    expect: expectation.optional().describe('What has to come of it.'),
+    lists: z.array(thread).optional().describe('In place of route and expect: exactly the threads that their list holds.'),
+    agents: z.array(agent).optional().describe('In place of route and expect: those of `of` that /info names and they may use.'),
+    of: z.array(agent).optional().describe('Beside agents: those that the upstream has.'),
+  })
+  .refine(
+    ({ expect, lists, agents }) => [expect, lists, agents].filter((one) => one !== undefined).length === 1,
+    'expects nothing, or more than one thing | one of expect, lists, agents',
+  )
+  .refine(
+    ({ expect, route: routes }) => (expect === undefined) === (routes === undefined),
+    'has expect without route, or route without it',
+  )
+  .refine(({ agents, of }) => (agents === undefined) === (of === undefined), 'has agents without of, or of without it')
+  .refine(
+    ({ expect, method, agent: named, thread: about, leaves }) =>
+      expect !== undefined || [method, named, about, leaves].every((one) => one === undefined),
+    'has method, agent, thread or leaves without route',
+  )
+
+/** A whole test file. */
+export const testSchema = z
+  .strictObject({
+    version: z.literal(1, 'must be 1').describe('The version of this format.'),
+    policy: z
+      .string()
+      .min(1)
+      .optional()
+      .describe("The policy file, from the folder of this file; by default the configuration's."),
+    principals: z.record(z.string(), principal).describe('Who asks, by a name of your choice.'),
+    threads: z
+      .record(
+        thread,
+        z.strictObject({
+          owner: z.string().describe('A name under principals, or a user id: corp:bob.'),
+          deleted: z.boolean().default(false).describe('True if they deleted it.'),
+          granted: z
+            .enum(['read', 'write'], 'is no right | write read or write')
+            .optional()
+            .describe('For what it was granted to whoever else asks.'),
+        }),
+      )
+      .default({})
+      .describe('Whose threads there are, by id.'),
+    facts: z
+      .strictObject({
+        userScoped: z.boolean().optional().describe('In place of upstream.userScoped.'),
+        unknownThread: z.enum(['claim', 'verify', 'deny']).optional().describe('In place of ownership.unknownThread.'),
+        upstreamHistory: z
+          .enum(['none', 'some'])
+          .default('none')
+          .describe('What the upstream holds of threads without an owner, where it is asked.'),
+      })
+      .prefault({})
+      .describe('What else is so; by default as the configuration says. The policy is tested as enforced.'),
+    tests: z.array(trial).min(1, 'must have a test').describe('What has to come of what.'),
+  })
+  .meta({ title: 'Threadwarden tests of a policy' })
+
+/** A test file that passed the schema. */
+export type TestFile = z.output<typeof testSchema>
+
+/** A test of it. */
+export type TestOfFile = TestFile['tests'][number]

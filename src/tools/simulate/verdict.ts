@@ -1,0 +1,81 @@
+/** What a policy makes of a request, as far as anybody would notice: the answer, what passes, and the limits. */
+import { mountsOf, standingFacts } from '../../config/mounts.ts'
+import type { Config } from '../../config/schema.ts'
+import { decide, mayUseAgent, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
+import type { Principal } from '../../core/decide/principal.ts'
+import type { Code, Reason, RulePlace } from '../../core/reasons.ts'
+import type { Policy } from '../../policy/policy.ts'
+import { limitsOf } from './limits.ts'
+import { recordOf, type Cell } from './matrix.ts'
+import { placeOf } from './place.ts'
+import { limitText } from './words.ts'
+
+/** What comes of a request. */
+export type Verdict =
+  | {
+      readonly outcome: 'permitted'
+      readonly rule: RulePlace
+      /** What passes and which limits apply, by name. */
+      readonly passes: Readonly<Record<string, string>>
+    }
+  | { readonly outcome: 'refused'; readonly code: Code; readonly reason: Reason; readonly rule: RulePlace | null }
+
+/** Policies are compared as they are enforced, and before an upstream that holds nothing of unknown threads. */
+export function comparedFacts(config: Config): StandingFacts & { readonly upstreamHistory: 'none' } {
+  return { ...standingFacts(mountsOf(config)[0], config), enforcement: 'enforce', upstreamHistory: 'none' }
+}
+
+/**
+ * Decides a request of the matrix.
+ * @param agents those that /info may name
+ */
+export function verdictOf(cell: Cell, principal: Principal, policy: Policy, agents: readonly string[], config: Config): Verdict {
+  const facts = comparedFacts(config)
+  const record = cell.ownership === null ? null : recordOf(cell.ownership, principal)
+  const decision = decide(cell.descriptor, principal, policy.rules, { ...facts, record })
+  if (decision.outcome === 'needs') throw new Error('a decision without a fact that was given')
+  if (decision.outcome === 'refused') {
+    const { code, reason, rule } = decision
+    return { outcome: 'refused', code, reason, rule: rule === undefined ? null : placeOf(rule) }
+  }
+  const told = cell.descriptor.route.id === 'info' ? { agents: toldOf(agents, principal, policy, facts) } : {}
+  return {
+    outcome: 'permitted',
+    rule: placeOf(decision.rule),
+    passes: { ...told, ...passesOf(decision, config), ...limits(decision, config) },
+  }
+}
+
+function toldOf(agents: readonly string[], principal: Principal, { rules }: Policy, facts: StandingFacts): string {
+  const told = rules.nameAgents ? agents.filter((agentId) => mayUseAgent(agentId, principal, rules, facts)) : agents
+  return told.length === agents.length ? 'all' : named(told)
+}
+
+/** What of a body and of the configured headers passes, where the route has them. */
+function passesOf({ rule: { passes }, descriptor: { route } }: Permit, { forwardHeaders }: Config): Record<string, string> {
+  const keys = route.body.kind === 'none' ? [] : route.body.keys
+  const { headers } = passes
+  const forward = forwardHeaders.map((name) => name.toLowerCase()).filter((name) => headers?.has(name) !== false)
+  return {
+    ...(keys.includes('forwardedProps') ? { forwardedProps: named([...passes.forwardedProps].sort()) } : {}),
+    ...(keys.includes('state') ? { state: passes.state } : {}),
+    ...(keys.includes('tools') ? { tools: passes.tools === 'all' ? 'all' : named([...passes.tools].sort()) } : {}),
+    ...(forwardHeaders.length === 0 ? {} : { headers: named(forward) }),
+  }
+}
+
+function limits(permit: Permit, config: Config): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(limitsOf(permit, config)).map(([name, limit]) => [`limit of ${name}`, limitText(limit)]),
+  )
+}
+
+function named(names: readonly string[]): string {
+  return names.length === 0 ? 'none' : names.join(', ')
+}
+
+/** True where nobody would notice a difference. The rule may be another one, and so may the reason behind one code. */
+export function isAlike(one: Verdict, other: Verdict): boolean {
+  if (one.outcome === 'refused') return other.outcome === 'refused' && one.code === other.code
+  return other.outcome === 'permitted' && JSON.stringify(one.passes) === JSON.stringify(other.passes)
+}
