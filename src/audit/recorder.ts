@@ -1,29 +1,29 @@
 /** What becomes of each decision besides the answer: it is counted, written to the audit, and held against a shadow policy. */
 import type { GateParts } from '../http/pipeline/gate.ts'
 import type { AppParts } from '../http/listeners/app.ts'
-import type { Generation, Shared } from '../snapshot/snapshot.ts'
+import type { ConfigSnapshot, Shared } from '../snapshot/snapshot.ts'
 import { auditLine } from './line.ts'
 import type { Audit } from './sinks.ts'
 import { compareWithShadow } from './shadow.ts'
 
 /** What decisions are told to. */
-export interface DecisionParts extends Pick<Shared, 'metrics' | 'log' | 'clock'> {
+export interface DecisionRecorderParts extends Pick<Shared, 'metrics' | 'log' | 'clock'> {
   readonly audit: Audit
   /** The one in force. */
-  readonly current: () => Generation
+  readonly current: () => ConfigSnapshot
   /** Milliseconds of the clock that requests are timed by. */
   readonly now: () => number
 }
 
 /** Takes decisions. */
-export interface Decisions {
-  readonly take: (generation: Generation, ...decision: Parameters<GateParts['onDecision']>) => void
+export interface DecisionRecorder {
+  readonly take: (generation: ConfigSnapshot, ...decision: Parameters<GateParts['onDecision']>) => void
   /** Takes what the HTTP parser refused. */
   readonly takeUnreadable: AppParts['onUnreadable']
 }
 
 /** Makes what takes them. */
-export function makeDecisions(parts: DecisionParts): Decisions {
+export function makeDecisionRecorder(parts: DecisionRecorderParts): DecisionRecorder {
   const { metrics, audit, log, clock } = parts
   return {
     take(generation, exchange, outcome) {

@@ -1,13 +1,13 @@
 /** Long work on the store: with progress, patience for a store that fails for a moment, and an end by signal that loses nothing. */
-import { makePatience, PATIENT, type Patience } from '../tools/import-export/retry.ts'
+import { makeRetry, PATIENT, type Retry } from '../tools/import-export/retry.ts'
 import { complain } from './command.ts'
 import { listenForInterruption } from './interruption.ts'
 import { makeProgress, type Progress } from './progress.ts'
 
 /** What long work is done with. */
-export interface Steady {
+export interface LongWork {
   readonly progress: Progress
-  readonly patience: Patience
+  readonly retry: Retry
   readonly signal: AbortSignal
 }
 
@@ -15,13 +15,13 @@ export interface Steady {
  * Does it.
  * @param quiet true to say nothing of the progress
  */
-export async function steadily<T>(quiet: boolean, work: (steady: Steady) => Promise<T>): Promise<T> {
+export async function withProgress<T>(quiet: boolean, work: (steady: LongWork) => Promise<T>): Promise<T> {
   const interruption = listenForInterruption()
   const progress = makeProgress(process.stderr, quiet)
   const { signal } = interruption
   const onTrouble = (error: Error): void => complain(`${error.message}; it is tried again for ${PATIENT.limit / 1000} s`)
   try {
-    return await work({ progress, signal, patience: makePatience({ ...PATIENT, signal, onTrouble }) })
+    return await work({ progress, signal, retry: makeRetry({ ...PATIENT, signal, onTrouble }) })
   } finally {
     progress.end()
     interruption.over()

@@ -139,7 +139,7 @@ export function namedBy(file: string, environment: NodeJS.ProcessEnv): Named | n
     // Not bearerTokenFile: it is read with each fetch, and rotates by itself.
     ['publicKeyFile', 'secretFile', 'ca'].flatMap((name) => pathsAt(`/authentication/issuers/${key}/${name}`)),
   )
-  const materials = [
+  const digests = [
     ...ofIssuers,
     ...placesIn(value).flatMap((place) => pathsAt(`/${place.join('/')}/ca`)),
     ...pathsAt('/ownership/postgres/ca'),
@@ -156,8 +156,8 @@ export function namedBy(file: string, environment: NodeJS.ProcessEnv): Named | n
       forwardHeaders: Array.isArray(headers) ? headers.filter((name): name is string => typeof name === 'string') : [],
       mode: mode === 'optional' || mode === 'off' ? mode : 'required',
     },
-    files: [resolve(file), ...[policy, shadowPolicy].filter((path) => path !== undefined), ...files, ...materials],
-    materials,
+    files: [resolve(file), ...[policy, shadowPolicy].filter((path) => path !== undefined), ...files, ...digests],
+    materials: digests,
     secrets,
   }
 }

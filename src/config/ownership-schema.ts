@@ -5,7 +5,7 @@ import { placeOf, POSTGRES, POSTGRES_DEFAULTS, tlsOf, type StoreKeys } from './s
 
 const STORE_HINT = 'write sqlite:./data/ownership.db or postgres://user@host/database'
 
-const patience = duration
+const retry = duration
   .refine((value) => value >= 100, 'is too short | 100ms at least')
   .refine((value) => value <= 60_000, 'is too long | at most 60s: callers wait meanwhile')
 
@@ -28,8 +28,8 @@ const postgresSchema = z.strictObject({
     .max(200, 'is not a number of connections | 1 to 200')
     .default(POSTGRES_DEFAULTS.pool)
     .describe('The most connections that queries use; one more listens for changes.'),
-  connectTimeout: patience.prefault('5s').describe('To open a connection, and to wait for one that is free.'),
-  statementTimeout: patience.prefault('5s').describe('For one statement.'),
+  connectTimeout: retry.prefault('5s').describe('To open a connection, and to wait for one that is free.'),
+  statementTimeout: retry.prefault('5s').describe('For one statement.'),
   cache: z
     .int()
     .min(0)

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { mountsOf } from '../config/mounts.ts'
 import { storeOf } from '../config/store-place.ts'
 import type { Config } from '../config/schema.ts'
-import { makeDecisions } from '../audit/recorder.ts'
-import { makeGenerations, type Basis, type Generations } from '../snapshot/manager.ts'
+import { makeDecisionRecorder } from '../audit/recorder.ts'
+import { makeSnapshotManager, type Basis, type SnapshotManager } from '../snapshot/manager.ts'
 import { oldSpace } from './v8-old-space.ts'
 import { bodyMemory, largestReadable, readingCost, type BodyMemory } from '../http/pipeline/body-memory.ts'
 import { makeAdminApp, type ReloadResult } from '../http/admin/admin.ts'
@@ -92,7 +92,7 @@ export interface Assembled {
   readonly running: RunningGateway
   /** Gives the bound address; null where the operator API is off. */
   readonly listenForAdmin: () => Promise<string | null>
-  readonly generations: Generations
+  readonly generations: SnapshotManager
   readonly revocations: RevocationList
 }
 
@@ -153,9 +153,9 @@ async function beginOn<Begun>(
     onFailure: (error) => log.error({ err: error }, 'the revocations could not be read: those that are known stay in force'),
   })
   let stopping = false
-  const decisions = makeDecisions({ metrics, audit, log, clock, now, current: () => current() })
+  const decisions = makeDecisionRecorder({ metrics, audit, log, clock, now, current: () => current() })
   const memory = bodyMemory(oldSpace())
-  const generations = makeGenerations(prepared, {
+  const snapshots = makeSnapshotManager(prepared, {
     store,
     secret: await store.secret(),
     metrics,
@@ -175,7 +175,7 @@ async function beginOn<Begun>(
     isShuttingDown: () => stopping,
     onDecision: decisions.take,
   })
-  const { current } = generations
+  const { current } = snapshots
 
   const endRetention =
     primary === undefined
@@ -196,9 +196,9 @@ async function beginOn<Begun>(
     isStopping: () => stopping,
     prepare: surroundings.prepare ?? (() => ({ ok: true, value: prepared })),
     current,
-    make: generations.make,
+    make: snapshots.make,
     put: async (next) => {
-      await generations.put(next)
+      await snapshots.put(next)
       log.level = next.prepared.config.log.level
       await announce(next.prepared, opened)
     },
@@ -224,7 +224,7 @@ async function beginOn<Begun>(
   const close = async (): Promise<void> => {
     await settled()
     current().retire(null)
-    generations.stop()
+    snapshots.stop()
     revocations.stop()
     endRetention()
     await Promise.all([app.close(), healthApp.close(), admin?.close()])
@@ -262,7 +262,7 @@ async function beginOn<Begun>(
       await listenOn(admin, config.admin.host, config.admin.port)
       return urlOf(admin)
     }
-    const begun = await begin({ app, healthApp, running, listenForAdmin, generations, revocations })
+    const begun = await begin({ app, healthApp, running, listenForAdmin, generations: snapshots, revocations })
     started = true
     return begun
   } catch (error) {

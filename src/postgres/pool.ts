@@ -143,14 +143,14 @@ function nameOf({ name, text }: Statement): { readonly name?: string } {
 
 /**
  * Statements on a connection, or on any connection of a pool.
- * @param patience milliseconds that the driver waits for an answer, by default what it was told
+ * @param retry milliseconds that the driver waits for an answer, by default what it was told
  */
-export function queriesOn(client: pg.Pool | pg.ClientBase, settings: PostgresSettings, patience?: number): Queries {
+export function queriesOn(client: pg.Pool | pg.ClientBase, settings: PostgresSettings, retry?: number): Queries {
   return {
     async query<T extends object>(statement: Statement, values: readonly unknown[] = []): Promise<readonly T[]> {
       try {
         // The driver takes the time-out with each statement, though its types don't say so.
-        const config = { ...nameOf(statement), text: statement.text, values: [...values], query_timeout: patience }
+        const config = { ...nameOf(statement), text: statement.text, values: [...values], query_timeout: retry }
         const { rows } = await client.query<T & pg.QueryResultRow>(config as pg.QueryConfig)
         return rows
       } catch (error) {

@@ -5,11 +5,11 @@
 import type { Mark } from '../http/pipeline/access.ts'
 import type { AnswerOwner, OpenAnswers } from '../http/upstream/open-answers.ts'
 import type { Logger } from '../observe/log.ts'
-import type { StandingNews } from '../store/port.ts'
+import type { AccessInvalidations } from '../store/port.ts'
 
 /** What it works with. */
-export interface AnswerReviewParts {
-  readonly news: StandingNews
+export interface AnswerRecheckParts {
+  readonly invalidations: AccessInvalidations
   readonly answers: Pick<OpenAnswers, 'owners' | 'endOf'>
   /**
    * False if what is known now no longer allows it; `for-now` if it is allowed, and nothing would tell of its end. Rejects if that
@@ -20,7 +20,7 @@ export interface AnswerReviewParts {
 }
 
 /** The watch over open answers. */
-export interface AnswerReview {
+export interface AnswerRecheck {
   /** The present moment. */
   readonly mark: () => Mark
   /** True if something may have changed since a moment of who may use one of these threads. */
@@ -41,7 +41,7 @@ const AGAIN_MS = 500
 const REMEMBERED = 1024
 
 /** Starts the watch. */
-export function watchAnswers({ news, answers, allows, log }: AnswerReviewParts): AnswerReview {
+export function makeAnswerRecheck({ invalidations: invalidations, answers, allows, log }: AnswerRecheckParts): AnswerRecheck {
   let changes = 0
   /** The threads of the last changes, each at the place of its number; null where any thread may have changed. */
   const changed: (string | null)[] = []
@@ -106,7 +106,7 @@ export function watchAnswers({ news, answers, allows, log }: AnswerReviewParts):
     return (working ??= work())
   }
 
-  const end = news.onStanding((key) => {
+  const end = invalidations.onStanding((key) => {
     changed[changes % REMEMBERED] = key?.threadId ?? null
     changes += 1
     const isConcerned = (threadIds: readonly string[]): boolean =>
@@ -114,7 +114,7 @@ export function watchAnswers({ news, answers, allows, log }: AnswerReviewParts):
     void check(answers.owners().filter((owner) => isConcerned(threadsOf(owner))))
   })
 
-  const changedSince: AnswerReview['changedSince'] = (mark, threadIds) => {
+  const changedSince: AnswerRecheck['changedSince'] = (mark, threadIds) => {
     if (mark === changes) return false
     if (changes - mark > REMEMBERED) return true
     const asked = new Set<string | null>(threadIds).add(null)

@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 
 /** Files, and what was in them. */
-export interface Materials {
+export interface KeyFileDigests {
   readonly files: readonly string[]
   readonly digest: string
 }
 
 /** True while keys and certificates are what they were when the configuration was checked. */
-export function stillHas({ materials: { files, digest } }: { readonly materials: Materials }): boolean {
+export function stillHas({ materials: { files, digest } }: { readonly materials: KeyFileDigests }): boolean {
   return digestOf(files) === digest
 }
 

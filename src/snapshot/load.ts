@@ -12,7 +12,7 @@ import type { Outcome } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import { makeAdminCredentials } from '../http/admin/credentials.ts'
 import { checkAssertionKey } from '../http/pipeline/identity.ts'
-import { digestOf, type Materials } from './key-file-digests.ts'
+import { digestOf, type KeyFileDigests } from './key-file-digests.ts'
 import { auditFileFault } from '../audit/path.ts'
 import { loadPolicy } from '../policy/compile.ts'
 import type { Policy } from '../policy/policy.ts'
@@ -30,7 +30,7 @@ export interface Prepared {
   /** The same for the same configuration, policies, secrets, keys and certificates. */
   readonly fingerprint: string
   /** Of these the keys and certificates, which are read once more by whoever puts it in force. */
-  readonly materials: Materials
+  readonly materials: KeyFileDigests
 }
 
 /** How often files are read again that change while they are read. */

@@ -1,31 +1,31 @@
 /** The configurations that follow one another: one is active, and what older ones have begun is checked against it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { conditionOf } from './upstream-handle.ts'
-import { makeGeneration, type Generation, type Origin, type Shared } from './snapshot.ts'
+import { makeSnapshot, type ConfigSnapshot, type Origin, type Shared } from './snapshot.ts'
 import type { Refusal } from '../core/reasons.ts'
 import type { AnswerOwner } from '../http/upstream/open-answers.ts'
-import { watchAnswers } from './answer-recheck.ts'
+import { makeAnswerRecheck } from './answer-recheck.ts'
 import type { Prepared } from './load.ts'
 
 /** What they share, but for what they tell one another. */
 export type Basis = Omit<Shared, 'accessTo' | 'successorOf'>
 
 /** All of them. */
-export interface Generations {
+export interface SnapshotManager {
   /** The one in force. */
-  readonly current: () => Generation
+  readonly current: () => ConfigSnapshot
   /**
    * Makes the next one, which is not in force yet, and gives new upstreams time to say what they are.
    * @throws Error for files that have changed since they were checked
    */
-  readonly make: (prepared: Prepared) => Promise<Generation>
+  readonly make: (prepared: Prepared) => Promise<ConfigSnapshot>
   /** Lets go of one that is not put in force. */
-  readonly discard: (next: Generation) => Promise<void>
+  readonly discard: (next: ConfigSnapshot) => Promise<void>
   /**
    * Puts it in force, and ends the streams that it does not allow.
    * @throws Error if the gateway stops meanwhile; the one before stays in force then
    */
-  readonly put: (next: Generation) => Promise<void>
+  readonly put: (next: ConfigSnapshot) => Promise<void>
   /** Stops the watch over open answers. */
   readonly stop: () => void
 }
@@ -34,7 +34,7 @@ export interface Generations {
 const FIRST_ANSWER_MS = 5000
 
 /** Begins with a first one, which is in force from now on. */
-export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
+export function makeSnapshotManager(prepared: Prepared, basis: Basis): SnapshotManager {
   const { answers, readiness, log } = basis
   const origins = new WeakMap<AnswerOwner, Origin>()
   const shared: Shared = {
@@ -62,14 +62,14 @@ export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
     successorOf: (origin, principal) => current.adopt(principal, origin),
   }
 
-  const discard = async (next: Generation): Promise<void> => {
+  const discard = async (next: ConfigSnapshot): Promise<void> => {
     next.retire(current)
     const others = [...next.connections].filter(([key, one]) => one !== current.connections.get(key))
     await Promise.all(others.map(([, { upstream }]) => upstream.close()))
   }
 
-  const review = watchAnswers({
-    news: basis.store,
+  const review = makeAnswerRecheck({
+    invalidations: basis.store,
     answers,
     allows: async (owner) => {
       const origin = origins.get(owner)
@@ -81,14 +81,14 @@ export function makeGenerations(prepared: Prepared, basis: Basis): Generations {
     },
     log,
   })
-  let current = makeGeneration(prepared, shared, null)
+  let current = makeSnapshot(prepared, shared, null)
   current.takeOver()
   return {
     current: () => current,
     stop: review.stop,
     discard,
     async make(prepared) {
-      const next = makeGeneration(prepared, shared, current)
+      const next = makeSnapshot(prepared, shared, current)
       const waiting = new AbortController()
       try {
         const late = sleep(FIRST_ANSWER_MS, undefined, { signal: waiting.signal }).catch(() => {})

@@ -8,7 +8,7 @@ import { userOf } from '../auth/claim-rules.ts'
 import { makeIssuers, type Issuer } from '../auth/issuer.ts'
 import type { Config } from '../config/schema.ts'
 import { mountsOf, standingFacts, type Mount } from '../config/mounts.ts'
-import { conditionOf, CONDITIONS, connect, type Connection, type ConnectionSurroundings } from './upstream-handle.ts'
+import { conditionOf, CONDITIONS, makeUpstreamHandle, type UpstreamHandle, type UpstreamHandleParts } from './upstream-handle.ts'
 import { decide, isListed, type Enforcement, type OwnerRecord, type Permit, type StandingFacts } from '../core/decide/decide.ts'
 import { isThreadId } from '../core/route/ids.ts'
 import type { Principal } from '../core/decide/principal.ts'
@@ -23,7 +23,7 @@ import { makeOwnerRecords } from '../http/pipeline/owner-records.ts'
 import type { RunsUnderWay } from '../http/pipeline/runs-under-way.ts'
 import { heldBack, type Readiness } from '../http/listeners/readiness.ts'
 import type { Limiter } from '../limits/port.ts'
-import { mountUpstream } from './upstream-binding.ts'
+import { bindUpstream } from './upstream-binding.ts'
 import { sayBridged, sayClientToken, watchKeys } from '../gateway/operator-notices.ts'
 import { onceByName, type Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
@@ -48,7 +48,7 @@ export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' |
   /** How many configurations were in force before the first of this process. */
   readonly before: number
   /** Told every decision, with the policies that it was made by. */
-  readonly onDecision: (generation: Generation, ...decision: Parameters<GateParts['onDecision']>) => void
+  readonly onDecision: (snapshot: ConfigSnapshot, ...decision: Parameters<GateParts['onDecision']>) => void
   /** The access that a configuration gives to one of its upstreams. */
   readonly accessTo: (origin: Origin) => Access
   /** Where a request to an upstream of a configuration that was replaced goes on. */
@@ -57,17 +57,17 @@ export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' |
 
 /** By which configuration a request was decided, and for which of its upstreams. */
 export interface Origin {
-  readonly generation: Generation
+  readonly generation: ConfigSnapshot
   readonly mount: Mount
 }
 
 /** A configuration in force, or one that was. */
-export interface Generation {
+export interface ConfigSnapshot {
   readonly number: number
   readonly prepared: Prepared
   readonly gate: Gate
   /** The connections to its upstreams, by their keys. */
-  readonly connections: ReadonlyMap<string, Connection>
+  readonly connections: ReadonlyMap<string, UpstreamHandle>
   readonly issuers: readonly Issuer[]
   readonly adminCredentials: AdminCredentials | null
   /** What is known of requests to the upstream of a key; of the first one, where there is none of that key. */
@@ -87,7 +87,7 @@ export interface Generation {
   /** Is in force from now on: /readyz says what it waits for. */
   takeOver(): void
   /** Lets go of what the next one does not use; what is under way goes on. */
-  retire(next: Generation | null): void
+  retire(next: ConfigSnapshot | null): void
 }
 
 /**
@@ -96,7 +96,7 @@ export interface Generation {
  *   name it, or each would hold all those before it
  * @throws IssuerFaults, or Error for files that have changed since they were checked
  */
-export function makeGeneration(prepared: Prepared, shared: Shared, previous: Generation | null): Generation {
+export function makeSnapshot(prepared: Prepared, shared: Shared, previous: ConfigSnapshot | null): ConfigSnapshot {
   const { config, policy } = prepared
   const { store, metrics, log, clock } = shared
   // Until it is in force, what it waits for is nobody's business: the one before it serves.
@@ -121,12 +121,12 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
   const originOf = (mount: Mount): Origin => ({
     // It is made below, and asked for when requests come.
     get generation() {
-      return generation
+      return snapshot
     },
     mount,
   })
   const [first, ...more] = mounts.map((mount) =>
-    mountUpstream(mount, connectionOf(connections, mount.key), {
+    bindUpstream(mount, connectionOf(connections, mount.key), {
       ...shared,
       config,
       policy,
@@ -164,23 +164,23 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
     onDropped: onceByName((name) =>
       log.info({ name }, 'this part of a body does not pass; the policy can name forwarded properties'),
     ),
-    onDecision: (...decision) => shared.onDecision(generation, ...decision),
+    onDecision: (...decision) => shared.onDecision(snapshot, ...decision),
     metrics,
     clock,
     isShuttingDown: shared.isShuttingDown,
   })
   /** The caller and the upstream of another configuration's request as this one knows them; null where it does not. */
   const knownAs = (principal: Principal, origin: Origin): { readonly principal: Principal; readonly mount: Mount } | null => {
-    if (origin.generation === generation) return { principal, mount: origin.mount }
+    if (origin.generation === snapshot) return { principal, mount: origin.mount }
     const mount = mountOf(origin.mount.key)
     if (mount === undefined || mount.agentId !== origin.mount.agentId || mount.scope !== origin.mount.scope) return null
     const otherKeys =
-      principal.kind === 'user' && keysOf(origin.generation, principal.issuer) !== keysOf(generation, principal.issuer)
+      principal.kind === 'user' && keysOf(origin.generation, principal.issuer) !== keysOf(snapshot, principal.issuer)
     const known = otherKeys ? null : stillAuthenticated(principal, config, clock())
     return known === null ? null : { principal: known, mount }
   }
 
-  const generation: Generation = {
+  const snapshot: ConfigSnapshot = {
     number,
     prepared,
     gate,
@@ -198,7 +198,7 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
       if (asker === null) return refuse('rules-changed')
       const { threadId } = permit.descriptor.ids
       const facts = standingFacts(asker.mount, config)
-      const isOwnPermit = origin.generation === generation
+      const isOwnPermit = origin.generation === snapshot
       // Under `observe` nothing that rests on ownership ends anything, but what the gateway answers itself is always enforced.
       const isAboutThread = threadId !== undefined && (!observing || permit.descriptor.route.own === true)
       const record = isAboutThread ? await records.record({ scope: asker.mount.scope, threadId }, asker.principal) : null
@@ -223,7 +223,7 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
       const asker = knownAs(principal, origin)
       const mount = asker === null ? undefined : gate.mountOf(asker.mount.key)
       if (asker === null || mount === undefined) return refuse('rules-changed')
-      return { outcome: 'succeeds', gate, mount, principal: asker.principal, hold: () => generation.hold() }
+      return { outcome: 'succeeds', gate, mount, principal: asker.principal, hold: () => snapshot.hold() }
     },
     hold: holdOf([...connections.values()]),
     takeOver: () => readiness.release(),
@@ -240,7 +240,7 @@ export function makeGeneration(prepared: Prepared, shared: Shared, previous: Gen
       }
     },
   }
-  return generation
+  return snapshot
 }
 
 /** True where a thread becomes somebody else's by a change alone that is news: a claim of what is nobody's is none. */
@@ -260,14 +260,14 @@ function fetchFailures(metrics: Metrics, log: Logger): (issuer: string, message:
 function connectTo(
   mounts: readonly Mount[],
   enforcement: Enforcement,
-  surroundings: ConnectionSurroundings,
-  previous: Generation | null,
-): { readonly connections: ReadonlyMap<string, Connection>; readonly made: readonly Connection[] } {
-  const connections = new Map<string, Connection>()
-  const made: Connection[] = []
+  surroundings: UpstreamHandleParts,
+  previous: ConfigSnapshot | null,
+): { readonly connections: ReadonlyMap<string, UpstreamHandle>; readonly made: readonly UpstreamHandle[] } {
+  const connections = new Map<string, UpstreamHandle>()
+  const made: UpstreamHandle[] = []
   for (const mount of mounts) {
     const known = previous?.connections.get(mount.key) ?? null
-    const connection = connect(mount, enforcement, surroundings, known)
+    const connection = makeUpstreamHandle(mount, enforcement, surroundings, known)
     connections.set(mount.key, connection)
     if (connection !== known) made.push(connection)
   }
@@ -275,7 +275,7 @@ function connectTo(
 }
 
 /** Holds all of them; a gateway has one as a rule. */
-function holdOf(connections: readonly Connection[]): () => () => void {
+function holdOf(connections: readonly UpstreamHandle[]): () => () => void {
   const [only, ...more] = connections
   if (only !== undefined && more.length === 0) return only.hold
   return () => {
@@ -284,14 +284,14 @@ function holdOf(connections: readonly Connection[]): () => () => void {
   }
 }
 
-function connectionOf(connections: ReadonlyMap<string, Connection>, key: string): Connection {
+function connectionOf(connections: ReadonlyMap<string, UpstreamHandle>, key: string): UpstreamHandle {
   const connection = connections.get(key)
   if (connection === undefined) throw new Error('an upstream without a connection')
   return connection
 }
 
 /** What the keys of an issuer come from: another source is another issuer. */
-function keysOf({ issuers }: Generation, key: string): string | undefined {
+function keysOf({ issuers }: ConfigSnapshot, key: string): string | undefined {
   return issuers.find((issuer) => issuer.key === key)?.keyMaterial
 }
 

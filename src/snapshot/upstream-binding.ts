@@ -1,13 +1,13 @@
 /** Puts the parts together by which the gate serves one upstream. */
 import type { Config } from '../config/schema.ts'
 import { mountsOf, standingFacts, type Mount } from '../config/mounts.ts'
-import type { Connection } from './upstream-handle.ts'
+import type { UpstreamHandle } from './upstream-handle.ts'
 import { tableUse } from '../core/wire/table-lists.ts'
 import type { Access } from '../http/pipeline/access.ts'
 import { makeClaims } from '../http/pipeline/claims.ts'
 import { makeCursorSeal } from '../http/lists/cursor.ts'
 import { makeForwarder } from '../http/upstream/forward.ts'
-import type { GateMount } from '../http/pipeline/gate.ts'
+import type { UpstreamBinding } from '../http/pipeline/gate.ts'
 import { makeGrants } from '../http/admin/grants.ts'
 import { makeAskHistory } from '../http/pipeline/history.ts'
 import type { Identity } from '../http/pipeline/identity.ts'
@@ -24,7 +24,7 @@ import type { Policy } from '../policy/policy.ts'
 import type { Store } from '../store/port.ts'
 
 /** What all upstreams of a generation share. */
-export interface MountingParts {
+export interface UpstreamBindingParts {
   readonly config: Config
   readonly policy: Policy
   readonly identity: Identity
@@ -39,14 +39,14 @@ export interface MountingParts {
   readonly clock: () => number
   /** The access that this configuration gives to the upstream. */
   readonly access: Access
-  readonly successor: GateMount['successor']
+  readonly successor: UpstreamBinding['successor']
 }
 
 /** Puts them together. */
-export function mountUpstream(mount: Mount, connection: Connection, parts: MountingParts): GateMount {
+export function bindUpstream(mount: Mount, connection: UpstreamHandle, parts: UpstreamBindingParts): UpstreamBinding {
   const { scope, basePath } = mount
   const { config, policy, records, store, answers, limiter, access, metrics, log, clock } = parts
-  const { upstream, probe, rollout } = connection
+  const { upstream, probe, startupChecks: startupChecks } = connection
   const { rules } = policy
   const facts = standingFacts(mount, config)
   const observing = config.enforcement === 'observe'
@@ -109,7 +109,7 @@ export function mountUpstream(mount: Mount, connection: Connection, parts: Mount
     successor: parts.successor,
     askHistory: makeAskHistory(upstream, basePath, () => probe.suspect()),
     onHistoryUntold: () => {
-      if (!observing) rollout.historyUntold()
+      if (!observing) startupChecks.historyUntold()
     },
   }
 }

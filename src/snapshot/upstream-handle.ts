@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { serverHeaders, type Mount } from '../config/mounts.ts'
 import type { Enforcement } from '../core/decide/decide.ts'
 import { ENDPOINT, type RuntimeFacts } from '../core/route/transport.ts'
-import { watchRollout, type Rollout } from '../http/upstream/startup-checks.ts'
+import { runStartupChecks, type StartupChecks } from '../http/upstream/startup-checks.ts'
 import type { Readiness } from '../http/listeners/readiness.ts'
 import { makeTransportProbe, type TransportProbe } from '../http/upstream/transport-probe.ts'
 import { openUpstream, type Upstream } from '../http/upstream/upstream.ts'
@@ -12,11 +12,11 @@ import type { Logger } from '../observe/log.ts'
 import type { OwnershipStore } from '../store/port.ts'
 
 /** An upstream that is looked after. */
-export interface Connection {
+export interface UpstreamHandle {
   readonly fingerprint: string
   readonly upstream: Upstream
   readonly probe: TransportProbe
-  readonly rollout: Rollout
+  readonly startupChecks: StartupChecks
   /** The headers that the operator configured, by name in lower case. */
   readonly headers: Readonly<Record<string, string>>
   /** Notes that a request is under way that may come to need it; gives what says that it is over, to be called once. */
@@ -26,7 +26,7 @@ export interface Connection {
 }
 
 /** What a connection needs from outside. */
-export interface ConnectionSurroundings {
+export interface UpstreamHandleParts {
   readonly store: OwnershipStore
   /** The upstream, where it is a runtime of the same process; null where it is as configured. */
   readonly runtime: Upstream | null
@@ -43,12 +43,12 @@ const PROBE_INTERVALS = { pending: 500, known: 15_000 }
  * Connects to an upstream.
  * @param known a connection that there is: it is kept if it is configured alike
  */
-export function connect(
+export function makeUpstreamHandle(
   mount: Mount,
   enforcement: Enforcement,
-  surroundings: ConnectionSurroundings,
-  known: Connection | null,
-): Connection {
+  surroundings: UpstreamHandleParts,
+  known: UpstreamHandle | null,
+): UpstreamHandle {
   const { key, scope, ca: caFile, timeouts, url, basePath, transport } = mount
   const ca = caFile === undefined ? undefined : readFileSync(caFile, 'utf8')
   const headers = serverHeaders(mount)
@@ -62,7 +62,7 @@ export function connect(
   const readiness = namedFor(mount, surroundings.readiness)
   const log = key === '' ? surroundings.log : surroundings.log.child({ upstream: key })
   const upstream = surroundings.runtime ?? openUpstream({ url, timeouts, ...(ca === undefined ? {} : { ca }) })
-  const rollout = watchRollout({
+  const startupChecks = runStartupChecks({
     upstream,
     upstreamUrl: url,
     addresses,
@@ -74,7 +74,7 @@ export function connect(
     readiness,
     log,
   })
-  const onNews = (facts: RuntimeFacts): void => rollout.look(facts)
+  const onNews = (facts: RuntimeFacts): void => startupChecks.look(facts)
   const probe =
     transport === 'endpoint'
       ? unasked(onNews)
@@ -106,10 +106,10 @@ export function connect(
   const retire = (): void => {
     retired = true
     probe.stop()
-    rollout.stop()
+    startupChecks.stop()
     letGo()
   }
-  return { fingerprint, upstream, probe, rollout, headers, hold, retire }
+  return { fingerprint, upstream, probe, startupChecks: startupChecks, headers, hold, retire }
 }
 
 /** A self-hosted agent takes runs and answers no question: what it is, the configuration alone says. */

@@ -4,7 +4,7 @@
  * So a refusal takes as long for the one as for the other, and a new owner is seen at once.
  */
 import { rightIn, type Grant, type Reader } from '../core/decide/sharing.ts'
-import type { Standing, ThreadKey } from './port.ts'
+import type { ThreadAccess, ThreadKey } from './port.ts'
 
 /** Of a settled live row, which is never provisional again while it lives, with all its grants: what every reader can be answered by. */
 export interface Remembered {
@@ -13,9 +13,9 @@ export interface Remembered {
 }
 
 /** The cache. */
-export interface StandingCache {
+export interface AccessCache {
   /** What is known of a thread, if that lets the reader use it; null: the store has to be asked. */
-  find(key: ThreadKey, reader: Reader): Standing | null
+  find(key: ThreadKey, reader: Reader): ThreadAccess | null
   /**
    * Begins a look-up. What comes of it is put in by the function returned; not if anything was dropped meanwhile, because it
    * may have been read before the change.
@@ -30,7 +30,7 @@ export interface StandingCache {
  * @param size how many threads it remembers at most: those that were used last
  * @param isFresh whether all changes until a second ago have been dropped; it answers nothing while they have not
  */
-export function makeStandingCache(size: number, isFresh: () => boolean): StandingCache {
+export function makeAccessCache(size: number, isFresh: () => boolean): AccessCache {
   // Entries are in the order of their last use.
   const entries = new Map<string, Remembered>()
   /** A sixteenth at a time: whoever looks for the oldest entry of a map has to pass all that was taken out before it. */

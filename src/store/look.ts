@@ -17,14 +17,14 @@ export type StoreLook =
 /**
  * Looks at a store.
  * @param file its absolute path
- * @param patience how long to wait for another process's lock, in milliseconds: nothing else goes on here meanwhile
+ * @param retry how long to wait for another process's lock, in milliseconds: nothing else goes on here meanwhile
  */
-export function lookAtStore(file: string, patience: number): StoreLook {
+export function lookAtStore(file: string, retry: number): StoreLook {
   const message = obstacle(null, placeOf(file))
   if (message !== null) return { outcome: 'unusable', message: `${file}: ${message}`, hint: 'find out who took it away' }
   if (!existsSync(file)) return missing(file)
   try {
-    const database = new Database(file, { fileMustExist: true, timeout: patience })
+    const database = new Database(file, { fileMustExist: true, timeout: retry })
     try {
       return opened(file, database)
     } finally {

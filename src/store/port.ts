@@ -38,13 +38,13 @@ export const LONGEST_RUN = 24 * 3_600_000
  * What is known of a thread: its row, and who was seen to run it under `observe`, the first first. Who was seen may be left out
  * where the row lets the reader use the thread: the row is what counts.
  */
-export interface Standing {
+export interface ThreadAccess {
   readonly row: RowFacts | null
   readonly runners: readonly string[]
 }
 
 /** Of a thread that nobody ever heard of. */
-export const UNHEARD_OF: Standing = { row: null, runners: [] }
+export const UNHEARD_OF: ThreadAccess = { row: null, runners: [] }
 
 /**
  * A run's place in a row that no run has confirmed yet: which life of the thread it is part of, because a deleted thread
@@ -113,9 +113,9 @@ export interface ListWindow {
 /** The ownership of threads, as requests need it. */
 export interface OwnershipStore {
   /** What is known of a thread. It takes as long for one without a row, as far as it can: a refusal's time is not to tell. At once where it is remembered. */
-  standing(key: ThreadKey, reader: Reader): Standing | Promise<Standing>
+  standing(key: ThreadKey, reader: Reader): ThreadAccess | Promise<ThreadAccess>
   /** The same of several; what nobody ever heard of is not in the map. One query, however many ids. */
-  standings(scope: string, threadIds: readonly string[], reader: Reader): Promise<ReadonlyMap<string, Standing>>
+  standings(scope: string, threadIds: readonly string[], reader: Reader): Promise<ReadonlyMap<string, ThreadAccess>>
   /**
    * The ids of the threads that name a reader: whose row says that they are theirs, in whatever state, or that were granted to
    * them. Only their own entries are looked at, whatever else the scope holds.
@@ -373,7 +373,7 @@ export interface ThreadAdministration {
  * Tells of changes that take something away from somebody or give it: assignments, transfers, grants and their ends,
  * deletions. Claims are none: nobody else knew anything of the thread.
  */
-export interface StandingNews {
+export interface AccessInvalidations {
   /**
    * @param listener told of each thread whose standing has changed, within a second over all processes; null: whatever
    * thread may have, because news were lost or too many
@@ -383,7 +383,7 @@ export interface StandingNews {
 }
 
 /** All of it, in one place. */
-export type Store = OwnershipStore & RevocationStore & ObservationStore & GrantStore & ThreadAdministration & StandingNews
+export type Store = OwnershipStore & RevocationStore & ObservationStore & GrantStore & ThreadAdministration & AccessInvalidations
 
 /** What a revocation is about. */
 export type Revoked = { readonly tokenId: string } | { readonly userId: string }

@@ -1,6 +1,6 @@
 /** A store that fails for a moment is asked again; one that goes on failing, and everything else that fails, is not. */
 import { test } from 'tap'
-import { inSteps, makePatience } from '../../src/tools/import-export/retry.ts'
+import { inSteps, makeRetry } from '../../src/tools/import-export/retry.ts'
 import { StoreUnavailable } from '../../src/store/port.ts'
 
 /** A step that fails so many times, and a count of how often it was tried. */
@@ -14,7 +14,7 @@ function failing(times: number, error: () => Error = () => new StoreUnavailable(
 }
 
 const patience = (limit: number, signal = new AbortController().signal, onTrouble: () => void = () => {}) =>
-  makePatience({ limit, first: 1, signal, onTrouble })
+  makeRetry({ limit, first: 1, signal, onTrouble })
 
 void test('a step is tried again until it succeeds, and the trouble told once', async (t) => {
   let told = 0
@@ -38,7 +38,7 @@ void test('what is no failure of the store is not tried again', async (t) => {
 void test('the signal ends the patience', async (t) => {
   const told = new AbortController()
   const { step } = failing(Infinity)
-  const waiting = makePatience({ limit: 60_000, first: 60_000, signal: told.signal, onTrouble: () => told.abort() })(step)
+  const waiting = makeRetry({ limit: 60_000, first: 60_000, signal: told.signal, onTrouble: () => told.abort() })(step)
   await t.rejects(waiting, { name: 'StoreUnavailable' })
 })
 

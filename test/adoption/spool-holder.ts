@@ -1,8 +1,8 @@
 /** A process with a spool that is larger than what SQLite holds in memory: it tells its file descriptors of it, and waits. */
 import { readdirSync, readlinkSync } from 'node:fs'
-import { makeSpool } from '../../src/tools/import-export/staging-table.ts'
+import { makeStagingTable } from '../../src/tools/import-export/staging-table.ts'
 
-const spool = makeSpool()
+const spool = makeStagingTable()
 const facts = { agentId: '', name: 'x'.repeat(1000), archived: false, createdAt: 0, lastUsedAt: 0, deletedAt: null }
 for (let line = 1; line <= 100_000; line += 1) {
   spool.add({ kind: 'row', line, scope: '', threadId: `t-${line}`, owner: 'corp:a', facts })

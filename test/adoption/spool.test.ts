@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
 import { fill } from '../../src/tools/import-export/fill.ts'
 import { entriesOf } from '../../src/tools/import-export/source-file.ts'
-import { makeSpool, type Spool } from '../../src/tools/import-export/staging-table.ts'
+import { makeStagingTable, type StagingTable } from '../../src/tools/import-export/staging-table.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { inPieces, READING } from './sources.ts'
 import { key } from './store.ts'
@@ -14,15 +14,18 @@ import { key } from './store.ts'
 const HEADER = 'thread,user,created'
 
 /** A spool with what lines of CSV say. */
-async function spoolOf(t: Test, ...lines: readonly string[]): Promise<{ readonly spool: Spool; readonly threads: number }> {
-  const spool = makeSpool()
+async function spoolOf(
+  t: Test,
+  ...lines: readonly string[]
+): Promise<{ readonly spool: StagingTable; readonly threads: number }> {
+  const spool = makeStagingTable()
   t.teardown(() => spool.close())
   const entries = entriesOf(inPieces(lines.join('\n')), 'csv', READING)
   const { threads } = await fill(entries, spool, { signal: new AbortController().signal, onProblem: () => {} })
   return { spool, threads }
 }
 
-const rivals = (spool: Spool, threadId: string): readonly string[] =>
+const rivals = (spool: StagingTable, threadId: string): readonly string[] =>
   [...spool.rivals(key(threadId))].map(({ line, owner }) => `${line}: ${owner}`)
 
 void test('threads come in the order of their ids, byte for byte, in pages', async (t) => {

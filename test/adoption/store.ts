@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { importFrom, type ImportReport } from '../../src/tools/import-export/import.ts'
-import { makePatience } from '../../src/tools/import-export/retry.ts'
+import { makeRetry } from '../../src/tools/import-export/retry.ts'
 import { problemData, type Problem } from '../../src/tools/import-export/problem.ts'
 import { entriesOf } from '../../src/tools/import-export/source-file.ts'
 import type { TakeoverOptions, Target } from '../../src/tools/import-export/takeover.ts'
@@ -41,7 +41,7 @@ export function optionsFor(more: Partial<TakeoverOptions> = {}) {
     dryRun: false,
     now: NOW,
     signal,
-    patience: makePatience({ limit: 1000, first: 1, signal, onTrouble: () => {} }),
+    retry: makeRetry({ limit: 1000, first: 1, signal, onTrouble: () => {} }),
     onProblem: (problem: Problem) => void problems.push(problemData(problem)),
     onProgress: () => {},
     ...more,

@@ -185,12 +185,12 @@ void test('every decision can be made again from its line', (t) => {
     const rules = { ...POLICY.rules, sharing }
     for (const principal of PRINCIPALS) {
       for (const record of recordsOf(principal)) {
-        for (const standing of [
+        for (const threadAccess of [
           FACTS,
           { ...FACTS, unknownThread: 'verify', upstreamHistory: 'some' },
           { ...FACTS, enforcement: 'observe', userScoped: true },
         ] as const) {
-          const facts: Facts = { ...standing, ...(record === undefined ? {} : { record }) }
+          const facts: Facts = { ...threadAccess, ...(record === undefined ? {} : { record }) }
           const made = decide(descriptor, principal, rules, facts)
           const outcome: Refusal | 'permitted' = made.outcome === 'refused' ? made : 'permitted'
           const line = auditLine(

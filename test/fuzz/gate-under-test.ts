@@ -10,7 +10,7 @@ import { ROUTE_IDS } from '../../src/core/route/routes.ts'
 import { assumedFacts, type Transport } from '../../src/core/route/transport.ts'
 import { makeCursorSeal } from '../../src/http/lists/cursor.ts'
 import { makeForwarder, type Forwarder } from '../../src/http/upstream/forward.ts'
-import { makeGate, type GateMount } from '../../src/http/pipeline/gate.ts'
+import { makeGate, type UpstreamBinding } from '../../src/http/pipeline/gate.ts'
 import type { OpenAnswers } from '../../src/http/upstream/open-answers.ts'
 import type { OwnerRecords } from '../../src/http/pipeline/owner-records.ts'
 import { makeBudget } from '../../src/http/pipeline/request-body.ts'
@@ -185,7 +185,7 @@ export function makeGateUnderTest(
     key: '',
     access: STEADY_ACCESS,
     successor: () => refuse('rules-changed'),
-  } satisfies GateMount
+  } satisfies UpstreamBinding
   const gate = makeGate({
     mounts: [mount],
     cors: { origins: [LISTED_ORIGIN], credentials: false },

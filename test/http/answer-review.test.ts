@@ -5,7 +5,7 @@ import { decide, type Permit } from '../../src/core/decide/decide.ts'
 import type { AnswerOwner } from '../../src/http/upstream/open-answers.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import type { ThreadKey } from '../../src/store/port.ts'
-import { watchAnswers, type AnswerReview } from '../../src/snapshot/answer-recheck.ts'
+import { makeAnswerRecheck, type AnswerRecheck } from '../../src/snapshot/answer-recheck.ts'
 import { rulesOf } from '../core/rules-of.ts'
 import { deferred, until } from '../support/until.ts'
 import { user } from '../policy/callers.ts'
@@ -24,7 +24,7 @@ function streamOn(threadId: string): AnswerOwner {
 
 /** A watch over streams that a test opens, with news that it tells. */
 interface Watched {
-  readonly review: AnswerReview
+  readonly review: AnswerRecheck
   /** Opens a stream that was permitted at a moment; by default just now. */
   readonly open: (owner: AnswerOwner, mark?: number) => void
   readonly close: (owner: AnswerOwner) => void
@@ -45,8 +45,8 @@ function watched(allows: (threadId: string, times: number) => boolean | 'for-now
   const asked: string[] = []
   const ended: string[] = []
   let errors = 0
-  const review = watchAnswers({
-    news: {
+  const review = makeAnswerRecheck({
+    invalidations: {
       onStanding(listener) {
         listeners.add(listener)
         return () => void listeners.delete(listener)

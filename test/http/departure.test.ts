@@ -4,11 +4,11 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'tap'
 import { collect } from '../../src/http/upstream/answer-body.ts'
-import { CallerDeparture } from '../../src/http/pipeline/client-disconnect.ts'
+import { ClientDisconnectSignal } from '../../src/http/pipeline/client-disconnect.ts'
 import { openUpstream } from '../../src/http/upstream/upstream.ts'
 
 /** A departure that knows who waits for it. */
-class Counted extends CallerDeparture {
+class Counted extends ClientDisconnectSignal {
   waiting = 0
   override addEventListener(type: 'abort', listener: () => void): void {
     this.waiting += 1

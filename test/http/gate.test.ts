@@ -1,14 +1,14 @@
 /** The gate by itself, where its parts fail or a thread changes hands under it: no answer of theirs may open it. */
 import { test } from 'tap'
 import { refuse } from '../../src/core/reasons.ts'
-import { makeGate, type GateMount, type GateParts } from '../../src/http/pipeline/gate.ts'
+import { makeGate, type UpstreamBinding, type GateParts } from '../../src/http/pipeline/gate.ts'
 import type { Answer } from '../../src/http/pipeline/answer.ts'
 import type { Exchange } from '../../src/http/pipeline/exchange.ts'
 import { assumedFacts } from '../../src/core/route/transport.ts'
 import { makeOwnerRecords } from '../../src/http/pipeline/owner-records.ts'
 import { makeBudget } from '../../src/http/pipeline/request-body.ts'
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
-import { StoreUnavailable, UNHEARD_OF, type OwnershipStore, type Standing } from '../../src/store/port.ts'
+import { StoreUnavailable, UNHEARD_OF, type OwnershipStore, type ThreadAccess } from '../../src/store/port.ts'
 import { incoming, outgoing } from '../fuzz/message.ts'
 import { user } from '../policy/callers.ts'
 import { compiled, SHIPPED } from '../policy/policies.ts'
@@ -22,7 +22,7 @@ type Told = (readonly [string, ...unknown[]])[]
 
 /** Parts of a gate that lets everything through that the shipped policy allows; the store knows no thread. */
 /** What differs, of the gate or of its one upstream. */
-type Changes = Partial<GateParts> & Partial<GateMount> & { readonly storing?: Partial<OwnershipStore> }
+type Changes = Partial<GateParts> & Partial<UpstreamBinding> & { readonly storing?: Partial<OwnershipStore> }
 
 function parts(told: Told, more: Changes = {}): GateParts {
   const { storing, ...rest } = more
@@ -44,8 +44,8 @@ function parts(told: Told, more: Changes = {}): GateParts {
       told.push(['passed'])
       return 'passed'
     },
-  } as unknown as GateMount['forwarder']
-  const mount: GateMount = {
+  } as unknown as UpstreamBinding['forwarder']
+  const mount: UpstreamBinding = {
     scope: '',
     sharesScope: false,
     publicPath: '/api',
@@ -144,12 +144,12 @@ void test('a store that does not answer is 503; a fault that is no such failure 
 
 void test('a thread that somebody else claims first is theirs, and the lost race is counted', async (t) => {
   const told: Told = []
-  let standing: Standing = UNHEARD_OF
+  let threadAccess: ThreadAccess = UNHEARD_OF
   const claim = async () => {
-    standing = { row: { owner: 'corp:bob', deleted: false, provisional: false, granted: null }, runners: [] }
+    threadAccess = { row: { owner: 'corp:bob', deleted: false, provisional: false, granted: null }, runners: [] }
     return { outcome: 'foreign' } as const
   }
-  const answer = await run(parts(told, { storing: { claim, standing: async () => standing } }))
+  const answer = await run(parts(told, { storing: { claim, standing: async () => threadAccess } }))
   t.match(answer, { status: 403, body: '"code":"not-owner"' })
   t.same(told, [
     ['claimed', 'lost-race'],
@@ -201,9 +201,9 @@ void test('a run by somebody to whom the thread was granted registers for its ow
     claims.push(what)
     return { outcome: 'own', registration: null } as const
   }
-  const standing = async () =>
+  const threadAccess = async () =>
     ({ row: { owner: 'corp:bob', deleted: false, provisional: false, granted: 'write' }, runners: [] }) as const
-  t.equal(await run(parts([], { clock: () => 1234, storing: { claim, standing } })), 'passed')
+  t.equal(await run(parts([], { clock: () => 1234, storing: { claim, standing: threadAccess } })), 'passed')
   const claimed = { userId: 'corp:bob', agentId: 'default', guest: true, now: 1234 }
   t.same(claims, [[{ scope: '', threadId: 't1' }, claimed]])
 })
@@ -215,8 +215,8 @@ void test('a grant that ends while the run registers is a lost race, and nothing
     granted = null
     return { outcome: 'foreign' } as const
   }
-  const standing = async () => ({ row: { owner: 'corp:bob', deleted: false, provisional: false, granted }, runners: [] })
-  t.match(await run(parts(told, { storing: { claim, standing } })), { status: 403, body: '"code":"not-owner"' })
+  const threadAccess = async () => ({ row: { owner: 'corp:bob', deleted: false, provisional: false, granted }, runners: [] })
+  t.match(await run(parts(told, { storing: { claim, standing: threadAccess } })), { status: 403, body: '"code":"not-owner"' })
   t.same(told, [
     ['claimed', 'lost-race'],
     ['decided', 'agent/run', 'thread-foreign'],

@@ -8,7 +8,7 @@ import { urlOf } from '../../src/gateway/assembly.ts'
 import { refusalAnswer } from '../../src/http/pipeline/answer.ts'
 import { makeApp } from '../../src/http/listeners/app.ts'
 import { beginExchange } from '../../src/http/pipeline/exchange.ts'
-import type { Arrived, Gate } from '../../src/http/pipeline/gate.ts'
+import type { Admitted, Gate } from '../../src/http/pipeline/gate.ts'
 import { listenOn } from '../../src/http/listeners/listening.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import { ask, type RawRequest } from '../support/raw.ts'
@@ -27,7 +27,7 @@ async function before(
   const gate: Gate = {
     open: (message, id, startedAt, address) =>
       beginExchange(message, { id, startedAt, address, enforcement: 'enforce' }, { origins: [], credentials: false }),
-    arrive: arrive ?? (() => ({ outcome: 'arrived', descriptor: null }) as Arrived),
+    arrive: arrive ?? (() => ({ outcome: 'arrived', descriptor: null }) as Admitted),
     proceed: async (_arrived, _message, response) => (await proceed?.(response)) as 'passed',
     mountOf: () => undefined,
     resume: () => Promise.reject(new Error('no other gate is there')),

@@ -1,10 +1,10 @@
 /** Where targets lie is remembered, each under its whole text, and no more of them than a bound. */
 import { test } from 'tap'
-import { makePlaces } from '../../src/http/pipeline/target-cache.ts'
+import { makeTargetCache } from '../../src/http/pipeline/target-cache.ts'
 
 const RUNTIME: { readonly publicPath: string; readonly agentId: string | null } = { publicPath: '/api', agentId: null }
 const AGENT = { publicPath: '/legal', agentId: 'legal' }
-const placeOf = makePlaces([RUNTIME, AGENT])
+const placeOf = makeTargetCache([RUNTIME, AGENT])
 
 /** What a target comes to, in a word. */
 function told(target: string, method = 'GET', find = placeOf): string {
@@ -42,7 +42,7 @@ void test('the same target comes to the same, however often and in whatever orde
 })
 
 void test('callers who ask for ever more of them are answered as before', (t) => {
-  const find = makePlaces([RUNTIME])
+  const find = makeTargetCache([RUNTIME])
   const first = find('/api/threads/t1/messages')
   t.equal(find('/api/threads/t1/messages'), first, 'it is remembered')
   const long = `/api/threads?limit=${'1'.repeat(300)}`

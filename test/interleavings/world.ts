@@ -8,7 +8,7 @@ import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createSigner } from 'fast-jwt'
-import { makeGenerations, type Generations } from '../../src/snapshot/manager.ts'
+import { makeSnapshotManager, type SnapshotManager } from '../../src/snapshot/manager.ts'
 import { makeOpenAnswers } from '../../src/http/upstream/open-answers.ts'
 import { makeReadiness } from '../../src/http/listeners/readiness.ts'
 import { makeBudget } from '../../src/http/pipeline/request-body.ts'
@@ -103,7 +103,7 @@ export function makeTemplate(engine: Engine): Template {
 interface GatewayInHistory {
   readonly name: string
   readonly store: Store
-  readonly generations: Generations
+  readonly generations: SnapshotManager
   readonly revocations: RevocationList
 }
 
@@ -211,7 +211,7 @@ export class World {
 
   /** All that the rest of the history follows from, as far as it can be seen. */
   async key(): Promise<string> {
-    const gateways = [...this.#gateways].map(([name, { generations }]) => [name, generations.current().number])
+    const gateways = [...this.#gateways].map(([name, { generations: snapshots }]) => [name, snapshots.current().number])
     const parked = this.scheduler.choices().map(({ name }) => name)
     const { now } = this.scheduler
     return JSON.stringify([
@@ -234,9 +234,9 @@ export class World {
   async close(): Promise<void> {
     this.#parking = false
     const gateways = [...this.#gateways.values()]
-    for (const { name, generations, revocations } of gateways) {
+    for (const { name, generations: snapshots, revocations } of gateways) {
       this.scheduler.crash(name)
-      generations.stop()
+      snapshots.stop()
       revocations.stop()
     }
     await this.#tables.close(gateways.map(({ store }) => store))
@@ -267,7 +267,7 @@ export class World {
       sent: (user, what, letter) => this.#sent(user, what, letter, name),
       wrote: (user) => this.#wrote(user),
     })
-    const generations = makeGenerations(this.#template.prepared[rules.letter], {
+    const snapshots = makeSnapshotManager(this.#template.prepared[rules.letter], {
       store,
       runtime,
       secret: new Uint8Array(32),
@@ -287,9 +287,9 @@ export class World {
       isShuttingDown: () => false,
       onDecision: () => {},
     })
-    void generations.current().begin()
+    void snapshots.current().begin()
     await scheduler.settle()
-    this.#gateways.set(name, { name, store: real, generations, revocations })
+    this.#gateways.set(name, { name, store: real, generations: snapshots, revocations })
   }
 
   /** The store, of which each step is a choice of the schedule. */

@@ -9,7 +9,7 @@ import {
   type ListedThread,
   type ListWindow,
   type RunOutcome,
-  type Standing,
+  type ThreadAccess,
   type StoredGrant,
   type ThreadKey,
 } from '../../src/store/port.ts'
@@ -20,7 +20,7 @@ const MINUTE = 60_000
 
 /** The methods; each does in one step what it says. */
 export class RequestModel extends Rows {
-  async standing(key: ThreadKey, reader: Reader): Promise<Standing> {
+  async standing(key: ThreadKey, reader: Reader): Promise<ThreadAccess> {
     const row = this.row(key)
     const runners = this.runners(key)
     if (row === undefined) return { row: null, runners }
@@ -31,8 +31,8 @@ export class RequestModel extends Rows {
     }
   }
 
-  async standings(scope: string, threadIds: readonly string[], reader: Reader): Promise<ReadonlyMap<string, Standing>> {
-    const all = new Map<string, Standing>()
+  async standings(scope: string, threadIds: readonly string[], reader: Reader): Promise<ReadonlyMap<string, ThreadAccess>> {
+    const all = new Map<string, ThreadAccess>()
     for (const threadId of threadIds) {
       const known = await this.standing({ scope, threadId }, reader)
       if (known.row !== null || known.runners.length > 0) all.set(threadId, known)

@@ -11,7 +11,7 @@ import { holdLock } from './lock-holder.ts'
 async function started(t: Test, patience?: number): Promise<{ readonly store: Store; readonly file: string }> {
   const { folder, remove } = makeFolder()
   const file = join(folder, 'ownership.db')
-  const store = await openSqliteStore(file, patience === undefined ? {} : { patience })
+  const store = await openSqliteStore(file, patience === undefined ? {} : { retry: patience })
   t.teardown(async () => {
     await store.close()
     remove()

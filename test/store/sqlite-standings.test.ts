@@ -10,9 +10,9 @@ import { test, type Test } from 'tap'
 import type { Store, ThreadKey } from '../../src/store/port.ts'
 import type { Connection } from '../../src/store/sqlite/connection.ts'
 import { SqliteFile } from '../../src/store/sqlite/file.ts'
-import { newsOf } from '../../src/store/sqlite/invalidations.ts'
+import { invalidationsOf } from '../../src/store/sqlite/invalidations.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { standingsRememberedOf } from '../../src/store/sqlite/access.ts'
+import { accessCacheOf } from '../../src/store/sqlite/access.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
 import { ALICE, at, BOB, CAROL, claim, grant, group, KEY, NOW, own, readerOf, standing, user } from './contract/under-test.ts'
@@ -28,7 +28,7 @@ void test('a thread that its owner may use is answered from memory', async (t) =
   // Written past everything that counts changes, on the quiet: what is answered then was remembered.
   const opened = await SqliteFile.open(file)
   t.teardown(() => opened.close())
-  const remembered = standingsRememberedOf(opened, 10)
+  const remembered = accessCacheOf(opened, 10)
   const facts = rowOf(ALICE)
   await opened.read((database) => remembered.keep(database, KEY, { row: facts, runners: [] }, readerOf(ALICE)))
   t.same(remembered.find(KEY, readerOf(ALICE)), { row: facts, runners: [] })
@@ -40,7 +40,7 @@ void test('what lets nobody use it is not remembered', async (t) => {
   const { file } = await openPair(t)
   const opened = await SqliteFile.open(file)
   t.teardown(() => opened.close())
-  const remembered = standingsRememberedOf(opened, 10)
+  const remembered = accessCacheOf(opened, 10)
   const facts = [{ ...rowOf(ALICE), deleted: true }, { ...rowOf(ALICE), provisional: true }, rowOf(''), rowOf(BOB)]
   for (const row of facts) {
     await opened.read((database) => remembered.keep(database, KEY, { row, runners: [] }, readerOf(ALICE)))
@@ -108,8 +108,8 @@ void test('a change of one thread, by this process or another, forgets this thre
   const { store, other, file } = await openPair(t)
   const opened = await SqliteFile.open(file)
   t.teardown(() => opened.close())
-  const remembered = standingsRememberedOf(opened, 10)
-  const news = newsOf(opened, { onOwn: (changed) => remembered.forget(changed), onNews: () => remembered.askAgain() })
+  const remembered = accessCacheOf(opened, 10)
+  const news = invalidationsOf(opened, { onOwn: (changed) => remembered.forget(changed), onNews: () => remembered.askAgain() })
   const keep = async (...keys: readonly ThreadKey[]): Promise<void> => {
     for (const key of keys) {
       remembered.noteUse(key, NOW)
@@ -249,7 +249,7 @@ void test('those who come in one round of the event loop ask together, behind th
     return { ...database, value }
   })
   const counting = { identity: opened.identity, glance: <T>(step: (database: Connection) => T) => step(connection) }
-  const remembered = standingsRememberedOf(counting, 10)
+  const remembered = accessCacheOf(counting, 10)
   remembered.keep(connection, KEY, { row: rowOf(ALICE), runners: [] }, readerOf(ALICE))
   const find = () => remembered.find(KEY, readerOf(ALICE))?.row?.owner
   for (const changes of [false, false, true]) {
@@ -275,14 +275,14 @@ void test('those who come in one round of the event loop ask together, behind th
 
 void test('whoever hears of a change is answered by what is so now, in whatever turn', async (t) => {
   const { opened, another } = await openBeside(t)
-  const remembered = standingsRememberedOf(opened, 10)
+  const remembered = accessCacheOf(opened, 10)
   await opened.read((database) => remembered.keep(database, KEY, { row: rowOf(ALICE), runners: [] }, readerOf(ALICE)))
   t.equal(remembered.find(KEY, readerOf(ALICE))?.row?.owner, ALICE)
   another.exec(TO_BOB)
   remembered.askAgain()
   t.equal(remembered.find(KEY, readerOf(ALICE)), null)
   const order: string[] = []
-  const news = newsOf(opened, { onOwn: () => order.push('own'), onNews: () => order.push('first') })
+  const news = invalidationsOf(opened, { onOwn: () => order.push('own'), onNews: () => order.push('first') })
   t.teardown(() => news.stop())
   news.onStanding(() => order.push('told'))
   await news.write(() => ({ result: null, changed: KEY }))

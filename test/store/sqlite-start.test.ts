@@ -26,5 +26,5 @@ void test('a file that stays locked is a start error with its path', async (t) =
   t.teardown(remove)
   const file = join(folder, 'ownership.db')
   await holdLock(t, file)
-  await t.rejects(openSqliteStore(file, { patience: 50 }), { name: 'StoreUnavailable', message: /ownership\.db .*is locked/ })
+  await t.rejects(openSqliteStore(file, { retry: 50 }), { name: 'StoreUnavailable', message: /ownership\.db .*is locked/ })
 })

@@ -1,6 +1,6 @@
 /** What the cache in front of a shared store answers, and what never. */
 import { test } from 'tap'
-import { makeStandingCache } from '../../src/store/access-cache.ts'
+import { makeAccessCache } from '../../src/store/access-cache.ts'
 
 const KEY = { scope: '', threadId: 't' }
 const ALICE = { userId: 'corp:alice', groups: ['corp:staff'] }
@@ -16,7 +16,7 @@ const SHARED = {
   ],
 } as const
 
-const fresh = () => makeStandingCache(3, () => true)
+const fresh = () => makeAccessCache(3, () => true)
 
 void test('the owner is answered, and everybody whom the thread was granted to', (t) => {
   const cache = fresh()
@@ -48,7 +48,7 @@ void test('keys are told apart by both of their parts', (t) => {
 
 void test('it answers nothing while changes may have been missed', (t) => {
   let isFresh = true
-  const cache = makeStandingCache(3, () => isFresh)
+  const cache = makeAccessCache(3, () => isFresh)
   cache.begin()(KEY, OWNED)
   isFresh = false
   t.equal(cache.find(KEY, ALICE), null)

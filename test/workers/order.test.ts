@@ -5,20 +5,20 @@ import { configFile } from '../cli/program.ts'
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import { prepare } from '../../src/snapshot/load.ts'
-import { makeCrew, type Crew, type CrewParts } from '../../src/gateway/workers/pool.ts'
+import { makeWorkerPool, type WorkerPool, type WorkerPoolParts } from '../../src/gateway/workers/pool.ts'
 import { lend } from '../../src/gateway/workers/limiter.ts'
 import { until } from '../support/until.ts'
 import { childrenOf, workerOf } from './scene.ts'
 
 /** Two workers of this process. */
-async function startCrew(t: Test, patience: Pick<CrewParts, 'longestAnswer' | 'lookEvery'> = {}) {
+async function startCrew(t: Test, patience: Pick<WorkerPoolParts, 'longestAnswer' | 'lookEvery'> = {}) {
   const outcome = prepare(configFile(t, { workers: 2 }).file, {})
   if (!outcome.ok) throw new Error('no configuration')
   const { value: prepared } = outcome
   const lines: Line[] = []
   const begun: number[] = []
   let number = 1
-  const crew: Crew = makeCrew({
+  const workerPool: WorkerPool = makeWorkerPool({
     size: 2,
     port: 0,
     beginning: () => {
@@ -32,23 +32,23 @@ async function startCrew(t: Test, patience: Pick<CrewParts, 'longestAnswer' | 'l
     log: makeLog('info', { write: (line) => void lines.push(JSON.parse(line) as Line) }),
     ...patience,
   })
-  t.teardown(() => crew.end())
-  await crew.start()
+  t.teardown(() => workerPool.end())
+  await workerPool.start()
   const said = (text: string): readonly Line[] => lines.filter(({ msg }) => String(msg).startsWith(text))
-  return { crew, prepared, said, begun, putInForce: (next: number) => (number = next) }
+  return { crew: workerPool, prepared, said, begun, putInForce: (next: number) => (number = next) }
 }
 
 const isThere = (id: number): boolean => childrenOf(process.pid).includes(id)
 
 void test('one that cannot put a change in force begins anew, by what is in force', async (t) => {
-  const { crew, prepared, said, begun, putInForce } = await startCrew(t)
-  await crew.ask('prepare', prepared)
+  const { crew: workerPool, prepared, said, begun, putInForce } = await startCrew(t)
+  await workerPool.ask('prepare', prepared)
   // It dies between the two steps, and the next one has nothing to put in force.
   process.kill(workerOf(process.pid, 1), 'SIGKILL')
   await until(() => said('the worker serves again').length === 1)
   const [other, able] = [workerOf(process.pid, 1), workerOf(process.pid, 2)]
   putInForce(2)
-  await crew.order('put', null)
+  await workerPool.order('put', null)
   t.notOk(isThere(other), 'it serves nobody by the old one when the order is done')
   t.ok(isThere(able))
   t.match(said('a worker could not do'), [{ worker: 1, err: { message: /nothing to put in force/ } }])
@@ -57,14 +57,14 @@ void test('one that cannot put a change in force begins anew, by what is in forc
 })
 
 for (const [what, asked] of [
-  ['an order', (crew: Crew) => crew.order('discard', null)],
-  ['a revocation', (crew: Crew) => crew.ask('revocations', null)],
+  ['an order', (workerPool: WorkerPool) => workerPool.order('discard', null)],
+  ['a revocation', (workerPool: WorkerPool) => workerPool.ask('revocations', null)],
 ] as const) {
   void test(`${what} is done when one that does not answer is no more`, async (t) => {
-    const { crew } = await startCrew(t, { longestAnswer: 1000 })
+    const { crew: workerPool } = await startCrew(t, { longestAnswer: 1000 })
     const hanging = workerOf(process.pid, 1)
     process.kill(hanging, 'SIGSTOP')
-    await asked(crew)
+    await asked(workerPool)
     t.notOk(isThere(hanging))
   })
 }

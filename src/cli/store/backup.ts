@@ -4,7 +4,7 @@ import { backup as copyStore, BackupFailed, type Backup } from '../../store/sqli
 import { complain, EXIT, print, printData, readArguments, UsageError, type Command } from '../command.ts'
 import { loaded } from '../loading.ts'
 import { STORE_OPTIONS } from '../on-store.ts'
-import { steadily } from '../steady.ts'
+import { withProgress } from '../steady.ts'
 
 const OPTIONS = { ...STORE_OPTIONS, force: { type: 'boolean' }, quiet: { type: 'boolean' } } as const
 
@@ -41,7 +41,7 @@ Exit codes: 0 done, 1 it could not be made, interrupted or an invalid configurat
         `the store is on PostgreSQL: back it up with pg_dump --schema=${schema}, or as the server is backed up`,
       )
     }
-    return steadily(values.quiet === true, async ({ signal, progress }) => {
+    return withProgress(values.quiet === true, async ({ signal, progress }) => {
       let copied: Backup
       try {
         progress.begin('pages copied', null)

@@ -11,7 +11,7 @@ import { complain, EXIT, readOptions, type Command } from '../command.ts'
 import { counted } from '../naming.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'
 import { SCOPE_OPTION, scopeNamed } from '../scope-option.ts'
-import { steadily } from '../steady.ts'
+import { withProgress } from '../steady.ts'
 import { harmless } from '../terminal.ts'
 import { formatNamed } from './import-task.ts'
 
@@ -56,16 +56,16 @@ Exit codes: 0 done, 1 interrupted, an invalid configuration, a failing store or 
       const { store } = opened
       const named = await scopeNamed(options.scope, opened)
       const quiet = options.quiet === true || (output === undefined && process.stdout.isTTY)
-      return steadily(quiet, async ({ patience, signal, progress }) => {
+      return withProgress(quiet, async ({ retry: retry, signal, progress }) => {
         const { threads, deleted } = await store.stats(named)
         progress.begin('written', all ? threads + deleted : threads)
         const deletedToo: RowFilter = { deleted: all ? 'too' : 'no' }
-        const scoped = named === undefined ? await hasScopes(store, deletedToo, patience) : named !== ''
+        const scoped = named === undefined ? await hasScopes(store, deletedToo, retry) : named !== ''
         // A file without the column is of one scope: what begins elsewhere while it is written would be another thread in it.
         const filter = named === undefined && scoped ? deletedToo : { ...deletedToo, scope: named ?? '' }
         let count = 0
         async function* counting(): AsyncGenerator<ThreadRow> {
-          for await (const row of rowsOf(store, filter, patience)) {
+          for await (const row of rowsOf(store, filter, retry)) {
             yield row
             count += 1
             progress.at(count)

@@ -13,7 +13,7 @@ import { requireIssuer } from '../naming.ts'
 import { onStore, peopleIn, withStore } from '../on-store.ts'
 import { importScope, runtimeNamed, scopeNamed } from '../scope-option.ts'
 import { missingStore } from '../store-look.ts'
-import { steadily, type Steady } from '../steady.ts'
+import { withProgress, type LongWork } from '../steady.ts'
 import { columns } from '../terminal.ts'
 import { IMPORT_HELP } from './import-help.ts'
 import { fileSource, upstreamSource, type OpenSource, type SourceParts } from './import-source.ts'
@@ -50,7 +50,7 @@ export const importThreads: Command = {
 }
 
 /** What an import is done with. */
-interface Work extends Steady {
+interface Work extends LongWork {
   readonly dryRun: boolean
   readonly problems: ProblemReport
   readonly tally: Tally
@@ -64,7 +64,7 @@ async function reporting(wishes: ImportWishes, work: (work: Work) => Promise<Imp
   const problems = makeProblemReport(file)
   const tally: Tally = { added: 0, same: 0, conflicts: 0 }
   try {
-    const report = await steadily(quiet, (steady) => work({ ...steady, dryRun, problems, tally, now: Date.now() }))
+    const report = await withProgress(quiet, (steady) => work({ ...steady, dryRun, problems, tally, now: Date.now() }))
     for (const line of problems.summary()) complain(line)
     if (json) printData({ dryRun, ...report })
     else printLines(columns(counts(report, dryRun)))
@@ -90,7 +90,7 @@ async function importObserved(
   scope: string | undefined,
   { progress, problems, tally, ...work }: Work,
 ): Promise<ImportReport> {
-  progress.begin('settled', scope === undefined ? await work.patience(() => store.unowned()) : null)
+  progress.begin('settled', scope === undefined ? await work.retry(() => store.unowned()) : null)
   const options = { ...work, onProblem: problems.add, onProgress: (done: number) => progress.at(done) }
   const { interrupted } = await confirmObserved(store, scope, tally, options)
   const read = tally.added + tally.same + tally.conflicts

@@ -8,7 +8,7 @@ import { complain, EXIT, print, printData, readOptions, UsageError, type Command
 import { counted, pastTimeOf } from '../naming.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'
 import { SCOPE_OPTION, scopeNamed } from '../scope-option.ts'
-import { steadily } from '../steady.ts'
+import { withProgress } from '../steady.ts'
 
 const OPTIONS = {
   ...STORE_OPTIONS,
@@ -104,14 +104,14 @@ function throwAway(
   total: number,
   quiet: boolean,
 ): Promise<{ readonly done: number; readonly interrupted: boolean }> {
-  return steadily(quiet, async ({ patience, signal, progress }) => {
+  return withProgress(quiet, async ({ retry: retry, signal, progress }) => {
     progress.begin('thrown away', total)
     let before = 0
     for (const rule of rules) {
       const at = before
       const steps = await inSteps(
         () => store.prune(rule, STEP),
-        patience,
+        retry,
         signal,
         (done) => progress.at(at + done),
       )

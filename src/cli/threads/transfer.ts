@@ -5,7 +5,7 @@ import { complain, EXIT, print, printData, readOptions, UsageError, type Command
 import { counted, newUserOf, threadIdOf, userOf } from '../naming.ts'
 import { onStore, peopleIn, STORE_OPTIONS } from '../on-store.ts'
 import { keyNamed, SCOPE_OPTION, scopeNamed, threadText } from '../scope-option.ts'
-import { steadily } from '../steady.ts'
+import { withProgress } from '../steady.ts'
 
 const OPTIONS = {
   ...STORE_OPTIONS,
@@ -56,11 +56,11 @@ Exit codes: 0 done, 1 the thread is not theirs, interrupted, an invalid configur
         return moveOne(store, key, from, to, options.json === true)
       }
       const scope = await scopeNamed(options.scope, opened)
-      const { done, interrupted } = await steadily(options.quiet === true, ({ patience, signal, progress }) => {
+      const { done, interrupted } = await withProgress(options.quiet === true, ({ retry: retry, signal, progress }) => {
         progress.begin('moved', null)
         return inSteps(
           () => store.transfer(from, to, STEP, scope),
-          patience,
+          retry,
           signal,
           (moved) => progress.at(moved),
         )

@@ -3,7 +3,7 @@ import { inSteps } from '../../tools/import-export/retry.ts'
 import { complain, EXIT, print, printData, readArguments, type Command } from '../command.ts'
 import { counted } from '../naming.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'
-import { steadily } from '../steady.ts'
+import { withProgress } from '../steady.ts'
 import { userNamed } from './export.ts'
 
 const OPTIONS = {
@@ -56,12 +56,12 @@ Exit codes: 0 done, 1 interrupted, an invalid configuration or a failing store, 
       }
       const { interrupted } = dryRun
         ? { interrupted: false }
-        : await steadily(values.quiet === true, ({ patience, signal, progress }) => {
+        : await withProgress(values.quiet === true, ({ retry: retry, signal, progress }) => {
             progress.begin('erased', total)
             const now = Date.now()
             return inSteps(
               () => store.erase(user, now, STEP),
-              patience,
+              retry,
               signal,
               (done) => progress.at(done),
             )

@@ -3,12 +3,12 @@ import cluster from 'node:cluster'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Figures } from '../../observe/metrics.ts'
-import { connectCalls, Gone, type Call } from './rpc.ts'
+import { connectRpc, Gone, type Call } from './rpc.ts'
 import type { Beginning, Conditions, PrimaryHandlers, WorkerHandlers } from './messages.ts'
 import type { Lent } from './limiter.ts'
 
 /** A worker process. */
-export interface Member {
+export interface WorkerHandle {
   /** Which of the workers it is, from 1. */
   readonly number: number
   /** Resolves with the address that it listens on; rejects with why it can't. */
@@ -37,7 +37,7 @@ export interface Ended {
 }
 
 /** What a worker gets. */
-export interface MemberParts {
+export interface WorkerHandleParts {
   readonly number: number
   readonly beginning: () => Beginning
   readonly lent: Lent
@@ -53,7 +53,7 @@ const LONGEST_START_MS = 60_000
 const LONGEST_ANSWER_MS = 30_000
 
 /** Starts one. */
-export function startMember(parts: MemberParts): Member {
+export function startWorker(parts: WorkerHandleParts): WorkerHandle {
   const { number, beginning, lent, onAudit, longestAnswer = LONGEST_ANSWER_MS } = parts
   cluster.schedulingPolicy = cluster.SCHED_RR
   cluster.setupPrimary({ exec: PROGRAM, args: [], serialization: 'advanced', stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
@@ -73,7 +73,7 @@ export function startMember(parts: MemberParts): Member {
     close: lent.close,
     audit: onAudit,
   }
-  const calls: { readonly call: Call<WorkerHandlers>; readonly end: () => void } = connectCalls<WorkerHandlers>(
+  const calls: { readonly call: Call<WorkerHandlers>; readonly end: () => void } = connectRpc<WorkerHandlers>(
     {
       send: (message, failed) => void child.send(message as object, failed),
       onMessage: (listener) => void child.on('message', listener),
@@ -96,7 +96,7 @@ export function startMember(parts: MemberParts): Member {
     () => {},
   )
 
-  const ask: Member['ask'] = async (name, asked) => {
+  const ask: WorkerHandle['ask'] = async (name, asked) => {
     // A stop takes as long as its streams: whoever asks for it sees to its end.
     const hung = name === 'stop' ? undefined : setTimeout(kill, longestAnswer)
     try {

@@ -4,10 +4,10 @@ import type { Logger } from '../../observe/log.ts'
 import type { Figures } from '../../observe/metrics.ts'
 import type { Beginning, Conditions, PrimaryHandlers, WorkerHandlers } from './messages.ts'
 import type { Lent } from './limiter.ts'
-import { startMember, type Member } from './handle.ts'
+import { startWorker, type WorkerHandle } from './handle.ts'
 
 /** What the crew is made with. */
-export interface CrewParts {
+export interface WorkerPoolParts {
   readonly size: number
   /** The configured port; 0 for any free one. */
   readonly port: number
@@ -28,7 +28,7 @@ export interface CrewParts {
 }
 
 /** The workers. */
-export interface Crew {
+export interface WorkerPool {
   /**
    * Starts all of them.
    * @returns the address that they listen on
@@ -62,28 +62,28 @@ const LONG_LIFE_MS = 60_000
 const LOOK_EVERY_MS = 10_000
 
 /** Makes the crew; nobody is started yet. */
-export function makeCrew(parts: CrewParts): Crew {
+export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
   const { log, size, lookEvery = LOOK_EVERY_MS } = parts
   /** Those that live, and of them those that serve. */
-  const members = new Set<Member>()
-  const serving = new Set<Member>()
+  const members = new Set<WorkerHandle>()
+  const serving = new Set<WorkerHandle>()
   const retired = new AbortController()
   const isRetired = (): boolean => retired.signal.aborted
   let bound: string | null = null
   let { port } = parts
   let turn: Promise<unknown> = Promise.resolve()
 
-  const exclusively: Crew['exclusively'] = (work) => {
+  const exclusively: WorkerPool['exclusively'] = (work) => {
     const mine = turn.then(work)
     turn = mine.catch(() => {})
     return mine
   }
 
   /** Starts one; resolves when it serves. @throws Error with why it can't */
-  const launch = async (number: number): Promise<Member> => {
+  const launch = async (number: number): Promise<WorkerHandle> => {
     // The port is free again when nobody listens: any free one would be another one then.
     if (bound !== null && serving.size === 0) port = Number(new URL(bound).port)
-    const member = startMember({
+    const member = startWorker({
       number,
       beginning: () => ({ ...parts.beginning(), port, worker: number, workers: size }),
       lent: parts.lend(),
@@ -113,7 +113,7 @@ export function makeCrew(parts: CrewParts): Crew {
   }
 
   /** Starts one again, as often as it takes; null once the crew retires. */
-  const replace = async (number: number, wait: () => Promise<void>): Promise<Member | null> => {
+  const replace = async (number: number, wait: () => Promise<void>): Promise<WorkerHandle | null> => {
     while (!isRetired()) {
       await wait()
       try {
@@ -129,7 +129,7 @@ export function makeCrew(parts: CrewParts): Crew {
   }
 
   /** Asks one now and then: who does not answer is killed. An orchestrator's probes ask the primary alone, and notice nothing. */
-  const attend = async (member: Member): Promise<void> => {
+  const attend = async (member: WorkerHandle): Promise<void> => {
     const gone = new AbortController()
     void member.gone.then(() => gone.abort())
     const signal = AbortSignal.any([gone.signal, retired.signal])
@@ -141,14 +141,14 @@ export function makeCrew(parts: CrewParts): Crew {
   }
 
   /** Sees to it that there is always one of this number. */
-  const keep = async (first: Member): Promise<void> => {
+  const keep = async (first: WorkerHandle): Promise<void> => {
     const { number } = first
     let pause = FIRST_PAUSE_MS
     const wait = async (): Promise<void> => {
       await sleep(pause, undefined, { signal: retired.signal, ref: false }).catch(() => {})
       pause = Math.min(2 * pause, LONGEST_PAUSE_MS)
     }
-    for (let member: Member | null = first; member !== null; member = await replace(number, wait)) {
+    for (let member: WorkerHandle | null = first; member !== null; member = await replace(number, wait)) {
       const startedAt = performance.now()
       void attend(member)
       const { code, signal } = await member.gone
@@ -159,7 +159,7 @@ export function makeCrew(parts: CrewParts): Crew {
   }
 
   /** Asks all of them, to the end, also where one fails: nothing is left half asked. */
-  const askAll = async (one: (member: Member) => Promise<unknown>): Promise<void> => {
+  const askAll = async (one: (member: WorkerHandle) => Promise<unknown>): Promise<void> => {
     const results = await Promise.allSettled([...members].map(one))
     const failed = results.find((result) => result.status === 'rejected')
     if (failed !== undefined) throw failed.reason
@@ -191,7 +191,7 @@ export function makeCrew(parts: CrewParts): Crew {
     conditions: () => [...serving].map(({ conditions }) => conditions()),
     async stop(deadline) {
       retired.abort()
-      const stop = async (member: Member): Promise<void> => {
+      const stop = async (member: WorkerHandle): Promise<void> => {
         const kill = (error?: unknown): void => {
           log.error({ worker: member.number, err: error }, 'a worker did not come to its end: it is killed')
           member.kill()
@@ -204,11 +204,11 @@ export function makeCrew(parts: CrewParts): Crew {
     },
     async end() {
       // Who was not asked to stop has nothing to bring to an end.
-      const patience = isRetired() ? LONGEST_END_MS : 0
+      const retry = isRetired() ? LONGEST_END_MS : 0
       retired.abort()
       await Promise.all(
         [...members].map(async (member) => {
-          const late = setTimeout(() => member.kill(), patience)
+          const late = setTimeout(() => member.kill(), retry)
           member.leave()
           await member.gone
           clearTimeout(late)

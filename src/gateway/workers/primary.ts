@@ -25,7 +25,7 @@ import { keepRetention } from '../../store/retention.ts'
 import { readMounts } from '../../store/durability.ts'
 import { StoreUnavailable } from '../../store/port.ts'
 import { makeRevocationList } from '../../store/revocations.ts'
-import { makeCrew, type Crew } from './pool.ts'
+import { makeWorkerPool, type WorkerPool } from './pool.ts'
 import { lend } from './limiter.ts'
 import { joinMetrics } from './metrics.ts'
 import { joinReadiness } from './readiness.ts'
@@ -71,8 +71,8 @@ async function start(
   const clock = Date.now
   const own = makeReadiness()
   const figures = makeMetrics()
-  const readiness = joinReadiness(own, () => crew.conditions())
-  const metrics = joinMetrics(figures, () => crew.figures())
+  const readiness = joinReadiness(own, () => workerPool.conditions())
+  const metrics = joinMetrics(figures, () => workerPool.figures())
 
   const store = await openStore(config.ownership, { log })
   closing.push(() => store.close())
@@ -88,7 +88,7 @@ async function start(
   const size = workersOf(config)
   let current = inForce(prepared, 1, log)
   let stopping = false
-  const crew: Crew = makeCrew({
+  const workerPool: WorkerPool = makeWorkerPool({
     size,
     port: config.listen.port,
     beginning: () => ({ prepared: current.prepared, number: current.number }),
@@ -103,7 +103,7 @@ async function start(
     },
     log,
   })
-  closing.push(() => crew.end())
+  closing.push(() => workerPool.end())
   sayWorkers(own, 0, size)
 
   const { reload, settled } = makeReload<InForce>({
@@ -113,9 +113,9 @@ async function start(
     async make(next) {
       const made = inForce(next, current.number + 1, log)
       try {
-        await crew.ask('prepare', next)
+        await workerPool.ask('prepare', next)
       } catch (error) {
-        await crew.ask('discard', null)
+        await workerPool.ask('discard', null)
         throw error
       }
       return made
@@ -123,11 +123,11 @@ async function start(
     async put(next) {
       // Workers that end put nothing in force any more.
       if (stopping) {
-        await crew.ask('discard', null)
+        await workerPool.ask('discard', null)
         throw new Error('the gateway is shutting down')
       }
       current = next
-      await crew.order('put', null)
+      await workerPool.order('put', null)
       log.level = next.prepared.config.log.level
       await announce(next.prepared, { store, readiness: own, metrics, log })
     },
@@ -136,10 +136,10 @@ async function start(
     log,
   })
   // A worker that starts gets what is in force: nothing else may come into force meanwhile.
-  const reloadAll: Gateway['reload'] = (cause) => crew.exclusively(() => reload(cause))
+  const reloadAll: Gateway['reload'] = (cause) => workerPool.exclusively(() => reload(cause))
 
   await announce(prepared, { store, readiness: own, metrics, log })
-  const url = await crew.start()
+  const url = await workerPool.start()
   closing.push(keepRetention({ store, deleted: () => current.prepared.config.ownership.retention.deleted, clock, log }), settled)
   const health = makeHealthApp({ readiness, store, metrics, isStarted: () => started })
   let started = false
@@ -154,7 +154,7 @@ async function start(
         async reload() {
           await revocations.reload()
           // Done is what everybody goes by.
-          await crew.ask('revocations', null).catch((error: unknown) => {
+          await workerPool.ask('revocations', null).catch((error: unknown) => {
             throw new StoreUnavailable(error instanceof Error ? error.message : String(error))
           })
         },
@@ -181,10 +181,10 @@ async function start(
     reload: reloadAll,
     async stop(deadline, served) {
       own.set('shutting-down', 'the gateway is shutting down')
-      const stopped = crew.stop(deadline)
+      const stopped = workerPool.stop(deadline)
       await served
       stopping = true
-      await crew.ask('served', null)
+      await workerPool.ask('served', null)
       await stopped
       await close()
     },

@@ -36,7 +36,7 @@ export class Gone extends Error {
  * Begins to ask and to answer.
  * @returns how to ask, and what says that the other side is gone
  */
-export function connectCalls<Others>(
+export function connectRpc<Others>(
   channel: Channel,
   handlers: Handlers,
 ): { readonly call: Call<Others>; readonly end: () => void } {

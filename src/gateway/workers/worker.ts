@@ -1,7 +1,7 @@
 /** The program of a worker: a gateway on the port that all share. The primary starts it, tells it what to do and ends it. */
 import cluster from 'node:cluster'
 import { urlOf, assemble, type Assembled } from '../assembly.ts'
-import type { Generation } from '../../snapshot/snapshot.ts'
+import type { ConfigSnapshot } from '../../snapshot/snapshot.ts'
 import { listenOn } from '../../http/listeners/listening.ts'
 import { makeReadiness } from '../../http/listeners/readiness.ts'
 import { storeOf } from '../../config/store-place.ts'
@@ -10,7 +10,7 @@ import { makeLog, sharedStdout, type Logger } from '../../observe/log.ts'
 import { makeMetrics } from '../../observe/metrics.ts'
 import type { Prepared } from '../../snapshot/load.ts'
 import { auditLines } from './audit-lines.ts'
-import { connectCalls } from './rpc.ts'
+import { connectRpc } from './rpc.ts'
 import type { Beginning, PrimaryHandlers, WorkerHandlers } from './messages.ts'
 import { borrowedLimiter } from './limiter.ts'
 import { toldReadiness } from './readiness.ts'
@@ -24,7 +24,7 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal
 const metrics = makeMetrics()
 const serving = Promise.withResolvers<Serving>()
 const served = Promise.withResolvers<undefined>()
-let next: Generation | null = null
+let next: ConfigSnapshot | null = null
 let stopped = false
 
 const handlers: WorkerHandlers = {
@@ -39,8 +39,8 @@ const handlers: WorkerHandlers = {
   },
   async put() {
     if (next === null) throw new Error('there is nothing to put in force')
-    const { generations, log } = await serving.promise
-    await generations.put(next)
+    const { generations: snapshots, log } = await serving.promise
+    await snapshots.put(next)
     log.level = next.prepared.config.log.level
     next = null
   },
@@ -56,7 +56,7 @@ const handlers: WorkerHandlers = {
   served: () => served.resolve(undefined),
 }
 
-const { call } = connectCalls<PrimaryHandlers>(
+const { call } = connectRpc<PrimaryHandlers>(
   {
     send: (message, failed) => void cluster.worker?.send(message as object, undefined, failed),
     onMessage: (listener) => void process.on('message', listener),
@@ -86,9 +86,9 @@ async function serve({ prepared, number, port, worker, workers }: Beginning): Pr
     // Whatever one body may be has to fit into the share.
     bodiesInFlight: Math.max(limits.bodiesInFlight / workers, limits.runBody, limits.body),
   }
-  await assemble(prepared, log, { primary }, null, async ({ app, running, generations, revocations }) => {
+  await assemble(prepared, log, { primary }, null, async ({ app, running, generations: snapshots, revocations }) => {
     await listenOn(app, config.listen.host, port)
-    serving.resolve({ running, generations, revocations, log })
+    serving.resolve({ running, generations: snapshots, revocations, log })
     await call('listening', urlOf(app))
   })
 }

@@ -74,8 +74,8 @@ export function makeGrants(parts: GrantsParts): Grants {
         return answer(201, shownGrant(grant))
       case 'unchanged': {
         // Since when, and by whom, is said as it stands there.
-        const standing = (await store.grants(key, owner))?.find(isTo(grant))
-        return answer(200, shownGrant(standing ?? grant))
+        const threadAccess = (await store.grants(key, owner))?.find(isTo(grant))
+        return answer(200, shownGrant(threadAccess ?? grant))
       }
     }
   }

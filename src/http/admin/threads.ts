@@ -61,9 +61,9 @@ export function addThreadRoutes(app: FastifyInstance, parts: AdminThreadParts, a
     if (outcome === 'not-owner') throw noThread()
     if (outcome === 'too-many')
       throw new Refused(refuse('grants-too-many'), `A thread has ${MAX_GRANTS} grants by operators at most.`)
-    const standing = outcome === 'done' ? grant : (await store.grants(key, row.owner))?.find(isTo(grant))
+    const threadAccess = outcome === 'done' ? grant : (await store.grants(key, row.owner))?.find(isTo(grant))
     audit(request, outcome)
-    return send(reply, outcome === 'done' ? 201 : 200, shownGrant(standing ?? grant))
+    return send(reply, outcome === 'done' ? 201 : 200, shownGrant(threadAccess ?? grant))
   })
 
   app.delete('/threads/:id/grants', async (request: ThreadRequest, reply) => {

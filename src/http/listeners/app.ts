@@ -21,7 +21,7 @@ import {
   type CallerConnections,
 } from '../upstream/connection-answers.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
-import type { Arrived, Gate } from '../pipeline/gate.ts'
+import type { Admitted, Gate } from '../pipeline/gate.ts'
 import { publicListener, boundLines } from './listening.ts'
 
 declare module 'fastify' {
@@ -29,7 +29,7 @@ declare module 'fastify' {
     exchange: Exchange | null
     /** The gate that it came to, and whose rules it goes by to its end. */
     gate: Gate | null
-    arrived: Arrived | null
+    arrived: Admitted | null
   }
 }
 
@@ -116,7 +116,7 @@ export function makeApp(parts: AppParts): PublicApp {
       closed(connection, reply.raw)
       writeLine(lineOf(request, reply, exchange, client, parts.now()))
     })
-    const go = (result: Arrived | Answer): void => {
+    const go = (result: Admitted | Answer): void => {
       if (!('outcome' in result)) return void send(reply, exchange, result)
       request.arrived = result
       done()

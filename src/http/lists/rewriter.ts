@@ -5,7 +5,7 @@ import type { Rules } from '../../core/decide/rules.ts'
 import { isTableRoute, type TableUse } from '../../core/wire/table-lists.ts'
 import { isBridged, type RuntimeFacts } from '../../core/route/transport.ts'
 import type { AnswerMemory } from './answer-memory.ts'
-import type { Departure } from '../pipeline/client-disconnect.ts'
+import type { ClientDisconnect } from '../pipeline/client-disconnect.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { Forwarder } from '../upstream/forward.ts'
 import type { Granted } from '../pipeline/permit.ts'
@@ -39,7 +39,7 @@ export interface Rewriter {
     granted: Pick<Granted, 'permit' | 'payload'>,
     exchange: Exchange,
     upstream: RuntimeFacts,
-    signal: Departure,
+    signal: ClientDisconnect,
     memory: AnswerMemory,
   ): Promise<Rewritten | null>
 }

@@ -5,7 +5,7 @@ import { refuse } from '../../core/reasons.ts'
 import { tellsOfTable, withTableLists, type TableUse } from '../../core/wire/table-lists.ts'
 import { infoFor as infoOfOther } from '../../core/route/transport.ts'
 import type { AnswerMemory } from './answer-memory.ts'
-import type { Departure } from '../pipeline/client-disconnect.ts'
+import type { ClientDisconnect } from '../pipeline/client-disconnect.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { Forwarder } from '../upstream/forward.ts'
 import { readAnswer, writtenAnew, type Rewritten } from './rewriting.ts'
@@ -28,7 +28,7 @@ export async function infoFor(
   permit: Permit,
   exchange: Exchange,
   { bridged, mayUse, use }: InfoRules,
-  signal: Departure,
+  signal: ClientDisconnect,
   memory: AnswerMemory,
 ): Promise<Rewritten> {
   const answer = await forwarder.ask(permit, exchange, signal)

@@ -10,7 +10,7 @@ import { withoutOwner } from '../../core/wire/thread-page.ts'
 import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
 import type { OwnershipStore, ThreadAdministration } from '../../store/port.ts'
 import { noteChange, threadKey, type Claims } from '../pipeline/claims.ts'
-import type { Departure } from '../pipeline/client-disconnect.ts'
+import type { ClientDisconnect } from '../pipeline/client-disconnect.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { Forwarder } from '../upstream/forward.ts'
 import type { Payload } from '../pipeline/payload.ts'
@@ -33,7 +33,7 @@ export type TableChange = (
   payload: Payload,
   exchange: Exchange,
   upstream: RuntimeFacts,
-  signal: Departure,
+  signal: ClientDisconnect,
   use: TableUse,
 ) => Promise<Rewritten>
 

@@ -24,7 +24,7 @@ import {
 import { stillListed, type Access } from '../pipeline/access.ts'
 import type { AnswerMemory } from './answer-memory.ts'
 import type { CursorSeal } from './cursor.ts'
-import type { Departure } from '../pipeline/client-disconnect.ts'
+import type { ClientDisconnect } from '../pipeline/client-disconnect.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { Forwarder } from '../upstream/forward.ts'
 import type { OwnerRecords } from '../pipeline/owner-records.ts'
@@ -47,7 +47,12 @@ export interface ThreadListParts {
  * Gives the caller's list.
  * @param memory where what it takes is held; whoever gave it lets it go
  */
-export type ThreadList = (permit: Permit, exchange: Exchange, signal: Departure, memory: AnswerMemory) => Promise<Rewritten>
+export type ThreadList = (
+  permit: Permit,
+  exchange: Exchange,
+  signal: ClientDisconnect,
+  memory: AnswerMemory,
+) => Promise<Rewritten>
 
 /** A page of an upstream's list has no more bytes. */
 export const MAX_PAGE_BYTES = 32 * 1024 * 1024
@@ -184,7 +189,7 @@ function fetchPage(
   forwarder: Forwarder,
   permit: Permit,
   exchange: Exchange,
-  signal: Departure,
+  signal: ClientDisconnect,
   query: readonly (readonly [string, string])[],
   cursor: string | null,
 ): Promise<UpstreamAnswer | UpstreamFailure> {

@@ -1,7 +1,7 @@
 /** That a caller has left, for those who do something for them. */
 
 /** As much of an AbortSignal as is made use of: one does wherever this is wanted. */
-export interface Departure {
+export interface ClientDisconnect {
   /** True once they have left. */
   readonly aborted: boolean
   addEventListener(type: 'abort', listener: () => void): void
@@ -9,7 +9,7 @@ export interface Departure {
 }
 
 /** That of one caller. There is one for each request, and an AbortController costs more than many a request's decision. */
-export class CallerDeparture implements Departure {
+export class ClientDisconnectSignal implements ClientDisconnect {
   aborted = false
   readonly #listeners: (() => void)[] = []
 

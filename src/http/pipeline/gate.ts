@@ -20,14 +20,14 @@ import { StoreUnavailable } from '../../store/port.ts'
 import type { Access } from './access.ts'
 import { AnswerMemory } from '../lists/answer-memory.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
-import { CallerDeparture, type Departure } from './client-disconnect.ts'
+import { ClientDisconnectSignal, type ClientDisconnect } from './client-disconnect.ts'
 import { beginExchange, type Exchange } from './exchange.ts'
 import type { Forwarder } from '../upstream/forward.ts'
 import type { Grants } from '../admin/grants.ts'
 import type { Identity } from './identity.ts'
 import { readEnveloped, readPayload, type PayloadParts, type ReadBody } from './payload.ts'
 import { limitsTaken, permitFor, type Granted, type LimitsTaken, type PermitParts } from './permit.ts'
-import { makePlaces, type Place } from './target-cache.ts'
+import { makeTargetCache, type CachedTarget } from './target-cache.ts'
 import type { SharedBudget } from './request-body.ts'
 import type { Rewriter } from '../lists/rewriter.ts'
 import type { Rewritten } from '../lists/rewriting.ts'
@@ -47,7 +47,7 @@ export interface Successor {
   readonly outcome: 'succeeds'
   readonly gate: Gate
   /** The same upstream there. */
-  readonly mount: GateMount
+  readonly mount: UpstreamBinding
   /** The same caller there. */
   readonly principal: Principal
   /** Holds its connections; gives what releases them. */
@@ -55,7 +55,7 @@ export interface Successor {
 }
 
 /** An upstream that callers find under a public path. */
-export interface GateMount extends PermitPartsOfMount {
+export interface UpstreamBinding extends PermitPartsOfMount {
   /** What it is called in the configuration. */
   readonly key: string
   readonly access: Access
@@ -74,7 +74,7 @@ export interface GateMount extends PermitPartsOfMount {
 /** What the gate works with. */
 export interface GateParts extends PayloadParts, Omit<PermitParts, keyof PermitPartsOfMount | 'access' | 'outdated' | 'metrics'> {
   /** None lies within another. What is outside all of them is answered as the first one is. */
-  readonly mounts: readonly [GateMount, ...GateMount[]]
+  readonly mounts: readonly [UpstreamBinding, ...UpstreamBinding[]]
   readonly cors: CorsRules
   readonly authenticate: Authenticate
   /** True for a credential that was revoked. */
@@ -96,28 +96,28 @@ export interface GateParts extends PayloadParts, Omit<PermitParts, keyof PermitP
 }
 
 /** A request that may go on to its body. */
-export interface Arrived {
+export interface Admitted {
   readonly outcome: 'arrived'
-  readonly mount: GateMount
+  readonly mount: UpstreamBinding
   readonly principal: Principal
   /** What it is about; null for an envelope on the base path, of which only the body tells. */
   readonly descriptor: RouteDescriptor | null
 }
 
 /** What a request asks for, as its head says. */
-interface Asked {
+interface Target {
   readonly method: string
-  readonly place: Place<GateMount>
+  readonly place: CachedTarget<UpstreamBinding>
 }
 
 /** A request whose body was read, and which is not decided yet. */
 export interface Undecided {
-  readonly mount: GateMount
+  readonly mount: UpstreamBinding
   readonly principal: Principal
   readonly body: ReadBody
   readonly response: ServerResponse
   readonly exchange: Exchange
-  readonly signal: Departure
+  readonly signal: ClientDisconnect
   readonly taken: LimitsTaken
 }
 
@@ -130,11 +130,11 @@ export interface Gate {
    */
   open(message: IncomingMessage, id: string, now: number, address: string): Exchange
   /** Everything that needs no body; at once where nobody has to be asked. */
-  arrive(message: IncomingMessage, target: string, exchange: Exchange): Arrived | Answer | Promise<Arrived | Answer>
+  arrive(message: IncomingMessage, target: string, exchange: Exchange): Admitted | Answer | Promise<Admitted | Answer>
   /** The rest; answers itself, or passes the request on. */
-  proceed(arrived: Arrived, message: IncomingMessage, response: ServerResponse, exchange: Exchange): Promise<Answer | 'passed'>
+  proceed(arrived: Admitted, message: IncomingMessage, response: ServerResponse, exchange: Exchange): Promise<Answer | 'passed'>
   /** Its upstream of a key. */
-  mountOf(key: string): GateMount | undefined
+  mountOf(key: string): UpstreamBinding | undefined
   /** Decides a request that came to another gate, which was replaced while the body was on its way. */
   resume(request: Undecided): Promise<Answer | 'passed'>
   /** The answer to what is refused around the gate; it is a decision if there was none. */
@@ -144,8 +144,8 @@ export interface Gate {
 /** Makes the gate. */
 export function makeGate(parts: GateParts): Gate {
   const { metrics } = parts
-  const placeOf = makePlaces(parts.mounts)
-  const permitParts = new Map<GateMount, PermitParts>(
+  const placeOf = makeTargetCache(parts.mounts)
+  const permitParts = new Map<UpstreamBinding, PermitParts>(
     parts.mounts.map((mount) => [mount, { ...parts, ...mount, outdated: (exchange) => outdated(parts, exchange) }]),
   )
 
@@ -188,7 +188,7 @@ export function makeGate(parts: GateParts): Gate {
   }
 
   /** Lets somebody in who has said who they are. */
-  const enter = (authenticated: Authenticated | Refusal, asked: Asked, exchange: Exchange): ReturnType<Gate['arrive']> => {
+  const enter = (authenticated: Authenticated | Refusal, asked: Target, exchange: Exchange): ReturnType<Gate['arrive']> => {
     if (authenticated.outcome === 'refused') return refused(authenticated, exchange)
     const { principal, credential } = authenticated
     exchange.principal = principal
@@ -205,7 +205,7 @@ export function makeGate(parts: GateParts): Gate {
   }
 
   /** Finds what they ask for. */
-  const findRoute = ({ method, place }: Asked, principal: Principal, exchange: Exchange): Arrived | Answer => {
+  const findRoute = ({ method, place }: Target, principal: Principal, exchange: Exchange): Admitted | Answer => {
     const { mount, segments, target } = place
     if (parts.isShuttingDown()) return refused(refuse('shutting-down'), exchange)
     const upstream = mount.transport.current()
@@ -229,7 +229,12 @@ export function makeGate(parts: GateParts): Gate {
   }
 
   /** What can be said without the body. */
-  const admit = (mount: GateMount, descriptor: RouteDescriptor, principal: Principal, exchange: Exchange): Refusal | null => {
+  const admit = (
+    mount: UpstreamBinding,
+    descriptor: RouteDescriptor,
+    principal: Principal,
+    exchange: Exchange,
+  ): Refusal | null => {
     exchange.route = descriptor.route.id
     exchange.descriptor = descriptor
     exchange.threadId = descriptor.ids.threadId
@@ -245,7 +250,7 @@ export function makeGate(parts: GateParts): Gate {
 
   const proceed: Gate['proceed'] = async ({ mount, principal, descriptor }, message, response, exchange) => {
     const { facts } = mount
-    const left = new CallerDeparture()
+    const left = new ClientDisconnectSignal()
     const caller = (): string => callerKey(principal, exchange.address)
     const taken = limitsTaken(caller)
     response.once('close', () => {
@@ -326,7 +331,7 @@ export function makeGate(parts: GateParts): Gate {
     return refusal === null ? settle(request) : refused(refusal, exchange)
   }
 
-  const permitPartsOf = (mount: GateMount): PermitParts => {
+  const permitPartsOf = (mount: UpstreamBinding): PermitParts => {
     const own = permitParts.get(mount)
     if (own === undefined) throw new Error('a request to an upstream that this gate does not have')
     return own
@@ -334,11 +339,11 @@ export function makeGate(parts: GateParts): Gate {
 
   /** Writes an answer anew, or gives null for one that passes. What is written is held until the caller has it. */
   const rewrite = async (
-    { rewriter }: GateMount,
+    { rewriter }: UpstreamBinding,
     granted: Pick<Granted, 'permit' | 'payload'>,
     response: ServerResponse,
     exchange: Exchange,
-    signal: Departure,
+    signal: ClientDisconnect,
   ): Promise<Rewritten | null> => {
     const memory = new AnswerMemory(parts.answerMemory.of(callerKey(granted.permit.principal, exchange.address)))
     let held = 0
@@ -355,12 +360,12 @@ export function makeGate(parts: GateParts): Gate {
   }
 
   const act = async (
-    mount: GateMount,
+    mount: UpstreamBinding,
     { permit, payload }: Granted,
     body: ReadBody,
     response: ServerResponse,
     exchange: Exchange,
-    signal: Departure,
+    signal: ClientDisconnect,
   ): Promise<Answer | 'passed' | 'outdated'> => {
     if (permit.descriptor.route.own === true) {
       const answer = await mount.grants(permit, payload, exchange)

@@ -6,7 +6,7 @@ import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
 import { isObject } from '../../core/json/read.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
-import type { Departure } from './client-disconnect.ts'
+import type { ClientDisconnect } from './client-disconnect.ts'
 import { upstreamRequest } from '../upstream/request.ts'
 import { collect } from '../upstream/answer-body.ts'
 import { jsonOf, type Upstream, type UpstreamAnswer } from '../upstream/upstream.ts'
@@ -25,7 +25,7 @@ export type AskHistory = (
   facts: RuntimeFacts,
   threadId: string,
   headers: Readonly<Record<string, string>>,
-  signal: Departure,
+  signal: ClientDisconnect,
 ) => Promise<History | Refusal>
 
 /** Histories beyond this are not read to their end: they are not empty. */

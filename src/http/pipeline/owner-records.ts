@@ -2,7 +2,7 @@
 import type { OwnerRecord } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import { readerOf } from '../../core/decide/sharing.ts'
-import type { OwnershipStore, RowFacts, Standing, ThreadKey } from '../../store/port.ts'
+import type { OwnershipStore, RowFacts, ThreadAccess, ThreadKey } from '../../store/port.ts'
 
 /** Looks records up. */
 export interface OwnerRecords {
@@ -35,14 +35,16 @@ export function makeOwnerRecords(
 ): OwnerRecords {
   return {
     record(key, principal) {
-      const standing = store.standing(key, readerOf(principal))
-      return standing instanceof Promise ? standing.then((known) => recordOf(known, observing)) : recordOf(standing, observing)
+      const threadAccess = store.standing(key, readerOf(principal))
+      return threadAccess instanceof Promise
+        ? threadAccess.then((known) => recordOf(known, observing))
+        : recordOf(threadAccess, observing)
     },
     async records(scope, threadIds, principal) {
       const standings = await store.standings(scope, threadIds, readerOf(principal))
       return new Map(
-        [...standings].flatMap(([threadId, standing]) => {
-          const record = recordOf(standing, observing)
+        [...standings].flatMap(([threadId, threadAccess]) => {
+          const record = recordOf(threadAccess, observing)
           return record === null ? [] : [[threadId, record] as const]
         }),
       )
@@ -57,7 +59,7 @@ export function recordOfRow({ owner, deleted, provisional, granted }: RowFacts):
   return { owner, deleted, ...(provisional ? { provisional } : {}), ...(granted === null ? {} : { granted }) }
 }
 
-function recordOf({ row, runners }: Standing, observing: boolean): OwnerRecord {
+function recordOf({ row, runners }: ThreadAccess, observing: boolean): OwnerRecord {
   if (row !== null) return recordOfRow(row)
   const [first, ...others] = runners
   if (first === undefined) return null

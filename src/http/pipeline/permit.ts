@@ -14,7 +14,7 @@ import type { Limiter, RateName } from '../../limits/port.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import type { Claim, ClaimResult, OwnershipStore, ThreadKey } from '../../store/port.ts'
 import type { Access } from './access.ts'
-import type { Departure } from './client-disconnect.ts'
+import type { ClientDisconnect } from './client-disconnect.ts'
 import type { Exchange } from './exchange.ts'
 import type { AskHistory } from './history.ts'
 import type { Identity } from './identity.ts'
@@ -82,14 +82,14 @@ export async function permitFor(
   principal: Principal,
   taken: LimitsTaken,
   exchange: Exchange,
-  signal: Departure,
+  signal: ClientDisconnect,
 ): Promise<Granted | Refusal | Replaced> {
   const { descriptor } = body
   const { threadId } = descriptor.ids
   exchange.descriptor = descriptor
   exchange.threadId = threadId
   const key = threadId === undefined ? null : { scope: parts.scope, threadId }
-  const taking = takings(parts, taken)
+  const taking = limitLeases(parts, taken)
   let facts: Facts = parts.facts
   for (let turn = 0; turn < MOST_TURNS; turn += 1) {
     if (parts.access.isReplaced()) return { outcome: 'replaced' }
@@ -240,7 +240,7 @@ export function limitsTaken(caller: () => string): LimitsTaken {
 }
 
 /** What a request takes of its caller's limits for a permit. */
-function takings({ limits, limiter }: PermitParts, taken: LimitsTaken) {
+function limitLeases({ limits, limiter }: PermitParts, taken: LimitsTaken) {
   const { caller } = taken
   const take = async (
     name: RateName,

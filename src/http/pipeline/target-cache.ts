@@ -14,7 +14,7 @@ interface Mounted {
 }
 
 /** Where a target lies. */
-export interface Place<Mount> {
+export interface CachedTarget<Mount> {
   readonly outcome: 'placed'
   readonly target: Target
   /** The first upstream, where it lies under none. */
@@ -30,11 +30,11 @@ const LONGEST = 256
 const MOST = 4096
 
 /** Makes what finds the places of a configuration. */
-export function makePlaces<Mount extends Mounted>(
+export function makeTargetCache<Mount extends Mounted>(
   mounts: readonly [Mount, ...Mount[]],
-): (rawTarget: string) => Place<Mount> | Refusal {
-  const known = new Map<string, Place<Mount>>()
-  const find = (rawTarget: string): Place<Mount> | Refusal => {
+): (rawTarget: string) => CachedTarget<Mount> | Refusal {
+  const known = new Map<string, CachedTarget<Mount>>()
+  const find = (rawTarget: string): CachedTarget<Mount> | Refusal => {
     const target = readTarget(rawTarget, QUERY_NAMES)
     if (target.outcome === 'refused') return target
     const { mount, segments } = findMount(mounts, target) ?? { mount: mounts[0], segments: null }

@@ -21,7 +21,7 @@ import type { Access } from '../pipeline/access.ts'
 import { refusalAnswer, type Answer } from '../pipeline/answer.ts'
 import { toldEnd, wholeBody, type AnswerBody } from './answer-body.ts'
 import { certainlyNotStarted, type Claims } from '../pipeline/claims.ts'
-import type { Departure } from '../pipeline/client-disconnect.ts'
+import type { ClientDisconnect } from '../pipeline/client-disconnect.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { Identity } from '../pipeline/identity.ts'
 import type { AnswerForm, AnswerOwner, AnswerRules, OpenAnswers } from './open-answers.ts'
@@ -49,7 +49,12 @@ export interface ForwardParts {
 /** Sends what a permit allows. */
 export interface Forwarder {
   /** Sends a permitted request and gives the answer, or the failure; for answers that the gateway reads itself. */
-  ask(permit: Permit, exchange: Exchange, signal: Departure, options?: AskOptions): Promise<UpstreamAnswer | UpstreamFailure>
+  ask(
+    permit: Permit,
+    exchange: Exchange,
+    signal: ClientDisconnect,
+    options?: AskOptions,
+  ): Promise<UpstreamAnswer | UpstreamFailure>
   /**
    * Sends a permitted request and passes the answer on. Gives an answer of the gateway's own if it can't, or `outdated` where the
    * request has to be decided again.
@@ -59,7 +64,7 @@ export interface Forwarder {
     exchange: Exchange,
     payload: Payload,
     response: ServerResponse,
-    signal: Departure,
+    signal: ClientDisconnect,
   ): Promise<Answer | 'passed' | 'outdated'>
   /** Passes an answer on that `ask` gave, if its caller may still have it. */
   deliver(
@@ -126,7 +131,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     request: UpstreamRequest,
     permit: Permit,
     exchange: Exchange,
-    signal: Departure,
+    signal: ClientDisconnect,
   ): Promise<UpstreamAnswer | UpstreamFailure> => {
     const { threadId } = permit.descriptor.ids
     const owner = ownerOf(permit, exchange)

@@ -19,7 +19,7 @@ import { collect } from './answer-body.ts'
 import { jsonOf, type Upstream } from './upstream.ts'
 
 /** Watches how the gateway fits its upstream. */
-export interface Rollout {
+export interface StartupChecks {
   /** Looks when the upstream first answers, and when it has become another one. */
   look(upstream: RuntimeFacts): void
   /** Told that a request met an upstream that does not serve histories. */
@@ -29,7 +29,7 @@ export interface Rollout {
 }
 
 /** What it looks at. */
-export interface RolloutParts {
+export interface StartupCheckParts {
   readonly upstream: Upstream
   readonly upstreamUrl: string
   /** The addresses of this machine that others reach. */
@@ -51,7 +51,7 @@ const MAX_LIST_BYTES = 32 * 1024 * 1024
 const LIST = classify('GET', ['threads'], new Map()) as RouteDescriptor
 
 /** Makes the watch. */
-export function watchRollout(parts: RolloutParts): Rollout {
+export function runStartupChecks(parts: StartupCheckParts): StartupChecks {
   const headers = { ...parts.headers, accept: 'application/json', 'accept-encoding': 'identity' }
 
   let stopped = false
@@ -118,7 +118,7 @@ export function watchRollout(parts: RolloutParts): Rollout {
  * @returns null if it gave no list
  */
 export async function listedThreads(
-  { upstream, basePath }: Pick<RolloutParts, 'upstream' | 'basePath'>,
+  { upstream, basePath }: Pick<StartupCheckParts, 'upstream' | 'basePath'>,
   facts: RuntimeFacts,
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,

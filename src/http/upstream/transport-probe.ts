@@ -64,7 +64,7 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
   /** True if the next question is due as soon as it may be. */
   let soon = false
   /** The pause before it: longer with every suspicion that came to nothing. */
-  let patience = parts.intervals.pending
+  let retry = parts.intervals.pending
   let said = ''
   let doubted = ''
   let answered: RuntimeFacts | null = null
@@ -85,16 +85,16 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
 
   const met = (now: RuntimeFacts, version: string): void => {
     const before = answered
-    const news = JSON.stringify(before) !== JSON.stringify(now)
+    const invalidations = JSON.stringify(before) !== JSON.stringify(now)
     if (before !== null && before.transport !== now.transport) {
       log.warn({ from: before.transport, to: now.transport }, 'the upstream has changed its transport')
     }
-    if (news || said !== '') {
+    if (invalidations || said !== '') {
       log.info({ transport: now.transport, mode: now.managed ? 'managed' : 'sse', version }, 'the upstream answers')
     }
     facts = answered = now
     say(null)
-    if (news) parts.onNews(now)
+    if (invalidations) parts.onNews(now)
   }
 
   const ask = async (): Promise<void> => {
@@ -118,7 +118,7 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
       say(believed ? null : verdict.why)
     }
     const nothing = suspected && said === '' && facts?.transport === before?.transport
-    patience = nothing ? Math.min(2 * patience, parts.intervals.known) : parts.intervals.pending
+    retry = nothing ? Math.min(2 * retry, parts.intervals.known) : parts.intervals.pending
     asking = false
     askedAt = performance.now()
     askLater()
@@ -126,7 +126,7 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
 
   /** Callers may get telling answers as often as they like; the gateway does not ask as often. */
   const askLater = (): void => {
-    const pause = said !== '' ? parts.intervals.pending : soon ? patience : parts.intervals.known
+    const pause = said !== '' ? parts.intervals.pending : soon ? retry : parts.intervals.known
     clearTimeout(timer)
     timer = setTimeout(() => void ask(), Math.max(0, askedAt + pause - performance.now()))
   }

@@ -8,7 +8,7 @@ import { refuse, type Refusal } from '../../core/reasons.ts'
 import type { UpstreamAnswerHeaders } from '../../core/wire/headers.ts'
 import type { Json } from '../../core/json/read.ts'
 import { ArrivingBody, type AnswerBody } from './answer-body.ts'
-import type { Departure } from '../pipeline/client-disconnect.ts'
+import type { ClientDisconnect } from '../pipeline/client-disconnect.ts'
 import { connectionsTo, type Connections } from './connections.ts'
 
 /** A request to the upstream, written by the gateway from what it checked. */
@@ -64,7 +64,7 @@ export interface Upstream {
    * @param request what to send
    * @param signal aborted when the caller has left
    */
-  send(request: UpstreamRequest, signal: Departure): Promise<UpstreamAnswer | UpstreamFailure>
+  send(request: UpstreamRequest, signal: ClientDisconnect): Promise<UpstreamAnswer | UpstreamFailure>
   /** Takes nothing new, and closes when what is under way is over. */
   retire(): Promise<void>
   /** Closes at once. */
@@ -126,7 +126,7 @@ export function connectionsFor({ url, ca, timeouts }: UpstreamOptions): Connecti
 function dispatch(
   connections: Connections,
   request: UpstreamRequest,
-  signal: Departure,
+  signal: ClientDisconnect,
   resolve: (result: UpstreamAnswer | UpstreamFailure) => void,
 ): void {
   const connection = connections.take()

@@ -3,7 +3,7 @@ import type { Statement } from '../../postgres/pool.ts'
 import type { Tables } from './database.ts'
 
 /** Of one thread ($1 scope, $2 id, $3 user, $4 groups, $5 whether to tell all grants), and of several ($2 their ids). */
-export function standingStatements({ threads, grants, observations }: Tables): {
+export function accessStatements({ threads, grants, observations }: Tables): {
   readonly ONE: Statement
   readonly SEVERAL: Statement
 } {

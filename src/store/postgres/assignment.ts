@@ -2,7 +2,7 @@
 import { Crossed } from '../../postgres/pool.ts'
 import { NOBODY, type ThreadAdministration } from '../port.ts'
 import type { Tables } from './database.ts'
-import type { PostgresNews } from './invalidations.ts'
+import type { PostgresInvalidations } from './invalidations.ts'
 
 const WHERE = 'WHERE scope = $1 AND thread_id = $2'
 
@@ -15,7 +15,7 @@ interface Row {
 /** Makes the part of the store that gives and takes them. */
 export function assignmentOn(
   { threads, grants, observations }: Tables,
-  news: PostgresNews,
+  invalidations: PostgresInvalidations,
 ): Pick<ThreadAdministration, 'assign' | 'withhold'> {
   const LOCK = {
     text: `SELECT user_id AS owner, deleted_at IS NULL AND NOT provisional AS settled FROM ${threads} ${WHERE} FOR UPDATE`,
@@ -39,7 +39,7 @@ export function assignmentOn(
   const FORGET = { text: `DELETE FROM ${observations} ${WHERE}` }
   return {
     assign: (key, to, now, expected) =>
-      news.change(async (queries, changed) => {
+      invalidations.change(async (queries, changed) => {
         const one = [key.scope, key.threadId]
         const [row] = await queries.query<Row>(LOCK, one)
         const owner = row?.owner ?? null
@@ -54,7 +54,7 @@ export function assignmentOn(
         return { outcome: 'assigned', before: owner }
       }),
     withhold: (key) =>
-      news.change(async (queries, changed) => {
+      invalidations.change(async (queries, changed) => {
         const one = [key.scope, key.threadId]
         const [row] = await queries.query<Row>(LOCK, one)
         if (row === undefined || row.owner === NOBODY) return row !== undefined

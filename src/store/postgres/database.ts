@@ -3,7 +3,7 @@ import { PostgresFailure } from '../../postgres/failure.ts'
 import type { PostgresPool, Queries, TransactionKind } from '../../postgres/pool.ts'
 import { quoted } from '../../postgres/settings.ts'
 import { StoreUnavailable, type ThreadKey } from '../port.ts'
-import type { Past } from './schema-identity.ts'
+import type { SchemaIdentity } from './schema-identity.ts'
 
 /** The tables, as they stand in statements. */
 export interface Tables {
@@ -34,7 +34,7 @@ export interface Database extends Queries {
 }
 
 /** Makes it of a pool, whose schema is asked for as long as it is the one that was opened. */
-export function databaseOn(pool: PostgresPool, past: Past): Database {
+export function databaseOn(pool: PostgresPool, past: SchemaIdentity): Database {
   const guarded = <T>(work: () => Promise<T>): Promise<T> => {
     const fault = past.fault()
     return fault === null

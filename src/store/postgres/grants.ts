@@ -3,7 +3,7 @@ import { BY_OPERATOR, MAX_GRANTS, MAX_GRANTS_TO_ONE, type Right } from '../../co
 import type { Queries } from '../../postgres/pool.ts'
 import type { GrantStore, StoredGrant, ThreadKey } from '../port.ts'
 import type { Database, Tables } from './database.ts'
-import type { PostgresNews } from './invalidations.ts'
+import type { PostgresInvalidations } from './invalidations.ts'
 
 /** What a grant is, as columns of `grants`. */
 export const GRANT_COLUMNS = 'kind, grantee AS id, access AS "right", granted_by AS "grantedBy", granted_at AS "grantedAt"'
@@ -19,7 +19,7 @@ interface Survey {
 }
 
 /** Makes the part of the store that holds grants. */
-export function grantsOn(database: Database, { threads, grants }: Tables, news: PostgresNews): GrantStore {
+export function grantsOn(database: Database, { threads, grants }: Tables, invalidations: PostgresInvalidations): GrantStore {
   // Only live rows with an owner have grants. The lock makes grants and what takes them away go one after the other.
   const OWNER = `SELECT user_id AS owner FROM ${threads} ${WHERE} AND deleted_at IS NULL AND user_id <> ''`
   const LOCK = { text: `${OWNER} FOR UPDATE` }
@@ -54,7 +54,7 @@ export function grantsOn(database: Database, { threads, grants }: Tables, news: 
         return queries.query<StoredGrant>(OF_THREAD, [key.scope, key.threadId])
       }, 'snapshot'),
     grant: (key, owner, { kind, id, right, grantedBy, grantedAt }) =>
-      news.change(async (queries, changed) => {
+      invalidations.change(async (queries, changed) => {
         if (!(await isGrantable(queries, LOCK, key, owner))) return 'not-owner'
         const one = [key.scope, key.threadId, kind, id]
         const [there] = await queries.query<Survey>(SURVEY, [...one, grantedBy, BY_OPERATOR])
@@ -70,7 +70,7 @@ export function grantsOn(database: Database, { threads, grants }: Tables, news: 
         return 'done'
       }),
     ungrant: (key, owner, { kind, id }) =>
-      news.change(async (queries, changed) => {
+      invalidations.change(async (queries, changed) => {
         if (!(await isGrantable(queries, LOCK, key, owner))) return 'not-owner'
         const removed = await queries.query(REMOVE, [key.scope, key.threadId, kind, id])
         if (removed.length === 0) return 'unchanged'

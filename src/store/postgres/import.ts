@@ -2,7 +2,7 @@
 import { Crossed, type Queries } from '../../postgres/pool.ts'
 import { NOBODY, type ImportedThread, type ImportOutcome, type ThreadAdministration, type ThreadKey } from '../port.ts'
 import { listsOf, storable, type Database, type Tables } from './database.ts'
-import type { PostgresNews } from './invalidations.ts'
+import type { PostgresInvalidations } from './invalidations.ts'
 
 /** Whose a thread is, and whether it is deleted. */
 interface Owned {
@@ -19,7 +19,11 @@ interface Known {
 const ASKED = 'unnest($1::text[], $2::text[]) AS asked (scope, thread_id)'
 
 /** Makes the part of the store that takes rows over. */
-export function importOn(database: Database, tables: Tables, news: PostgresNews): Pick<ThreadAdministration, 'import'> {
+export function importOn(
+  database: Database,
+  tables: Tables,
+  invalidations: PostgresInvalidations,
+): Pick<ThreadAdministration, 'import'> {
   const { threads, observations } = tables
   const ROWS = {
     text: `SELECT scope, thread_id AS "threadId", user_id AS owner, deleted_at IS NOT NULL AS deleted
@@ -56,7 +60,7 @@ export function importOn(database: Database, tables: Tables, news: PostgresNews)
       if (dryRun) {
         return database.transaction(async (queries) => outcomesOf(rows, await look(queries, rows), settleConflicts), 'snapshot')
       }
-      return news.change(async (queries, changed) => {
+      return invalidations.change(async (queries, changed) => {
         const outcomes = outcomesOf(rows, await look(queries, rows), settleConflicts)
         const added = rows.filter((_row, at) => outcomes[at]?.outcome === 'added')
         if (added.length === 0) return outcomes

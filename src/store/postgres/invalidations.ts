@@ -2,20 +2,20 @@
 import { makeChangeFeed } from './change-feed.ts'
 import type { PostgresPool, Queries } from '../../postgres/pool.ts'
 import type { PostgresSettings } from '../../postgres/settings.ts'
-import type { StandingNews, ThreadKey } from '../port.ts'
+import type { AccessInvalidations, ThreadKey } from '../port.ts'
 import type { Database } from './database.ts'
-import type { Past } from './schema-identity.ts'
-import { makeStandingCache, type StandingCache } from '../access-cache.ts'
+import type { SchemaIdentity } from './schema-identity.ts'
+import { makeAccessCache, type AccessCache } from '../access-cache.ts'
 
 /** Says of which threads a transaction has changed the standing; null: of many. */
 export type Changed = (keys: readonly ThreadKey[] | null) => void
 
 /** The news, and the transactions that make them. */
-export interface PostgresNews extends StandingNews {
+export interface PostgresInvalidations extends AccessInvalidations {
   /** Does a transaction that changes standings, and tells of those. */
   change<T>(work: (queries: Queries, changed: Changed) => Promise<T>): Promise<T>
   /** Null for none. It answers once `start` was called, and changes are heard of. */
-  readonly cache: StandingCache | null
+  readonly cache: AccessCache | null
   start(): void
   stop(): void
 }
@@ -33,13 +33,13 @@ const MOST_KEYS = 100
  * @param cacheSize how many threads are remembered; 0: none
  * @param past told of the past of the schema that answers
  */
-export function makePostgresNews(
+export function makePostgresInvalidations(
   database: Database,
   pool: PostgresPool,
   settings: PostgresSettings,
   cacheSize: number,
-  past: Past,
-): PostgresNews {
+  past: SchemaIdentity,
+): PostgresInvalidations {
   const listeners = new Set<Listener>()
   const tell = (key: ThreadKey | null): void => {
     cache?.drop(key)
@@ -54,7 +54,7 @@ export function makePostgresNews(
     onAnswer: (made) => past.see(made),
     now: () => performance.now(),
   })
-  const cache = cacheSize === 0 ? null : makeStandingCache(cacheSize, () => feed.isFresh())
+  const cache = cacheSize === 0 ? null : makeAccessCache(cacheSize, () => feed.isFresh())
   past.onChange(() => tell(null))
   return {
     cache,

@@ -1,11 +1,19 @@
 /** The ownership of threads in PostgreSQL, as requests need it. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Grant, Right } from '../../core/decide/sharing.ts'
-import { LONGEST_RUN, NOBODY, type Claim, type ClaimResult, type OwnershipStore, type Standing, type ThreadKey } from '../port.ts'
+import {
+  LONGEST_RUN,
+  NOBODY,
+  type Claim,
+  type ClaimResult,
+  type OwnershipStore,
+  type ThreadAccess,
+  type ThreadKey,
+} from '../port.ts'
 import { ATTEMPTS, crossed, storable, type Database, type Tables } from './database.ts'
-import type { PostgresNews } from './invalidations.ts'
+import type { PostgresInvalidations } from './invalidations.ts'
 import { settlingOn } from './settling.ts'
-import { standingStatements } from './access.ts'
+import { accessStatements } from './access.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -39,9 +47,9 @@ interface StandingRow {
 type Ownership = Omit<OwnershipStore, 'listed' | 'fault' | 'close'>
 
 /** Makes the part of the store that decisions go by. */
-export function ownershipOn(database: Database, tables: Tables, news: PostgresNews): Ownership {
+export function ownershipOn(database: Database, tables: Tables, invalidations: PostgresInvalidations): Ownership {
   const { threads, grants, secrets } = tables
-  const { ONE, SEVERAL } = standingStatements(tables)
+  const { ONE, SEVERAL } = accessStatements(tables)
   const ROW = {
     name: 'row',
     text: `SELECT user_id AS owner, deleted_at IS NOT NULL AS deleted, provisional, last_used_at AS "usedAt",
@@ -139,9 +147,9 @@ export function ownershipOn(database: Database, tables: Tables, news: PostgresNe
     throw crossed()
   }
 
-  const standing: Ownership['standing'] = async (key, reader) => {
-    const { cache } = news
-    if (cache !== null) news.start()
+  const threadAccess: Ownership['standing'] = async (key, reader) => {
+    const { cache } = invalidations
+    if (cache !== null) invalidations.start()
     const known = cache?.find(key, reader)
     if (known !== undefined && known !== null) return known
     const remember = cache?.begin()
@@ -154,12 +162,12 @@ export function ownershipOn(database: Database, tables: Tables, news: PostgresNe
   }
 
   return {
-    standing,
+    standing: threadAccess,
     async standings(scope, threadIds, reader) {
       const values = [scope, threadIds, reader.userId, reader.groups]
       const rows = await database.query<Omit<StandingRow, 'here' | 'grants'> & { threadId: string }>(SEVERAL, values)
       return new Map(
-        rows.map(({ threadId, owner, deleted, provisional, granted, runners }): [string, Standing] => [
+        rows.map(({ threadId, owner, deleted, provisional, granted, runners }): [string, ThreadAccess] => [
           threadId,
           {
             row: (owner as string | null) === null ? null : { owner, deleted, provisional, granted: deleted ? null : granted },
@@ -176,13 +184,13 @@ export function ownershipOn(database: Database, tables: Tables, news: PostgresNe
     async noteWrite({ scope, threadId }, now) {
       await database.query(NOTE_WRITE, [scope, threadId, now, self])
     },
-    settle: settlingOn(database, tables, news),
+    settle: settlingOn(database, tables, invalidations),
     rename: async ({ scope, threadId }, userId, name) =>
       (await database.query(RENAME, [scope, threadId, userId, storable(name)])).length > 0,
     archive: async ({ scope, threadId }, userId, archived) =>
       (await database.query(ARCHIVE, [scope, threadId, userId, archived])).length > 0,
     bury: (key, userId, now, gone) =>
-      news.change(async (queries, changed) => {
+      invalidations.change(async (queries, changed) => {
         const { scope, threadId } = key
         const buried = await queries.query(BURY, [scope, threadId, userId, now, gone])
         if (buried.length === 0) return
@@ -195,7 +203,7 @@ export function ownershipOn(database: Database, tables: Tables, news: PostgresNe
       return begun?.deletion ?? null
     },
     endDeletion: (key, userId, deletion, now, gone) =>
-      news.change(async (queries, changed) => {
+      invalidations.change(async (queries, changed) => {
         const { scope, threadId } = key
         const idleSince = now - LONGEST_RUN - 2 * HOUR
         const values = [scope, threadId, userId, now, gone, deletion, self, idleSince]

@@ -1,7 +1,7 @@
 /** Rows of PostgreSQL that are thrown away. */
 import type { PruneRule, ThreadAdministration, ThreadKey } from '../port.ts'
 import { listsOf, type Database, type Tables } from './database.ts'
-import type { PostgresNews } from './invalidations.ts'
+import type { PostgresInvalidations } from './invalidations.ts'
 
 // What the upstream still holds, or a run may be bringing back, is not for others to claim, however long ago it was deleted.
 const GONE = 'gone AND NOT provisional AND deleted_at < $1'
@@ -19,7 +19,7 @@ interface Found {
 export function pruningOn(
   database: Database,
   { threads, observations }: Tables,
-  news: PostgresNews,
+  invalidations: PostgresInvalidations,
 ): Pick<ThreadAdministration, 'prune' | 'prunable'> {
   // The index begins with the scope: each scope is asked for its own, instead of reading all rows for a few.
   const scopes = `RECURSIVE scopes (scope) AS (SELECT min(scope) FROM ${threads}
@@ -47,7 +47,7 @@ export function pruningOn(
     prune: (rule, limit) => {
       const found = foundBy(rule)
       if (found === null) return Promise.resolve(0)
-      return news.change(async (queries, changed) => {
+      return invalidations.change(async (queries, changed) => {
         const removed = await queries.query<ThreadKey>(found.live ? PRUNE_UNUSED : PRUNE_DELETED, [
           found.before,
           found.scope,

@@ -3,7 +3,7 @@ import type { Revocation } from '../../core/decide/credential.ts'
 import type { Queries } from '../../postgres/pool.ts'
 import { StoreUnavailable, type RevocationStore, type Revoked } from '../port.ts'
 import type { Database, Tables } from './database.ts'
-import type { Past } from './schema-identity.ts'
+import type { SchemaIdentity } from './schema-identity.ts'
 
 interface Row {
   readonly kind: 'token' | 'user'
@@ -24,7 +24,12 @@ export function revocationsOfUserText(revocations: string): string {
  * in an empty one nothing is revoked, and what is known stays in force.
  * @param made an expression: when the schema was made
  */
-export function revocationsOn(database: Database, { revocations, versions }: Tables, made: string, past: Past): RevocationStore {
+export function revocationsOn(
+  database: Database,
+  { revocations, versions }: Tables,
+  made: string,
+  past: SchemaIdentity,
+): RevocationStore {
   // Of two about one user the wider stays: null is wider than any time. One about a token is as wide as another.
   const UPSERT = {
     text: `INSERT INTO ${revocations} AS there (kind, id, issued_before, revoked_at) VALUES ($1, $2, $3, $4)

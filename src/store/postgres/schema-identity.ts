@@ -6,7 +6,7 @@
 import { placeOf, type PostgresSettings } from '../../postgres/settings.ts'
 
 /** The past of a schema. */
-export interface Past {
+export interface SchemaIdentity {
   /**
    * Takes in whose past answers now.
    * @param made when the schema was made that answers; null if it does not say: it is empty, or is just being restored
@@ -19,7 +19,7 @@ export interface Past {
 }
 
 /** @param opened when the schema was made that was opened */
-export function pastFrom(opened: number, settings: PostgresSettings): Past {
+export function schemaIdentityFrom(opened: number, settings: PostgresSettings): SchemaIdentity {
   const other =
     `schema ${settings.schema} in ${placeOf(settings)} is another one than was opened: it was lost and made anew; ` +
     'put a backup back, or start all gateways again to go on with what is there'

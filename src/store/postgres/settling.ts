@@ -1,7 +1,7 @@
 /** How runs that had registered end, in PostgreSQL. */
 import type { OwnershipStore, ThreadKey } from '../port.ts'
 import { ATTEMPTS, crossed, type Database, type Tables } from './database.ts'
-import type { PostgresNews } from './invalidations.ts'
+import type { PostgresInvalidations } from './invalidations.ts'
 
 // Of this registration: settled by nobody, and of this life of the thread.
 const MINE = `WHERE scope = $1 AND thread_id = $2 AND user_id = $3 AND user_id <> '' AND provisional AND life = $4`
@@ -9,7 +9,11 @@ const MINE = `WHERE scope = $1 AND thread_id = $2 AND user_id = $3 AND user_id <
 const LAST = `${MINE} AND pending = 1 AND deleted_at IS NULL`
 
 /** Makes the step. */
-export function settlingOn(database: Database, { threads, grants }: Tables, news: PostgresNews): OwnershipStore['settle'] {
+export function settlingOn(
+  database: Database,
+  { threads, grants }: Tables,
+  invalidations: PostgresInvalidations,
+): OwnershipStore['settle'] {
   // A run that may have started leaves a live row as it is, registered for good; only a tombstone was confirmed before.
   const SETTLE = {
     name: 'settle',
@@ -33,7 +37,7 @@ export function settlingOn(database: Database, { threads, grants }: Tables, news
 
   /** A row that somebody was granted something on: it goes with its grants, and that is news. */
   const removeShared = (key: ThreadKey, values: readonly unknown[]): Promise<boolean> =>
-    news.change(async (queries, changed) => {
+    invalidations.change(async (queries, changed) => {
       const removed = await queries.query(REMOVE, values)
       if (removed.length > 0) changed([key])
       return removed.length > 0

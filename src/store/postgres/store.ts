@@ -9,10 +9,10 @@ import { databaseOn, tablesIn } from './database.ts'
 import { grantsOn } from './grants.ts'
 import { importOn } from './import.ts'
 import { listsOn } from './lists.ts'
-import { makePostgresNews } from './invalidations.ts'
+import { makePostgresInvalidations } from './invalidations.ts'
 import { observationsOn } from './observations.ts'
 import { ownershipOn } from './ownership.ts'
-import { pastFrom, type Past } from './schema-identity.ts'
+import { schemaIdentityFrom, type SchemaIdentity } from './schema-identity.ts'
 import { peopleOn } from './users.ts'
 import { pruningOn } from './prune.ts'
 import { revocationsOn } from './revocations.ts'
@@ -46,29 +46,29 @@ export async function openPostgresStore(settings: PostgresSettings, options: Pos
     const state = await stateOf(pool, settings)
     if (state.fault !== null) throw new Error(state.fault)
     if (state.made === null) throw new Error(`schema ${settings.schema} is empty, or is being restored`)
-    return { store: storeOn(pool, settings, cache, pastFrom(state.made, settings)), pool }
+    return { store: storeOn(pool, settings, cache, schemaIdentityFrom(state.made, settings)), pool }
   } catch (error) {
     await pool?.close()
     throw new StoreUnavailable(`the ownership store cannot be opened: ${failureOf(error, settings).message}`)
   }
 }
 
-function storeOn(pool: PostgresPool, settings: PostgresSettings, cache: number, past: Past): Store {
+function storeOn(pool: PostgresPool, settings: PostgresSettings, cache: number, past: SchemaIdentity): Store {
   const database = databaseOn(pool, past)
   const tables = tablesIn(settings.schema)
-  const news = makePostgresNews(database, pool, settings, cache, past)
+  const invalidations = makePostgresInvalidations(database, pool, settings, cache, past)
   return {
-    ...ownershipOn(database, tables, news),
+    ...ownershipOn(database, tables, invalidations),
     ...listsOn(database, tables),
     ...observationsOn(database, tables),
-    ...grantsOn(database, tables, news),
+    ...grantsOn(database, tables, invalidations),
     ...rowsOn(database, tables),
-    ...importOn(database, tables, news),
-    ...assignmentOn(tables, news),
-    ...peopleOn(tables, news),
-    ...pruningOn(database, tables, news),
+    ...importOn(database, tables, invalidations),
+    ...assignmentOn(tables, invalidations),
+    ...peopleOn(tables, invalidations),
+    ...pruningOn(database, tables, invalidations),
     ...revocationsOn(database, tables, madeIn(settings.schema), past),
-    onStanding: (listener) => news.onStanding(listener),
+    onStanding: (listener) => invalidations.onStanding(listener),
     async fault() {
       try {
         const { fault, made } = await stateOf(pool, settings)
@@ -79,7 +79,7 @@ function storeOn(pool: PostgresPool, settings: PostgresSettings, cache: number, 
       }
     },
     async close() {
-      news.stop()
+      invalidations.stop()
       await pool.close()
     },
   }

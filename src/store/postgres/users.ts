@@ -2,7 +2,7 @@
 import type { Queries } from '../../postgres/pool.ts'
 import { NOBODY, type ThreadAdministration, type ThreadKey } from '../port.ts'
 import { listsOf, type Tables } from './database.ts'
-import type { PostgresNews } from './invalidations.ts'
+import type { PostgresInvalidations } from './invalidations.ts'
 
 const ASKED = 'unnest($1::text[], $2::text[]) AS asked (scope, thread_id)'
 const KEY = 'scope, thread_id AS "threadId"'
@@ -16,7 +16,7 @@ interface Whose {
 /** Makes the part of the store that works on all that is a user's. */
 export function peopleOn(
   { threads, grants, observations }: Tables,
-  news: PostgresNews,
+  invalidations: PostgresInvalidations,
 ): Pick<ThreadAdministration, 'transfer' | 'erase'> {
   const of = (table: string): string => `FROM ${table} AS there USING ${ASKED}
     WHERE there.scope = asked.scope AND there.thread_id = asked.thread_id`
@@ -85,7 +85,7 @@ export function peopleOn(
   const REMOVE_SEEN = { text: `DELETE ${of(observations)} AND user_id = $3 RETURNING 1 AS done` }
 
   const step = (work: (queries: Queries) => Promise<number>): Promise<number> =>
-    news.change(async (queries, changed) => {
+    invalidations.change(async (queries, changed) => {
       const count = await work(queries)
       if (count > 0) changed(null)
       return count

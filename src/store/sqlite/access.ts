@@ -4,23 +4,23 @@
  * to ask, and is asked once for all that is looked up together.
  */
 import type { Grant, Reader } from '../../core/decide/sharing.ts'
-import type { Standing, ThreadKey } from '../port.ts'
+import type { ThreadAccess, ThreadKey } from '../port.ts'
 import { changesBetween, countChanges, SCHEMA } from './changes.ts'
 import { sql, type Connection } from './connection.ts'
 import type { SqliteFile } from './file.ts'
-import { makeStandingCache, nameOf } from '../access-cache.ts'
+import { makeAccessCache, nameOf } from '../access-cache.ts'
 
 /** What is remembered. */
-export interface SqliteStandings {
+export interface SqliteAccess {
   /**
    * What to wait for before a look-up, whatever this one and those before it are about: those that come in one round of the
    * event loop, but for the first, ask the file together at its end. Null: nothing, it is this one's turn.
    */
   turn(): Promise<void> | null
   /** What is known of a thread now, if that lets the reader use it; null: the file has to be asked. */
-  find(key: ThreadKey, reader: Reader): Standing | null
+  find(key: ThreadKey, reader: Reader): ThreadAccess | null
   /** Keeps what a look-up has found, if it let the reader use the thread. Part of the step that looks it up. */
-  keep(database: Connection, key: ThreadKey, standing: Standing, reader: Reader): void
+  keep(database: Connection, key: ThreadKey, threadAccess: ThreadAccess, reader: Reader): void
   /** When a thread was used last, as far as that is remembered; as true as what `find` has just answered. */
   usedAt(key: ThreadKey): number | undefined
   /** Keeps when a thread was used. */
@@ -51,7 +51,7 @@ interface State {
  * Makes what remembers of a file.
  * @param size of how many threads at most
  */
-export function standingsRememberedOf(file: Pick<SqliteFile, 'identity' | 'glance'>, size: number): SqliteStandings {
+export function accessCacheOf(file: Pick<SqliteFile, 'identity' | 'glance'>, size: number): SqliteAccess {
   let commits: number | undefined
   let known: State | null = null
   // A row that went and came again may have been used at another time: what changes a standing makes that unknown as well.
@@ -109,7 +109,7 @@ export function standingsRememberedOf(file: Pick<SqliteFile, 'identity' | 'glanc
     noteAsked(database)
     return missed?.length === 0
   }
-  const cache = makeStandingCache(size, () => file.glance(catchUp) === true)
+  const cache = makeAccessCache(size, () => file.glance(catchUp) === true)
 
   return {
     turn,

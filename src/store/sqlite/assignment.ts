@@ -2,7 +2,7 @@
 import { NOBODY, type AssignOutcome, type ThreadAdministration, type ThreadKey } from '../port.ts'
 import { sql, type Connection } from './connection.ts'
 import { removeGrants } from './grants.ts'
-import type { Changed, SqliteNews } from './invalidations.ts'
+import type { Changed, SqliteInvalidations } from './invalidations.ts'
 import { forgetObservations } from './observations.ts'
 
 const WHERE = 'WHERE scope = :scope AND thread_id = :threadId'
@@ -25,14 +25,14 @@ const TAKE = sql(
 )
 
 /** Makes the part of the store that gives and takes them. */
-export function assignmentIn(news: SqliteNews): Pick<ThreadAdministration, 'assign' | 'withhold'> {
+export function assignmentIn(invalidations: SqliteInvalidations): Pick<ThreadAdministration, 'assign' | 'withhold'> {
   return {
     assign: (key, to, now, expected) =>
-      news.write((database) => {
+      invalidations.write((database) => {
         const result = assign(database, key, to, now, expected)
         return { result, changed: result.outcome === 'assigned' ? key : 'nothing' }
       }),
-    withhold: (key) => news.write((database) => withhold(database, key)),
+    withhold: (key) => invalidations.write((database) => withhold(database, key)),
   }
 }
 

@@ -42,20 +42,20 @@ export class SqliteFile {
   #closed = false
   #why = ''
 
-  private constructor(path: string, patience: number) {
+  private constructor(path: string, retry: number) {
     this.path = path
-    const turns = (most: number): Turns => makeTurns(Math.min(patience, most), isBusy)
-    this.#turns = { read: turns(patience), write: turns(patience), probe: turns(PROBE_PATIENCE_MS) }
+    const turns = (most: number): Turns => makeTurns(Math.min(retry, most), isBusy)
+    this.#turns = { read: turns(retry), write: turns(retry), probe: turns(PROBE_PATIENCE_MS) }
   }
 
   /**
    * Opens a file, making it and its folder where they are missing, and migrates it where it is of an older program.
    * @param path the path of the database
-   * @param patience how long another process's lock is waited for, in milliseconds
+   * @param retry how long another process's lock is waited for, in milliseconds
    * @throws StoreUnavailable with the path and what to do, if it can't be opened or written
    */
-  static async open(path: string, patience = PATIENCE_MS): Promise<SqliteFile> {
-    const file = new SqliteFile(path, patience)
+  static async open(path: string, retry = PATIENCE_MS): Promise<SqliteFile> {
+    const file = new SqliteFile(path, retry)
     try {
       mkdirSync(dirname(path), { recursive: true })
       make(path)

@@ -3,7 +3,7 @@ import { BY_OPERATOR, MAX_GRANTS, MAX_GRANTS_TO_ONE, type Grantee, type Reader, 
 import type { GrantOutcome, GrantStore, StoredGrant, ThreadKey } from '../port.ts'
 import { sql, type Connection } from './connection.ts'
 import type { SqliteFile } from './file.ts'
-import type { Changed, SqliteNews } from './invalidations.ts'
+import type { Changed, SqliteInvalidations } from './invalidations.ts'
 
 /** What a grant is, as columns of `grants`. */
 export const GRANT_COLUMNS = 'kind, grantee AS id, access AS "right", granted_by AS grantedBy, granted_at AS grantedAt'
@@ -77,12 +77,12 @@ export interface GrantedFrom {
 }
 
 /** Makes the part of the store that holds grants. */
-export function grantsIn(file: SqliteFile, news: SqliteNews): GrantStore {
+export function grantsIn(file: SqliteFile, invalidations: SqliteInvalidations): GrantStore {
   return {
     grants: (key, owner) => file.read((database) => (isGrantable(database, key, owner) ? grantsOf(database, key) : null)),
-    grant: (key, owner, grant) => news.write((database) => told(key, put(database, key, owner, grant))),
+    grant: (key, owner, grant) => invalidations.write((database) => told(key, put(database, key, owner, grant))),
     ungrant: (key, owner, grantee) =>
-      news.write((database) => {
+      invalidations.write((database) => {
         if (!isGrantable(database, key, owner)) return told(key, 'not-owner')
         return told(key, database.run(REMOVE, { ...key, ...granteeValues(grantee) }) > 0 ? 'done' : 'unchanged')
       }),

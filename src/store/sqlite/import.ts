@@ -2,7 +2,7 @@
 import { NOBODY, type ImportedThread, type ImportOutcome, type ThreadAdministration } from '../port.ts'
 import { sql, type Connection } from './connection.ts'
 import type { SqliteFile } from './file.ts'
-import type { SqliteNews } from './invalidations.ts'
+import type { SqliteInvalidations } from './invalidations.ts'
 import { forgetObservations, runnersOf } from './observations.ts'
 
 interface Options {
@@ -23,12 +23,12 @@ const INSERT = sql(
 )
 
 /** Makes the part of the store that takes rows over. */
-export function importIn(file: SqliteFile, news: SqliteNews): Pick<ThreadAdministration, 'import'> {
+export function importIn(file: SqliteFile, invalidations: SqliteInvalidations): Pick<ThreadAdministration, 'import'> {
   return {
     import: (rows, options) =>
       options.dryRun
         ? file.read((database) => importRows(database, rows, options).outcomes)
-        : news.write((database) => {
+        : invalidations.write((database) => {
             const { outcomes, forgotten } = importRows(database, rows, options)
             return { result: outcomes, changed: forgotten ? 'many' : 'nothing' }
           }),

@@ -1,5 +1,5 @@
 /** News of changed standings over all processes on one SQLite file: each counts its changes in the file, and the others look. */
-import type { StandingNews, ThreadKey } from '../port.ts'
+import type { AccessInvalidations, ThreadKey } from '../port.ts'
 import { changesBetween, countChanges, noteChange, SCHEMA, type Changed, type NumberedChange } from './changes.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteFile, Step } from './file.ts'
@@ -8,7 +8,7 @@ import { nameOf } from '../access-cache.ts'
 export type { Changed } from './changes.ts'
 
 /** The news, and the steps that make them. */
-export interface SqliteNews extends StandingNews {
+export interface SqliteInvalidations extends AccessInvalidations {
   /** Does a step that reads and writes, and tells of what it changed. */
   write<T>(step: Step<{ readonly result: T; readonly changed: Changed }>): Promise<T>
   stop(): void
@@ -40,7 +40,7 @@ export interface Forerunner {
 }
 
 /** Makes the news of an open file. */
-export function newsOf(file: SqliteFile, first: Forerunner): SqliteNews {
+export function invalidationsOf(file: SqliteFile, first: Forerunner): SqliteInvalidations {
   const listeners = new Set<Listener>()
   let timer: NodeJS.Timeout | undefined
   /** What the listeners were told of, in the file that it is counted in; null while that is not known. */

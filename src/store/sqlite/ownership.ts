@@ -9,15 +9,15 @@ import {
   type OwnershipStore,
   type RowFacts,
   type RunOutcome,
-  type Standing,
+  type ThreadAccess,
   type ThreadKey,
 } from '../port.ts'
 import { sql, type Connection } from './connection.ts'
 import type { SqliteFile } from './file.ts'
 import { removeGrants, rightOn, rightsOn } from './grants.ts'
-import type { Changed, SqliteNews } from './invalidations.ts'
+import type { Changed, SqliteInvalidations } from './invalidations.ts'
 import { runnersOf, runnersOfSeveral } from './observations.ts'
-import type { SqliteStandings } from './access.ts'
+import type { SqliteAccess } from './access.ts'
 
 const MINUTE = 60_000
 /** A time of use that is older than this is not left out where it cannot be written at once: deletions rely on it. */
@@ -114,18 +114,18 @@ const SECRET = sql<{ value: Buffer }>("SELECT value FROM secrets WHERE name = 'c
 type Ownership = Omit<OwnershipStore, 'listed' | 'fault' | 'close'>
 
 /** Makes the part of the store that decisions go by. */
-export function ownershipIn(file: SqliteFile, news: SqliteNews, remembered: SqliteStandings): Ownership {
+export function ownershipIn(file: SqliteFile, invalidations: SqliteInvalidations, remembered: SqliteAccess): Ownership {
   /** What this process is called in `runs_by`. */
   const self = randomUUID()
   const touch = (key: ThreadKey, { userId, now }: Claim): void => {
     if (file.note((database) => database.run(TOUCH, { ...key, userId, now }))) remembered.noteUse(key, now)
   }
-  const lookUp = (key: ThreadKey, reader: Reader): Standing | Promise<Standing> =>
+  const lookUp = (key: ThreadKey, reader: Reader): ThreadAccess | Promise<ThreadAccess> =>
     remembered.find(key, reader) ??
     file.read((database) => {
-      const standing = standingOf(database, key, reader)
-      remembered.keep(database, key, standing, reader)
-      return standing
+      const threadAccess = standingOf(database, key, reader)
+      remembered.keep(database, key, threadAccess, reader)
+      return threadAccess
     })
   return {
     standing(key, reader) {
@@ -162,24 +162,24 @@ export function ownershipIn(file: SqliteFile, news: SqliteNews, remembered: Sqli
       if (unnoted !== undefined) await file.write((database) => database.run(NOTE_WRITE, values))
     },
     settle: (key, userId, registration, outcome) =>
-      news.write((database) => settle(database, key, userId, registration, outcome)),
+      invalidations.write((database) => settle(database, key, userId, registration, outcome)),
     rename: (key, userId, name) => file.write((database) => database.run(RENAME, { ...key, userId, name }) > 0),
     archive: (key, userId, archived) =>
       file.write((database) => database.run(ARCHIVE, { ...key, userId, archived: archived ? 1 : 0 }) > 0),
     bury: (key, userId, now, gone) =>
-      news.write((database) => {
+      invalidations.write((database) => {
         const buried = database.run(BURY, { ...key, userId, now, gone: gone ? 1 : 0 }) > 0
         if (buried) removeGrants(database, key)
         return { result: undefined, changed: buried ? key : 'nothing' }
       }),
     beginDeletion: (key, userId) =>
-      news.write((database) => {
+      invalidations.write((database) => {
         const begun = database.get(BEGIN_DELETION, { ...key, userId, deletion: randomUUID() })
         // What is remembered of the thread no longer says all that a run has to know.
         return { result: begun?.deletion ?? null, changed: begun === undefined ? 'nothing' : key }
       }),
     endDeletion: (key, userId, deletion, now, gone) =>
-      news.write((database) => {
+      invalidations.write((database) => {
         const idleSince = now - LONGEST_RUN - 2 * HOUR
         const values = { ...key, userId, deletion, now, gone: gone ? 1 : 0, self, idleSince }
         const buried = database.run(END_DELETION, values) > 0
@@ -201,7 +201,7 @@ export function ownershipIn(file: SqliteFile, news: SqliteNews, remembered: Sqli
 }
 
 /** What is known of a thread. All three questions are asked whatever the first one says: the time is not to tell. */
-export function standingOf(database: Connection, key: ThreadKey, reader: Reader): Standing {
+export function standingOf(database: Connection, key: ThreadKey, reader: Reader): ThreadAccess {
   const row = database.get(NEAREST, { ...key })
   const right = rightOn(database, key, reader)
   const runners = runnersOf(database, key)
@@ -214,11 +214,11 @@ function standingsOf(
   scope: string,
   threadIds: readonly string[],
   reader: Reader,
-): ReadonlyMap<string, Standing> {
+): ReadonlyMap<string, ThreadAccess> {
   const ids = JSON.stringify(threadIds)
   const rights = rightsOn(database, scope, ids, reader)
   const runners = runnersOfSeveral(database, scope, ids)
-  const standings = new Map<string, Standing>()
+  const standings = new Map<string, ThreadAccess>()
   for (const [threadId, users] of runners) standings.set(threadId, { row: null, runners: users })
   for (const row of database.all(SEVERAL, { scope, threadIds: ids })) {
     const { thread_id: threadId } = row

@@ -3,7 +3,7 @@ import type { PruneRule, ThreadAdministration, ThreadKey } from '../port.ts'
 import { sql, type Connection, type Sql } from './connection.ts'
 import type { SqliteFile } from './file.ts'
 import { removeGrants } from './grants.ts'
-import type { Changed, SqliteNews } from './invalidations.ts'
+import type { Changed, SqliteInvalidations } from './invalidations.ts'
 import { forgetObservations } from './observations.ts'
 
 /** How the rows of a rule are found and counted. */
@@ -30,9 +30,12 @@ const UNUSED = found(
 const REMOVE = sql('DELETE FROM threads WHERE scope = :scope AND thread_id = :threadId')
 
 /** Makes the part of the store that throws rows away. */
-export function pruningIn(file: SqliteFile, news: SqliteNews): Pick<ThreadAdministration, 'prune' | 'prunable'> {
+export function pruningIn(
+  file: SqliteFile,
+  invalidations: SqliteInvalidations,
+): Pick<ThreadAdministration, 'prune' | 'prunable'> {
   return {
-    prune: (rule, limit) => news.write((database) => prune(database, rule, limit)),
+    prune: (rule, limit) => invalidations.write((database) => prune(database, rule, limit)),
     prunable: (rule) =>
       file.read((database) => {
         const rows = rowsOf(rule)

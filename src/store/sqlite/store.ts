@@ -6,20 +6,20 @@ import { grantsIn } from './grants.ts'
 import { healthOf } from './health.ts'
 import { importIn } from './import.ts'
 import { listedIn } from './lists.ts'
-import { newsOf } from './invalidations.ts'
+import { invalidationsOf } from './invalidations.ts'
 import { observationsIn } from './observations.ts'
 import { ownershipIn } from './ownership.ts'
 import { peopleIn } from './users.ts'
 import { pruningIn } from './prune.ts'
 import { revocationsIn } from './revocations.ts'
 import { rowsIn } from './rows.ts'
-import { standingsRememberedOf } from './access.ts'
+import { accessCacheOf } from './access.ts'
 import { makeSlots, makeSteps } from '../steps.ts'
 
 /** What may be set. */
 export interface SqliteOptions {
   /** How long another process's lock is waited for, in milliseconds, by default 5000. */
-  readonly patience?: number
+  readonly retry?: number
   /** Of how many threads it is remembered who may use them, by default 20,000. */
   readonly cache?: number
 }
@@ -35,28 +35,31 @@ const CACHE = 20_000
  * @param path the path of the database
  * @throws StoreUnavailable with the path and what to do, if it can't be opened or written
  */
-export async function openSqliteStore(path: string, { patience, cache = CACHE }: SqliteOptions = {}): Promise<Store> {
-  const file = await SqliteFile.open(path, patience)
-  const remembered = standingsRememberedOf(file, cache)
+export async function openSqliteStore(path: string, { retry: retry, cache = CACHE }: SqliteOptions = {}): Promise<Store> {
+  const file = await SqliteFile.open(path, retry)
+  const remembered = accessCacheOf(file, cache)
   const steps = makeSteps()
   const listing = makeSlots(LISTS_AT_ONCE, LISTS_AT_ONCE / 2)
-  const news = newsOf(file, { onOwn: (changed) => remembered.forget(changed), onNews: () => remembered.askAgain() })
+  const invalidations = invalidationsOf(file, {
+    onOwn: (changed) => remembered.forget(changed),
+    onNews: () => remembered.askAgain(),
+  })
   return {
-    ...ownershipIn(file, news, remembered),
+    ...ownershipIn(file, invalidations, remembered),
     listed: (scope, reader, window) =>
       listing(reader === 'everybody' ? reader : reader.userId, () => listedIn(file, steps, scope, reader, window)),
     ...observationsIn(file),
-    ...grantsIn(file, news),
+    ...grantsIn(file, invalidations),
     ...rowsIn(file),
-    ...importIn(file, news),
-    ...assignmentIn(news),
-    ...peopleIn(news),
-    ...pruningIn(file, news),
+    ...importIn(file, invalidations),
+    ...assignmentIn(invalidations),
+    ...peopleIn(invalidations),
+    ...pruningIn(file, invalidations),
     ...revocationsIn(file),
-    onStanding: (listener) => news.onStanding(listener),
+    onStanding: (listener) => invalidations.onStanding(listener),
     fault: healthOf(file),
     async close() {
-      news.stop()
+      invalidations.stop()
       file.close()
     },
   }

@@ -2,7 +2,7 @@
 import { NOBODY, type ThreadAdministration, type ThreadKey } from '../port.ts'
 import { sql, type Connection, type Sql } from './connection.ts'
 import { removeGrants } from './grants.ts'
-import type { SqliteNews } from './invalidations.ts'
+import type { SqliteInvalidations } from './invalidations.ts'
 
 const WHERE = 'WHERE scope = :scope AND thread_id = :threadId'
 /** What is a user's in a table: in one scope, or with null in all. */
@@ -55,9 +55,9 @@ const BURY_SEEN = sql(
 )
 
 /** Makes the part of the store that works on all that is a user's. */
-export function peopleIn(news: SqliteNews): Pick<ThreadAdministration, 'transfer' | 'erase'> {
+export function peopleIn(invalidations: SqliteInvalidations): Pick<ThreadAdministration, 'transfer' | 'erase'> {
   const step = (work: (database: Connection) => number): Promise<number> =>
-    news.write((database) => {
+    invalidations.write((database) => {
       const count = work(database)
       return { result: count, changed: count > 0 ? 'many' : 'nothing' }
     })

@@ -2,7 +2,7 @@
 import { NOBODY, type RowFilter, type ThreadAdministration, type ThreadKey, type ThreadRow } from '../../store/port.ts'
 import { asText } from './csv-formulas.ts'
 import { COLUMNS, NOBODY_WORD, type Column } from './entry.ts'
-import type { Patience } from './retry.ts'
+import type { Retry } from './retry.ts'
 import type { Format } from './source-file.ts'
 
 /** Rows that are asked for at once. */
@@ -38,12 +38,12 @@ export function timeText(time: number): string {
 export async function* rowsOf(
   store: Pick<ThreadAdministration, 'threads'>,
   filter: RowFilter,
-  patience: Patience,
+  retry: Retry,
 ): AsyncGenerator<ThreadRow> {
   let after: ThreadKey | null = null
   for (;;) {
     const asked: ThreadKey | null = after
-    const page: readonly ThreadRow[] = await patience(() => store.threads(filter, asked, PAGE))
+    const page: readonly ThreadRow[] = await retry(() => store.threads(filter, asked, PAGE))
     yield* page
     const last = page.at(-1)
     if (last === undefined || page.length < PAGE) return
@@ -52,13 +52,9 @@ export async function* rowsOf(
 }
 
 /** True if there are rows of other scopes than `''` among those that a filter names. */
-export async function hasScopes(
-  store: Pick<ThreadAdministration, 'threads'>,
-  filter: RowFilter,
-  patience: Patience,
-): Promise<boolean> {
+export async function hasScopes(store: Pick<ThreadAdministration, 'threads'>, filter: RowFilter, retry: Retry): Promise<boolean> {
   // Rows come in the order of their scopes, and every key comes behind a space.
-  return (await patience(() => store.threads(filter, { scope: ' ', threadId: '' }, 1))).length > 0
+  return (await retry(() => store.threads(filter, { scope: ' ', threadId: '' }, 1))).length > 0
 }
 
 /** What rows may have that most don't: the time of a tombstone, and a scope. */

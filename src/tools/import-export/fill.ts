@@ -2,7 +2,7 @@
 import type { ThreadKey } from '../../store/port.ts'
 import type { Entry } from './entry.ts'
 import type { Problem } from './problem.ts'
-import type { Spool } from './staging-table.ts'
+import type { StagingTable } from './staging-table.ts'
 
 /** What was read. */
 export interface Filled {
@@ -33,7 +33,7 @@ export interface FillOptions {
  */
 export async function fill(
   source: AsyncIterable<Entry | Problem>,
-  spool: Spool,
+  staging: StagingTable,
   options: FillOptions,
   isThere: (key: ThreadKey) => Promise<boolean> = async () => false,
 ): Promise<Filled> {
@@ -42,11 +42,11 @@ export async function fill(
   const take = async (entry: Entry | Problem): Promise<void> => {
     switch (entry.kind) {
       case 'row':
-        spool.add(entry)
+        staging.add(entry)
         break
       case 'fault':
         count.invalid += 1
-        spool.add(entry)
+        staging.add(entry)
         options.onProblem({ ...entry, kind: 'invalid', users: [], line: entry.line === 0 ? null : entry.line })
         break
       case 'unmapped':
@@ -75,5 +75,5 @@ export async function fill(
     if (!options.signal.aborted) throw error
   }
   const interrupted = options.signal.aborted
-  return { ...count, disputed: disputed.size, threads: interrupted ? 0 : spool.seal(), interrupted }
+  return { ...count, disputed: disputed.size, threads: interrupted ? 0 : staging.seal(), interrupted }
 }

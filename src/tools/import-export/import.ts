@@ -3,7 +3,7 @@ import { NOBODY, type ThreadKey } from '../../store/port.ts'
 import type { Entry } from './entry.ts'
 import { fill, type FillOptions } from './fill.ts'
 import type { Problem } from './problem.ts'
-import { makeSpool, type Spool } from './staging-table.ts'
+import { makeStagingTable, type StagingTable } from './staging-table.ts'
 import { BATCH, takeOver, type Tally, type TakeoverOptions, type Target } from './takeover.ts'
 
 /** What an import came to. */
@@ -33,7 +33,7 @@ export interface ImportOptions extends Omit<TakeoverOptions, 'onProgress'>, Fill
 export interface Source {
   readonly entries: AsyncIterable<Entry | Problem>
   /** What entries are looked up in, if there is such a thing. */
-  readonly mapping: Spool | null
+  readonly mapping: StagingTable | null
 }
 
 /**
@@ -43,24 +43,24 @@ export interface Source {
  * @throws StoreUnavailable when the patience was at its end
  */
 export async function importFrom(source: Source, target: Target, tally: Tally, options: ImportOptions): Promise<ImportReport> {
-  const spool = makeSpool()
+  const staging = makeStagingTable()
   try {
     const isThere = async (key: ThreadKey): Promise<boolean> => {
-      const owner = (await options.patience(() => target.thread(key)))?.row?.owner
+      const owner = (await options.retry(() => target.thread(key)))?.row?.owner
       return owner !== undefined && owner !== NOBODY
     }
-    const filled = await fill(source.entries, spool, options, isThere)
+    const filled = await fill(source.entries, staging, options, isThere)
     const { read, invalid, unmapped, disputed, threads, interrupted } = filled
     tally.conflicts += disputed
     tally.same += filled.there
     const counts = { read, invalid, unmapped, unlisted: null }
     if (interrupted) return { ...tally, ...counts, repeated: 0, complete: false }
     options.onRead(threads)
-    const taken = await takeOver(spool, target, tally, { ...options, onProgress: options.onSettled })
-    const unlisted = source.mapping === null ? null : countUnlisted(source.mapping, spool)
+    const taken = await takeOver(staging, target, tally, { ...options, onProgress: options.onSettled })
+    const unlisted = source.mapping === null ? null : countUnlisted(source.mapping, staging)
     return { ...tally, ...counts, repeated: taken.repeated, unlisted, complete: !taken.interrupted }
   } finally {
-    spool.close()
+    staging.close()
   }
 }
 
@@ -71,8 +71,8 @@ export async function importFrom(source: Source, target: Target, tally: Tally, o
 export async function readMapping(
   entries: AsyncIterable<Entry>,
   options: FillOptions,
-): Promise<{ readonly mapping: Spool; readonly invalid: number } | null> {
-  const mapping = makeSpool()
+): Promise<{ readonly mapping: StagingTable; readonly invalid: number } | null> {
+  const mapping = makeStagingTable()
   let isKept = false
   try {
     const { invalid, interrupted } = await fill(entries, mapping, options)
@@ -83,7 +83,7 @@ export async function readMapping(
   }
 }
 
-function countUnlisted(mapping: Spool, listed: Spool): number {
+function countUnlisted(mapping: StagingTable, listed: StagingTable): number {
   let count = 0
   for (let after: ThreadKey | null = null; ;) {
     const page = mapping.page(after, BATCH)

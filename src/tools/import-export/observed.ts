@@ -24,7 +24,7 @@ export async function confirmObserved(
   for (;;) {
     if (options.signal.aborted) return { ...tally, repeated: 0, interrupted: true }
     const asked: ThreadKey | null = after
-    const found: readonly ObservedThread[] = await options.patience(() => store.observed(asked, BATCH))
+    const found: readonly ObservedThread[] = await options.retry(() => store.observed(asked, BATCH))
     const page = found.filter((seen) => scope === undefined || seen.scope === scope)
     for (const seen of page.filter(({ runners }) => runners.length > 1)) {
       tally.conflicts += 1

@@ -3,10 +3,10 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { StoreUnavailable } from '../../store/port.ts'
 
 /** Tries a step until it succeeds or the patience is at its end. */
-export type Patience = <T>(step: () => Promise<T>) => Promise<T>
+export type Retry = <T>(step: () => Promise<T>) => Promise<T>
 
 /** How patient to be; times in milliseconds. */
-export interface PatienceOptions {
+export interface RetryOptions {
   /** From the first failure of a step to its last attempt. */
   readonly limit: number
   /** The pause after the first failure; it doubles with each. */
@@ -26,7 +26,7 @@ export const PATIENT = { limit: 30_000, first: 100 }
  * Makes it. A step is repeated only where the store did not answer: every step can be done twice.
  * @throws StoreUnavailable, by the attempts, when the limit is over or the signal came
  */
-export function makePatience({ limit, first, signal, onTrouble }: PatienceOptions): Patience {
+export function makeRetry({ limit, first, signal, onTrouble }: RetryOptions): Retry {
   return async (step) => {
     let until: number | undefined
     for (let pause = first; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
@@ -50,7 +50,7 @@ const LONGEST_BREATH = 50
  * Does a step, and then lets the others have as much time as it took: SQLite has one write lock, and whoever took it again at
  * once would starve the gateways.
  */
-export async function breathing<T>(step: () => Promise<T>): Promise<T> {
+export async function throttled<T>(step: () => Promise<T>): Promise<T> {
   const began = performance.now()
   const result = await step()
   await wait(Math.min(performance.now() - began, LONGEST_BREATH))
@@ -71,13 +71,13 @@ export interface Steps {
  */
 export async function inSteps(
   step: () => Promise<number>,
-  patience: Patience,
+  retry: Retry,
   signal: AbortSignal,
   onProgress: (done: number) => void,
 ): Promise<Steps> {
   let done = 0
   while (!signal.aborted) {
-    const count = await breathing(() => patience(step))
+    const count = await throttled(() => retry(step))
     if (count === 0) return { done, interrupted: false }
     done += count
     onProgress(done)

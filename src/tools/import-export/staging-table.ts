@@ -14,7 +14,7 @@ export interface Rival extends ThreadKey {
 }
 
 /** What is there of some threads, in the order of their keys. */
-export interface SpoolPage {
+export interface StagingPage {
   /** Of each thread on whose owner all lines agree, the first line that can be taken. */
   readonly rows: readonly Row[]
   /** Threads that the source gives to different users. */
@@ -26,13 +26,13 @@ export interface SpoolPage {
 }
 
 /** What was put aside. */
-export interface Spool {
+export interface StagingTable {
   /** Puts a line aside. One that can't be taken counts where it gives a thread to somebody else than another line does. */
   add(entry: Entry): void
   /** Ends the adding. @returns how many threads there are */
   seal(): number
   /** A page of the threads behind one, or the first page; of so many threads. */
-  page(after: ThreadKey | null, limit: number): SpoolPage
+  page(after: ThreadKey | null, limit: number): StagingPage
   /** Whose a thread is: null if no line says so, `disputed` if the lines disagree. */
   ownerOf(key: ThreadKey): Row | 'disputed' | null
   /** The lines that give a thread to different users, in their order. */
@@ -81,7 +81,7 @@ interface Group extends ThreadKey {
  * Makes one. It lies in a temporary file that nobody but this process can open: SQLite makes it with mode 0600 and takes its name
  * away at once, so that it is gone with the process, however that ends. SQLITE_TMPDIR and TMPDIR say in which folder.
  */
-export function makeSpool(): Spool {
+export function makeStagingTable(): StagingTable {
   const database = new Database('')
   const guard = <T>(step: () => T): T => {
     try {

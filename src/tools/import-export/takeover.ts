@@ -4,9 +4,9 @@
  */
 import { NOBODY, type ImportedThread, type ImportOutcome, type Store, type ThreadKey, type ThreadRow } from '../../store/port.ts'
 import type { Row } from './entry.ts'
-import { breathing, type Patience } from './retry.ts'
+import { throttled, type Retry } from './retry.ts'
 import { ownerWord, type Problem } from './problem.ts'
-import type { Spool } from './staging-table.ts'
+import type { StagingTable } from './staging-table.ts'
 
 /** What of a store it needs. */
 export type Target = Pick<Store, 'import' | 'assign' | 'bury' | 'thread'>
@@ -33,7 +33,7 @@ export interface TakeoverOptions {
   readonly dryRun: boolean
   /** Milliseconds since the epoch. */
   readonly now: number
-  readonly patience: Patience
+  readonly retry: Retry
   readonly signal: AbortSignal
   readonly onProblem: (problem: Problem) => void
   /** Told how many threads are settled. */
@@ -53,18 +53,18 @@ export interface Takeover extends Tally {
 
 /**
  * Takes over what a source said.
- * @param spool sealed
+ * @param staging sealed
  * @param tally counted up as it goes, so that it is known how far it came if the store fails
  * @throws StoreUnavailable when the patience was at its end
  */
-export async function takeOver(spool: Spool, target: Target, tally: Tally, options: TakeoverOptions): Promise<Takeover> {
+export async function takeOver(staging: StagingTable, target: Target, tally: Tally, options: TakeoverOptions): Promise<Takeover> {
   let repeated = 0
   for (let after: ThreadKey | null = null; ;) {
     if (options.signal.aborted) return { ...tally, repeated, interrupted: true }
-    const page = spool.page(after, BATCH)
+    const page = staging.page(after, BATCH)
     for (const key of page.disputed) {
       tally.conflicts += 1
-      for (const problem of disputes(spool, key)) options.onProblem(problem)
+      for (const problem of disputes(staging, key)) options.onProblem(problem)
     }
     await takeRows(page.rows, target, tally, options)
     repeated += page.repeated
@@ -75,8 +75,8 @@ export async function takeOver(spool: Spool, target: Target, tally: Tally, optio
 }
 
 /** The lines that give a thread to different users. */
-export function* disputes(spool: Spool, { scope, threadId }: ThreadKey): Generator<Problem> {
-  for (const { line, owner } of spool.rivals({ scope, threadId })) {
+export function* disputes(staging: StagingTable, { scope, threadId }: ThreadKey): Generator<Problem> {
+  for (const { line, owner } of staging.rivals({ scope, threadId })) {
     const reason = 'the file gives this thread to different users'
     yield { kind: 'conflict', line, scope, threadId, owner, users: [], reason }
   }
@@ -88,7 +88,7 @@ export function* disputes(spool: Spool, { scope, threadId }: ThreadKey): Generat
  */
 export async function takeRows(rows: readonly Row[], target: Target, tally: Tally, options: TakeoverOptions): Promise<void> {
   if (rows.length === 0) return
-  const outcomes = await breathing(() => settle(rows, target, options))
+  const outcomes = await throttled(() => settle(rows, target, options))
   for (const [at, row] of rows.entries()) {
     const outcome = outcomes[at]
     if (outcome === undefined) throw new Error('the store did not say what became of a row')
@@ -106,9 +106,9 @@ type Outcome =
 
 async function settle(rows: readonly Row[], target: Target, options: TakeoverOptions): Promise<readonly Outcome[]> {
   const owned = rows.filter((row) => row.owner !== NOBODY)
-  const { dryRun, patience } = options
+  const { dryRun, retry: retry } = options
   const imported =
-    owned.length === 0 ? [] : await patience(() => target.import(owned.map(importedOf), { dryRun, settleConflicts: false }))
+    owned.length === 0 ? [] : await retry(() => target.import(owned.map(importedOf), { dryRun, settleConflicts: false }))
   const outcomes = new Map(owned.map((row, at) => [row, imported[at]]))
   const settled: Outcome[] = []
   for (const row of rows) {
@@ -129,7 +129,7 @@ async function bury(
   deletedAt: number,
   outcome: ImportOutcome,
   target: Target,
-  { dryRun, patience }: TakeoverOptions,
+  { dryRun, retry: retry }: TakeoverOptions,
 ): Promise<Outcome> {
   const key = keyOf(row)
   if (outcome.outcome === 'conflict') {
@@ -137,11 +137,11 @@ async function bury(
     return isSame ? { outcome: 'same' } : outcome
   }
   if (outcome.outcome === 'same') {
-    const there = (await patience(() => target.thread(key)))?.row ?? null
+    const there = (await retry(() => target.thread(key)))?.row ?? null
     // One that an interrupted run of this has left behind is not in use yet.
     if (there === null || !isAsImported(there, row)) return { outcome: 'conflict', with: 'alive', users: [row.owner] }
   }
-  if (!dryRun) await patience(() => target.bury(key, row.owner, deletedAt, false))
+  if (!dryRun) await retry(() => target.bury(key, row.owner, deletedAt, false))
   return outcome
 }
 
@@ -157,14 +157,14 @@ function isAsImported(there: ThreadRow, { owner, facts }: Row): boolean {
 }
 
 /** A row whose owner was taken away stays foreign to everybody, deleted or not: nobody can have deleted it. */
-async function withhold(row: Row, target: Target, { dryRun, now, patience }: TakeoverOptions): Promise<Outcome> {
+async function withhold(row: Row, target: Target, { dryRun, now, retry: retry }: TakeoverOptions): Promise<Outcome> {
   const key = keyOf(row)
-  const known = await patience(() => target.thread(key))
+  const known = await retry(() => target.thread(key))
   if (known?.row?.owner === NOBODY) return { outcome: 'same' }
   if (known?.row) return { outcome: 'conflict', with: 'owner', users: [known.row.owner] }
   if (known !== null && known.runners.length > 0) return { outcome: 'conflict', with: 'observed', users: known.runners }
   if (dryRun) return { outcome: 'added' }
-  const assigned = await patience(() => target.assign(key, NOBODY, now, null))
+  const assigned = await retry(() => target.assign(key, NOBODY, now, null))
   if (assigned.outcome === 'changed' && assigned.owner !== NOBODY)
     return { outcome: 'conflict', with: 'owner', users: assigned.owner === null ? [] : [assigned.owner] }
   return { outcome: assigned.outcome === 'assigned' ? 'added' : 'same' }

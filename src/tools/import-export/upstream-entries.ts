@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../../core/json/read.ts'
 import type { ThreadKey } from '../../store/port.ts'
 import { isThreadName, readEntry, type Entry, type Reading } from './entry.ts'
 import type { Problem } from './problem.ts'
-import type { Spool } from './staging-table.ts'
+import type { StagingTable } from './staging-table.ts'
 import { disputes } from './takeover.ts'
 import type { ListedItem } from './upstream-list.ts'
 
@@ -17,7 +17,7 @@ export type Owner =
   | { readonly kind: 'problems'; readonly problems: Iterable<Problem> }
 
 /** By a mapping that was read to its end. */
-export function byMapping(mapping: Spool): Whose {
+export function byMapping(mapping: StagingTable): Whose {
   return ({ id }, scope) => {
     const key = { scope, threadId: id }
     const row = mapping.ownerOf(key)

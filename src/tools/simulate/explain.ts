@@ -125,14 +125,14 @@ function decided(
   surroundings: Surroundings,
 ): Decided {
   const { config, policy } = surroundings
-  const standing = standingFacts(mount, config)
-  const bounds = bodyBounds(principal, policy, standing, config)
+  const threadAccess = standingFacts(mount, config)
+  const bounds = bodyBounds(principal, policy, threadAccess, config)
   let early: Decided = { descriptor: null, facts: null, trace: null, outcome: refuse('route-unknown'), sent: null }
   const admit = (descriptor: RouteDescriptor): Refusal | null => {
     early = { ...early, descriptor }
     if (!hasOperation(assumed(mount), descriptor.route)) return refuse('upstream-lacks-route')
-    const trace = traceOf(descriptor, principal, policy.rules, standing)
-    early = { ...early, facts: standing, trace }
+    const trace = traceOf(descriptor, principal, policy.rules, threadAccess)
+    early = { ...early, facts: threadAccess, trace }
     return isRefusal(trace.decision) ? trace.decision : null
   }
   const refusal = asked === null ? null : admit(asked)
@@ -144,7 +144,7 @@ function decided(
   if (body.outcome === 'refused') return { ...early, outcome: body }
   const { descriptor } = body
   const { record, upstreamHistory } = question
-  const facts: Facts = descriptor.route.thread === undefined ? standing : { ...standing, record, upstreamHistory }
+  const facts: Facts = descriptor.route.thread === undefined ? threadAccess : { ...threadAccess, record, upstreamHistory }
   const trace = traceOf(descriptor, principal, policy.rules, facts)
   const { decision } = trace
   if (decision.outcome === 'needs') throw new Error('a decision without a fact that was given')

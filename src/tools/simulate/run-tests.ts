@@ -30,13 +30,13 @@ interface Trials extends LoadedTests {
 export function runTests(loaded: LoadedTests, config: Config): readonly TestResult[] {
   const configured = standingFacts(mountsOf(config)[0], config)
   const { userScoped, unknownThread, upstreamHistory } = loaded.facts
-  const standing = {
+  const threadAccess = {
     userScoped: userScoped ?? configured.userScoped,
     unknownThread: unknownThread ?? configured.unknownThread,
     enforcement: 'enforce' as const,
     upstreamHistory,
   }
-  const trials = { ...loaded, standing }
+  const trials = { ...loaded, standing: threadAccess }
   return loaded.tests.map((test) => ({
     name: test.name,
     line: test.line,
@@ -73,13 +73,13 @@ interface Traced {
 function trace(
   descriptor: RouteDescriptor,
   name: string,
-  { principals, threads, policy, standing }: Trials,
+  { principals, threads, policy, standing: threadAccess }: Trials,
   leaves?: true,
 ): Traced {
   const principal = principals.get(name)
   if (principal === null || principal === undefined) return { decision: refuse('credential-missing'), tried: [] }
   const { threadId } = descriptor.ids
-  const facts = threadId === undefined ? standing : { ...standing, record: threads.get(threadId) ?? null }
+  const facts = threadId === undefined ? threadAccess : { ...threadAccess, record: threads.get(threadId) ?? null }
   return traceOf(leaves === true ? { ...descriptor, leaver: principal.id } : descriptor, principal, policy.rules, facts)
 }
 

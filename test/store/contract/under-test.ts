@@ -2,7 +2,7 @@
 import { test, type Test } from 'tap'
 import type { Grantee, Reader, Right } from '../../../src/core/decide/sharing.ts'
 
-import type { RowFacts, Standing, Store, StoredGrant, ThreadKey } from '../../../src/store/port.ts'
+import type { RowFacts, ThreadAccess, Store, StoredGrant, ThreadKey } from '../../../src/store/port.ts'
 import { UNHEARD_OF } from '../../../src/store/port.ts'
 
 /** A store of its own for one test, with nothing in it. */
@@ -94,7 +94,7 @@ export const user = (id: string): Grantee => ({ kind: 'user', id })
 export const group = (id: string): Grantee => ({ kind: 'group', id })
 
 /** What is known of a thread, told alike by both questions. */
-export async function standing(store: Store, reader: Reader, key = KEY): Promise<Standing> {
+export async function standing(store: Store, reader: Reader, key = KEY): Promise<ThreadAccess> {
   const alone = await store.standing(key, reader)
   const among = (await store.standings(key.scope, [key.threadId], reader)).get(key.threadId) ?? UNHEARD_OF
   if (JSON.stringify(sorted(whatCounts(alone, reader))) !== JSON.stringify(sorted(whatCounts(among, reader))))
@@ -103,7 +103,7 @@ export async function standing(store: Store, reader: Reader, key = KEY): Promise
 }
 
 /** Of what is known of a thread, that which every store tells: who was seen on one may be left out where the reader may use it. */
-export function whatCounts(known: Standing, { userId }: Reader): Standing {
+export function whatCounts(known: ThreadAccess, { userId }: Reader): ThreadAccess {
   const { row } = known
   const isTheirs = row !== null && !row.deleted && (row.owner === userId || row.granted !== null)
   return isTheirs ? { row, runners: [] } : known
@@ -129,6 +129,6 @@ export function byBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }
 
-function sorted({ row: facts, runners }: Standing): unknown {
+function sorted({ row: facts, runners }: ThreadAccess): unknown {
   return [facts === null ? null : [facts.owner, facts.deleted, facts.provisional, facts.granted], runners]
 }
