@@ -34,13 +34,11 @@ export interface AuditedDecision {
   readonly descriptor: RouteDescriptor | null
   readonly facts: Facts
   readonly outcome: Refusal | 'permitted'
-  /** The rule that decided. */
   readonly rule: RulePlace | undefined
   /** Under `observe`: why enforcing would have refused it. */
   readonly observed: Reason | null
   /** Under `observe`: how many threads of a list enforcing would have hidden. */
   readonly hidden: number
-  /** The hash of the policy. */
   readonly policy: string
   /** Which configuration of this process it was, counted from 1. */
   readonly generation: number
@@ -54,7 +52,6 @@ export type RecordWord =
   | 'own' | 'own-deleted' | 'own-seen' | 'none' | 'foreign' | 'foreign-deleted' | 'foreign-seen' | 'foreign-withheld'
   | 'own-provisional' | 'foreign-provisional' | 'shared-read' | 'shared-write'
 
-/** Who asked. */
 export type AuditedPrincipal =
   | {
       readonly id: string
@@ -69,7 +66,6 @@ export type AuditedPrincipal =
 
 /** One line, in the order in which it is written. What is not there is null. */
 export interface AuditLine {
-  /** The version of this form. */
   readonly audit: 1
   /** ISO 8601, UTC. */
   readonly time: string
@@ -107,7 +103,6 @@ export interface AuditLine {
   readonly latencyMs: number | null
 }
 
-/** Makes the line of a decision. */
 export function auditLine(decision: AuditedDecision): AuditLine {
   const { principal, descriptor, facts, outcome, rule, latency } = decision
   const refusal = outcome === 'permitted' ? null : outcome

@@ -28,7 +28,6 @@ export interface Outage {
   ended(lines: number): void
 }
 
-/** Starts without one. */
 export function makeOutage({ log, metrics, note }: OutageParts): Outage {
   let isOn = false
   let lost = 0

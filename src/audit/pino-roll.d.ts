@@ -5,7 +5,6 @@ declare module 'pino-roll' {
   /** Emits `ready`, `write` (bytes taken), `error` and `close`. */
   export interface RollingFile extends EventEmitter {
     readonly fd: number
-    /** The file that is written. */
     readonly file: string
     write(text: string): boolean
     end(): void

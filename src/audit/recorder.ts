@@ -6,23 +6,19 @@ import { auditLine } from './line.ts'
 import type { Audit } from './sinks.ts'
 import { compareWithShadow } from './shadow.ts'
 
-/** What decisions are told to. */
 export interface DecisionRecorderParts extends Pick<Shared, 'metrics' | 'log' | 'clock'> {
   readonly audit: Audit
-  /** The one in force. */
   readonly current: () => ConfigSnapshot
   /** Milliseconds of the clock that requests are timed by. */
   readonly now: () => number
 }
 
-/** Takes decisions. */
 export interface DecisionRecorder {
   readonly take: (generation: ConfigSnapshot, ...decision: Parameters<GateParts['onDecision']>) => void
   /** Takes what the HTTP parser refused. */
   readonly takeUnreadable: AppParts['onUnreadable']
 }
 
-/** Makes what takes them. */
 export function makeDecisionRecorder(parts: DecisionRecorderParts): DecisionRecorder {
   const { metrics, audit, log, clock } = parts
   return {

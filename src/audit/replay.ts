@@ -18,7 +18,6 @@ export interface Replay {
   readonly principal: Principal | null
   readonly facts: Facts
   readonly decided: { readonly outcome: 'permitted' | 'refused'; readonly reason: string; readonly rule?: string }
-  /** The hash of the policy. */
   readonly policy: string
 }
 

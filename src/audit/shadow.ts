@@ -18,7 +18,6 @@ export interface Decided {
   readonly descriptor: RouteDescriptor
   readonly principal: Principal
   readonly facts: Facts
-  /** What the caller heard. */
   readonly outcome: Refusal | 'permitted'
 }
 
@@ -31,7 +30,6 @@ export interface ShadowParts {
   readonly log: Logger
 }
 
-/** What one policy comes to. */
 interface Said {
   readonly ruling: Ruling
   /** What the caller is told of a refusal. */

@@ -4,12 +4,10 @@ import { destinationOf, type Logger } from '../observe/log.ts'
 import { makeOutage, type LineSink, type Outage, type OutageParts } from './outage.ts'
 import type { AuditFileRules } from './rolling-file.ts'
 
-/** Where the lines go. */
 export interface AuditRules extends AuditFileRules {
   readonly to: 'off' | 'stdout' | 'file'
 }
 
-/** The stream. */
 export interface Audit {
   /** False where nobody reads lines, and none has to be made. */
   readonly isOn: boolean
@@ -19,7 +17,6 @@ export interface Audit {
   stop(): Promise<void>
 }
 
-/** Where lines go as texts. */
 export interface AuditSink extends LineSink {
   /** Told of lines that were lost on their way here. */
   lost(lines: number): void

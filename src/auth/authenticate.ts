@@ -28,11 +28,9 @@ export type Authenticate = (
   connection?: object,
 ) => Authenticated | Refusal | Promise<Authenticated | Refusal>
 
-/** What the gate is made of. */
 export interface AuthenticateParts {
   readonly mode: 'required' | 'optional' | 'off'
   readonly issuers: readonly Issuer[]
-  /** How many verified tokens are remembered. */
   readonly tokenCache: number
   /** Milliseconds since the epoch. */
   readonly clock: () => number
@@ -59,7 +57,6 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
   const cache = makeTokenCache<Remembered>(parts.tokenCache)
   // With the header itself, which is kept no longer than the connection that it came by.
   const latest = new WeakMap<object, { readonly authorization: string; readonly known: Remembered }>()
-  /** What is remembered, and still good. */
   const find = (authorization: string, connection: object | undefined): Remembered | null => {
     const now = clock()
     const last = connection === undefined ? undefined : latest.get(connection)

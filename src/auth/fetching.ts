@@ -11,7 +11,6 @@ const MAX_DOCUMENT_BYTES = 512 * 1024
 const MAX_ANSWER_BYTES = 32 * 1024
 const FETCH_TIMEOUT_MS = 5000
 
-/** How an issuer is reached. */
 export interface IssuerAccess {
   /** True if plain http is allowed to other machines, too. */
   readonly insecureHttp: boolean
@@ -24,7 +23,6 @@ export interface IssuerAccess {
 /** A JSON object that was fetched. */
 export type Document = Readonly<Record<string, unknown>>
 
-/** Reaches one issuer. */
 export interface Fetching {
   /** True for an address that may be asked. */
   allowed(uri: string): boolean

@@ -6,7 +6,6 @@ import type { Fetching } from './fetching.ts'
 import { digestOf } from './token-cache.ts'
 import type { Claims } from './unverified.ts'
 
-/** Asks about tokens. */
 export interface Introspection {
   /** @returns the claims of an active token; a refusal: 401, or 503 if the issuer did not say */
   ask(token: string): Promise<{ readonly claims: Claims } | Refusal>

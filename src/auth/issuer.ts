@@ -35,7 +35,6 @@ export class IssuerFaults extends Error {
   }
 }
 
-/** What issuers need from outside. */
 export interface IssuerSurroundings {
   readonly clock: () => number
   readonly onFetchFailure: (issuer: string, message: string) => void

@@ -39,7 +39,6 @@ export function fixedKeys(keys: readonly VerificationKey[]): KeySource {
   }
 }
 
-/** What a remote key source needs. */
 export interface RemoteKeys {
   /** The address of the key set, or the issuer whose metadata names it (OpenID Connect Discovery 1.0 §4). */
   readonly at: { readonly jwksUri: string } | { readonly issuer: string }

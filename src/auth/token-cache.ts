@@ -5,13 +5,11 @@
  */
 import { hash } from 'node:crypto'
 
-/** What may be remembered. */
 export interface Lasting {
   /** Milliseconds since the epoch, from which on it is not to be used. */
   readonly until: number
 }
 
-/** The cache. */
 export interface TokenCache<Found extends Lasting> {
   /** @param now milliseconds since the epoch */
   get(credential: string, now: number): Found | null

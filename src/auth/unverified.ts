@@ -3,7 +3,6 @@
 /** Claims or a header. */
 export type Claims = Readonly<Record<string, unknown>>
 
-/** A JWT, taken apart. */
 export interface Unverified {
   readonly header: Claims
   readonly claims: Claims

@@ -6,7 +6,6 @@ import { harmless, harmlessLines } from './terminal.ts'
 /** The exit codes of every command. */
 export const EXIT = { fine: 0, failure: 1, usage: 2 } as const
 
-/** A command. */
 export interface Command {
   /** One line for the list of commands. */
   readonly summary: string

@@ -12,7 +12,6 @@ import { listed, paintFor, type Entry, type Paint } from './terminal.ts'
 /** So many callers are named of one difference; --json names all. */
 const MOST_CALLERS = 6
 
-/** The command. */
 export const diff: Command = {
   summary: 'compares two policies: which decisions change',
   help: `threadwarden diff --config FILE OLD NEW [--json]

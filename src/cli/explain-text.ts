@@ -14,7 +14,6 @@ import type { Entry } from './terminal.ts'
 /** A longer body is cut where people read it. */
 const MOST_BODY = 2000
 
-/** What there is to say. */
 export function explanationEntries(
   explanation: Explanation,
   question: Question,

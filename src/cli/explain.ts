@@ -35,7 +35,6 @@ type Options = ReturnType<typeof readOptions<typeof OPTIONS>>
 /** The largest files that are read, in bytes: bodies end at what a limit can be. */
 const MOST = { claims: 1024 * 1024, body: 256 * 1024 ** 2 }
 
-/** The command. */
 export const explain: Command = {
   summary: 'shows how one request would be decided, and why',
   help: `threadwarden explain --config FILE --method M --target PATH [--token-file F | --claims F [--issuer KEY]]

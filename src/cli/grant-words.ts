@@ -15,12 +15,10 @@ export const GRANT_OPTIONS = {
   group: { type: 'string' },
 } as const
 
-/** A grant in words. */
 export function grantLine({ right, kind, id, grantedBy, grantedAt }: StoredGrant): string {
   return `${right} to ${kind} ${id}, by ${grantedBy} on ${timeText(grantedAt)}`
 }
 
-/** A grant as data. */
 export function shownGrant({ right, kind, id, grantedBy, grantedAt }: StoredGrant): object {
   return { [kind]: id, right, grantedBy, grantedAt: timeText(grantedAt) }
 }

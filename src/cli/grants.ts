@@ -4,7 +4,6 @@ import { add } from './grants/add.ts'
 import { list } from './grants/list.ts'
 import { remove } from './grants/remove.ts'
 
-/** The commands. */
 export const grants: CommandGroup = {
   summary: 'shows and changes what was granted on threads',
   about: `They work on the store that the configuration names, also while gateways run on it; what they change is in force there

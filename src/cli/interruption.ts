@@ -1,7 +1,6 @@
 /** Ctrl-C and SIGTERM to a command that writes: it ends what it has begun, and says how far it came. */
 import { EXIT } from './command.ts'
 
-/** Listens for it. */
 export interface Interruption {
   /** Aborted by the first signal. The second one ends the process at once. */
   readonly signal: AbortSignal
@@ -11,7 +10,6 @@ export interface Interruption {
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
-/** Begins to listen. */
 export function listenForInterruption(): Interruption {
   const told = new AbortController()
   const onSignal = (): void => {

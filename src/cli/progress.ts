@@ -1,7 +1,6 @@
 /** How far a long work has come: a bar on a terminal, and elsewhere a line now and then. Always on stderr. */
 import { SingleBar } from 'cli-progress'
 
-/** Shows it. */
 export interface Progress {
   /**
    * Begins something.
@@ -15,7 +14,6 @@ export interface Progress {
   end(): void
 }
 
-/** Where it is shown. */
 export type ProgressStream = NodeJS.WritableStream & { readonly isTTY?: boolean }
 
 /** A line every so often where there is no terminal, in milliseconds. */

@@ -9,7 +9,6 @@ import type { RevocationStore, Revoked } from '../store/port.ts'
 import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from './command.ts'
 import { withStore } from './on-store.ts'
 
-/** What was asked for. */
 type Task =
   | { readonly kind: 'list' }
   | { readonly kind: 'lift'; readonly what: Revoked }
@@ -27,7 +26,6 @@ const OPTIONS = {
 
 type Options = ReturnType<typeof readOptions<typeof OPTIONS>>
 
-/** The command. */
 export const revoke: Command = {
   summary: 'refuses tokens before they expire',
   help: `threadwarden revoke --config FILE --token-id ID [--lift] [--json]
@@ -140,7 +138,6 @@ async function carryOut(task: Task, store: RevocationStore, json: boolean): Prom
   }
 }
 
-/** A revocation in words. */
 function line(revocation: Revocation): string {
   const one = shown(revocation)
   if ('tokenId' in one) return `token ${one.tokenId} (since ${one.revokedAt})`

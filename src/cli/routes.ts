@@ -9,7 +9,6 @@ import { loaded } from './loading.ts'
 import { harmless, paintFor, type Paint } from './terminal.ts'
 import { largest } from '../core/json/extremes.ts'
 
-/** The command. */
 export const routes: Command = {
   summary: 'lists the routes, and who may use them',
   help: `threadwarden routes --config FILE [--json]

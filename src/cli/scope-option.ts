@@ -6,7 +6,6 @@ import type { OwnershipStore, ThreadKey } from '../store/port.ts'
 import { UsageError } from './command.ts'
 import type { Opened } from './on-store.ts'
 
-/** The option. */
 export const SCOPE_OPTION = { scope: { type: 'string' } } as const
 
 /**
@@ -72,7 +71,6 @@ function usualScope(config: Config): string {
   return ''
 }
 
-/** A thread in a sentence. */
 export function threadText({ scope, threadId }: ThreadKey): string {
   return `${threadId}${atScope(scope)}`
 }

@@ -16,7 +16,6 @@ const DEFAULT_GRACE_S = 30
 /** Left of the grace period for closing up after the streams were ended, in seconds. */
 const MARGIN_S = 5
 
-/** The command. */
 export const serve: Command = {
   summary: 'runs the gateway',
   help: `threadwarden serve --config FILE

@@ -4,7 +4,6 @@ import { complain } from './command.ts'
 import { listenForInterruption } from './interruption.ts'
 import { makeProgress, type Progress } from './progress.ts'
 
-/** What long work is done with. */
 export interface LongWork {
   readonly progress: Progress
   readonly retry: Retry

@@ -7,7 +7,6 @@ import { SCHEMA_VERSION } from '../store/sqlite/schema.ts'
 /** What was seen, of which store. Schemas are numbers, counted by each kind of store for itself. */
 export type Seen = {
   readonly place: string
-  /** The schema of this program. */
   readonly latest: number
 } & (
   | { readonly outcome: 'usable'; readonly schema: number }
@@ -19,7 +18,6 @@ export type Seen = {
 /** As long as a start waits for another process's lock, in milliseconds. */
 const PATIENCE = 5000
 
-/** Looks at it. */
 export async function lookAt(ownership: Config['ownership']): Promise<Seen> {
   const named = storeOf(ownership)
   if (named.kind === 'sqlite') return { place: named.file, latest: SCHEMA_VERSION, ...lookAtStore(named.file, PATIENCE) }

@@ -3,7 +3,6 @@ import type { CommandGroup } from './command.ts'
 import { backup } from './store/backup.ts'
 import { migrate } from './store/migrate.ts'
 
-/** The commands. */
 export const store: CommandGroup = {
   summary: 'migrates and backs up the store',
   about: 'They work on the store that the configuration names, also while gateways run on it.',

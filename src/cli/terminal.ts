@@ -5,10 +5,8 @@ import { largest } from '../core/json/extremes.ts'
 /** A style of `node:util`. */
 export type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow'
 
-/** Puts a text in a style. */
 export type Paint = (style: Style, text: string) => string
 
-/** Where text goes. */
 type Stream = { readonly isTTY?: boolean }
 
 /** Colours only on a terminal, and not where NO_COLOR is set (https://no-color.org). */

@@ -9,7 +9,6 @@ import { complain, EXIT, printData, printLines, readArguments, UsageError, type 
 import { loaded } from './loading.ts'
 import { harmless, paintFor, type Paint } from './terminal.ts'
 
-/** The command. */
 export const test: Command = {
   summary: 'holds a policy against test files',
   help: `threadwarden test --config FILE TEST… [--junit FILE] [--json]

@@ -10,7 +10,6 @@ import { revoke } from './threads/revoke.ts'
 import { stats } from './threads/stats.ts'
 import { transfer } from './threads/transfer.ts'
 
-/** The commands. */
 export const threads: CommandGroup = {
   summary: 'shows and changes whose threads are',
   about: `They work on the store that the configuration names, also while gateways run on it; what they change is in force there

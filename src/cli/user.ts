@@ -3,7 +3,6 @@ import type { CommandGroup } from './command.ts'
 import { erase } from './user/erase.ts'
 import { exportUser } from './user/export.ts'
 
-/** The commands. */
 export const user: CommandGroup = {
   summary: 'shows and forgets what is held of a user',
   about: `They work on the store that the configuration names, also while gateways run on it. What the upstream holds of a user, and

@@ -5,7 +5,6 @@ import { prepare, type Prepared } from '../snapshot/load.ts'
 import { lookAtStore } from '../store/look.ts'
 import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from './command.ts'
 
-/** The command. */
 export const validate: Command = {
   summary: 'checks a configuration and its policy',
   help: `threadwarden validate --config FILE [--strict] [--json]

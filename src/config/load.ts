@@ -102,9 +102,7 @@ export interface Named {
   readonly policy: string | undefined
   /** Undefined where there is none. */
   readonly shadowPolicy: string | undefined
-  /** Where it names them, by key. */
   readonly places: { readonly policy: Place; readonly shadowPolicy: Place }
-  /** What a policy has to fit. */
   readonly surroundings: {
     readonly issuers: readonly string[]
     readonly forwardHeaders: readonly string[]
@@ -114,7 +112,6 @@ export interface Named {
   readonly files: readonly string[]
   /** Of these the keys and certificates. */
   readonly materials: readonly string[]
-  /** What its references brought. */
   readonly secrets: readonly string[]
 }
 

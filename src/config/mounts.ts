@@ -15,7 +15,6 @@ export interface Mount {
   readonly scope: string
   /** True where the configuration says which scope it is. */
   readonly saysScope: boolean
-  /** Where it stands in the configuration. */
   readonly place: readonly string[]
   /** What a self-hosted agent is called; null for a runtime. */
   readonly agentId: string | null

@@ -14,7 +14,6 @@ const port = z
   .union([z.int(), z.string().regex(/^\d+$/).transform(Number)], 'is not a port number | 0 to 65535')
   .refine((value) => value >= 0 && value <= 65_535, 'is not a port number | 0 to 65535')
 
-/** The whole configuration. */
 export const configSchema = z
   .strictObject({
     version: z.literal(1, 'must be 1').describe('The version of this format.'),
@@ -253,5 +252,4 @@ function isOrigin(text: string): boolean {
 /** A configuration that passed the schema: durations in milliseconds, sizes in bytes, base paths `''` or `/a/b`. */
 export type Config = z.output<typeof configSchema>
 
-/** One issuer of it. */
 export type IssuerConfig = Config['authentication']['issuers'][string]

@@ -13,7 +13,6 @@ export interface Filled {
   readonly referenced: ReadonlySet<string>
   /** The files that references name, whether they can be read or not. */
   readonly files: readonly string[]
-  /** What the references brought. */
   readonly secrets: readonly string[]
 }
 

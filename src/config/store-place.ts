@@ -34,7 +34,6 @@ export const POSTGRES_DEFAULTS = {
 
 const DEFAULT_PORT = 5432
 
-/** What a PostgreSQL URL says. */
 export interface Place {
   /** A name or address without brackets, or the absolute path of a socket's folder. */
   readonly host: string

@@ -15,7 +15,6 @@ const basePath = z
   )
   .transform((path) => (path === '/' ? '' : path))
 
-/** How any upstream is reached. */
 const reaching = {
   ca: z.string().min(1).optional().describe('A PEM file with the private CA of the upstream.'),
   forwardAuthorization: z.boolean().default(true).describe("Whether the caller's Authorization header goes upstream."),
@@ -46,7 +45,6 @@ function urlOf(elsewhere: string) {
     )
 }
 
-/** What is said of a runtime. */
 const runtime = {
   url: urlOf('upstream.basePath').describe('Where the runtime listens. https verifies its certificate.'),
   basePath: basePath

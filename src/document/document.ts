@@ -14,7 +14,6 @@ export interface SourceDocument {
   readonly lineOf: (path: readonly PropertyKey[]) => number | undefined
 }
 
-/** A place in a file. */
 export type Place = Pick<Fault, 'file' | 'line' | 'path'>
 
 /** Either what was asked for, or every fault that stands in its way. */

@@ -33,7 +33,6 @@ import { readMounts } from '../store/durability.ts'
 import type { RevocationList } from '../store/port.ts'
 import { makeRevocationList } from '../store/revocations.ts'
 
-/** A gateway that takes requests. */
 export interface RunningGateway {
   readonly readiness: Readiness
   /**
@@ -41,7 +40,6 @@ export interface RunningGateway {
    * @param cause for the log
    */
   reload(cause: string): Promise<ReloadResult>
-  /** The configuration in force. */
   config(): Config
   /**
    * Says on /readyz that it leaves, then takes no more connections, lets what is running end, and closes everything.

@@ -65,7 +65,6 @@ export async function announce(
   sayShadow(shadow, readiness, metrics, log)
 }
 
-/** Where it is said. */
 export interface NoticeParts {
   readonly store: Pick<ObservationStore, 'unowned'>
   readonly readiness: Readiness

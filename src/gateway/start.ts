@@ -9,7 +9,6 @@ import type { Prepared } from '../snapshot/load.ts'
 
 export type { Machine, Surroundings } from './assembly.ts'
 
-/** A gateway that is listening. */
 export interface Gateway extends RunningGateway {
   /** The bound addresses, as `http://host:port`. */
   readonly url: string

@@ -7,7 +7,6 @@ import { makePostgresLimiter } from './postgres.ts'
 import type { Logger } from '../observe/log.ts'
 import type { PostgresPool } from '../postgres/pool.ts'
 
-/** Counters that are open. */
 export interface OpenLimiter extends Limiter {
   stop(): void
 }

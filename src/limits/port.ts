@@ -8,7 +8,6 @@ import type { Rate } from '../core/decide/rules.ts'
 /** What is counted per time, as the configuration calls it. */
 export type RateName = 'requests' | 'runs' | 'newThreads' | 'grants'
 
-/** Counts what callers do. */
 export interface Limiter {
   /**
    * Takes one from what a caller may do per time.

@@ -10,7 +10,6 @@ import { quoted } from '../postgres/settings.ts'
 import { makeMemoryLimiter, stateOf, STREAM_RETRY_MS, WINDOW } from './memory.ts'
 import type { Limiter, RateName } from './port.ts'
 
-/** What the counters need. */
 export interface PostgresLimiterParts {
   readonly pool: PostgresPool
   readonly schema: string
@@ -20,7 +19,6 @@ export interface PostgresLimiterParts {
   readonly renewal?: number
 }
 
-/** Counters that are shared. */
 export interface PostgresLimiter extends Limiter {
   /** Renews nothing more. The database stays open: whoever opened it closes it. */
   stop(): void

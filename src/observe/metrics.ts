@@ -9,7 +9,6 @@ export type RouteLabel = RouteId | 'none'
 /** What a policy says: yes, or why not. */
 export type Ruling = Reason | 'permitted'
 
-/** What the gateway counts. */
 export interface Metrics {
   decided(route: RouteLabel, reason: Ruling): void
   upstreamFailed(reason: Reason): void
@@ -39,7 +38,6 @@ export interface Metrics {
   expose(): Promise<Exposed>
 }
 
-/** The figures of one process. */
 export type Figures = readonly MetricObject[]
 
 /** The text of /metrics and its content type. */

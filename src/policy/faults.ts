@@ -21,7 +21,6 @@ const NEW_THREAD_ROUTES: ReadonlySet<RouteId> = new Set(['agent/run', 'agent/con
 /** Routes that reach across all users at once. */
 const EVERYBODYS_ROUTES: ReadonlySet<RouteId> = new Set(['threads/clear', 'cpk-debug-events'])
 
-/** Finds every fault. */
 export function faultsOf(
   document: SourceDocument,
   file: PolicyFile,

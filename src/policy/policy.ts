@@ -2,7 +2,6 @@
 import type { BodyPolicy } from '../core/route/bodies.ts'
 import type { Rules } from '../core/decide/rules.ts'
 
-/** A policy in force. */
 export interface Policy {
   readonly file: string
   /** SHA-256 of the file, in hexadecimal digits: two policies with one hash decide alike. */

@@ -16,7 +16,6 @@ interface Caller {
 /** Why a rule never speaks of anybody. */
 export type Silence = 'nobody-anonymous' | 'mode-off' | 'no-operators' | 'conditions' | 'unless'
 
-/** What a rule is held against. */
 export interface Reach {
   /** Null if the rule speaks of somebody. */
   silenceOf(rule: Rule): Silence | null

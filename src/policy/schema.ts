@@ -163,7 +163,6 @@ const rule = z
   })
   .refine((one) => (one.allow === undefined) !== (one.deny === undefined), 'must say allow or deny | one of them')
 
-/** The whole policy file. */
 export const policySchema = z
   .strictObject({
     version: z.literal(1, 'must be 1').describe('The version of this format.'),
@@ -205,5 +204,4 @@ export const policySchema = z
 /** A policy file that passed the schema. */
 export type PolicyFile = z.output<typeof policySchema>
 
-/** A rule of it. */
 export type RuleOfFile = PolicyFile['rules'][number]

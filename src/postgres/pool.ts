@@ -11,13 +11,11 @@ export interface Statement {
   readonly text: string
 }
 
-/** Where statements are run. */
 export interface Queries {
   /** @returns the rows, of which the caller says what they hold */
   query<T extends object>(statement: Statement, values?: readonly unknown[]): Promise<readonly T[]>
 }
 
-/** What a transaction is for. */
 export type TransactionKind = 'write' | 'snapshot' | 'survey'
 
 /** The pool. A statement on it is a transaction of its own. */

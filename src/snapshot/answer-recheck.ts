@@ -7,7 +7,6 @@ import type { AnswerOwner, OpenAnswers } from '../http/upstream/open-answers.ts'
 import type { Logger } from '../observe/log.ts'
 import type { AccessInvalidations } from '../store/port.ts'
 
-/** What it works with. */
 export interface AnswerRecheckParts {
   readonly invalidations: AccessInvalidations
   readonly answers: Pick<OpenAnswers, 'owners' | 'endOf'>
@@ -19,9 +18,7 @@ export interface AnswerRecheckParts {
   readonly log: Logger
 }
 
-/** The watch over open answers. */
 export interface AnswerRecheck {
-  /** The present moment. */
   readonly mark: () => Mark
   /** True if something may have changed since a moment of who may use one of these threads. */
   readonly changedSince: (mark: Mark, threadIds: readonly string[]) => boolean
@@ -40,7 +37,6 @@ const AGAIN_MS = 500
 /** Changes that are remembered by their thread; an older moment counts as one since when anything may have changed. */
 const REMEMBERED = 1024
 
-/** Starts the watch. */
 export function makeAnswerRecheck({ invalidations: invalidations, answers, allows, log }: AnswerRecheckParts): AnswerRecheck {
   let changes = 0
   /** The threads of the last changes, each at the place of its number; null where any thread may have changed. */

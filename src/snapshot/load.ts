@@ -20,7 +20,6 @@ import type { Policy } from '../policy/policy.ts'
 /** The policy that is shipped, used where the configuration names none. */
 export const SHIPPED_POLICY = fileURLToPath(new URL('../../policies/default.yaml', import.meta.url))
 
-/** A gateway that may be started. */
 export interface Prepared {
   readonly config: Config
   readonly policy: Policy

@@ -10,9 +10,7 @@ import type { Prepared } from './load.ts'
 /** What they share, but for what they tell one another. */
 export type Basis = Omit<Shared, 'accessTo' | 'successorOf'>
 
-/** All of them. */
 export interface SnapshotManager {
-  /** The one in force. */
   readonly current: () => ConfigSnapshot
   /**
    * Makes the next one, which is not in force yet, and gives new upstreams time to say what they are.

@@ -16,7 +16,6 @@ export interface Numbered {
   readonly prepared: Prepared
 }
 
-/** What a change is made with. */
 export interface ReloadParts<Next extends Numbered> {
   readonly prepare: () => Outcome<Prepared>
   /** True once nothing may change any more. */
@@ -24,14 +23,12 @@ export interface ReloadParts<Next extends Numbered> {
   readonly current: () => Numbered
   /** Makes the next one, which is not in force yet. */
   readonly make: (prepared: Prepared) => Promise<Next>
-  /** Puts it in force. */
   readonly put: (next: Next) => Promise<void>
   readonly readiness: Readiness
   readonly metrics: Metrics
   readonly log: Logger
 }
 
-/** Changes of the configuration. */
 export interface Reload {
   /**
    * Reads the configuration anew; one change at a time, in the order in which they were asked for.
@@ -42,7 +39,6 @@ export interface Reload {
   readonly settled: () => Promise<void>
 }
 
-/** Makes what changes it. */
 export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>): Reload {
   const { readiness, metrics, log } = parts
 

@@ -42,7 +42,6 @@ export interface UpstreamBindingParts {
   readonly successor: UpstreamBinding['successor']
 }
 
-/** Puts them together. */
 export function bindUpstream(mount: Mount, connection: UpstreamHandle, parts: UpstreamBindingParts): UpstreamBinding {
   const { scope, basePath } = mount
   const { config, policy, records, store, answers, limiter, access, metrics, log, clock } = parts

@@ -25,7 +25,6 @@ export interface UpstreamHandle {
   readonly retire: () => void
 }
 
-/** What a connection needs from outside. */
 export interface UpstreamHandleParts {
   readonly store: OwnershipStore
   /** The upstream, where it is a runtime of the same process; null where it is as configured. */

@@ -12,7 +12,6 @@ export interface Remembered {
   readonly grants: readonly Grant[]
 }
 
-/** The cache. */
 export interface AccessCache {
   /** What is known of a thread, if that lets the reader use it; null: the store has to be asked. */
   find(key: ThreadKey, reader: Reader): ThreadAccess | null

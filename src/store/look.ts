@@ -5,7 +5,6 @@ import Database from 'better-sqlite3'
 import { obstacle, placeOf } from './sqlite/place.ts'
 import { SCHEMA_VERSION, schemaOf } from './sqlite/schema.ts'
 
-/** What was seen. */
 export type StoreLook =
   /** It can be opened and written; the scopes of which it has rows. Its schema is brought up to date when that is done; 0 for none yet. */
   | { readonly outcome: 'usable'; readonly scopes: readonly string[]; readonly schema: number }

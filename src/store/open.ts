@@ -7,7 +7,6 @@ import type { PostgresPool } from '../postgres/pool.ts'
 import { StoreUnavailable, type Store } from './port.ts'
 import { openSqliteStore } from './sqlite/store.ts'
 
-/** What may be said. */
 export interface OpenStoreOptions {
   /** Told of what a running store should let an operator know. */
   readonly log?: Logger

@@ -6,7 +6,6 @@
 import type { Credential, Revocation } from '../core/decide/credential.ts'
 import type { Grant, Grantee, Reader, Right } from '../core/decide/sharing.ts'
 
-/** Which thread. */
 export interface ThreadKey {
   /** The upstream that the thread lives in: its key, or `''` for `upstream`. */
   readonly scope: string
@@ -205,7 +204,6 @@ export interface ObservedThread extends ThreadKey {
   readonly lastUsedAt: number
 }
 
-/** A grant as it is kept. */
 export interface StoredGrant extends Grant {
   /** The user id of who granted it, or `operator`. */
   readonly grantedBy: string
@@ -280,14 +278,12 @@ export interface PruneRule {
   readonly unusedSince?: number
 }
 
-/** How a change of owners went. */
 export type AssignOutcome =
   | { readonly outcome: 'assigned'; readonly before: string | null }
   | { readonly outcome: 'same' }
   /** The owner is another than was expected. */
   | { readonly outcome: 'changed'; readonly owner: string | null }
 
-/** How much there is. */
 export interface StoreStats {
   readonly threads: number
   readonly deleted: number
@@ -385,16 +381,13 @@ export interface AccessInvalidations {
 /** All of it, in one place. */
 export type Store = OwnershipStore & RevocationStore & ObservationStore & GrantStore & ThreadAdministration & AccessInvalidations
 
-/** What a revocation is about. */
 export type Revoked = { readonly tokenId: string } | { readonly userId: string }
 
-/** What was revoked. */
 export interface RevocationStore {
   /** Adds a revocation. There is one of a token, and one of a user: the wider one, if there are two. */
   revoke(revocation: Revocation): Promise<void>
   /** Takes one back. True if there was one. */
   lift(what: Revoked): Promise<boolean>
-  /** All of them. */
   revocations(): Promise<readonly Revocation[]>
   /** Another number after every `revoke`, and every `lift` that took one back, of any process. It costs next to nothing. */
   revocationsVersion(): Promise<number>

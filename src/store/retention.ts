@@ -6,7 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../observe/log.ts'
 import type { ThreadAdministration } from './port.ts'
 
-/** What it works with. */
 export interface RetentionParts {
   readonly store: Pick<ThreadAdministration, 'prune'>
   /** Milliseconds that a tombstone is kept; asked anew each time, because a reload may change it. `off`: for ever. */

@@ -3,7 +3,6 @@
  * works are under way at once.
  */
 
-/** Takes steps in turn. */
 export interface Steps {
   /** Takes a step when those before it are done, whoever's they are. */
   take<T>(step: () => Promise<T>): Promise<T>
@@ -12,7 +11,6 @@ export interface Steps {
 /** So long a spell of steps goes on, in milliseconds; a step that has begun is not broken off. */
 const SPELL_MS = 3
 
-/** Makes them. */
 export function makeSteps(): Steps {
   const waiting: (() => void)[] = []
   let isComing = false

@@ -10,7 +10,6 @@ const OPTIONS = { ...GRANT_OPTIONS, right: { type: 'string' } } as const
 
 const RIGHTS: readonly Right[] = ['read', 'write']
 
-/** The command. */
 export const add: Command = {
   summary: 'grants a thread to a user or a group',
   help: `threadwarden grants add --config FILE --thread ID (--user USER | --group GROUP) --right read|write

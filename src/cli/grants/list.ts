@@ -10,7 +10,6 @@ import { keyNamed, scopeNamed, threadData, threadText } from '../scope-option.ts
 /** Grants that are asked for at once. */
 const PAGE = 1000
 
-/** The command. */
 export const list: Command = {
   summary: 'shows the grants on a thread, or those of a user or a group',
   help: `threadwarden grants list --config FILE (--thread ID | --user USER | --group GROUP) [--scope KEY] [--json]

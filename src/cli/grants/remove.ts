@@ -5,7 +5,6 @@ import { granteeOf, threadIdOf } from '../naming.ts'
 import { onStore } from '../on-store.ts'
 import { keyNamed, threadData, threadText } from '../scope-option.ts'
 
-/** The command. */
 export const remove: Command = {
   summary: 'takes a grant back',
   help: `threadwarden grants remove --config FILE --thread ID (--user USER | --group GROUP) [--scope KEY] [--json]

@@ -8,7 +8,6 @@ import { withProgress } from '../steady.ts'
 
 const OPTIONS = { ...STORE_OPTIONS, force: { type: 'boolean' }, quiet: { type: 'boolean' } } as const
 
-/** The command. */
 export const backup: Command = {
   summary: 'copies a SQLite store while gateways write to it',
   help: `threadwarden store backup --config FILE TO [--force] [--quiet] [--json]

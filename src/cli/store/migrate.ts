@@ -6,7 +6,6 @@ import { lookAt, type Seen } from '../store-look.ts'
 
 const OPTIONS = { ...STORE_OPTIONS, check: { type: 'boolean' } } as const
 
-/** The command. */
 export const migrate: Command = {
   summary: 'brings the store to the schema of this program',
   help: `threadwarden store migrate --config FILE [--check] [--json]

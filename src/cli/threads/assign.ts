@@ -9,7 +9,6 @@ import { keyNamed, SCOPE_OPTION, threadData, threadText } from '../scope-option.
 
 const OPTIONS = { ...STORE_OPTIONS, ...SCOPE_OPTION, to: { type: 'string' }, expect: { type: 'string' } } as const
 
-/** The command. */
 export const assign: Command = {
   summary: 'gives a thread an owner',
   help: `threadwarden threads assign --config FILE ID --to USER [--scope KEY] [--expect USER|none|nobody] [--json]

@@ -24,7 +24,6 @@ const OPTIONS = {
   quiet: { type: 'boolean' },
 } as const
 
-/** The command. */
 export const exportThreads: Command = {
   summary: 'writes threads with their owners to a file',
   help: `threadwarden threads export --config FILE [--format csv|jsonl] [--output FILE] [--scope KEY] [--all] [--quiet]

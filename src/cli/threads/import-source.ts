@@ -13,7 +13,6 @@ import { openUpstream } from '../../http/upstream/upstream.ts'
 import type { Progress } from '../progress.ts'
 import type { ImportTask, NamedFile } from './import-task.ts'
 
-/** What reading needs. */
 export interface SourceParts {
   readonly reading: Reading
   readonly progress: Progress
@@ -21,14 +20,12 @@ export interface SourceParts {
   readonly onProblem: (problem: Problem) => void
 }
 
-/** An open source. */
 export interface OpenSource extends Source {
   /** Lines of the mapping that can't be taken. */
   readonly invalid: number
   close(): Promise<void>
 }
 
-/** Opens a file of rows. */
 export function fileSource({ file, format }: NamedFile, parts: SourceParts): OpenSource {
   const entries = entriesOf(bytesOf(file, parts), format, parts.reading)
   return { entries, mapping: null, invalid: 0, close: () => Promise.resolve() }

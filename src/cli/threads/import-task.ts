@@ -13,7 +13,6 @@ export interface NamedFile {
   readonly format: Format
 }
 
-/** Where rows come from. */
 export type ImportTask =
   | ({ readonly kind: 'file' } & NamedFile)
   | {
@@ -42,7 +41,6 @@ const OPTIONS = {
   'token-file': { type: 'string' },
 } as const
 
-/** All of it. */
 export interface ImportWishes {
   readonly task: ImportTask
   readonly config: string | undefined

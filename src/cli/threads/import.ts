@@ -20,7 +20,6 @@ import { fileSource, upstreamSource, type OpenSource, type SourceParts } from '.
 import { importWishes, type ImportTask, type ImportWishes } from './import-task.ts'
 import { makeProblemReport, type ProblemReport } from './problem-report.ts'
 
-/** The command. */
 export const importThreads: Command = {
   summary: 'takes over whose threads are',
   help: IMPORT_HELP,
@@ -49,7 +48,6 @@ export const importThreads: Command = {
   },
 }
 
-/** What an import is done with. */
 interface Work extends LongWork {
   readonly dryRun: boolean
   readonly problems: ProblemReport

@@ -20,7 +20,6 @@ const OPTIONS = {
   limit: { type: 'string' },
 } as const
 
-/** The command. */
 export const list: Command = {
   summary: 'shows threads with their owners',
   help: `threadwarden threads list --config FILE [--user USER] [--agent AGENT] [--scope KEY] [--deleted | --all]

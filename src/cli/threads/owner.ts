@@ -13,7 +13,6 @@ import { stateOf } from './list.ts'
 /** What the store knows of a thread. */
 type Known = NonNullable<Awaited<ReturnType<ThreadAdministration['thread']>>>
 
-/** The command. */
 export const owner: Command = {
   summary: 'shows whose a thread is, its grants, and who was seen on it',
   help: `threadwarden threads owner --config FILE ID [--scope KEY] [--json]

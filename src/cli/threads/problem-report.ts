@@ -5,7 +5,6 @@ import { atScope } from '../../tools/import-export/scopes.ts'
 import { UsageError } from '../command.ts'
 import { harmless } from '../terminal.ts'
 
-/** Gathers problems. */
 export interface ProblemReport {
   readonly add: (problem: Problem) => void
   /** The first of them in words, and how many more there are. */

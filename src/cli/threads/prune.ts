@@ -22,7 +22,6 @@ const OPTIONS = {
 /** Rows of one step. */
 const STEP = 500
 
-/** The command. */
 export const prune: Command = {
   summary: 'throws away rows of deleted or unused threads',
   help: `threadwarden threads prune --config FILE [--deleted-before WHEN] [--unused-since WHEN] [--scope KEY]

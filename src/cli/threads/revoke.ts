@@ -4,7 +4,6 @@ import { threadNamed } from '../naming.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'
 import { keyNamed, SCOPE_OPTION, threadData, threadText } from '../scope-option.ts'
 
-/** The command. */
 export const revoke: Command = {
   summary: "takes a thread's owner away: it is foreign to everybody",
   help: `threadwarden threads revoke --config FILE ID [--scope KEY] [--json]

@@ -17,7 +17,6 @@ const WORDS: Readonly<Record<keyof StoreStats, string>> = {
   revocations: 'revocations',
 }
 
-/** The command. */
 export const stats: Command = {
   summary: 'counts threads, owners, grants and conflicts',
   help: `threadwarden threads stats --config FILE [--scope KEY] [--json]

@@ -19,7 +19,6 @@ const OPTIONS = {
 /** Rows of one step. */
 const STEP = 500
 
-/** The command. */
 export const transfer: Command = {
   summary: 'gives the threads of one user to another',
   help: `threadwarden threads transfer --config FILE --from USER --to USER [--thread ID] [--scope KEY] [--quiet] [--json]

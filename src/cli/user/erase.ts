@@ -16,7 +16,6 @@ const OPTIONS = {
 /** Rows of one step. */
 const STEP = 500
 
-/** The command. */
 export const erase: Command = {
   summary: 'forgets a user',
   help: `threadwarden user erase --config FILE USER (--yes | --dry-run) [--quiet] [--json]

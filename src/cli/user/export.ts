@@ -11,7 +11,6 @@ import { threadData } from '../scope-option.ts'
 
 const OPTIONS = { config: STORE_OPTIONS.config, output: { type: 'string' } } as const
 
-/** The command. */
 export const exportUser: Command = {
   summary: 'writes all that is held of a user as JSON',
   help: `threadwarden user export --config FILE USER [--output FILE]

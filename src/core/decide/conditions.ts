@@ -2,7 +2,6 @@
 import { valueAt } from '../json/pointer.ts'
 import type { Part, Principal, User } from './principal.ts'
 
-/** What a claim is compared with. */
 export type Scalar = string | number | boolean
 
 /** One comparison of a claim, found by its JSON pointer (RFC 6901). */
@@ -20,14 +19,11 @@ export type ClaimTest = { readonly at: string } & (
 export interface CallerConditions {
   /** One of these keys of the configuration. */
   readonly issuers?: readonly string[]
-  /** One of these. */
   readonly roles?: readonly string[]
   readonly permissions?: { readonly any?: readonly string[]; readonly all?: readonly string[] }
-  /** All of these. */
   readonly claims?: readonly ClaimTest[]
 }
 
-/** A part of the conditions. */
 export type CallerPart = 'issuer' | 'role' | 'permission' | 'claim'
 
 /**

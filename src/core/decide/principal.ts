@@ -6,7 +6,6 @@ import { refuse, type Refusal } from '../reasons.ts'
 /** A claim that says what a user may. */
 export type Part = 'role' | 'permissions'
 
-/** A signed-in user. */
 export interface User {
   readonly kind: 'user'
   /** `issuer-key:subject`, as it stands in the ownership table, logs and files. */
@@ -32,7 +31,6 @@ export interface Anonymous {
   readonly standsForAll: boolean
 }
 
-/** The caller of a request. */
 export type Principal = User | Anonymous
 
 /** Where in the claims of an issuer's tokens things are: JSON pointers. */

@@ -69,7 +69,6 @@ export interface RouteRules {
   readonly hide: boolean
 }
 
-/** A selector of operators. */
 export interface OperatorSelector {
   readonly issuer: string
   readonly role?: string

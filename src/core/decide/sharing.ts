@@ -18,7 +18,6 @@ export interface Grantee {
   readonly id: string
 }
 
-/** A right on a thread. */
 export interface Grant extends Grantee {
   readonly right: Right
 }

@@ -14,7 +14,6 @@ import { speaksOfThread, verdictOn, type Relation, type Rule, type Rules, type V
  */
 export type TriedVerdict = Verdict | 'thread' | 'deleted' | 'unsettled'
 
-/** A rule that was tried. */
 export interface TriedRule {
   readonly rule: Rule
   readonly verdict: TriedVerdict

@@ -15,7 +15,6 @@ const REST = `the rest of the list ${crypto.randomUUID()}`
 // What JSON.parse sees of bytes: a byte order mark stays, and what is no UTF-8 is read as U+FFFD.
 const UTF8 = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** What comes behind the pieces. */
 export interface Rest {
   /** The value, or undefined for what is no JSON. */
   readonly value: Json | undefined

@@ -26,7 +26,6 @@ export interface JsonSource {
 /** An object that was read; or why it was not: codes `body-malformed` and `body-too-large`. */
 export type JsonReading = ({ readonly outcome: 'read' } & JsonSource) | Refusal
 
-/** Reads one body. */
 export interface JsonReader {
   /**
    * Takes the next bytes. What is hostile is refused here, before the rest has come; after a refusal the reader is done.

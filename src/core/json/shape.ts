@@ -65,7 +65,6 @@ export function makeShape(bounds: MemberBounds = UNBOUNDED): Shape {
   /** How many members the open objects have, by depth. */
   const membersAt = new Uint32Array(MAX_DEPTH + 1)
 
-  /** A key has come. */
   const member = (): Refusal | null => {
     members += 1
     escapedKeys ||= escaped

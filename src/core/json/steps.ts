@@ -3,7 +3,6 @@
 /** Steps, and what comes of the last one. */
 export type Steps<Result> = Generator<undefined, Result, undefined>
 
-/** Takes all steps at once. */
 export function atOnce<Result>(steps: Steps<Result>): Result {
   for (;;) {
     const { done, value } = steps.next()

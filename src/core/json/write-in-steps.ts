@@ -22,7 +22,6 @@ export function* writeInSteps(body: JsonObject, { value, texts }: Omit<SteppedRe
   return output.end()
 }
 
-/** What was written. */
 class Output {
   readonly #encoder = new TextEncoder()
   readonly #pieces: Uint8Array[] = []

@@ -11,7 +11,6 @@ import { refuse, type Refusal } from '../reasons.ts'
 import type { Route } from './routes.ts'
 import { atOnce, type Steps } from '../json/steps.ts'
 
-/** What the policy says of bodies. */
 export interface BodyPolicy {
   /** `forwardedProps` names that pass besides the built-in ones. */
   readonly forwardedProps: ReadonlySet<string>
@@ -82,7 +81,6 @@ export function checkIds(descriptor: RouteDescriptor, value: JsonObject): Checke
   return { outcome: 'checked', descriptor: { ...descriptor, ids: { ...ids, threadId } } }
 }
 
-/** What of a body goes upstream. */
 export interface PassingBody {
   readonly body: JsonObject
   /** Names of top-level keys, of forwarded properties and of tools that were dropped. */

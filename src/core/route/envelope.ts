@@ -81,7 +81,6 @@ export function admitEnvelope(value: JsonObject, bytes: number, { admit, mostOf 
 interface Asked {
   readonly outcome: 'asked'
   readonly descriptor: RouteDescriptor
-  /** The params that were read. */
   readonly known: readonly string[]
   readonly droppedQueryNames: number
 }

@@ -26,7 +26,6 @@ export type BodyRule =
   /** A multipart recording, streamed, or a JSON object of which these keys pass. */
   | { readonly kind: 'recording'; readonly keys: readonly string[] }
 
-/** One row of the table. */
 export interface Route {
   readonly id: RouteId
   readonly method: Method
@@ -89,7 +88,6 @@ function optionalJson(...keys: string[]): { readonly body: BodyRule } {
   return { body: { kind: 'json', keys, optional: true } }
 }
 
-/** Every route of the runtime's. */
 export const ROUTES: readonly Route[] = [
   route('info', 'GET', 'info'),
   route('agent/run', 'POST', 'agent/:agentId/run', {
@@ -169,7 +167,6 @@ export const OWN_ROUTES: readonly Route[] = (
   route('threads/grants', method, 'threadwarden/threads/:threadId/grants', { ...more, right: 'owner', own: true }),
 )
 
-/** Every route that exists. */
 export const ALL_ROUTES: readonly Route[] = [...ROUTES, ...OWN_ROUTES]
 
 /** All route ids, each once, in the order of the table. */

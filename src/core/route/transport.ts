@@ -11,7 +11,6 @@ import { ROUTES, type Route } from './routes.ts'
 /** All transports, the one that is tried first before the other. */
 export const TRANSPORTS = ['multi-route', 'single-route'] as const
 
-/** How requests are written. */
 export type Transport = (typeof TRANSPORTS)[number]
 
 /** How an upstream takes them: a runtime by its transport, a self-hosted agent as runs that are POSTed to its one path. */

@@ -7,7 +7,6 @@ import { connectRpc, Gone, type Call } from './rpc.ts'
 import type { Beginning, Conditions, PrimaryHandlers, WorkerHandlers } from './messages.ts'
 import type { Lent } from './limiter.ts'
 
-/** A worker process. */
 export interface WorkerHandle {
   /** Which of the workers it is, from 1. */
   readonly number: number
@@ -30,13 +29,11 @@ export interface WorkerHandle {
   leave(): void
 }
 
-/** How a process ended. */
 export interface Ended {
   readonly code: number | null
   readonly signal: string | null
 }
 
-/** What a worker gets. */
 export interface WorkerHandleParts {
   readonly number: number
   readonly beginning: () => Beginning
@@ -52,7 +49,6 @@ const PROGRAM = fileURLToPath(new URL(`./worker${extname(import.meta.url)}`, imp
 const LONGEST_START_MS = 60_000
 const LONGEST_ANSWER_MS = 30_000
 
-/** Starts one. */
 export function startWorker(parts: WorkerHandleParts): WorkerHandle {
   const { number, beginning, lent, onAudit, longestAnswer = LONGEST_ANSWER_MS } = parts
   cluster.schedulingPolicy = cluster.SCHED_RR

@@ -4,7 +4,6 @@ import type { Limiter } from '../../limits/port.ts'
 import type { Call } from './rpc.ts'
 import type { PrimaryHandlers } from './messages.ts'
 
-/** The limiter of a worker. */
 export function borrowedLimiter(call: Call<PrimaryHandlers>): OpenLimiter {
   return {
     take: (name, who, rate) => call('take', { name, who, rate }),

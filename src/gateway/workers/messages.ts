@@ -5,7 +5,6 @@ import type { RateName } from '../../limits/port.ts'
 import type { Figures } from '../../observe/metrics.ts'
 import type { Prepared } from '../../snapshot/load.ts'
 
-/** What a worker begins with. */
 export interface Beginning {
   /** The configuration in force, and its number. */
   readonly prepared: Prepared
@@ -14,7 +13,6 @@ export interface Beginning {
   readonly port: number
   /** Which of the workers it is, from 1. */
   readonly worker: number
-  /** How many there are. */
   readonly workers: number
 }
 
@@ -24,12 +22,10 @@ export interface Conditions {
   readonly notes: ReadonlyMap<string, string>
 }
 
-/** What workers ask the primary. */
 export type PrimaryHandlers = {
   readonly begin: (asked: null) => Beginning
   /** Its listener is open. */
   readonly listening: (url: string) => void
-  /** It cannot start, and why. */
   readonly failed: (why: string) => void
   readonly conditions: (conditions: Conditions) => void
   /** As Limiter.take. */
@@ -41,10 +37,8 @@ export type PrimaryHandlers = {
   readonly audit: (asked: { readonly text: string; readonly lost: number }) => void
 }
 
-/** What the primary asks workers. */
 export type WorkerHandlers = {
   readonly figures: (asked: null) => Promise<Figures>
-  /** Reads the revocations anew. */
   readonly revocations: (asked: null) => Promise<void>
   /** The two steps of a change: everybody can do it, then everybody does. */
   readonly prepare: (next: Prepared) => Promise<void>

@@ -6,7 +6,6 @@ import type { Beginning, Conditions, PrimaryHandlers, WorkerHandlers } from './m
 import type { Lent } from './limiter.ts'
 import { startWorker, type WorkerHandle } from './handle.ts'
 
-/** What the crew is made with. */
 export interface WorkerPoolParts {
   readonly size: number
   /** The configured port; 0 for any free one. */
@@ -27,7 +26,6 @@ export interface WorkerPoolParts {
   readonly lookEvery?: number
 }
 
-/** The workers. */
 export interface WorkerPool {
   /**
    * Starts all of them.

@@ -30,7 +30,6 @@ import { lend } from './limiter.ts'
 import { joinMetrics } from './metrics.ts'
 import { joinReadiness } from './readiness.ts'
 
-/** A configuration in force. */
 interface InForce extends Numbered {
   readonly adminCredentials: AdminCredentials | null
 }

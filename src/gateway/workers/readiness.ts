@@ -9,7 +9,6 @@ export function joinReadiness(own: Readiness, workers: () => readonly Conditions
   return { ...own, pending: () => all(({ pending }) => pending), notes: () => all(({ notes }) => notes) }
 }
 
-/** Tells of every change. */
 export function toldReadiness(own: Readiness, tell: (conditions: Conditions) => void): Readiness {
   const told = (): void => tell({ pending: new Map(own.pending()), notes: new Map(own.notes()) })
   return {

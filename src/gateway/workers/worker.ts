@@ -15,7 +15,6 @@ import type { Beginning, PrimaryHandlers, WorkerHandlers } from './messages.ts'
 import { borrowedLimiter } from './limiter.ts'
 import { toldReadiness } from './readiness.ts'
 
-/** What it has when it serves. */
 type Serving = Pick<Assembled, 'running' | 'generations' | 'revocations'> & { readonly log: Logger }
 
 // The terminal and whoever ends a whole group tell everybody; what becomes of a worker the primary says.

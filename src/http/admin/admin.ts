@@ -17,7 +17,6 @@ import { OPERATOR_LISTENER, readAllLines } from '../listeners/listening.ts'
 export interface AdminParts extends AdminRevocationParts, AdminThreadParts {
   readonly store: AdminRevocationParts['store'] & AdminThreadParts['store']
   readonly credentials: AdminCredentials
-  /** Reads the configuration anew. */
   readonly reload: () => Promise<ReloadResult>
   readonly log: Logger
   readonly requestId: () => string
@@ -42,7 +41,6 @@ const ACTIONS: Readonly<Record<string, string>> = {
 /** Outcomes with which an operator got what they wanted. */
 const DONE: ReadonlySet<string> = new Set(['done', 'reloaded', 'unchanged'])
 
-/** How reading the configuration anew went. */
 export interface ReloadResult {
   readonly outcome: 'reloaded' | 'unchanged' | 'refused'
   /** Counts up with every configuration that was put in force. */

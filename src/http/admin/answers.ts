@@ -18,7 +18,6 @@ export interface Audited {
   readonly about: About
 }
 
-/** What a request is about. */
 export interface About {
   /** A token, user or group, in one word. */
   readonly target?: string
@@ -77,7 +76,6 @@ export function refusedBy(error: unknown): Refused {
   return new Refused(statusCode === 400 ? refuse('body-aborted') : refuse('internal'))
 }
 
-/** Answers a refusal. */
 export function sendRefusal(reply: FastifyReply, { refusal, text }: Refused): FastifyReply {
   const { status, headers, body } = refusalAnswer(refusal)
   const told = text === undefined ? body : JSON.stringify({ error: text, message: text, code: refusal.code })
@@ -87,7 +85,6 @@ export function sendRefusal(reply: FastifyReply, { refusal, text }: Refused): Fa
     .send(Buffer.from(told))
 }
 
-/** Answers with JSON. */
 export function send(reply: FastifyReply, status: number, value: object): FastifyReply {
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-store', 'x-request-id': reply.request.id }
   // A buffer, because Fastify gives a string a content type of its own choosing.

@@ -52,7 +52,6 @@ function granteeOf(kind: Grantee['kind'], id: Json | undefined): Grantee | FormF
   return { fault: kind === 'user' ? 'user is a user id: issuer:subject.' : 'group is the name of a group: issuer:group.' }
 }
 
-/** A grant as it is shown. */
 export function shownGrant({ kind, id, right, grantedBy, grantedAt }: StoredGrant): ShownGrant {
   const grantee = kind === 'user' ? { user: id } : { group: id }
   return { ...grantee, right, grantedBy, grantedAt: new Date(grantedAt).toISOString() }

@@ -17,7 +17,6 @@ import { granteeWord, isTo, readGrant, readGrantee, shownGrant } from './grant-f
 import type { OwnerRecords } from '../pipeline/owner-records.ts'
 import type { Payload } from '../pipeline/payload.ts'
 
-/** What it works with. */
 export interface GrantsParts {
   readonly store: GrantStore
   readonly records: Pick<OwnerRecords, 'record'>
@@ -37,7 +36,6 @@ export interface GrantsParts {
 /** Does what a permit for grants allows, and answers. A refusal where the form is wrong, or the thread is another's by now. */
 export type Grants = (permit: Permit, payload: Payload, exchange: Exchange) => Promise<Answer | Refusal>
 
-/** Makes the answers. */
 export function makeGrants(parts: GrantsParts): Grants {
   const { store, log } = parts
 

@@ -4,7 +4,6 @@ import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
 import type { Revoked } from '../../store/port.ts'
 import { isTokenId, timeOf, userFault } from './revocation-form.ts'
 
-/** The order. */
 export interface Order {
   readonly what: Revoked
   /** For a user: tokens issued before this time, in milliseconds since the epoch; null for all. */

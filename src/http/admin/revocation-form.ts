@@ -47,7 +47,6 @@ export function userFault(text: string, issuers: readonly string[]): 'form' | { 
   return issuers.includes(issuer) ? null : { issuer }
 }
 
-/** What a revocation is about. */
 export function revokedBy(revocation: Revocation): Revoked {
   return revocation.kind === 'token' ? { tokenId: revocation.tokenId } : { userId: revocation.userId }
 }
@@ -59,7 +58,6 @@ export function revocationOf(what: Revoked, list: readonly Revocation[]): Revoca
   )
 }
 
-/** A revocation for operators. */
 export function shown(revocation: Revocation): ShownRevocation {
   const revokedAt = new Date(revocation.revokedAt).toISOString()
   if (revocation.kind === 'token') return { tokenId: revocation.tokenId, revokedAt }

@@ -6,10 +6,8 @@ import { note, notFound, Refused, send, sendDone, withoutBody, type AuditLine } 
 import { readOrder } from './order.ts'
 import { revocationOf, shown, wordFor } from './revocation-form.ts'
 
-/** What they work with. */
 export interface AdminRevocationParts {
   readonly store: RevocationStore
-  /** What this process goes by. */
   readonly revocations: Pick<RevocationList, 'current' | 'reload'>
   /** The issuer keys of the configuration in force. */
   readonly issuers: () => readonly string[]

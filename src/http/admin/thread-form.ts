@@ -28,7 +28,6 @@ export interface ShownThread {
   readonly runners: readonly string[]
 }
 
-/** A thread for operators. */
 export function shownThread(threadId: string, { row, grants, runners }: WholeThread): ShownThread {
   return {
     thread: threadId,

@@ -8,7 +8,6 @@ import { note, notFound, objectOf, Refused, send, sendDone, type AuditLine } fro
 import { granteeWord, isTo, readGrant, readGrantee, shownGrant, type FormFault } from './grant-form.ts'
 import { shownThread } from './thread-form.ts'
 
-/** What they work with. */
 export interface AdminThreadParts {
   readonly store: GrantStore & Pick<ThreadAdministration, 'thread'>
   /** The issuer keys of the configuration in force. */

@@ -37,7 +37,6 @@ export type { FastifyInstance }
 
 /** What the public listener is made of. */
 export interface AppParts {
-  /** The gate in force. */
   readonly gate: () => Gate
   /** Holds the connections in force for a request; gives what lets go of them. */
   readonly hold: () => () => void
@@ -54,7 +53,6 @@ export interface AppParts {
   readonly now: () => number
 }
 
-/** The public listener. */
 export interface PublicApp {
   readonly app: FastifyInstance
   /** From now on each answer is the last of its connection, and says so: whoever asks again asks on another one. */

@@ -6,7 +6,6 @@ import { boundConnections, OPERATOR_LISTENER, readAllLines } from './listening.t
 import type { Readiness } from './readiness.ts'
 import { singleFlight } from './single-flight.ts'
 
-/** What the probes look at. */
 export interface HealthParts {
   readonly readiness: Readiness
   readonly store: Pick<OwnershipStore, 'fault'>

@@ -4,7 +4,6 @@
 export interface Readiness {
   /** Notes that something is pending and why, or with null that it no longer is. */
   set(name: string, pending: string | null): void
-  /** Everything that is pending now. */
   pending(): ReadonlyMap<string, string>
   /** Notes what an operator has to see though the gateway is ready, or with null that it is over. */
   note(name: string, text: string | null): void
@@ -34,7 +33,6 @@ export function heldBack(readiness: Readiness): HeldBack {
   }
 }
 
-/** Starts with nothing pending. */
 export function makeReadiness(): Readiness {
   const conditions = new Map<string, string>()
   const notes = new Map<string, string>()

@@ -10,7 +10,6 @@ const IV_BYTES = 12
 const TAG_BYTES = 16
 const BLOCK_BYTES = 128
 
-/** Seals and opens cursors. */
 export interface CursorSeal {
   /** @param bound what the cursor is good for: user and query */
   seal(place: Place, bound: readonly unknown[]): string

@@ -15,7 +15,6 @@ import { isGuests, type TableChange } from './table-changes.ts'
 import { listFrom, type TableList } from './table-list.ts'
 import type { ThreadList } from './thread-list.ts'
 
-/** What it works with. */
 export interface RewriterParts {
   readonly rules: Rules
   readonly facts: StandingFacts
@@ -27,7 +26,6 @@ export interface RewriterParts {
   readonly tableUse: (upstream: RuntimeFacts) => TableUse
 }
 
-/** Writes answers anew. */
 export interface Rewriter {
   /** True for what the table answers, also where the upstream lacks the operation. */
   hasOperation(upstream: RuntimeFacts, route: Route): boolean
@@ -44,7 +42,6 @@ export interface Rewriter {
   ): Promise<Rewritten | null>
 }
 
-/** Makes it. */
 export function makeRewriter({ rules, facts, forwarder, list, tableList, tableChange, tableUse }: RewriterParts): Rewriter {
   return {
     hasOperation: (upstream, route) => isTableRoute(route) && tableUse(upstream) === 'always',

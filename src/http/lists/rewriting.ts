@@ -10,7 +10,6 @@ import { jsonOf, type UpstreamAnswer, type UpstreamFailure } from '../upstream/u
 /** What became of one: a body to send, an answer of the upstream's to pass on, a failure, or a refusal. */
 export type Rewritten = Written | Unread
 
-/** A body to send. */
 export interface Written {
   readonly outcome: 'rewritten'
   readonly body: string | Buffer

@@ -17,7 +17,6 @@ import type { Payload } from '../pipeline/payload.ts'
 import { readAnswer, writtenAnew, type Rewritten } from './rewriting.ts'
 import type { UpstreamAnswer } from '../upstream/upstream.ts'
 
-/** What changes work with. */
 export interface TableChangeParts {
   readonly store: Pick<OwnershipStore, 'rename' | 'archive' | 'endDeletion'> & Pick<ThreadAdministration, 'thread'>
   readonly scope: string
@@ -40,7 +39,6 @@ export type TableChange = (
 /** The most that is read of a record of a thread. */
 const MAX_RECORD_BYTES = 1024 * 1024
 
-/** Makes what changes threads. */
 export function makeTableChange(parts: TableChangeParts): TableChange {
   const { store, forwarder, claims } = parts
 

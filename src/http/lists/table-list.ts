@@ -17,7 +17,6 @@ import { recordOfRow, type OwnerRecords } from '../pipeline/owner-records.ts'
 import { writtenInTurns, type Rewritten } from './rewriting.ts'
 import type { ThreadList } from './thread-list.ts'
 
-/** What the table's list works with. */
 export interface TableListParts {
   readonly store: Pick<OwnershipStore, 'listed'>
   readonly records: Pick<OwnerRecords, 'records'>
@@ -28,7 +27,6 @@ export interface TableListParts {
   readonly access: Access
 }
 
-/** The list from the table. */
 export interface TableList {
   /** @param memory where what it takes is held; whoever gave it lets it go */
   page(permit: Permit, memory: AnswerMemory): Promise<Rewritten>
@@ -59,7 +57,6 @@ function costOf(threads: readonly ListedThread[]): number {
 /** A thread that was granted, as it would stand to a caller: no user id is without a colon. */
 const SHARED = { owner: 'somebody-else', deleted: false, granted: 'read' } as const
 
-/** Makes the list. */
 export function makeTableList({ store, records, scope, rules, facts, seal, access }: TableListParts): TableList {
   const mayRead = (threadId: string, record: OwnerRecord, principal: Principal): boolean =>
     isListed(threadId, record, principal, rules, facts)

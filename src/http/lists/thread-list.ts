@@ -32,7 +32,6 @@ import { readBytes, writtenAnew, writtenInTurns, type Rewritten } from './rewrit
 import { inTurns, turn } from '../pipeline/turns.ts'
 import type { UpstreamAnswer, UpstreamFailure } from '../upstream/upstream.ts'
 
-/** What the list works with. */
 export interface ThreadListParts {
   readonly records: Pick<OwnerRecords, 'records' | 'naming'>
   readonly scope: string
@@ -69,7 +68,6 @@ const AT_ONCE = 100
 /** What the caller may see of each of some threads, in their order; asked of the store in one query. */
 type Reading = (threads: readonly PageThread[]) => Promise<readonly Showing[]>
 
-/** Makes the list. */
 export function makeThreadList(parts: ThreadListParts): ThreadList {
   const { records, scope, rules, facts } = parts
 

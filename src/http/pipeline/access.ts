@@ -11,7 +11,6 @@ export type Mark = number
 
 /** The access that one configuration gives to one of its upstreams. */
 export interface Access {
-  /** The present moment. */
   mark(): Mark
   /** True if something may have changed since a moment of who may use one of these threads. */
   changedSince(mark: Mark, threadIds: readonly string[]): boolean

@@ -91,7 +91,6 @@ const CHANGING: ReadonlySet<RouteId> = new Set(['threads/archive', 'threads/upda
 /** The longest name that is kept, in characters. */
 const MAX_NAME = 1000
 
-/** How a thread was changed. */
 export interface Change {
   /** Milliseconds since the epoch. */
   readonly now: number

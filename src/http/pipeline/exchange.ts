@@ -24,7 +24,6 @@ export interface Exchange {
   /** Under which it is decided. */
   enforcement: Enforcement
   readonly lines: HeaderLines
-  /** What is wrong with them. */
   readonly headerFault: Refusal | null
   /** Headers of every answer to this request: CORS and the request id. */
   readonly answerHeaders: Readonly<Record<string, string>>
@@ -53,7 +52,6 @@ export interface Exchange {
   isDecided: boolean
   /** What the decision went by; facts that it did not ask for are not there. */
   facts: Facts | null
-  /** The rule that decided. */
   rule: RulePlace | undefined
   /** Under `observe`: why enforcing would have refused it. */
   observed: Reason | null

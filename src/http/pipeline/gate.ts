@@ -71,7 +71,6 @@ export interface UpstreamBinding extends PermitPartsOfMount {
   readonly grants: Grants
 }
 
-/** What the gate works with. */
 export interface GateParts extends PayloadParts, Omit<PermitParts, keyof PermitPartsOfMount | 'access' | 'outdated' | 'metrics'> {
   /** None lies within another. What is outside all of them is answered as the first one is. */
   readonly mounts: readonly [UpstreamBinding, ...UpstreamBinding[]]
@@ -121,7 +120,6 @@ export interface Undecided {
   readonly taken: LimitsTaken
 }
 
-/** The gate. */
 export interface Gate {
   /**
    * Starts the record of a request.
@@ -141,7 +139,6 @@ export interface Gate {
   refused(refusal: Refusal, exchange: Exchange): Answer
 }
 
-/** Makes the gate. */
 export function makeGate(parts: GateParts): Gate {
   const { metrics } = parts
   const placeOf = makeTargetCache(parts.mounts)
@@ -204,7 +201,6 @@ export function makeGate(parts: GateParts): Gate {
       )
   }
 
-  /** Finds what they ask for. */
   const findRoute = ({ method, place }: Target, principal: Principal, exchange: Exchange): Admitted | Answer => {
     const { mount, segments, target } = place
     if (parts.isShuttingDown()) return refused(refuse('shutting-down'), exchange)

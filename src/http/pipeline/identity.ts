@@ -10,7 +10,6 @@ import type { Principal } from '../../core/decide/principal.ts'
 /** The identity headers: a name for each part, in lower case; what has none is not told. */
 export type IdentityHeaderNames = Readonly<Partial<Record<'id' | 'name' | 'role' | 'permissions', string>>>
 
-/** How assertions are made. */
 export interface AssertionRules {
   /** PEM of EC keys on P-256, the one that signs first; all are published. */
   readonly keys: readonly string[]
@@ -32,7 +31,6 @@ export interface AssertionTarget {
   readonly assertionAudience: string | undefined
 }
 
-/** Tells who is asking. */
 export interface Identity {
   /**
    * The headers of one request upstream.

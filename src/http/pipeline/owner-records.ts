@@ -4,7 +4,6 @@ import type { Principal } from '../../core/decide/principal.ts'
 import { readerOf } from '../../core/decide/sharing.ts'
 import type { OwnershipStore, RowFacts, ThreadAccess, ThreadKey } from '../../store/port.ts'
 
-/** Looks records up. */
 export interface OwnerRecords {
   /** The record of a thread, as it stands to a caller. At once where it is remembered. */
   record(key: ThreadKey, principal: Principal): OwnerRecord | Promise<OwnerRecord>

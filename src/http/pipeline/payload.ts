@@ -42,7 +42,6 @@ export type Payload =
   /** A JSON body for the gateway itself, whole: what is strange in it is refused and not dropped. */
   | { readonly kind: 'own'; readonly body: JsonObject }
 
-/** What reading a body needs. */
 export interface PayloadParts {
   readonly limits: {
     readonly body: number

@@ -30,7 +30,6 @@ export interface CallerLimits {
   readonly streams: number | 'off'
 }
 
-/** What a permit is made with. */
 export interface PermitParts {
   readonly rules: Rules
   readonly facts: StandingFacts

@@ -8,7 +8,6 @@ import { BodyTooLarge } from '../upstream/upstream.ts'
 
 /** The memory that all bodies together may take. */
 export interface BodyBudget {
-  /** All of it. */
   readonly most: number
   /** Takes so many bytes, or says that they aren't there. */
   take(bytes: number): boolean
@@ -89,7 +88,6 @@ export function bodyForm(
 
 /** A body that is held in memory; `release` gives its bytes back to the budget, once. */
 export interface HeldBody {
-  /** How many they are. */
   readonly bytes: number
   readonly release: () => void
 }

@@ -9,13 +9,11 @@ export type EndRun = (isOver: boolean) => void
 
 /** A deletion of a thread that was begun in the ownership table. */
 export interface Deletion {
-  /** What the store knows it by. */
   readonly token: string
   /** True if the upstream holds nothing of the thread once it confirms the deletion, as far as this process knows. */
   readonly isUndisturbed: boolean
 }
 
-/** The register of them. */
 export interface RunsUnderWay {
   /** Notes a run, before it is claimed. */
   begin(key: ThreadKey): EndRun

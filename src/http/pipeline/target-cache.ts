@@ -13,7 +13,6 @@ interface Mounted {
   readonly agentId: string | null
 }
 
-/** Where a target lies. */
 export interface CachedTarget<Mount> {
   readonly outcome: 'placed'
   readonly target: Target

@@ -7,7 +7,6 @@ export interface BodyReader {
   data(chunk: Buffer): boolean
   /** There is no more than this last piece, or than what was handed on. */
   end(last?: Buffer): void
-  /** It broke off. */
   broken(error: Error): void
 }
 
@@ -23,7 +22,6 @@ export interface AnswerBody {
   destroy(): void
 }
 
-/** Where a body comes from. */
 export interface BodySource {
   pause(): void
   resume(): void

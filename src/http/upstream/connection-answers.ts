@@ -3,7 +3,6 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { AnswerBody } from './answer-body.ts'
 
-/** A connection. */
 export interface ConnectionAnswers {
   /** In the order of their requests. */
   readonly open: ServerResponse[]
@@ -11,13 +10,11 @@ export interface ConnectionAnswers {
   closing: boolean
 }
 
-/** The connections of a listener. */
 export interface CallerConnections {
   of(socket: Socket): ConnectionAnswers
   all(): Iterable<ConnectionAnswers>
 }
 
-/** Makes the register of them. */
 export function makeCallerConnections(): CallerConnections {
   const known = new WeakMap<Socket, ConnectionAnswers>()
   const all = new Set<ConnectionAnswers>()

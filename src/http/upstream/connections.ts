@@ -17,7 +17,6 @@ export interface Connections {
   readonly size: number
   /** Closes each when what is under way on it is over. Nothing new can be sent. */
   close(): Promise<void>
-  /** Closes all at once. */
   destroy(): Promise<void>
 }
 

@@ -31,7 +31,6 @@ import type { TransportState } from './transport-probe.ts'
 import { upstreamRequest } from './request.ts'
 import type { Upstream, UpstreamAnswer, UpstreamFailure, UpstreamRequest } from './upstream.ts'
 
-/** What the forwarder works with. */
 export interface ForwardParts {
   readonly upstream: Upstream
   readonly basePath: string
@@ -46,7 +45,6 @@ export interface ForwardParts {
   readonly log: Logger
 }
 
-/** Sends what a permit allows. */
 export interface Forwarder {
   /** Sends a permitted request and gives the answer, or the failure; for answers that the gateway reads itself. */
   ask(
@@ -88,14 +86,12 @@ export interface Forwarder {
   failed(failure: UpstreamFailure, exchange: Exchange): Answer
 }
 
-/** Variations of a request. */
 export interface AskOptions {
   readonly payload?: Payload
   /** Another query than the descriptor's. */
   readonly query?: readonly (readonly [string, string])[]
 }
 
-/** Makes the forwarder. */
 export function makeForwarder(parts: ForwardParts): Forwarder {
   const { upstream, claims, answers, answerRules, access, metrics, log } = parts
 

@@ -27,7 +27,6 @@ export interface AnswerOwner {
 /** What an answer is written as: an event stream of some kind, or anything else. */
 export type AnswerForm = StreamForm | 'plain'
 
-/** Where an answer goes to. */
 export interface Caller {
   readonly response: ServerResponse
   /** Writes the head. @param length of what follows in bytes, where that is known: nothing else may follow then */
@@ -64,7 +63,6 @@ export interface OpenAnswers {
   endOf(owners: ReadonlySet<AnswerOwner>): void
 }
 
-/** Rules of open answers. */
 export interface AnswerRules {
   /** Milliseconds of silence before a comment is sent; 0 for none. */
   readonly keepAlive: number

@@ -4,7 +4,6 @@ import type { RouteDescriptor } from '../../core/route/classify.ts'
 import { wireForm, type RuntimeFacts } from '../../core/route/transport.ts'
 import type { UpstreamRequest } from './upstream.ts'
 
-/** What is asked. */
 export interface Question {
   readonly descriptor: RouteDescriptor
   readonly headers: Readonly<Record<string, string>>

@@ -28,7 +28,6 @@ export interface StartupChecks {
   stop(): void
 }
 
-/** What it looks at. */
 export interface StartupCheckParts {
   readonly upstream: Upstream
   readonly upstreamUrl: string
@@ -50,7 +49,6 @@ const MAX_LIST_BYTES = 32 * 1024 * 1024
 
 const LIST = classify('GET', ['threads'], new Map()) as RouteDescriptor
 
-/** Makes the watch. */
 export function runStartupChecks(parts: StartupCheckParts): StartupChecks {
   const headers = { ...parts.headers, accept: 'application/json', 'accept-encoding': 'identity' }
 

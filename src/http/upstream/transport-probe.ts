@@ -19,14 +19,12 @@ export interface TransportState {
   suspect(): void
 }
 
-/** The probe. */
 export interface TransportProbe extends TransportState {
   /** Begins to ask; resolves after the first answer or failure. */
   start(): Promise<void>
   stop(): void
 }
 
-/** What the probe works with. */
 export interface ProbeParts {
   readonly upstream: Upstream
   readonly basePath: string
@@ -54,7 +52,6 @@ const MAX_INFO_BYTES = 256 * 1024
 
 const INFO = classify('GET', ['info'], new Map()) as RouteDescriptor
 
-/** Makes the probe. */
 export function makeTransportProbe(parts: ProbeParts): TransportProbe {
   const { named, log } = parts
   let facts = named === null ? null : assumedFacts(named)
@@ -150,7 +147,6 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
   }
 }
 
-/** Whom to ask. */
 export type AskRuntimeParts = Pick<ProbeParts, 'upstream' | 'basePath' | 'headers'>
 
 /**

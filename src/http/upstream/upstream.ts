@@ -57,7 +57,6 @@ export interface UpstreamOptions {
   readonly timeouts: { readonly connect: number; readonly headers: number; readonly body: number }
 }
 
-/** The upstream. */
 export interface Upstream {
   /**
    * Sends a request, once.
@@ -67,7 +66,6 @@ export interface Upstream {
   send(request: UpstreamRequest, signal: ClientDisconnect): Promise<UpstreamAnswer | UpstreamFailure>
   /** Takes nothing new, and closes when what is under way is over. */
   retire(): Promise<void>
-  /** Closes at once. */
   close(): Promise<void>
 }
 
@@ -100,7 +98,6 @@ const CONNECTING = {
   keepAliveInitialDelay: 60_000,
 }
 
-/** Opens the way to the upstream. */
 export function openUpstream(options: UpstreamOptions): Upstream {
   const connections = connectionsFor(options)
   return {

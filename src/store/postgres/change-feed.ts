@@ -36,7 +36,6 @@ const PATIENCE_MS = 500
 /** Longer payloads are refused by PostgreSQL (8000 bytes, with the number and its end). */
 const MOST_BYTES = 7900
 
-/** What a feed is made of. */
 export interface ChangeFeedParts {
   readonly settings: PostgresSettings
   /** Where queries run while the listening connection is gone. */
@@ -53,9 +52,7 @@ export interface ChangeFeedParts {
   readonly now: () => number
 }
 
-/** A feed. */
 export interface ChangeFeed {
-  /** Starts to listen, once. */
   start(): void
   /** True if everything that was committed until a second ago has been told. */
   isFresh(): boolean

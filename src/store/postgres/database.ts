@@ -15,7 +15,6 @@ export interface Tables {
   readonly secrets: string
 }
 
-/** The tables of a schema. */
 export function tablesIn(schema: string): Tables {
   const at = (name: string): string => `${quoted(schema)}.${name}`
   return {

@@ -5,7 +5,6 @@ import { openPool, type PostgresPool } from '../../postgres/pool.ts'
 import { placeOf, type PostgresSettings } from '../../postgres/settings.ts'
 import { tablesIn } from './database.ts'
 
-/** What was seen, of which database. */
 export type PostgresLook = { readonly place: string } & (
   | {
       /** It can be read and written. */

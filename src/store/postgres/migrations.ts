@@ -15,7 +15,6 @@ interface Applied {
   readonly checksum: string
 }
 
-/** How far a database is. */
 export interface SchemaState {
   /** The steps that it went through; null where there are no tables at all. */
   readonly applied: number | null

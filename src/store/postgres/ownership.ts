@@ -43,7 +43,6 @@ interface StandingRow {
   readonly grants: readonly Grant[] | null
 }
 
-/** What of it is here. */
 type Ownership = Omit<OwnershipStore, 'listed' | 'fault' | 'close'>
 
 /** Makes the part of the store that decisions go by. */

@@ -5,7 +5,6 @@
  */
 import { placeOf, type PostgresSettings } from '../../postgres/settings.ts'
 
-/** The past of a schema. */
 export interface SchemaIdentity {
   /**
    * Takes in whose past answers now.

@@ -8,7 +8,6 @@ const MINE = `WHERE scope = $1 AND thread_id = $2 AND user_id = $3 AND user_id <
 // The last run of a row that had no life before.
 const LAST = `${MINE} AND pending = 1 AND deleted_at IS NULL`
 
-/** Makes the step. */
 export function settlingOn(
   database: Database,
   { threads, grants }: Tables,

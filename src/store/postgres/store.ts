@@ -18,7 +18,6 @@ import { pruningOn } from './prune.ts'
 import { revocationsOn } from './revocations.ts'
 import { rowsOn } from './rows.ts'
 
-/** What may be set. */
 export interface PostgresOptions {
   /** Of how many threads it is remembered who may use them; 0, which is the default: none. */
   readonly cache?: number
@@ -26,7 +25,6 @@ export interface PostgresOptions {
   readonly onIdleFailure?: OnIdleFailure
 }
 
-/** An open store. */
 export interface OpenedPostgres {
   readonly store: Store
   /** Its connections, for what else is kept in the same schema. They close with the store. */

@@ -10,7 +10,6 @@ import { sql, type Connection } from './connection.ts'
 import type { SqliteFile } from './file.ts'
 import { makeAccessCache, nameOf } from '../access-cache.ts'
 
-/** What is remembered. */
 export interface SqliteAccess {
   /**
    * What to wait for before a look-up, whatever this one and those before it are about: those that come in one round of the

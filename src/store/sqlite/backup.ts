@@ -10,7 +10,6 @@ import { inWords } from './errors.ts'
 import { findDamage } from './integrity.ts'
 import { identityOf } from './place.ts'
 
-/** How it is made. */
 export interface BackupOptions {
   /** True to put the copy in place of a file that is there; false by default. */
   readonly overwrite?: boolean
@@ -20,7 +19,6 @@ export interface BackupOptions {
   readonly signal?: AbortSignal
 }
 
-/** What was made. */
 export interface Backup {
   /** The size of the copy. */
   readonly bytes: number

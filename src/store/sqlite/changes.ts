@@ -32,7 +32,6 @@ const BETWEEN = sql<ThreadKey & { number: number }>(
   `SELECT number, scope, thread_id AS threadId FROM standing_changes WHERE number > :after AND number <= :number ORDER BY number`,
 )
 
-/** How many changes the file counts. */
 export function countChanges(database: Connection): number {
   return counted(database.get(NUMBER))
 }

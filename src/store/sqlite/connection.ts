@@ -11,7 +11,6 @@ export interface Sql<Row> {
 /** Values by name. What a statement does not name is left aside. */
 export type Values = Readonly<Record<string, string | number | null | Uint8Array>>
 
-/** An open connection. */
 export interface Connection {
   get<Row>(sql: Sql<Row>, values?: Values): Row | undefined
   /** The first column of the first row, of a statement that has no values. */

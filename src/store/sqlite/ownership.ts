@@ -110,7 +110,6 @@ const ANY = sql<{ there: 1 }>('SELECT 1 AS there FROM threads WHERE scope = :sco
 const KEEP_SECRET = sql("INSERT INTO secrets (name, value) VALUES ('cursor', :value) ON CONFLICT DO NOTHING")
 const SECRET = sql<{ value: Buffer }>("SELECT value FROM secrets WHERE name = 'cursor'")
 
-/** What of it is here. */
 type Ownership = Omit<OwnershipStore, 'listed' | 'fault' | 'close'>
 
 /** Makes the part of the store that decisions go by. */

@@ -52,7 +52,6 @@ export function revocationsIn(file: SqliteFile): RevocationStore {
   }
 }
 
-/** What was revoked of a user. */
 export function revocationsOfUser(database: Connection, userId: string): readonly Revocation[] {
   return database.all(OF_USER, { userId }).map(revocationOf)
 }

@@ -141,7 +141,6 @@ export const MIGRATIONS: readonly Migration[] = [
   checksum: createHash('sha256').update(text).digest('hex'),
 }))
 
-/** The schema of this program. */
 export const SCHEMA_VERSION = MIGRATIONS.length
 
 /** From which schema on a file says by which steps it came to be. */

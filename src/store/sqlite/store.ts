@@ -16,7 +16,6 @@ import { rowsIn } from './rows.ts'
 import { accessCacheOf } from './access.ts'
 import { makeSlots, makeSteps } from '../steps.ts'
 
-/** What may be set. */
 export interface SqliteOptions {
   /** How long another process's lock is waited for, in milliseconds, by default 5000. */
   readonly retry?: number

@@ -8,7 +8,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export interface Turns {
   /** Does a step, at once if nobody waits. It is tried again as long as it fails for a lock and its patience lasts. */
   take<T>(step: () => T): Promise<T>
-  /** How many steps wait. */
   readonly waiting: number
 }
 

@@ -5,7 +5,6 @@ import { explainUpstream } from './failures.ts'
 import { notChecked, ok, problem, seconds, type Finding } from './finding.ts'
 import type { Check, Subject } from './subject.ts'
 
-/** The check of it. */
 export const AGENT_CHECK: Check = {
   name: 'agent.reachable',
   late: ({ mount, wishes }) =>

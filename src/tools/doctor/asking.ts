@@ -9,7 +9,6 @@ import { collect, streamedBody } from '../../http/upstream/answer-body.ts'
 import { type UpstreamRequest } from '../../http/upstream/upstream.ts'
 import type { Subject } from './subject.ts'
 
-/** An answer. */
 export interface Heard {
   readonly status: number
   readonly headers: UpstreamAnswerHeaders
@@ -56,7 +55,6 @@ export function askInfo(
   return askUpstream(subject, upstreamRequest(facts, subject.mount.basePath, asked), signal)
 }
 
-/** What a client asks. */
 export interface Asked {
   readonly method?: 'GET' | 'POST' | 'OPTIONS'
   readonly headers?: Readonly<Record<string, string>>

@@ -1,6 +1,5 @@
 /** What a failed connection means, in words for an operator. */
 
-/** A failure, explained. */
 export interface Explained {
   readonly message: string
   readonly remedy: string

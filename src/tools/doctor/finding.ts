@@ -3,13 +3,11 @@
 /** How bad it is. `unknown` is what could not be checked or told: it is never taken for fine. */
 export type Level = 'ok' | 'warning' | 'problem' | 'unknown'
 
-/** One finding. */
 export interface Finding {
   /** What was looked at, as `part.check`; a name that scripts may rely on. */
   readonly check: string
   readonly level: Level
   readonly message: string
-  /** What to do about it. */
   readonly remedy?: string
 }
 
@@ -26,7 +24,6 @@ export const warning = (check: string, message: string, remedy: string): Finding
 /** Something does not work, or is open that must not be. */
 export const problem = (check: string, message: string, remedy: string): Finding => finding('problem', check, message, remedy)
 
-/** It could not be told. */
 export const unknown = (check: string, message: string, remedy?: string): Finding => finding('unknown', check, message, remedy)
 
 /** It was not looked at, and why. */

@@ -5,7 +5,6 @@ import { notChecked, ok, problem, type Finding } from './finding.ts'
 import { settingOf, type Check, type Subject } from './subject.ts'
 import { isObject } from '../../core/json/read.ts'
 
-/** The check of the process. */
 export const READY_CHECK: Check = { name: 'gateway.ready', run: ready }
 /** The check that nobody comes in without a token; of each upstream. */
 export const STRANGER_CHECK: Check = { name: 'gateway.authentication', run: refusesStrangers }

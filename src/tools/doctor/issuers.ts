@@ -9,7 +9,6 @@ import type { Check, Subject } from './subject.ts'
 /** Fetching metadata and then keys takes its time-out twice. */
 const PATIENCE_MS = 11_000
 
-/** The checks of the issuers. */
 export const ISSUER_CHECKS: readonly Check[] = [
   { name: 'issuers.keys', atLeast: PATIENCE_MS, run: keys },
   { name: 'issuers.clock', run: clocks },

@@ -24,7 +24,6 @@ const ONE_PIECE_MS = 50
 
 const MAX_BYTES = 16 * 1024 * 1024
 
-/** The check of the run. */
 export const RUN_CHECK: Check = { name: CHECK, atLeast: PATIENCE_MS, run: runOnce }
 
 /** What came of a run; times in milliseconds since it was sent. */

@@ -5,7 +5,6 @@ import { askInfo, askUpstream, isStream } from './asking.ts'
 import { notChecked, ok, problem, unknown, warning, type Finding } from './finding.ts'
 import { settingOf, UNSHOWN, type Check, type Subject } from './subject.ts'
 
-/** The checks of it. */
 export const OPENNESS_CHECKS: readonly Check[] = [
   { name: 'upstream.debug', run: debugStream },
   { name: 'upstream.cors', run: cors },

@@ -9,7 +9,6 @@ import { UNSHOWN, type Check, type Known, type Subject } from './subject.ts'
 /** Without these there is no chat. */
 const ESSENTIAL: readonly string[] = ['agent/run', 'agent/connect']
 
-/** The check of the routes. */
 export const ROUTES_CHECK: Check = { name: 'upstream.routes', run: compare }
 
 async function compare(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {

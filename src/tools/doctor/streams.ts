@@ -11,7 +11,6 @@ import { UNSHOWN, type Check, type Subject } from './subject.ts'
 
 const CHECK = 'upstream.streams'
 
-/** The check of the streams. */
 export const STREAMS_CHECK: Check = { name: CHECK, run: look }
 
 async function look(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {

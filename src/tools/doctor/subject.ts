@@ -13,7 +13,6 @@ export interface Machine {
   readonly addresses: readonly string[]
 }
 
-/** What the operator asked for. */
 export interface Wishes {
   /** Milliseconds that one check may take. */
   readonly timeout: number
@@ -29,7 +28,6 @@ export interface Wishes {
 export interface Known {
   facts: RuntimeFacts | null
   version: string | null
-  /** The agents of the upstream. */
   agents: readonly string[]
   /** Whether the upstream has the routes of thread histories. */
   histories: boolean | null
@@ -42,7 +40,6 @@ export interface KnownTable {
   scopes: readonly string[] | null
 }
 
-/** The subject. */
 export interface Subject {
   readonly config: Config
   /** The upstream that is looked at. */
@@ -64,7 +61,6 @@ export function settingOf({ mount }: Pick<Subject, 'mount'>, key: string): strin
   return [...mount.place, key].join('.')
 }
 
-/** One check. */
 export interface Check {
   readonly name: string
   /** What it means if the time is up; by default that nothing is known. */

@@ -8,7 +8,6 @@ import { routeOf } from './asking.ts'
 import { notChecked, ok, problem, warning, type Finding } from './finding.ts'
 import { UNSHOWN, type Check, type Subject } from './subject.ts'
 
-/** The checks of it. */
 export const THREAD_CHECKS: readonly Check[] = [
   { name: 'upstream.histories', run: histories },
   { name: 'upstream.threads', run: oldThreads },

@@ -8,7 +8,6 @@ import { suggestion } from './suggestion.ts'
 /** More than any line has that makes sense, in bytes: a quote that is never closed would swallow the file. */
 const MOST_RECORD = 64 * 1024
 
-/** What csv-parse gives. */
 interface Parsed {
   readonly record: readonly string[]
   readonly info: { readonly lines: number }

@@ -11,7 +11,6 @@ export const NOBODY_WORD = 'nobody'
 /** What a file may say of a thread. */
 export const COLUMNS = ['thread', 'user', 'agent', 'name', 'archived', 'created', 'used', 'deleted', 'scope'] as const
 
-/** One of them. */
 export type Column = (typeof COLUMNS)[number]
 
 /** What is known of a thread besides its owner. Times are milliseconds since the epoch. */
@@ -38,7 +37,6 @@ export interface Fault {
   readonly owner: string | null
 }
 
-/** A line of a source. */
 export type Entry = Row | Fault
 
 /** By what lines are read. */

@@ -26,7 +26,6 @@ export function shownRow(row: ThreadRow): ShownRow {
   }
 }
 
-/** A time for operators. */
 export function timeText(time: number): string {
   return new Date(time).toISOString()
 }

@@ -4,7 +4,6 @@ import type { Entry } from './entry.ts'
 import type { Problem } from './problem.ts'
 import type { StagingTable } from './staging-table.ts'
 
-/** What was read. */
 export interface Filled {
   /** Lines of a file, or threads of a list. */
   readonly read: number

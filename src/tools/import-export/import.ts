@@ -6,7 +6,6 @@ import type { Problem } from './problem.ts'
 import { makeStagingTable, type StagingTable } from './staging-table.ts'
 import { BATCH, takeOver, type Tally, type TakeoverOptions, type Target } from './takeover.ts'
 
-/** What an import came to. */
 export interface ImportReport extends Readonly<Tally> {
   /** Lines of the file, or threads of the list. */
   readonly read: number
@@ -21,7 +20,6 @@ export interface ImportReport extends Readonly<Tally> {
   readonly complete: boolean
 }
 
-/** How to import. */
 export interface ImportOptions extends Omit<TakeoverOptions, 'onProgress'>, FillOptions {
   /** Told when the source was read: how many threads there are to settle. */
   readonly onRead: (threads: number) => void
@@ -29,7 +27,6 @@ export interface ImportOptions extends Omit<TakeoverOptions, 'onProgress'>, Fill
   readonly onSettled: (done: number) => void
 }
 
-/** Where rows come from. */
 export interface Source {
   readonly entries: AsyncIterable<Entry | Problem>
   /** What entries are looked up in, if there is such a thing. */

@@ -3,7 +3,6 @@ import { NOBODY, type ObservationStore, type ObservedThread, type ThreadKey } fr
 import type { Row } from './entry.ts'
 import { BATCH, takeRows, type Tally, type Takeover, type TakeoverOptions, type Target } from './takeover.ts'
 
-/** What of a store it needs. */
 export type ObservedTarget = Target & Pick<ObservationStore, 'observed'>
 
 /**

@@ -57,7 +57,6 @@ export async function throttled<T>(step: () => Promise<T>): Promise<T> {
   return result
 }
 
-/** How far it came. */
 export interface Steps {
   readonly done: number
   /** True if the signal came before nothing was left. */

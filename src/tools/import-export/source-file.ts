@@ -3,10 +3,8 @@ import { COLUMNS, readEntry, type Column, type Entry, type Reading } from './ent
 import { csvLines } from './csv-lines.ts'
 import { jsonLines } from './json-lines.ts'
 
-/** How a file is written. */
 export type Format = 'csv' | 'jsonl'
 
-/** All of them. */
 export const FORMATS: readonly Format[] = ['csv', 'jsonl']
 
 const REQUIRED = ['thread', 'user'] as const

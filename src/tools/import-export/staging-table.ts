@@ -25,7 +25,6 @@ export interface StagingPage {
   readonly next: ThreadKey | null
 }
 
-/** What was put aside. */
 export interface StagingTable {
   /** Puts a line aside. One that can't be taken counts where it gives a thread to somebody else than another line does. */
   add(entry: Entry): void

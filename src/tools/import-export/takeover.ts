@@ -8,7 +8,6 @@ import { throttled, type Retry } from './retry.ts'
 import { ownerWord, type Problem } from './problem.ts'
 import type { StagingTable } from './staging-table.ts'
 
-/** What of a store it needs. */
 export type Target = Pick<Store, 'import' | 'assign' | 'bury' | 'thread'>
 
 /** A store that isn't there yet: everything can be taken over. For a dry run, which makes none. */
@@ -19,7 +18,6 @@ export const EMPTY_TARGET: Target = {
   thread: () => Promise.resolve(null),
 }
 
-/** How it went, in threads. */
 export interface Tally {
   added: number
   /** There already, with the same owner. */
@@ -27,7 +25,6 @@ export interface Tally {
   conflicts: number
 }
 
-/** How to take over. */
 export interface TakeoverOptions {
   /** True to say what would become of the rows, and change nothing. */
   readonly dryRun: boolean
@@ -43,7 +40,6 @@ export interface TakeoverOptions {
 /** Rows in one step of the store. */
 export const BATCH = 500
 
-/** What it came to. */
 export interface Takeover extends Tally {
   /** Lines that say again what another one said. */
   readonly repeated: number

@@ -15,7 +15,6 @@ export interface ListedItem {
   readonly item: JsonObject
 }
 
-/** How the upstream is asked. */
 export interface UpstreamListParts {
   readonly upstream: Upstream
   readonly basePath: string

@@ -6,7 +6,6 @@ import { suggestion } from './suggestion.ts'
 
 /** Who there can be under a configuration. */
 export interface People {
-  /** The keys of its issuers. */
   readonly issuers: readonly string[]
   /** True where callers come in without a credential: all of them are the owner `anonymous`. */
   readonly anonymous: boolean

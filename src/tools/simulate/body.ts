@@ -5,7 +5,6 @@ import { admitEnvelope, type EnvelopeRules } from '../../core/route/envelope.ts'
 import { isObject, makeJsonReader, type JsonObject, type JsonReading } from '../../core/json/read.ts'
 import { refuse, type Reason, type Refusal } from '../../core/reasons.ts'
 
-/** A body that was read. */
 export interface TriedBody {
   readonly outcome: 'read'
   /** With the thread that the body names. */
@@ -13,7 +12,6 @@ export interface TriedBody {
   /** Null where there is none. */
   readonly value: JsonObject | null
   readonly bytes: number
-  /** What of an envelope means nothing. */
   readonly dropped: readonly string[]
 }
 

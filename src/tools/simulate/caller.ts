@@ -7,7 +7,6 @@ import type { JsonObject } from '../../core/json/read.ts'
 import { ANONYMOUS, EVERYBODY, userFromClaims, type Principal } from '../../core/decide/principal.ts'
 import { isRefusal, refuse, type Reason, type Refusal } from '../../core/reasons.ts'
 
-/** What is shown for a caller. */
 export type Presented =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'token'; readonly token: string }

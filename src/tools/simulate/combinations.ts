@@ -38,7 +38,6 @@ export function looksOf(rules: readonly Rule[], selectors: readonly OperatorSele
   }
 }
 
-/** How many combinations there are. */
 export function countOf({ issuers, roles, permissions, claims }: Looks): number {
   return claims.reduce(
     (product, { samples }) => product * samples.length,

@@ -58,7 +58,6 @@ export interface Explanation {
   readonly notes: readonly string[]
 }
 
-/** What it is held against. */
 export interface Surroundings {
   readonly config: Config
   readonly policy: Policy

@@ -37,19 +37,16 @@ export function outcomeData(outcome: Trace['decision'] | 'key-set') {
   return { outcome: 'permitted' as const, status: null, code: null, reason: 'permitted', rule: placeOf(outcome.rule) }
 }
 
-/** Who asks. */
 export function principalData(principal: Principal, { rules }: Policy) {
   if (principal.kind === 'anonymous') return { id: principal.id, everybody: principal.standsForAll }
   const { id, issuer, subject, roles, permissions } = principal
   return { id, issuer, subject, roles, permissions, operator: isOperator(principal, rules.operators) }
 }
 
-/** Every rule that was tried. */
 export function triedData({ tried }: Trace) {
   return tried.map(({ rule, verdict, decides }) => ({ ...placeOf(rule), effect: rule.effect, verdict, decides }))
 }
 
-/** All of it. */
 export function explanationData(explanation: Explanation, question: Question, config: Config, policy: Policy) {
   const { target, mount, principal, descriptor, facts, trace, outcome, sent, enveloped } = explanation
   const permit = typeof outcome === 'object' && outcome.outcome === 'permitted' ? outcome : null

@@ -9,7 +9,6 @@ export interface FileResult {
   readonly faults: readonly string[]
 }
 
-/** Writes them. */
 export function junitOf(files: readonly FileResult[]): string {
   const suites = files.map(({ file, results, faults }) => {
     const failed = results.filter(({ failures }) => failures.length > 0).length

@@ -11,7 +11,6 @@ const OWNERSHIPS = [
   'own', 'shared for reading', 'shared for writing', 'unknown', 'foreign', 'own, deleted', 'foreign, deleted',
 ] as const
 
-/** One of them. */
 export type Ownership = (typeof OWNERSHIPS)[number]
 
 /** One request, whoever makes it. */

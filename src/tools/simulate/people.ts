@@ -7,7 +7,6 @@ import { combinationsOf, countOf, looksOf } from './combinations.ts'
 import { makeUser } from './person.ts'
 import { almost, ANYBODY, couples, meeting, merged, selected, wishesOf, type Profile } from './profiles.ts'
 
-/** A caller of the comparison. */
 export interface Person {
   readonly label: string
   readonly principal: Principal

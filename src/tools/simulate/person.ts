@@ -4,7 +4,6 @@ import type { Json } from '../../core/json/read.ts'
 import { userFromClaims, type User } from '../../core/decide/principal.ts'
 import type { Refusal } from '../../core/reasons.ts'
 
-/** What is wished of a caller. */
 export interface Wishes {
   readonly roles: readonly string[]
   readonly permissions: readonly string[]

@@ -71,7 +71,6 @@ export function couples(some: readonly Profile[], others: readonly Profile[]): r
   )
 }
 
-/** What both have. */
 export function merged(one: Profile, other: Profile): Profile {
   return {
     issuer: one.issuer ?? other.issuer,

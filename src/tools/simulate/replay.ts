@@ -29,7 +29,6 @@ const BY_RULES: ReadonlySet<string> = new Set<Reason>([
   'thread-unconfirmed',
 ])
 
-/** Decides it again. */
 export function replay({ descriptor, principal, facts, decided, policy: hash }: Replay, policy: Policy): Replayed {
   const told = { then: decided, samePolicy: hash === policy.hash }
   if (descriptor === null || principal === null) return { ...told, trace: null, same: null }

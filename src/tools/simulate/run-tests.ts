@@ -11,7 +11,6 @@ import { placeText } from './place.ts'
 import { rowsOf, several, type LoadedTests } from './test-file.ts'
 import { triedText } from './words.ts'
 
-/** What came of one test. */
 export interface TestResult {
   readonly name: string
   readonly line: number | undefined
@@ -26,7 +25,6 @@ interface Trials extends LoadedTests {
   readonly standing: StandingFacts & Pick<Facts, 'upstreamHistory'>
 }
 
-/** Runs them. */
 export function runTests(loaded: LoadedTests, config: Config): readonly TestResult[] {
   const configured = standingFacts(mountsOf(config)[0], config)
   const { userScoped, unknownThread, upstreamHistory } = loaded.facts

@@ -39,7 +39,6 @@ export function assumed({ transport }: Mount): RuntimeFacts {
   return assumedFacts(transport === 'auto' ? 'multi-route' : transport)
 }
 
-/** What is asked of it. */
 export interface SendingParts {
   readonly config: Config
   readonly identity: IdentityHeaders

@@ -94,7 +94,6 @@ const trial = z
     'has method, agent, thread or leaves without route',
   )
 
-/** A whole test file. */
 export const testSchema = z
   .strictObject({
     version: z.literal(1, 'must be 1').describe('The version of this format.'),
@@ -136,5 +135,4 @@ export const testSchema = z
 /** A test file that passed the schema. */
 export type TestFile = z.output<typeof testSchema>
 
-/** A test of it. */
 export type TestOfFile = TestFile['tests'][number]

@@ -10,7 +10,6 @@ import { recordOf, type Cell } from './matrix.ts'
 import { placeOf } from './place.ts'
 import { limitText } from './words.ts'
 
-/** What comes of a request. */
 export type Verdict =
   | {
       readonly outcome: 'permitted'

@@ -51,7 +51,6 @@ export function permitText(permit: Permit, facts: Facts, rules: Rules): string {
   return `permitted in observe mode alone: enforcing refuses ${CODES[code].status} ${code} (${reason})`
 }
 
-/** What a decision waits for. */
 export function needText({ fact }: Need): string {
   return fact === 'record' ? 'whose the thread is' : 'what the upstream holds of the thread'
 }
@@ -61,7 +60,6 @@ export function refusalText({ code, reason }: Refusal): string {
   return `${CODES[code].status} ${code} (${reason}): ${CODES[code].text}`
 }
 
-/** Who somebody is. */
 export function principalText(principal: Principal, isOperator: boolean): string {
   if (principal.kind === 'anonymous') {
     return principal.standsForAll
