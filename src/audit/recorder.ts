@@ -1,4 +1,4 @@
-/** What becomes of each decision besides the answer: it is counted, written to the audit, and held against a shadow policy. */
+/** Decision recorder: counts each decision, writes it to the audit, and compares it with the shadow policy. */
 import type { GateParts } from '../http/pipeline/gate.ts'
 import type { AppParts } from '../http/listeners/app.ts'
 import type { ConfigSnapshot, Shared } from '../snapshot/snapshot.ts'

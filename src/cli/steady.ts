@@ -1,4 +1,4 @@
-/** Long work on the store: with progress, patience for a store that fails for a moment, and an end by signal that loses nothing. */
+/** Long work on the store: with progress, retries for transient failures, and an end by signal that loses nothing. */
 import { makeRetry, PATIENT, type Retry } from '../tools/import-export/retry.ts'
 import { complain } from './command.ts'
 import { listenForInterruption } from './interruption.ts'

@@ -21,7 +21,7 @@ const FIXED = [
 
 /**
  * The keys that differ and can't change without a restart, as an operator writes them.
- * @param running the configuration in force
+ * @param running the active configuration
  * @param next the one that is to replace it
  */
 export function needsRestart(running: Config, next: Config): readonly string[] {

@@ -36,7 +36,7 @@ import { makeRevocationList } from '../store/revocations.ts'
 export interface RunningGateway {
   readonly readiness: Readiness
   /**
-   * Reads the configuration anew and puts it in force, or leaves everything as it is.
+   * Reloads the configuration and activates it, or changes nothing.
    * @param cause for the log
    */
   reload(cause: string): Promise<ReloadResult>
@@ -74,7 +74,7 @@ export interface Primary {
   readonly audit: Audit
   readonly readiness: Readiness
   readonly metrics: Metrics
-  /** How many configurations were in force before. */
+  /** The number of configurations that were active before. */
   readonly before: number
   /** Bytes of all bodies that this worker may hold. */
   readonly bodiesInFlight: number

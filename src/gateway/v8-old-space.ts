@@ -1,4 +1,4 @@
-/** The memory that Node has for what lives longer than a moment. */
+/** V8 old-space size. */
 import { getHeapStatistics } from 'node:v8'
 
 /** As much as Node takes by itself for each part of what is new, in MiB, and how many parts there are. */

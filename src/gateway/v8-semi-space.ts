@@ -1,4 +1,4 @@
-/** The room that Node gives new objects. In a small container it is so little that collecting them costs more than all else. */
+/** V8 semi-space size. In a small container it is so little that collecting them costs more than all else. */
 
 /** Containers of at most so many bytes get 1 MiB for each half of it, larger ones 16 MiB (Node 24, measured). */
 const SMALL_CONTAINER = 512 * 2 ** 20

@@ -19,7 +19,7 @@ export interface Metrics {
   keyFetchFailed(issuer: string): void
   /** Whether an issuer fails while its last good keys are used. */
   keysStale(issuer: string, stale: boolean): void
-  /** How a change of the configuration went, and which one is in force now. */
+  /** The result of a reload, and the number of the active configuration. */
   reloaded(outcome: 'reloaded' | 'unchanged' | 'refused', generation: number): void
   /** Whether nothing that rests on ownership is refused. */
   observing(isObserving: boolean): void

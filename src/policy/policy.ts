@@ -1,4 +1,4 @@
-/** A policy in force: what the gateway decides by, and which file it came from. */
+/** An active policy: its compiled rules, and the file it was read from. */
 import type { BodyPolicy } from '../core/route/bodies.ts'
 import type { Rules } from '../core/decide/rules.ts'
 

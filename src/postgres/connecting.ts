@@ -1,4 +1,4 @@
-/** How a connection is opened: TLS, patience, and what every session is set to, whatever the server's defaults are. */
+/** Opens connections: TLS, timeouts, and session settings that do not depend on the server's defaults. */
 import { readFileSync } from 'node:fs'
 import { checkServerIdentity } from 'node:tls'
 import pg from 'pg'

@@ -45,7 +45,7 @@ export function makeAnswerRecheck({ invalidations: invalidations, answers, allow
   const due = new Set<AnswerOwner>()
   let working: Promise<void> | null = null
 
-  /** Answers that are checked again and again, whatever the news are. */
+  /** Answers that are checked periodically, whatever the invalidations say. */
   const unsettled = new Set<AnswerOwner>()
   let checking: NodeJS.Timeout | undefined
   const checkAgain = (): void => {

@@ -28,7 +28,7 @@ export interface Prepared {
   readonly warnings: readonly Fault[]
   /** The same for the same configuration, policies, secrets, keys and certificates. */
   readonly fingerprint: string
-  /** Of these the keys and certificates, which are read once more by whoever puts it in force. */
+  /** Keys and certificates among these files. Activation reads them again. */
   readonly materials: KeyFileDigests
 }
 

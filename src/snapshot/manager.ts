@@ -13,15 +13,15 @@ export type Basis = Omit<Shared, 'accessTo' | 'successorOf'>
 export interface SnapshotManager {
   readonly current: () => ConfigSnapshot
   /**
-   * Makes the next one, which is not in force yet, and gives new upstreams time to say what they are.
+   * Creates the next snapshot without activating it. New upstreams get time to answer the transport probe.
    * @throws Error for files that have changed since they were checked
    */
   readonly make: (prepared: Prepared) => Promise<ConfigSnapshot>
-  /** Lets go of one that is not put in force. */
+  /** Discards a snapshot that is not activated. */
   readonly discard: (next: ConfigSnapshot) => Promise<void>
   /**
-   * Puts it in force, and ends the streams that it does not allow.
-   * @throws Error if the gateway stops meanwhile; the one before stays in force then
+   * Activates a snapshot and ends the streams that it does not allow.
+   * @throws Error if the gateway stops meanwhile; the previous snapshot then stays active
    */
   readonly put: (next: ConfigSnapshot) => Promise<void>
   /** Stops the watch over open answers. */
@@ -31,7 +31,7 @@ export interface SnapshotManager {
 /** How long a new upstream may take to say what it is, before requests come to it that then have to wait. */
 const FIRST_ANSWER_MS = 5000
 
-/** Begins with a first one, which is in force from now on. */
+/** Starts with a first snapshot, which is active at once. */
 export function makeSnapshotManager(prepared: Prepared, basis: Basis): SnapshotManager {
   const { answers, readiness, log } = basis
   const origins = new WeakMap<AnswerOwner, Origin>()

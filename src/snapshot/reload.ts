@@ -1,4 +1,4 @@
-/** Changes of the configuration while the gateway runs: validated whole, put in force whole, or not at all. */
+/** Reloads the configuration while the gateway runs: it is validated and activated as a whole, or not at all. */
 import { basename } from 'node:path'
 import { needsRestart } from '../config/restart.ts'
 import type { Outcome } from '../document/document.ts'
@@ -9,9 +9,9 @@ import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Prepared } from './load.ts'
 
-/** A configuration in force, or one that may come to be. */
+/** A configuration that is active or may become active. */
 export interface Numbered {
-  /** Counts up with every one that was put in force. */
+  /** Increases with every activation. */
   readonly number: number
   readonly prepared: Prepared
 }
@@ -21,7 +21,7 @@ export interface ReloadParts<Next extends Numbered> {
   /** True once nothing may change any more. */
   readonly isStopping: () => boolean
   readonly current: () => Numbered
-  /** Makes the next one, which is not in force yet. */
+  /** Creates the next snapshot without activating it. */
   readonly make: (prepared: Prepared) => Promise<Next>
   readonly put: (next: Next) => Promise<void>
   readonly readiness: Readiness

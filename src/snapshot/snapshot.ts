@@ -45,7 +45,7 @@ export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' |
   readonly log: Logger
   readonly clock: () => number
   readonly addresses: readonly string[]
-  /** How many configurations were in force before the first of this process. */
+  /** The number of configurations that were active before the first one of this process. */
   readonly before: number
   /** Told every decision, with the policies that it was made by. */
   readonly onDecision: (snapshot: ConfigSnapshot, ...decision: Parameters<GateParts['onDecision']>) => void
@@ -61,7 +61,7 @@ export interface Origin {
   readonly mount: Mount
 }
 
-/** A configuration in force, or one that was. */
+/** A configuration that is active or was active. */
 export interface ConfigSnapshot {
   readonly number: number
   readonly prepared: Prepared
@@ -84,14 +84,14 @@ export interface ConfigSnapshot {
   adopt(principal: Principal, origin: Origin): Successor | Refusal
   /** Notes that a request is under way that may come to need any of its connections; gives what says that it is over, to be called once. */
   hold(): () => void
-  /** Is in force from now on: /readyz says what it waits for. */
+  /** The snapshot is active from now on: /readyz reports what it waits for. */
   takeOver(): void
   /** Lets go of what the next one does not use; what is under way goes on. */
   retire(next: ConfigSnapshot | null): void
 }
 
 /**
- * Makes a generation.
+ * Creates a snapshot.
  * @param previous the one before it: issuers and upstreams are kept where they are configured alike. Nothing that lives on may
  *   name it, or each would hold all those before it
  * @throws IssuerFaults, or Error for files that have changed since they were checked
@@ -99,7 +99,7 @@ export interface ConfigSnapshot {
 export function makeSnapshot(prepared: Prepared, shared: Shared, previous: ConfigSnapshot | null): ConfigSnapshot {
   const { config, policy } = prepared
   const { store, metrics, log, clock } = shared
-  // Until it is in force, what it waits for is nobody's business: the one before it serves.
+  // Until it is active, /readyz does not report what it waits for: the previous snapshot serves.
   const readiness = heldBack(shared.readiness)
   const issuers = makeIssuers(config.authentication, {
     clock,
@@ -243,12 +243,12 @@ export function makeSnapshot(prepared: Prepared, shared: Shared, previous: Confi
   return snapshot
 }
 
-/** True where a thread becomes somebody else's by a change alone that is news: a claim of what is nobody's is none. */
+/** True where only a change that sends an invalidation can give the thread to another user. The claim of an unowned thread sends none. */
 function isSettled(record: OwnerRecord): boolean {
   return record !== null && !record.deleted && record.seen !== true && record.provisional !== true
 }
 
-/** Tells of keys that could not be fetched. Issuers outlive their generation, and hold nothing of it by this. */
+/** Tells of keys that could not be fetched. Issuers outlive their snapshot, and this keeps no reference to it. */
 function fetchFailures(metrics: Metrics, log: Logger): (issuer: string, message: string) => void {
   return (issuer, message) => {
     metrics.keyFetchFailed(issuer)

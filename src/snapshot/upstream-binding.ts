@@ -23,7 +23,7 @@ import type { Metrics } from '../observe/metrics.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { Store } from '../store/port.ts'
 
-/** What all upstreams of a generation share. */
+/** Parts shared by all upstreams of a snapshot. */
 export interface UpstreamBindingParts {
   readonly config: Config
   readonly policy: Policy

@@ -87,7 +87,7 @@ export function makeUpstreamHandle(
           log,
           intervals: PROBE_INTERVALS,
         })
-  // Of all the requests that came while it was in force, whichever generation they go by.
+  // Counts requests of all snapshots that used this handle.
   let underWay = 0
   let retired = false
   const letGo = (): void => {

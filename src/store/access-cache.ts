@@ -1,5 +1,5 @@
 /**
- * Remembers of threads who may use them, in front of a store that other processes change as well. It answers yes only: whom a
+ * Caches who may access each thread, in front of a store that other processes change as well. It answers yes only: whom a
  * thread is not granted to, and whoever asks for one that is missing, provisional or deleted, has the store asked each time.
  * So a refusal takes as long for the one as for the other, and a new owner is seen at once.
  */

@@ -371,8 +371,8 @@ export interface ThreadAdministration {
  */
 export interface AccessInvalidations {
   /**
-   * @param listener told of each thread whose standing has changed, within a second over all processes; null: whatever
-   * thread may have, because news were lost or too many
+   * @param listener called with each thread whose access has changed, within a second over all processes; null: whatever
+   * thread may have, because invalidations were lost or too many
    * @returns ends it
    */
   onStanding(listener: (key: ThreadKey | null) => void): () => void
@@ -393,13 +393,13 @@ export interface RevocationStore {
   revocationsVersion(): Promise<number>
 }
 
-/** The revocations that are in force in this process. */
+/** The active revocations of this process. */
 export interface RevocationList {
   /** As they were read last, in no order that means anything. */
   current(): readonly Revocation[]
   /** True if a credential was revoked: the same as in src/core/decide/credential.ts, at a cost that doesn't grow with the list. */
   isRevoked(userId: string, credential: Credential): boolean
-  /** Reads them anew, and rejects with StoreUnavailable if they can't be read; the last known stay in force then. */
+  /** Reads them again. Rejects with StoreUnavailable if they cannot be read; the last known ones then stay active. */
   reload(): Promise<void>
   /** Reads nothing more by itself. */
   stop(): void

@@ -1,6 +1,6 @@
 /**
- * The revocations in force: read at start, and read anew soon after any process has changed them. A store that fails
- * leaves the last known in force, because nothing that was revoked may come back by a fault.
+ * The active revocations: read at start, and again soon after any process has changed them. A store that fails
+ * leaves the last known ones active, because nothing that was revoked may come back by a fault.
  */
 import type { Credential, Revocation } from '../core/decide/credential.ts'
 import type { RevocationList, RevocationStore } from './port.ts'

@@ -346,7 +346,7 @@ class MadePermit {
   readonly answerEmpty: boolean
   /**
    * True where no owner is settled and the request settles none: the thread is nobody's, or no run of it is confirmed. It may
-   * become somebody else's, which is news to nobody, because nobody else knew anything of the thread.
+   * become somebody else's, which sends no invalidation, because nobody else knew anything of the thread.
    */
   readonly isUnsettled: boolean
   /** Under `observe`: why enforcing would have refused it. */

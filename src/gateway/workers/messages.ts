@@ -6,7 +6,7 @@ import type { Figures } from '../../observe/metrics.ts'
 import type { Prepared } from '../../snapshot/load.ts'
 
 export interface Beginning {
-  /** The configuration in force, and its number. */
+  /** The active configuration and its number. */
   readonly prepared: Prepared
   readonly number: number
   /** The port to listen on: 0 for the one that the others got. */

@@ -10,7 +10,7 @@ export interface WorkerPoolParts {
   readonly size: number
   /** The configured port; 0 for any free one. */
   readonly port: number
-  /** What is in force, for a worker that begins. */
+  /** The active configuration, for a worker that starts. */
   readonly beginning: () => Pick<Beginning, 'prepared' | 'number'>
   /** What a new worker borrows of the limits. */
   readonly lend: () => Lent
@@ -59,7 +59,7 @@ const LONGEST_PAUSE_MS = 10_000
 const LONG_LIFE_MS = 60_000
 const LOOK_EVERY_MS = 10_000
 
-/** Makes the crew; nobody is started yet. */
+/** Creates the pool without starting a worker. */
 export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
   const { log, size, lookEvery = LOOK_EVERY_MS } = parts
   /** Those that live, and of them those that serve. */
@@ -110,7 +110,7 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
     return member
   }
 
-  /** Starts one again, as often as it takes; null once the crew retires. */
+  /** Restarts a worker until it runs; null once the pool is retired. */
   const replace = async (number: number, wait: () => Promise<void>): Promise<WorkerHandle | null> => {
     while (!isRetired()) {
       await wait()

@@ -120,7 +120,7 @@ async function start(
       return made
     },
     async put(next) {
-      // Workers that end put nothing in force any more.
+      // Workers that are ending activate nothing.
       if (stopping) {
         await workerPool.ask('discard', null)
         throw new Error('the gateway is shutting down')
@@ -134,7 +134,7 @@ async function start(
     metrics,
     log,
   })
-  // A worker that starts gets what is in force: nothing else may come into force meanwhile.
+  // A worker that starts gets the active configuration: nothing else may be activated meanwhile.
   const reloadAll: Gateway['reload'] = (cause) => workerPool.exclusively(() => reload(cause))
 
   await announce(prepared, { store, readiness: own, metrics, log })

@@ -43,9 +43,9 @@ const DONE: ReadonlySet<string> = new Set(['done', 'reloaded', 'unchanged'])
 
 export interface ReloadResult {
   readonly outcome: 'reloaded' | 'unchanged' | 'refused'
-  /** Counts up with every configuration that was put in force. */
+  /** Increases with every activated configuration. */
   readonly generation: number
-  /** What stands in the way, a line each; then the last good configuration stays in force. */
+  /** The errors, one line each. The last good configuration then stays active. */
   readonly faults: readonly string[]
 }
 

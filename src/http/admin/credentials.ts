@@ -25,7 +25,7 @@ const WORD = /^[\x21-\x7e]+$/
 /**
  * Takes the credentials from the configuration. A file is read again for each request, which are few: so it rotates
  * without a restart, also where a mount replaces it by links.
- * @param onFault gets, once for each content of the file, why that is not taken; the last good ones stay in force
+ * @param onFault gets, once for each content of the file, why that is rejected; the last good credentials stay active
  * @throws Error with what to do, if there is no usable credential at start
  */
 export function makeAdminCredentials(

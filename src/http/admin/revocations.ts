@@ -9,7 +9,7 @@ import { revocationOf, shown, wordFor } from './revocation-form.ts'
 export interface AdminRevocationParts {
   readonly store: RevocationStore
   readonly revocations: Pick<RevocationList, 'current' | 'reload'>
-  /** The issuer keys of the configuration in force. */
+  /** The issuer ids of the active configuration. */
   readonly issuers: () => readonly string[]
   /** Milliseconds since the epoch. */
   readonly clock: () => number

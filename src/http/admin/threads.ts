@@ -10,7 +10,7 @@ import { shownThread } from './thread-form.ts'
 
 export interface AdminThreadParts {
   readonly store: GrantStore & Pick<ThreadAdministration, 'thread'>
-  /** The issuer keys of the configuration in force. */
+  /** The issuer ids of the active configuration. */
   readonly issuers: () => readonly string[]
   /** Milliseconds since the epoch. */
   readonly clock: () => number

@@ -38,7 +38,7 @@ export type { FastifyInstance }
 /** What the public listener is made of. */
 export interface AppParts {
   readonly gate: () => Gate
-  /** Holds the connections in force for a request; gives what lets go of them. */
+  /** Keeps the upstream connections of the active snapshot open for a request. Returns the function that releases them. */
   readonly hold: () => () => void
   readonly upstreamUrl: string
   readonly log: Logger

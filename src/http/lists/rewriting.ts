@@ -17,7 +17,7 @@ export interface Written {
   readonly tellsOf?: readonly string[]
 }
 
-/** An answer that there is nothing to write anew of. */
+/** An upstream answer that is passed through unchanged. */
 export type Unread = { readonly outcome: 'elsewise'; readonly answer: UpstreamAnswer } | UpstreamFailure | Refusal
 
 /** A JSON value that an upstream answered. */

@@ -1,4 +1,4 @@
-/** That a caller has left, for those who do something for them. */
+/** Client-disconnect signal. */
 
 /** As much of an AbortSignal as is made use of: one does wherever this is wanted. */
 export interface ClientDisconnect {

@@ -109,7 +109,7 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
       say(`upstream.transport says ${named}, and the upstream is ${verdict.facts.transport}: name that, or auto`)
     } else if (verdict.kind === 'runtime') met(verdict.facts, verdict.version)
     else {
-      // An upstream that is merely away keeps its standing: what is written for it means nothing to the other kind.
+      // An upstream that is unreachable keeps its known transport: what is written for it means nothing to the other kind.
       if (verdict.kind === 'unfit') facts = believed ? (answered ?? assumedFacts(named)) : null
       if (believed) doubt(verdict.why)
       say(believed ? null : verdict.why)

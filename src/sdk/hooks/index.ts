@@ -45,7 +45,7 @@ export interface Hooks extends RuntimeHooks {
   readonly adminUrl: string | null
   /** Resolves as soon as requests are served; until then they are answered 503. */
   ready(): Promise<void>
-  /** Reads the configuration anew and puts it in force, or leaves everything as it is. */
+  /** Reloads the configuration and activates it, or changes nothing. */
   reload(): Promise<{ readonly outcome: string }>
   /**
    * Takes no more requests, lets what is running end, and closes everything.

@@ -44,7 +44,7 @@ export interface ChangeFeedParts {
   readonly name: string
   /** Gets what a change has told. */
   readonly onChange: (about: unknown) => void
-  /** Anything may have changed: news were lost, or may have been. */
+  /** Anything may have changed: notifications were or may have been lost. */
   readonly onLost: () => void
   /** Told with each number of when the schema was made that it is from, in milliseconds since the epoch; null: it does not say. */
   readonly onAnswer: (made: number | null) => void
@@ -127,7 +127,7 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
     const on = session
     if (on === null) return askElsewhere(null)
     const [asked, before] = [now(), heard]
-    // Streams wait for news, and nothing else tells of them.
+    // Open streams learn of changes only from this feed.
     const late = setTimeout(() => void askElsewhere(on), PATIENCE_MS).unref()
     try {
       // A connection that stands and says nothing is gone, too.
@@ -205,7 +205,7 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
   }
 }
 
-/** The number of a change and what it told. What is no news of ours has no number, and stands for lost ones. */
+/** The number of a change and its payload. A foreign notification has no number and counts as a lost one. */
 function parsed(payload = ''): readonly [number: number, about: unknown] {
   try {
     const value: unknown = JSON.parse(payload)

@@ -1,4 +1,4 @@
-/** News of changed standings over all processes on one PostgreSQL database, and the cache that lives by them. */
+/** Access invalidations between all processes on one PostgreSQL database, and the cache that depends on them. */
 import { makeChangeFeed } from './change-feed.ts'
 import type { PostgresPool, Queries } from '../../postgres/pool.ts'
 import type { PostgresSettings } from '../../postgres/settings.ts'
@@ -7,12 +7,12 @@ import type { Database } from './database.ts'
 import type { SchemaIdentity } from './schema-identity.ts'
 import { makeAccessCache, type AccessCache } from '../access-cache.ts'
 
-/** Says of which threads a transaction has changed the standing; null: of many. */
+/** The threads whose access a transaction has changed; null for many. */
 export type Changed = (keys: readonly ThreadKey[] | null) => void
 
-/** The news, and the transactions that make them. */
+/** The invalidations, and the transactions that send them. */
 export interface PostgresInvalidations extends AccessInvalidations {
-  /** Does a transaction that changes standings, and tells of those. */
+  /** Runs a transaction that changes access, and sends the invalidations. */
   change<T>(work: (queries: Queries, changed: Changed) => Promise<T>): Promise<T>
   /** Null for none. It answers once `start` was called, and changes are heard of. */
   readonly cache: AccessCache | null
@@ -22,14 +22,14 @@ export interface PostgresInvalidations extends AccessInvalidations {
 
 type Listener = (key: ThreadKey | null) => void
 
-/** The name of the number that counts changes of standings. */
+/** The name of the counter of access changes. */
 const STANDING = 'standing'
 
 /** More threads than this are told of as all. */
 const MOST_KEYS = 100
 
 /**
- * Makes the news.
+ * Creates the invalidations.
  * @param cacheSize how many threads are remembered; 0: none
  * @param past told of the past of the schema that answers
  */

@@ -21,7 +21,7 @@ export function revocationsOfUserText(revocations: string): string {
 
 /**
  * Makes the part of the store that holds revocations. What a schema says that is another one than was opened is no answer:
- * in an empty one nothing is revoked, and what is known stays in force.
+ * in an empty one nothing is revoked, and the known revocations stay active.
  * @param made an expression: when the schema was made
  */
 export function revocationsOn(

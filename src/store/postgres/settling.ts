@@ -34,7 +34,7 @@ export function settlingOn(
   const REGISTERED = { text: `SELECT 1 AS there FROM ${threads} ${MINE}` }
   const REMOVE = { text: `DELETE FROM ${threads} ${LAST} RETURNING 1 AS done` }
 
-  /** A row that somebody was granted something on: it goes with its grants, and that is news. */
+  /** A row that somebody was granted something on: it is deleted with its grants, which sends an invalidation. */
   const removeShared = (key: ThreadKey, values: readonly unknown[]): Promise<boolean> =>
     invalidations.change(async (queries, changed) => {
       const removed = await queries.query(REMOVE, values)

@@ -53,7 +53,7 @@ interface State {
 export function accessCacheOf(file: Pick<SqliteFile, 'identity' | 'glance'>, size: number): SqliteAccess {
   let commits: number | undefined
   let known: State | null = null
-  // A row that went and came again may have been used at another time: what changes a standing makes that unknown as well.
+  // A row that went and came again may have been used at another time: a change of access invalidates that as well.
   const uses = new Map<string, number>()
   const forget = (changed: ThreadKey | 'many'): void => {
     cache.drop(changed === 'many' ? null : changed)
@@ -62,7 +62,7 @@ export function accessCacheOf(file: Pick<SqliteFile, 'identity' | 'glance'>, siz
   }
 
   // Asked once for all that runs together: until the code that runs now has come to its end, nobody here can have been told of
-  // what others commit meanwhile but by the news, and a look-up and the claim that follows it see the same.
+  // what others commit meanwhile except through invalidations, and a look-up and the claim that follows it see the same.
   let asked: Connection | null = null
   const noteAsked = (database: Connection): void => {
     if (asked === null) queueMicrotask(() => (asked = null))

@@ -1,15 +1,15 @@
 /**
- * The last changes of standings in the SQLite file, each by the number that counts it: with them the other processes know which
+ * The last access changes in the SQLite file, each by the number that counts it: with them the other processes know which
  * threads a count that has grown is about. A change of many threads is in no row, and neither is one by an older program: where a
  * number is missing, any thread may have changed.
  */
 import type { ThreadKey } from '../port.ts'
 import { sql, type Connection } from './connection.ts'
 
-/** What a step has changed of standings: of one thread, of many, or nothing. */
+/** The access that a step has changed: of one thread, of many, or none. */
 export type Changed = ThreadKey | 'many' | 'nothing'
 
-/** A change of one thread's standing. */
+/** A change of access to one thread. */
 export interface NumberedChange {
   readonly number: number
   readonly key: ThreadKey

@@ -1,4 +1,4 @@
-/** News of changed standings over all processes on one SQLite file: each counts its changes in the file, and the others look. */
+/** Access invalidations between all processes on one SQLite file: each counts its changes in the file, and the others poll. */
 import type { AccessInvalidations, ThreadKey } from '../port.ts'
 import { changesBetween, countChanges, noteChange, SCHEMA, type Changed, type NumberedChange } from './changes.ts'
 import type { Connection } from './connection.ts'
@@ -7,7 +7,7 @@ import { nameOf } from '../access-cache.ts'
 
 export type { Changed } from './changes.ts'
 
-/** The news, and the steps that make them. */
+/** The invalidations, and the steps that send them. */
 export interface SqliteInvalidations extends AccessInvalidations {
   /** Does a step that reads and writes, and tells of what it changed. */
   write<T>(step: Step<{ readonly result: T; readonly changed: Changed }>): Promise<T>
@@ -33,13 +33,13 @@ const INTERVAL_MS = 250
 
 /** Who has to know before anybody else can ask. */
 export interface Forerunner {
-  /** This process changes standings. */
+  /** This process changes access. */
   onOwn(changed: ThreadKey | 'many'): void
-  /** The listeners are about to be told: whatever they ask about standings has to be of now. */
+  /** The listeners are about to be told: access that they look up has to be current. */
   onNews(): void
 }
 
-/** Makes the news of an open file. */
+/** Creates the invalidations of an open file. */
 export function invalidationsOf(file: SqliteFile, first: Forerunner): SqliteInvalidations {
   const listeners = new Set<Listener>()
   let timer: NodeJS.Timeout | undefined
@@ -86,7 +86,7 @@ export function invalidationsOf(file: SqliteFile, first: Forerunner): SqliteInva
       })
       hear(seen)
     } catch {
-      // Whoever needs the store is told by its failure; the news come when it answers again.
+      // Requests that need the store fail. Invalidations continue when it answers again.
       lost ||= known === null
     }
     looking = false

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Does steps, one after the other where they have to wait. */
 export interface Turns {
-  /** Does a step, at once if nobody waits. It is tried again as long as it fails for a lock and its patience lasts. */
+  /** Does a step, at once if nobody waits. It is retried while a lock makes it fail, until its time is over. */
   take<T>(step: () => T): Promise<T>
   readonly waiting: number
 }

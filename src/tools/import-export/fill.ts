@@ -26,7 +26,7 @@ export interface FillOptions {
 }
 
 /**
- * Puts a source aside in a spool, and seals that.
+ * Copies a source into a staging table, and seals that.
  * @param isThere whether a thread has an owner in the table, of which the source does not say whose it is
  * @throws SourceFault if it can't be read to its end
  */

@@ -37,7 +37,7 @@ export interface Source {
  * Imports.
  * @param tally counted up as it goes, so that it is known how far it came if the store fails
  * @throws SourceFault if the source can't be read to its end: then nothing was imported
- * @throws StoreUnavailable when the patience was at its end
+ * @throws StoreUnavailable when the retry limit is reached
  */
 export async function importFrom(source: Source, target: Target, tally: Tally, options: ImportOptions): Promise<ImportReport> {
   const staging = makeStagingTable()

@@ -10,7 +10,7 @@ export type ObservedTarget = Target & Pick<ObservationStore, 'observed'>
  * to the operator.
  * @param scope only of this scope; undefined for all
  * @param tally counted up as it goes
- * @throws StoreUnavailable when the patience was at its end
+ * @throws StoreUnavailable when the retry limit is reached
  */
 export async function confirmObserved(
   store: ObservedTarget,

@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { StoreUnavailable } from '../../store/port.ts'
 
-/** Tries a step until it succeeds or the patience is at its end. */
+/** Tries a step until it succeeds or the retry limit is reached. */
 export type Retry = <T>(step: () => Promise<T>) => Promise<T>
 
 /** How patient to be; times in milliseconds. */
@@ -11,7 +11,7 @@ export interface RetryOptions {
   readonly limit: number
   /** The pause after the first failure; it doubles with each. */
   readonly first: number
-  /** Ends the patience. */
+  /** Stops retrying. */
   readonly signal: AbortSignal
   /** Told of a step's first failure. */
   readonly onTrouble: (error: StoreUnavailable) => void

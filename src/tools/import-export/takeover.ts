@@ -51,7 +51,7 @@ export interface Takeover extends Tally {
  * Takes over what a source said.
  * @param staging sealed
  * @param tally counted up as it goes, so that it is known how far it came if the store fails
- * @throws StoreUnavailable when the patience was at its end
+ * @throws StoreUnavailable when the retry limit is reached
  */
 export async function takeOver(staging: StagingTable, target: Target, tally: Tally, options: TakeoverOptions): Promise<Takeover> {
   let repeated = 0

@@ -1,4 +1,4 @@
-/** The body of a request in a trial: a whole JSON text, held against the same rules as one that arrives. */
+/** The body of a simulated request: a whole JSON text, held against the same rules as one that arrives. */
 import { checkIds, isBodyOptional } from '../../core/route/bodies.ts'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import { admitEnvelope, type EnvelopeRules } from '../../core/route/envelope.ts'

@@ -1,4 +1,4 @@
-/** Who asks in a trial: by a token that is verified as the gateway does, by claims that are taken as given, or by nothing. */
+/** The caller of a simulated request: by a token that is verified as the gateway does, by claims that are taken as given, or by nothing. */
 import { makeAuthenticate } from '../../auth/authenticate.ts'
 import { timeIn, userOf } from '../../auth/claim-rules.ts'
 import { makeIssuers } from '../../auth/issuer.ts'

@@ -33,7 +33,7 @@ export interface Sent {
 /** Tells the upstream who asks: the headers of one request. */
 export type IdentityHeaders = (permit: Permit) => Readonly<Record<string, string>>
 
-/** What a trial takes an upstream for which nobody asked. */
+/** What a simulation assumes of an upstream that it does not ask. */
 export function assumed({ transport }: Mount): RuntimeFacts {
   if (transport === 'endpoint') return ENDPOINT
   return assumedFacts(transport === 'auto' ? 'multi-route' : transport)
