@@ -1,5 +1,5 @@
 /**
- * A stand-in for the runtime: threads in memory in the runtime's own shape (contract §1), the same routes. The real
+ * A stand-in for the runtime: threads in memory in the runtime's own shape (runtime-behaviour.md, "Routes"), the same routes. The real
  * in-memory runtime answers 422 to update, archive and DELETE and ignores paging, so it cannot play this part. It watches
  * who comes: whatever reaches it about a thread from somebody whom the model does not allow is noted.
  */

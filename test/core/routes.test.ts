@@ -1,4 +1,4 @@
-/** The table of routes, row by row, as the real runtime has it (runtime contract §1) and as the design lets bodies pass. */
+/** The table of routes, row by row, as the real runtime has it (runtime-behaviour.md, "Routes") and as the design lets bodies pass. */
 import { test } from 'tap'
 import { ALL_ROUTES, OWN_ROUTES, QUERY_NAMES, ROUTE_IDS, ROUTES, type Route } from '../../src/core/route/routes.ts'
 

@@ -5,7 +5,7 @@
 import { TRANSPORTS, type Transport } from '../../src/core/route/transport.ts'
 import type { HttpVersion } from './message.ts'
 
-/** How the runtime is mounted; with a JSON parser before it, Express builds address and body in another way (contract §2). */
+/** How the runtime is mounted; with a JSON parser before it, Express builds address and body in another way (runtime-behaviour.md, "Targets and ids"). */
 export const ADAPTERS = ['node', 'express', 'express with a JSON parser'] as const
 
 /** Where the runtime is mounted, and where callers find it. */

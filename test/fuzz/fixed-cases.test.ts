@@ -1,5 +1,5 @@
 /**
- * Requests that have another reading for some router, parser or checker (contract §2 and §3.1), each with what the
+ * Requests that have another reading for some router, parser or checker (runtime-behaviour.md, "Targets and ids" and "What the runtime does not check"), each with what the
  * gateway makes of it and with what the real runtime makes of the same bytes. What the fuzz finds is added at the end.
  */
 import { test } from 'tap'

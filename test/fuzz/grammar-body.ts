@@ -1,6 +1,6 @@
 /**
  * Bodies: what a route takes, and then edits that two JSON readers, or a reader and a checker, would read differently
- * (contract §3.1 #21-#23, threats "The body"). Members are text, so that keys can be doubled and escaped.
+ * (runtime-behaviour.md, "Run input", docs/threat-model.md). Members are text, so that keys can be doubled and escaped.
  */
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
@@ -245,7 +245,7 @@ const textEdit: fc.Arbitrary<TextEdit> = fc.constantFrom<TextEdit[]>(
   (text) => text.replace(/\}$/, ',"n":[1e400]}'),
 )
 
-/** A body that is fine, and an envelope to who looks for one (contract §1.3). */
+/** A body that is fine, and an envelope to who looks for one (runtime-behaviour.md, "Single-route transport"). */
 const alsoEnvelope: fc.Arbitrary<readonly MembersEdit[]> = fc
   .constantFrom<(readonly Member[])[]>(
     [

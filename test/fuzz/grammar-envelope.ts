@@ -1,5 +1,5 @@
 /**
- * Envelopes of the single-route transport (contract §1.3): what a client would write for a route, and then edits that
+ * Envelopes of the single-route transport (runtime-behaviour.md, "Single-route transport"): what a client would write for a route, and then edits that
  * one reader takes for another operation, another thread or another body than the next.
  */
 import fc from 'fast-check'

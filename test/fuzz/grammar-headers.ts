@@ -1,4 +1,4 @@
-/** Header lines: those that fit the body, and then edits that smuggle, override or mislead (threats "Headers"). */
+/** Header lines: those that fit the body, and then edits that smuggle, override or mislead (docs/threat-model.md). */
 import fc from 'fast-check'
 import { LISTED_ORIGIN } from './gate-under-test.ts'
 
@@ -7,7 +7,7 @@ export type LinesEdit = (lines: readonly Line[]) => readonly Line[]
 
 export const HOST: Line = ['host', 'gateway.example']
 
-/** A host that the runtime would put before the target as it stands (contract §2, last lines). */
+/** A host that the runtime would put before the target as it stands (runtime-behaviour.md, "Targets and ids", last lines). */
 // prettier-ignore
 const hosts = ['x/api/copilotkit/threads/clear?', 'x/threads/clear#', 'x\\threads\\clear?', 'a@b', 'a b', '', 'evil.example:80', '[::1]', '../threads/clear?', 'x/..', '#', '?', 'gateway.example/', 'gateway.example%2f', 'é']
 

@@ -69,7 +69,7 @@ const outer = fc
     const { route } = parts
     const body = parts.body(route)
     const type = isForm(body) ? parts.recordingType : parts.jsonType
-    // The client names the type also where it sends nothing (contract §4, stop).
+    // The client names the type also where it sends nothing (runtime-behaviour.md, "Clients", stop).
     const lines: readonly Line[] = body === null && route.body.kind === 'none' ? [HOST] : [HOST, ['content-type', type]]
     return {
       ...at,

@@ -1,7 +1,7 @@
 /**
  * What the runtime hands on to the handler of an operation. Its hook is called before the last step, and on the
  * single-route transport it is shown the envelope there, or the request that was inside `resource/request`: what the
- * handler would read is made here as the runtime makes it then (contract §1.3).
+ * handler would read is made here as the runtime makes it then (runtime-behaviour.md, "Single-route transport").
  */
 import type { Transport } from '../../src/core/route/transport.ts'
 
@@ -16,7 +16,7 @@ export interface ResolvedRoute {
 /** What the runtime makes of a request. */
 export interface Resolution {
   readonly route: ResolvedRoute
-  /** The thread that the handler of this operation would use: of the path, or of the body (contract §1). */
+  /** The thread that the handler of this operation would use: of the path, or of the body (runtime-behaviour.md, "Routes"). */
   readonly thread: unknown
   /** The HTTP method where it tells operations apart; null where the envelope's own method does. */
   readonly method: string | null

@@ -4,17 +4,18 @@
  * and whoever takes the first of two equal keys.
  */
 
-/** Keys that would be obeyed: those of a single-route envelope (contract §1.3), and of others' threads and names (§3.1 #16). */
+/** Keys that would be obeyed: those of a single-route envelope (runtime-behaviour.md, "Single-route transport"), and of others' threads and names. */
 export const NEVER_SENT: readonly string[] = ['method', 'params', 'sourceThreadIds', 'userId', '__proto__']
 
 /** What is wrong with an id that was let through, or null. */
 export function misreading(kind: string, id: string): string | null {
-  if (id === '') return 'is the id of everybody (contract §3.1 #23)'
+  if (id === '') return 'is the id of everybody (runtime-behaviour.md, "Targets and ids")'
   if (id !== id.trim() || /[\0-\x1f\x7f-\x9f]/.test(id) || !id.isWellFormed()) return 'is cut or changed on its way'
-  if (/[/\\?#%]/.test(id) || /^\.+$/.test(id)) return 'is another path to who does not encode it (contract §3.1 #2)'
-  if (kind === 'agentId') return id in {} ? 'is a name that every object has (contract §3.1 #24)' : null
+  if (/[/\\?#%]/.test(id) || /^\.+$/.test(id))
+    return 'is another path to who does not encode it (runtime-behaviour.md, "Targets and ids")'
+  if (kind === 'agentId') return id in {} ? 'is a name that every object has (runtime-behaviour.md, "Run input")' : null
   const uuid = kind === 'threadId' ? asUuid(id) : null
-  return uuid === null || uuid === id ? null : `is ${uuid} to a uuid column (contract §3.1 #3)`
+  return uuid === null || uuid === id ? null : `is ${uuid} to a uuid column (runtime-behaviour.md, "Targets and ids")`
 }
 
 /** A key that some object in a JSON text has twice, in whatever spelling; null if none has. */

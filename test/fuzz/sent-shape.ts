@@ -1,6 +1,6 @@
 /**
  * The form of what was sent, beyond what the runtime of today makes of it: an older or newer one may read what this one
- * ignores, so an envelope has no key, and its params no name, that its method does not know (contract §1.3).
+ * ignores, so an envelope has no key, and its params no name, that its method does not know (runtime-behaviour.md, "Single-route transport").
  */
 import type { Transport } from '../../src/core/route/transport.ts'
 import { memberOf } from './handed-on.ts'

@@ -1,6 +1,6 @@
 /**
  * A body that costs far more than its sender: too long, too deep (Newtonsoft.Json, CVE-2024-21907; the real runtime answers 500
- * where its stack ends, contract §1.1), too many values, or a chunk whose extensions never end (Node, CVE-2024-22019). Each is
+ * where its stack ends, runtime-behaviour.md, "Run input"), too many values, or a chunk whose extensions never end (Node, CVE-2024-22019). Each is
  * bounded by its route's limit and all together by one, the answer comes before the work, and what was held is given back.
  */
 import { call, codeOf, runInput } from '../support/client.ts'

@@ -1,7 +1,7 @@
 /**
  * A content type or coding that makes somebody else read the body in another way than it was checked: Fastify took
  * `application/json\tx` for JSON and skipped its checks (CVE-2026-25223), and `application/json garbage` too
- * (CVE-2026-3419); the real runtime never looks at the type, and inflates gzip behind some adapters (contract §1.1). One type
+ * (CVE-2026-3419); the real runtime never looks at the type, and inflates gzip behind some adapters (runtime-behaviour.md, "Run input"). One type
  * and no coding passes, and the upstream gets it in the gateway's own spelling.
  */
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'

@@ -1,7 +1,7 @@
 /**
  * A thread named in the body of a request that nobody checks there. Open WebUI let anybody go on with anybody's chat by its
  * id in a body (CVE-2026-45349); the sample hook of the runtime looks at run and connect and forgets suggest and annotate
- * (contract §3, §3.1 #4 and #15), and the empty id skips its check. Every route whose body names a thread is checked, by the
+ * (runtime-behaviour.md, "What the runtime does not check"), and the empty id skips its check. Every route whose body names a thread is checked, by the
  * one key that the upstream reads.
  */
 import { gated, type GatedUpstream } from '../support/gated.ts'

@@ -1,7 +1,7 @@
 /**
  * `forwardedProps` that reach an agent's configuration: the runtime spreads them into the graph's run, where `config` is an
  * identity, `webhook` a request from inside the network, `metadata` an owner, `checkpoint` and `command` another place in
- * a graph, and Python agents turn camelCase into snake_case (contract §3.1 #5, #6, #7, #17). An allow-list passes two names, and
+ * a graph, and Python agents turn camelCase into snake_case (runtime-behaviour.md, "What the runtime does not check"). An allow-list passes two names, and
  * those that the policy spells out, byte for byte.
  */
 import { runInput } from '../support/client.ts'

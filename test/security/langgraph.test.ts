@@ -1,6 +1,6 @@
 /**
- * What a caller can make a graph on a LangGraph server do through the runtime's own LangGraph agent (runtime contract
- * §3.1 #2, #4–#8, #13; §6): be somebody else, call an address, mark a thread as another's, reach another's thread or
+ * What a caller can make a graph on a LangGraph server do through the runtime's own LangGraph agent (docs/contributing/
+ * runtime-behaviour.md): be somebody else, call an address, mark a thread as another's, reach another's thread or
  * any address of the server, jump past a check, bring state and tools. Each request goes to the runtime itself, where it
  * succeeds, and to the gateway, where it fails. A graph of `examples/langgraph` tells what it was given; there is no
  * model.

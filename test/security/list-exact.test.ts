@@ -1,5 +1,5 @@
 /**
- * A list that goes by another rule than the read by id: the runtime's own list is everybody's (contract §3.1 #10), and a
+ * A list that goes by another rule than the read by id: the runtime's own list is everybody's (runtime-behaviour.md, "What the runtime does not check"), and a
  * proxy that filters it by names of its own drifts from what it would let through (broken object level authorization,
  * OWASP API1:2023, as in Open WebUI's CVE-2026-45349, where one route checked the owner and another did not). Of what the
  * upstream lists, a caller's list holds exactly the threads whose messages the same caller gets by id.

@@ -1,7 +1,7 @@
 /**
  * What a filtered list still tells of the threads that were taken out: totals, headers, join codes, the upstream's cursor, the
  * length of one's own, an error text, a page that is shorter than asked for (CWE-213, CWE-203; the codes of the managed platform
- * are live subscriptions, contract §3.1 #10 and #26). Two worlds that differ only in other people's threads are one to a caller,
+ * are live subscriptions, runtime-behaviour.md, "What the runtime does not check"). Two worlds that differ only in other people's threads are one to a caller,
  * byte for byte but for the sealed cursor, which says nothing, even by its length, and is good for nobody else.
  */
 import { gated, type GatedUpstream } from '../support/gated.ts'

@@ -1,7 +1,7 @@
 /**
  * A multipart type that two parsers read differently: Rack took the last of two boundaries where the proxy before it had
  * looked at the first (GHSA-vgpv-f759-9wx3), and a boundary may hold the name of another media type, which a runtime that only
- * searches the header for `application/json` would find (contract §1.3). One type and one boundary pass, written anew; the
+ * searches the header for `application/json` would find (runtime-behaviour.md, "Single-route transport"). One type and one boundary pass, written anew; the
  * recording behind it goes through as it comes, bounded and untouched; to a single-route upstream, which takes no multipart, it
  * goes as JSON. Multipart is of the multi-route transport alone: where it streams, no other pair is to be looked at.
  */

@@ -1,6 +1,6 @@
 /**
  * The gateway's own route lies below the same base path as the runtime's, and the runtime looks at the end of a path alone
- * (contract §2). However it is spelled, whoever asks and whatever the base path: it is answered here or refused here, and no
+ * (runtime-behaviour.md, "Targets and ids"). However it is spelled, whoever asks and whatever the base path: it is answered here or refused here, and no
  * byte of it reaches the upstream; nor does it take anything of the runtime's away.
  */
 import { createServer, type AddressInfo } from 'node:net'

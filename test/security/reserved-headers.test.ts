@@ -1,7 +1,7 @@
 /**
  * An identity that the caller writes down: whoever trusts `X-Forwarded-User` or the runtime's own `X-Cpki-User-Id` takes it from
  * anybody whom the proxy lets pass. oauth2-proxy stripped such names but not their spelling with `_`, which CGI and WSGI servers
- * read as `-` (CVE-2025-64484); the runtime forwards every `x-*` header that it gets to the agent (contract §1). Few headers
+ * read as `-` (CVE-2025-64484); the runtime forwards every `x-*` header that it gets to the agent (runtime-behaviour.md, "Routes"). Few headers
  * pass here at all, none with a `_`, and none of these whatever the configuration says.
  */
 import { test } from 'tap'

@@ -1,6 +1,6 @@
 /**
  * An id that is spelled as a word of the router: a thread called `clear` makes `PATCH /threads/clear` two things at once, and
- * the runtime, which matches from the last segment backwards, reads `/threads/clear/messages` as it likes (contract §2). Such
+ * the runtime, which matches from the last segment backwards, reads `/threads/clear/messages` as it likes (runtime-behaviour.md, "Targets and ids"). Such
  * ids are refused wherever they stand, in any case, before a row is written: a claim on `info` would be somebody's for ever.
  */
 import { test } from 'tap'
@@ -94,7 +94,7 @@ void testUnbridged('as a thread id in a path: refused, whoever asks and whatever
         const answer = await ask(gateway.url, { ...request, token: olga })
         t.match(answer, { status: 400, body: '"code":"thread-id-invalid"' }, request.target)
       }
-      // Where a fixed path has the same length it wins, for every method (contract §2): it has no such method, then.
+      // Where a fixed path has the same length it wins, for every method (runtime-behaviour.md, "Targets and ids"): it has no such method, then.
       const fixed = ROUTES.some((route) => route.path.join('/') === `threads/${id}`)
       for (const method of ['PATCH', 'DELETE']) {
         const answer = await ask(gateway.url, { method, target: `${BASE}/threads/${id}`, token: olga, body: '{"name":"n"}' })

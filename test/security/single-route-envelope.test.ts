@@ -1,6 +1,6 @@
 /**
  * The runtime's other transport: one POST with `{"method", "params", "body"}`, taken on any path below the base, with a
- * generic tunnel to every thread (`resource/request`) and a body that may be JSON in a string (contract §1.3). An envelope is
+ * generic tunnel to every thread (`resource/request`) and a body that may be JSON in a string (runtime-behaviour.md, "Single-route transport"). An envelope is
  * what it says, wherever it goes; it is read on the base path alone, and `method` and `params` at the top of any other body
  * reach nothing.
  */

@@ -1,5 +1,5 @@
 /**
- * The runtime looks at the last one to four segments of a path only, even with a base path (contract §2), so a path may begin
+ * The runtime looks at the last one to four segments of a path only, even with a base path (runtime-behaviour.md, "Targets and ids"), so a path may begin
  * as one route and end as another: `/agent/threads/run/threads/T/messages` reads T, `/threads/info` is info. Literals are
  * matched here from the first segment to the last, and nothing else is forwarded.
  */

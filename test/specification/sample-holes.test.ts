@@ -1,5 +1,5 @@
 /**
- * The holes of the official "scope threads yourself" sample (runtime contract §3.0), each against the real runtime: what
+ * The holes of the official "scope threads yourself" sample (runtime-behaviour.md, "The documented sample"), each against the real runtime: what
  * gets through an upstream that follows the sample must not get through here.
  */
 import { end } from 'tap'

@@ -9,7 +9,7 @@ import { call, runInput, type Reply } from './client.ts'
 import { gateBefore, type GatedOptions, type GatedUpstream } from './gated.ts'
 import { events, INFO, json, startUpstream, type Answering } from './upstream.ts'
 
-/** What the runtime says to whatever needs a runner with lists (contract §1). */
+/** What the runtime says to whatever needs a runner with lists (runtime-behaviour.md, "Routes"). */
 export const NO_LISTS = { error: 'Missing CopilotKitIntelligence configuration.' }
 
 /** `threadEndpoints` of a runtime without them. */

@@ -1,7 +1,7 @@
 /**
  * One strict reading of a JSON text, as it comes. Whatever two parsers could read differently is refused: duplicate keys
  * at any level, `__proto__`, numbers that overflow, a byte order mark, trailing bytes, nesting deep enough to hurt
- * (contract §1.1, §3.1 #21; threats "The body"). What passes is re-serialised by the caller, so one reading is left.
+ * (runtime-behaviour.md, "Run input"; docs/threat-model.md). What passes is re-serialised by the caller, so one reading is left.
  */
 import { makeShape, type MemberBounds, type Shape } from './shape.ts'
 import { readInSteps, type SteppedReading } from './read-in-steps.ts'

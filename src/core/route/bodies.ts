@@ -1,7 +1,7 @@
 /**
  * What of a JSON body passes, and the ids that it names. Whatever is not in the route's closed set of keys is
  * dropped, as the runtime drops it too; `method` and `params` are in no set, so nothing that leaves here is a single-route
- * envelope by itself (contract §1.3).
+ * envelope by itself (runtime-behaviour.md, "Single-route transport").
  */
 import type { RouteDescriptor } from './classify.ts'
 import { filterForwardedProps } from './forwarded-props.ts'
@@ -127,7 +127,7 @@ const TOOL_KEYS = ['name', 'description', 'parameters', 'metadata']
 const TOOLS_AT_ONCE = 256
 
 /**
- * Keeps of the frontend's tools those with a name that may pass. The runtime wants the list, be it empty (contract §1.1).
+ * Keeps of the frontend's tools those with a name that may pass. The runtime wants the list, be it empty (runtime-behaviour.md, "Run input").
  * @param place where it stands, for the names of what is dropped
  * @param dropped where these names go
  */

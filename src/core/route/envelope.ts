@@ -1,5 +1,5 @@
 /**
- * The envelope of the single-route transport (contract §1.3), read and written. It is classified by what it says, never by
+ * The envelope of the single-route transport (runtime-behaviour.md, "Single-route transport"), read and written. It is classified by what it says, never by
  * where it was sent; the path inside `resource/request` goes through the same grammar and the same classification as the
  * path of a request line.
  */

@@ -1,11 +1,11 @@
 /**
  * The grammars of ids. An id that passes here means the same to the gateway, to the store and to the upstream,
- * whichever of them reads it (design "Ids"; runtime contract §2 and §3.1 #2, #3, #23, #24).
+ * whichever of them reads it (design "Ids"; runtime-behaviour.md, "Targets and ids").
  */
 
 /**
  * Words that the runtime's router gives a meaning at the end of a path. It matches from the last segment backwards
- * (contract §2), so an id of one of these names could turn one route into another.
+ * (runtime-behaviour.md, "Targets and ids"), so an id of one of these names could turn one route into another.
  */
 // prettier-ignore
 export const ROUTE_WORDS: ReadonlySet<string> = new Set([
@@ -27,7 +27,7 @@ function isShort(value: unknown): value is string {
   return typeof value === 'string' && value.length <= 128
 }
 
-/** Names that every object has: `agents[agentId]` in the runtime finds them (contract §1.1). */
+/** Names that every object has: `agents[agentId]` in the runtime finds them (runtime-behaviour.md, "Run input"). */
 const OBJECT_NAMES: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype))
 
 /**
@@ -43,7 +43,7 @@ function readsAsUuid(id: string): boolean {
 /**
  * True if `value` is a thread id: 1–128 of `A–Z a–z 0–9 . _ : -`, first a letter or digit, last not `.`, no route
  * word in any case, and a UUID only in its canonical spelling, or two spellings would be one thread to a database
- * with a uuid column and two to the ownership table (contract §3.1 #3).
+ * with a uuid column and two to the ownership table (runtime-behaviour.md, "Targets and ids").
  */
 export function isThreadId(value: unknown): value is string {
   if (!isShort(value) || !OPAQUE_ID.test(value)) return false

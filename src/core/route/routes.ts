@@ -1,5 +1,5 @@
 /**
- * The routes of the real runtime 1.75 as data (contract §1): method, exact path, where ids live, and which query and
+ * The routes of the real runtime 1.75 as data (runtime-behaviour.md, "Routes"): method, exact path, where ids live, and which query and
  * body keys pass, and those of the gateway's own. What is not in these tables does not exist, whatever is configured.
  */
 
@@ -39,7 +39,7 @@ export interface Route {
   readonly right?: NeededRight
   /**
    * True where a row that no run has confirmed yet opens the thread: its runs, and what belongs to a run under way. These the
-   * upstream holds against its own threads by itself, where it keeps users apart (contract §3.1); of the others it would give
+   * upstream holds against its own threads by itself, where it keeps users apart (runtime-behaviour.md, "What the runtime does not check"); of the others it would give
    * away or change whatever it holds under that id.
    */
   readonly beforeConfirmed?: true
@@ -63,7 +63,7 @@ export function deletesThread({ id, method }: Pick<Route, 'id' | 'method'>): boo
   return id === 'threads/update' && method === 'DELETE'
 }
 
-// RunAgentInput (contract §1.1); `lastSeenEventId` is read on connect by runtimes of the managed platform.
+// RunAgentInput (runtime-behaviour.md, "Run input"); `lastSeenEventId` is read on connect by runtimes of the managed platform.
 // prettier-ignore
 const RUN_KEYS = ['threadId', 'runId', 'parentRunId', 'messages', 'tools', 'context', 'state', 'forwardedProps', 'resume']
 
@@ -116,7 +116,7 @@ export const ROUTES: readonly Route[] = [
     largeBody: true,
     streams: true,
   }),
-  // The client sends a JSON content type and often no body at all (contract §4).
+  // The client sends a JSON content type and often no body at all (runtime-behaviour.md, "Clients").
   route('agent/stop', 'POST', 'agent/:agentId/stop/:threadId', {
     ...optionalJson('runId'),
     right: 'write',
@@ -142,7 +142,7 @@ export const ROUTES: readonly Route[] = [
     mayWrite: true,
   }),
   route('memories/list', 'GET', 'memories', { query: ['includeInvalidated'] }),
-  // `sourceThreadIds` does not pass: the platform takes anybody's thread ids there (contract §3.1 #16).
+  // `sourceThreadIds` does not pass: the platform takes anybody's thread ids there (runtime-behaviour.md, "What the runtime does not check").
   route('memories/list', 'POST', 'memories', json('content', 'kind', 'scope')),
   route('memories/recall', 'POST', 'memories/recall', json('query', 'limit', 'scope')),
   route('memories/subscribe', 'POST', 'memories/subscribe', optionalJson()),

@@ -1,6 +1,6 @@
 /**
  * Reads a request target. The runtime resolves a target as a WHATWG URL and looks at its last segments only
- * (contract §2), so whatever has two readings is refused here, before anybody is asked who they are, and what
+ * (runtime-behaviour.md, "Targets and ids"), so whatever has two readings is refused here, before anybody is asked who they are, and what
  * passes is rebuilt from its parts for the upstream: the raw target is never forwarded.
  */
 import { refuse, type Refusal } from '../reasons.ts'

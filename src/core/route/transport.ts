@@ -1,5 +1,5 @@
 /**
- * The two transports of the runtime (contract §1.3): `multi-route` has a path for each operation, `single-route` takes
+ * The two transports of the runtime (runtime-behaviour.md, "Single-route transport"): `multi-route` has a path for each operation, `single-route` takes
  * every operation as a POST with the envelope `{"method", "params", "body"}`. A client speaks either, and so does an
  * upstream; the gateway reads both and writes what the upstream takes.
  */
@@ -74,7 +74,7 @@ export function readRuntimeInfo(info: Json | undefined): RuntimeInfo | null {
     managed,
     resources: tunnel !== null,
     histories: isObject(endpoints) ? endpoints['inspect'] === true : isOld ? false : null,
-    // The managed platform listed threads before its runtime had routes for histories (contract §1.4).
+    // The managed platform listed threads before its runtime had routes for histories (runtime-behaviour.md, "Versions").
     lists: isObject(endpoints) ? endpoints['list'] === true : isOld && !managed ? false : null,
   }
 }
@@ -84,7 +84,7 @@ export function tunnelOf(singleRoute: Json | undefined): JsonObject | null {
   return isObject(singleRoute) && singleRoute['resourceOperations'] === true ? singleRoute : null
 }
 
-/** Routes for histories came after 1.54, and /info told of them later still (contract §1.4). */
+/** Routes for histories came after 1.54, and /info told of them later still (runtime-behaviour.md, "Versions"). */
 function isOlderThanHistories(version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   return major < 1 || (major === 1 && minor < 60)
@@ -95,7 +95,7 @@ export const NO_ENDPOINTS = { list: false, inspect: false, mutations: false, rea
 
 /**
  * The runtime's /info as it is true for a client of the other transport: clients ask for threads only where
- * `threadEndpoints`, or `singleRoute.threadEndpoints` beside `resourceOperations`, say that they may (contract §1.3).
+ * `threadEndpoints`, or `singleRoute.threadEndpoints` beside `resourceOperations`, say that they may (runtime-behaviour.md, "Single-route transport").
  * @param info what the upstream said of itself
  * @param client the transport of the client
  */
@@ -150,13 +150,13 @@ export function wireForm(
     return { method: descriptor.route.method, target: upstreamTarget(base, descriptor, query), envelope: null }
   }
   if (transport === 'endpoint') return { method: descriptor.route.method, target: base, envelope: null }
-  // Exactly the base path: Express serves a single-route runtime nowhere else (contract §1.3).
+  // Exactly the base path: Express serves a single-route runtime nowhere else (runtime-behaviour.md, "Single-route transport").
   return { method: 'POST', target: base === '' ? '/' : base, envelope: writeEnvelope(descriptor, query) }
 }
 
 /**
  * True for a base path that ends like a route which is POSTed to: a multi-route runtime that is mounted without a base path
- * looks at the end of a path alone (contract §2), and would take an envelope that is sent there for that route.
+ * looks at the end of a path alone (runtime-behaviour.md, "Targets and ids"), and would take an envelope that is sent there for that route.
  */
 export function endsLikeRoute(base: string): boolean {
   const segments = base.split('/').slice(1)

@@ -1,6 +1,6 @@
 /**
  * Cross-origin answers (Fetch standard, "CORS protocol"). The gateway answers preflights itself, without a token,
- * because a browser never sends one there; the upstream's own CORS headers are dropped (contract §1.2).
+ * because a browser never sends one there; the upstream's own CORS headers are dropped (runtime-behaviour.md, "HTTP and CORS").
  */
 import type { HeaderLines } from './headers.ts'
 

@@ -1,6 +1,6 @@
 /**
  * Lists of threads from the ownership table, for runtimes whose runner has none (`ownership.lists`): where the table answers,
- * and how it answers, which is as the runtime does (contract §1).
+ * and how it answers, which is as the runtime does (runtime-behaviour.md, "Routes").
  */
 import type { Enforcement } from '../decide/decide.ts'
 import { isObject, type Json, type JsonObject } from '../json/read.ts'

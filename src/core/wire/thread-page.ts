@@ -22,7 +22,7 @@ export interface ThreadPage {
   readonly threads: readonly PageThread[]
   /** The upstream's cursor of the page after this, or null at the end. */
   readonly next: string | null
-  /** Capabilities to subscribe with (contract §3.1 #26): they pass only where the upstream scopes users itself. */
+  /** Capabilities to subscribe with (runtime-behaviour.md, "What the runtime does not check"): they pass only where the upstream scopes users itself. */
   readonly joinCodes: JsonObject
 }
 
@@ -115,7 +115,7 @@ function pageOf(value: JsonObject, rest: readonly Json[], keeper: ReturnType<typ
   return { threads, next: next === '' ? null : next, joinCodes: Object.fromEntries(codes) }
 }
 
-/** True for a name under which a list carries a capability to subscribe (contract §3.1 #26). */
+/** True for a name under which a list carries a capability to subscribe (runtime-behaviour.md, "What the runtime does not check"). */
 export function isJoinCode(name: string): boolean {
   return name === 'joinCode' || name === 'joinToken'
 }
@@ -163,7 +163,7 @@ export interface Gathering {
   readonly limit: number
 }
 
-/** What a runtime may write of a thread's owner into a record of it (contract §1), and what others call the same. */
+/** What a runtime may write of a thread's owner into a record of it (runtime-behaviour.md, "Routes"), and what others call the same. */
 const OWNER_FIELDS: ReadonlySet<string> = new Set(['createdBy', 'owner', 'ownerId', 'user', 'userId'])
 
 /**

@@ -1,6 +1,6 @@
 /**
  * Names, archives and ends of threads that are listed from the table. The upstream is asked first; where it has no such
- * operation (422) the table does it, and answers as the managed platform does (contract §1).
+ * operation (422) the table does it, and answers as the managed platform does (runtime-behaviour.md, "Routes").
  */
 import type { Permit } from '../../core/decide/decide.ts'
 import { isObject, type JsonObject } from '../../core/json/read.ts'

@@ -210,7 +210,7 @@ export function makeGate(parts: GateParts): Gate {
     metrics.dropped('query-name', target.droppedQueryNames)
 
     if (segments === null) return refused(refuse('route-unknown'), exchange)
-    // The one place for envelopes: what they ask for stands in their body alone (contract §1.3).
+    // The one place for envelopes: what they ask for stands in their body alone (runtime-behaviour.md, "Single-route transport").
     if (mount.agentId === null && segments.length === 0) {
       if (method !== 'POST') return refused(refuse('route-unknown'), exchange)
       // The runtime would take for a param what stands in the address and not in the params.
@@ -436,7 +436,7 @@ function upstreamOf({ upstream }: Exchange): RuntimeFacts {
   return upstream
 }
 
-/** What the runtime answers to a connect with a thread that it never heard of (contract §1). */
+/** What the runtime answers to a connect with a thread that it never heard of (runtime-behaviour.md, "Routes"). */
 function emptyThread(managed: boolean): Answer {
   if (managed) return { status: 204, headers: { 'cache-control': 'no-store' }, body: '' }
   return {

@@ -159,7 +159,7 @@ export async function readEnveloped(
     noteDropped(parts, envelope.dropped)
     parts.metrics.dropped('query-name', envelope.droppedQueryNames)
     if (body === undefined) return without(descriptor, 'body-not-object')
-    // The runtime takes a string for JSON that is written in it, and would read what nobody has checked (contract §1.3).
+    // The runtime takes a string for JSON that is written in it, and would read what nobody has checked (runtime-behaviour.md, "Single-route transport").
     if (!isObject(body)) return refuse('body-not-object')
     if ('texts' in reading) {
       const texts = reading.texts.get('body')

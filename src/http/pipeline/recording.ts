@@ -81,7 +81,7 @@ async function readForm(pieces: Buffer[], length: number, type: string): Promise
   const content = form.contents[which ?? -1]
   if (nul !== 0 || others.length > 0 || content === undefined) return null
   const audioTexts = await inTurns(base64(content))
-  // Browsers that know no type send none, or this one; in JSON the runtime wants one that it knows (contract §1).
+  // Browsers that know no type send none, or this one; in JSON the runtime wants one that it knows (runtime-behaviour.md, "Routes").
   const mimeType = file.type === '' || file.type === 'application/octet-stream' ? 'audio/webm' : file.type
   return {
     value: { audio: audioTexts.reduce((text, piece) => text + piece, ''), mimeType, filename: file.name },

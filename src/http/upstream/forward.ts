@@ -221,7 +221,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     return ifStillAllowed(permit, exchange, answer.body, (owner) => {
       if (kind === 'redirect' || kind === 'html') {
         answer.body.destroy()
-        // An error keeps its status; a page or redirect in place of an answer is none (contract §4: clients show nothing).
+        // An error keeps its status; a page or redirect in place of an answer is none (runtime-behaviour.md, "Clients": clients show nothing).
         const status = kind === 'html' && answer.status >= 400 ? answer.status : undefined
         return refused(refuse(kind === 'redirect' ? 'upstream-redirect' : 'upstream-html'), exchange, status)
       }
@@ -285,7 +285,7 @@ const OUTDATED: UpstreamFailure = {
   detail: 'access may have changed before anything was sent',
 }
 
-/** How a runtime of the other transport answers what was written for this one (contract §1.3), besides what else is answered so. */
+/** How a runtime of the other transport answers what was written for this one (runtime-behaviour.md, "Single-route transport"), besides what else is answered so. */
 const TELLING: Readonly<Record<UpstreamKind, readonly number[]>> = {
   'multi-route': [400, 404, 405, 415],
   'single-route': [404],

@@ -1,4 +1,4 @@
-/** The parts used here of the runtime's interface: hooks and handler, as `@copilotkit/runtime/v2` has them (contract §1). */
+/** The parts used here of the runtime's interface: hooks and handler, as `@copilotkit/runtime/v2` has them (runtime-behaviour.md, "Routes"). */
 
 /** What the runtime says of a route that it found. */
 export interface RouteInfo {
