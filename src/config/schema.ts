@@ -1,6 +1,6 @@
 /**
  * The configuration: one schema, from which the types, the checks and the schema published for editors all come.
- * Names and meanings are stable (design "config/threadwarden.yaml").
+ * Names and meanings are stable (docs/configuration.md).
  */
 import { z } from 'zod'
 import { identitySchema } from './identity-schema.ts'

@@ -1,7 +1,7 @@
 /**
  * Every answer that the gateway makes itself, in two closed lists. A *code* is what a caller may know and scripts
  * may rely on; a *reason* is what the log, the metrics and the decision record say. Many reasons share one code, so
- * that an answer tells a caller no more than design "Answers made by the gateway" allows.
+ * that an answer tells a caller no more than docs/errors.md allows.
  */
 
 /** Code → HTTP status and the text that callers (and the chat's users) read. */

@@ -36,7 +36,7 @@ export function sayBridged(log: Logger): (client: Transport) => void {
 const OBSERVING =
   'enforcement: observe. THREADS ARE NOT PROTECTED: what rests on ownership alone is let through and only written down'
 
-/** Says loudly whether nothing that rests on ownership is refused (design, invariant 7). */
+/** Says loudly whether nothing that rests on ownership is refused (docs/contributing/invariants.md, 7). */
 function sayEnforcement(enforcement: Enforcement, readiness: Readiness, metrics: Metrics, log: Logger): void {
   const observing = enforcement === 'observe'
   if (observing) log.warn({ enforcement }, OBSERVING)

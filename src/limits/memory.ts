@@ -6,7 +6,7 @@ import type { Limiter, RateName } from './port.ts'
 
 /**
  * A window is of twice the time, with room for twice the amount: so a caller may be quick for a while, and over time there
- * is never more than the rate (design "limits").
+ * is never more than the rate (docs/limits.md).
  */
 export const WINDOW = 2
 /** A stream may end at any moment. */

@@ -1,6 +1,6 @@
 /**
  * Everything of a gateway that hangs on the configuration and the policies, made whole or not at all. A request goes by the
- * generation that it came to, to its end (design, invariant 8).
+ * generation that it came to, to its end (docs/contributing/invariants.md, 8).
  */
 import { readFileSync } from 'node:fs'
 import { makeAuthenticate } from '../auth/authenticate.ts'

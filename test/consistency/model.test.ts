@@ -1,6 +1,6 @@
 /**
  * Made-up histories of chats, through a real gateway: after every step the lists, the routes by id and the model agree
- * (design, invariants 2, 3 and 4). Another seed: THREADWARDEN_FUZZ_SEED.
+ * (docs/contributing/invariants.md, 2, 3 and 4). Another seed: THREADWARDEN_FUZZ_SEED.
  */
 import fc from 'fast-check'
 import type { Test } from 'tap'

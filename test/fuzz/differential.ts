@@ -2,7 +2,7 @@
  * The property: either the gateway refuses, and the upstream sees nothing; or the real runtime resolves exactly the
  * operation, the ids and the thread that the gateway decided on - in what the gateway sends, read on the upstream's
  * transport, and also in what the caller wrote, read on the caller's, because the gateway never changes what a request
- * means (invariant 2). And what it sends means nothing on the other transport than the upstream's.
+ * means (docs/contributing/invariants.md, 2). And what it sends means nothing on the other transport than the upstream's.
  */
 import type { RouteDescriptor } from '../../src/core/route/classify.ts'
 import type { Transport } from '../../src/core/route/transport.ts'

@@ -1,5 +1,5 @@
 /**
- * `enforcement: observe` (design, invariant 7): what rests on ownership alone passes and is written down, everything else is
+ * `enforcement: observe` (docs/contributing/invariants.md, 7): what rests on ownership alone passes and is written down, everything else is
  * refused as ever, and it says so everywhere.
  */
 import { join } from 'node:path'

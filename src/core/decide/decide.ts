@@ -14,7 +14,7 @@ import { largest } from '../json/extremes.ts'
 /** What `unknownThread` says of a run or suggestion on a thread without an owner. */
 export type UnknownThread = 'claim' | 'verify' | 'deny'
 
-/** Whether what rests on ownership alone is refused, or only said (design, invariant 7). */
+/** Whether what rests on ownership alone is refused, or only said (docs/contributing/invariants.md, 7). */
 export type Enforcement = 'enforce' | 'observe'
 
 /**
@@ -187,7 +187,7 @@ export function decide(descriptor: RouteDescriptor, principal: Principal, rules:
   })
 }
 
-/** A thread without an owner: design "Unknown threads". */
+/** A thread without an owner: docs/how-it-works.md, "Ownership". */
 function decideUnknown(
   descriptor: RouteDescriptor,
   principal: Principal,

@@ -1,6 +1,6 @@
 /**
  * `forwardedProps` is an allow-list: what the runtime hands on from there reaches a graph's configuration, its
- * webhook, its metadata and its identity (runtime-behaviour.md, "What the runtime does not check"; design "`forwardedProps`").
+ * webhook, its metadata and its identity (runtime-behaviour.md, "What the runtime does not check"; docs/policies.md).
  */
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
 

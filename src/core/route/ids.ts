@@ -1,6 +1,6 @@
 /**
  * The grammars of ids. An id that passes here means the same to the gateway, to the store and to the upstream,
- * whichever of them reads it (design "Ids"; runtime-behaviour.md, "Targets and ids").
+ * whichever of them reads it (runtime-behaviour.md, "Targets and ids").
  */
 
 /**

@@ -5,7 +5,7 @@
  */
 import { refuse, type Refusal } from '../reasons.ts'
 
-/** Where the keys of assertions are published, outside every base path (design, invariant 1). */
+/** Where the keys of assertions are published, outside every base path (docs/contributing/invariants.md, 1). */
 export const KEY_SET_TARGET = '/.well-known/jwks.json'
 
 /** A canonical target: the decoded segments of its path and the decoded query. */

@@ -59,7 +59,7 @@ export interface RuntimeInfo {
 
 /**
  * Reads the answer to the question for /info.
- * @returns null for anything that is not a runtime's: it has a `version` and `agents` (design "Transport")
+ * @returns null for anything that is not a runtime's: it has a `version` and `agents` (docs/transports.md)
  */
 export function readRuntimeInfo(info: Json | undefined): RuntimeInfo | null {
   if (!isObject(info) || !isObject(info['agents'])) return null

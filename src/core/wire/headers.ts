@@ -1,6 +1,6 @@
 /**
  * Header rules. Few headers pass in either direction; what the operator configured wins over what the caller sent,
- * whatever the case, and arrives once (spec "Authentication" 8; design "Headers").
+ * whatever the case, and arrives once (spec "Authentication" 8; docs/configuration.md, "Headers").
  */
 import { refuse, type Refusal } from '../reasons.ts'
 import type { Rule } from '../decide/rules.ts'

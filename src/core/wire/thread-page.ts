@@ -1,5 +1,5 @@
 /**
- * Rewriting of the upstream's thread list (design "Lists"). Only the parts named here leave the gateway: what else an
+ * Rewriting of the upstream's thread list (docs/how-it-works.md, "Lists"). Only the parts named here leave the gateway: what else an
  * upstream writes beside the threads (counts, other people's codes) does not.
  */
 import { isObject, type Json, type JsonObject } from '../json/read.ts'

@@ -1,7 +1,7 @@
 /**
  * The public listener: the gate as a Fastify application. @fastify/http-proxy owns the one route, and before its handler
  * stands the gate. Fastify's router never sees what a caller wrote: every target is routed as `/`, and the gate reads the
- * original (library defaults that bite: design, last section).
+ * original (docs/contributing/invariants.md, "Library defaults").
  */
 import { STATUS_CODES } from 'node:http'
 import { Socket } from 'node:net'

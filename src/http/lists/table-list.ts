@@ -1,6 +1,6 @@
 /**
  * The thread list from the ownership table: the threads whose messages the caller may read, by the same decision as a list
- * from the upstream (invariant 3), in the runtime's own shape.
+ * from the upstream (docs/contributing/invariants.md, 3), in the runtime's own shape.
  */
 import { isListed, listsForeign, type OwnerRecord, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'

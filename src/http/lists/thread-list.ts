@@ -1,6 +1,6 @@
 /**
  * The thread list: walks the upstream's pages and keeps exactly the threads whose messages the caller may read, by the
- * same decision as that route (design "Lists"; invariant 3).
+ * same decision as that route (docs/contributing/invariants.md, 3).
  */
 import { isListed, listsForeign, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
 import { isThreadId } from '../../core/route/ids.ts'

@@ -1,4 +1,4 @@
-/** The answers that the gateway makes itself: JSON, never a redirect, never HTML (design "Answers made by the gateway"). */
+/** The answers that the gateway makes itself: JSON, never a redirect, never HTML (docs/errors.md). */
 import { CODES, type Code, type LimitState, type Refusal } from '../../core/reasons.ts'
 
 /** An answer that is ready to be sent. */

@@ -1,4 +1,4 @@
-/** Keeps the ownership table true to what became of a request (design "Claims"). */
+/** Keeps the ownership table true to what became of a request (docs/how-it-works.md, "Ownership"). */
 import type { Permit } from '../../core/decide/decide.ts'
 import type { Json } from '../../core/json/read.ts'
 import { deletesThread, type RouteId } from '../../core/route/routes.ts'

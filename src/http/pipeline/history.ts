@@ -1,6 +1,6 @@
 /**
- * `unknownThread: verify`: whether the upstream already holds something of a thread that nobody owns (design "Unknown
- * threads"). It sees the runtime's own store only.
+ * `unknownThread: verify`: whether the upstream already holds something of a thread that nobody owns (docs/how-it-works.md,
+ * "Ownership"). It sees the runtime's own store only.
  */
 import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
 import { isObject } from '../../core/json/read.ts'

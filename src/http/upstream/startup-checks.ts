@@ -1,6 +1,6 @@
 /**
  * What can be wrong between this gateway and the upstream at hand, said at start: `unknownThread: claim` before one that
- * has threads already, `verify` before one that can't be asked (design "Unknown threads"), one that can be reached past
+ * has threads already, `verify` before one that can't be asked (docs/how-it-works.md, "Ownership"), one that can be reached past
  * the gateway.
  */
 import { randomUUID } from 'node:crypto'
