@@ -1,31 +1,30 @@
 /**
- * Audit lines in files that are put aside when they have grown: `audit.jsonl` is written as `audit.1.jsonl`, `audit.2.jsonl`
- * and so on, the highest number last. A line counts as written when the operating system has taken it, and is held until then.
+ * Writes audit lines to files that roll when they have grown: `audit.jsonl` is written as `audit.1.jsonl`, `audit.2.jsonl` and so
+ * on, the highest number last. A line counts as written, and leaves memory, when the operating system has taken it.
  */
 import { writeSync } from 'node:fs'
 import type { RollingFile } from 'pino-roll'
 import type { LineSink, Outage } from './outage.ts'
 import { isCut, isGone, openRollingFile, type AuditFileRules, type FileError } from './rolling-file.ts'
 
-/** Lines that wait for a file that fails: beyond this they are lost, in bytes. */
+/** Bytes of lines that wait for a failing file: beyond this, lines are lost. */
 const MOST_WAITING = 8 * 1024 * 1024
-/** How often a file that fails is tried again, and one that doesn't is looked at, in milliseconds. */
+/** Milliseconds between retries of a failing file, and between checks of a working one. */
 const LOOK_EVERY = 1000
-/** What a file that does not close may take of the end of the process, in milliseconds. */
+/** Milliseconds that a file that does not close may delay the end of the process. */
 const LONGEST_END = 2000
 /**
- * Opens the file.
- * @param written told of lines that the operating system has taken
+ * @param written gets the number of lines that the operating system has taken
  * @throws Error that names the path and what to do
  */
 export async function openAuditFile(rules: AuditFileRules, outage: Outage, written: (lines: number) => void): Promise<LineSink> {
-  /** In the order in which they came; of the first, so many bytes are in the file. */
+  /** Lines in order of arrival; of the first, `bytesOfFirst` bytes are already in the file. */
   const waiting: Buffer[] = []
   let waitingBytes = 0
   let bytesOfFirst = 0
-  /** What stands before the next line: an end for one that was cut. */
+  /** Written before the next line: a line end if the last line was cut. */
   let before = ''
-  /** Written since the file was last seen to be there. */
+  /** Lines written since the file was last found in its place. */
   let unseen = 0
   let stream: RollingFile | null = null
   let stopped = false
@@ -45,7 +44,6 @@ export async function openAuditFile(rules: AuditFileRules, outage: Outage, writt
     if (waiting.length === 0) onSettled()
   }
 
-  /** Goes on without the stream, which is to close as `close` says. */
   const leave = (detail: string, close: (stream: RollingFile) => void): void => {
     outage.began(detail)
     const left = stream
@@ -65,7 +63,7 @@ export async function openAuditFile(rules: AuditFileRules, outage: Outage, writt
     stream.write(text)
   }
 
-  /** Writes to a new stream whatever waits; what was cut begins anew, in a line of its own. */
+  /** Writes all waiting lines to a new stream; a cut line is written again, as a line of its own. */
   const use = (next: RollingFile): void => {
     before = isCut(next.file) ? '\n' : ''
     stream = next
@@ -77,13 +75,13 @@ export async function openAuditFile(rules: AuditFileRules, outage: Outage, writt
 
   const open = async (): Promise<void> => {
     const next = await openRollingFile(rules, (failed, error) => {
-      // Nothing is under way on a stream that has just said this: its descriptor can be closed.
+      // No write is under way on a stream that has just failed: its descriptor can be closed.
       if (failed === stream) leave(error.code ?? error.message, (broken) => broken.destroy())
     })
     use(next)
   }
 
-  /** Tries again what failed; finds out whether what is written still goes to a file that anybody can find. */
+  /** Retries a failed file; checks that a working file can still be found by its name. */
   const look = async (): Promise<void> => {
     if (stream !== null && isGone(stream)) {
       leave('the file is gone', (left) => left.end())
@@ -142,18 +140,17 @@ export async function openAuditFile(rules: AuditFileRules, outage: Outage, writt
   }
 }
 
-/** The last chance of a process that dies of an error: a line that was on its way may stand there twice. */
+/** The last attempt of a process that ends by an error: a line that was being written may appear twice. */
 function writeAtExit(stream: RollingFile | null, waiting: readonly Buffer[], bytesOfFirst: number): void {
   if (stream === null || waiting.length === 0) return
   try {
     const cut = bytesOfFirst > 0 ? [Buffer.from('\n')] : []
     writeSync(stream.fd, Buffer.concat([...cut, ...waiting]))
   } catch {
-    // The process is over: there is nobody left to tell.
+    // The process ends: no log can report this any more.
   }
 }
 
-/** Waits for something, but not for ever. */
 async function within(milliseconds: number, begin: (resolve: () => void) => void): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   await new Promise<void>((resolve) => {

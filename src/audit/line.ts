@@ -1,6 +1,6 @@
 /**
- * The record of one decision: what is in it is named here, field by field, and nothing else of a request ever gets in. No
- * token, header, query or body; of a token's claims those that the policy compares; of an owner only whether it is the caller.
+ * The record of one decision. Each field is named here, and nothing else of a request ever gets in: no token, header, query or
+ * body. Of a token's claims, it has those that the policy compares; of an owner, only whether it is the caller.
  */
 import type { RouteDescriptor } from '../core/route/classify.ts'
 import { takeClaims, type ClaimValues } from '../core/decide/claim-values.ts'
@@ -16,19 +16,17 @@ import type { Principal } from '../core/decide/principal.ts'
 import { CODES, type Reason, type Refusal, type RulePlace } from '../core/reasons.ts'
 import type { Transport } from '../core/route/transport.ts'
 
-/** A decision as it was made. */
 export interface AuditedDecision {
   /** Milliseconds since the epoch. */
   readonly time: number
   readonly requestId: string
-  /** The caller's address, as far as the trusted proxies tell. */
+  /** The caller's address, as far as the trusted proxies report it. */
   readonly client: string | undefined
   readonly transport: Transport
-  /** That of the upstream in the ownership table: its key, or `''`. */
+  /** The scope of the upstream in the ownership table: its key, or `''`. */
   readonly scope: string
   /** Undefined before authentication, and where that failed. */
   readonly principal: Principal | undefined
-  /** The claims that the policy compares, as JSON pointers. */
   readonly claimPointers: readonly string[]
   /** Null where no route was found. */
   readonly descriptor: RouteDescriptor | null
@@ -40,13 +38,14 @@ export interface AuditedDecision {
   /** Under `observe`: how many threads of a list enforcing would have hidden. */
   readonly hidden: number
   readonly policy: string
-  /** Which configuration of this process it was, counted from 1. */
   readonly generation: number
-  /** Milliseconds from the head of the request to the decision; null for what could not be read as a request. */
+  /** Milliseconds from the head of the request to the decision; null for an unreadable request. */
   readonly latency: number | null
 }
 
-/** What the store knew of a thread, without its owner; that no run is confirmed, and a grant, only where they could have counted. */
+/**
+ * What the store knew of a thread, without its owner. A provisional row and a grant are shown only where they could have counted.
+ */
 // prettier-ignore
 export type RecordWord =
   | 'own' | 'own-deleted' | 'own-seen' | 'none' | 'foreign' | 'foreign-deleted' | 'foreign-seen' | 'foreign-withheld'
@@ -56,15 +55,15 @@ export type AuditedPrincipal =
   | {
       readonly id: string
       readonly roles: readonly string[]
-      /** Role or permissions, where their claim is there in a form that nobody can read. */
+      /** `role` or `permissions`, where the claim exists in an unreadable form. */
       readonly unreadable?: readonly string[]
       readonly permissions: readonly string[]
       readonly claims: ClaimValues
     }
-  /** `everybody` in mode `off`, where this one user is all there are. */
+  /** `everybody` is true in mode `off`, which has only this user. */
   | { readonly id: 'anonymous'; readonly everybody: boolean }
 
-/** One line, in the order in which it is written. What is not there is null. */
+/** One line, in the order in which it is written. Absent values are null. */
 export interface AuditLine {
   readonly audit: 1
   /** ISO 8601, UTC. */
@@ -72,27 +71,25 @@ export interface AuditLine {
   readonly requestId: string
   readonly client: string | null
   readonly principal: AuditedPrincipal | null
-  /** `none` where none was found. */
+  /** `none` where no route was found. */
   readonly route: string
   readonly method: string | null
   readonly agent: string | null
   readonly thread: string | null
   readonly transport: Transport
-  /** In which upstream's scope the thread is: its key, or `''`. */
   readonly scope: string
   readonly facts: {
-    /** Null where nobody asked the store. */
+    /** Null where the store was not asked. */
     readonly record: RecordWord | null
     readonly userScoped: boolean
     readonly unknownThread: UnknownThread
     readonly enforcement: Enforcement
-    /** Null where nobody asked the upstream. */
+    /** Null where the upstream was not asked. */
     readonly upstreamHistory: 'none' | 'some' | null
   }
   readonly decision: 'permitted' | 'refused'
-  /** `permitted`, or why not. */
   readonly reason: Reason | 'permitted'
-  /** What the caller was told, and its status; null for a permit, which the upstream answers. */
+  /** The caller's answer: code and status; both null for a permit, which the upstream answers. */
   readonly code: string | null
   readonly status: number | null
   readonly rule: { readonly name: string; readonly line: number | null; readonly file: string } | null
@@ -138,7 +135,7 @@ export function auditLine(decision: AuditedDecision): AuditLine {
   }
 }
 
-/** A trusted proxy that hands on what its callers write could put any text in an address's place. */
+/** A trusted proxy that passes on its callers' header could put any text in place of an address. */
 function isAddress(client: string | undefined): client is string {
   return client !== undefined && /^[0-9A-Fa-f:.[\]]{2,64}(?:%[0-9A-Za-z]{1,16})?$/.test(client)
 }

@@ -1,30 +1,27 @@
-/** What happens to lines that nobody may lose unseen: where they go, and what is said when they can't. */
+/** Reports audit outages: lost lines must never go unnoticed. */
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 
-/** Takes lines, each with its end. It never fails, and never waits. */
+/** Takes lines, each with its line end. It never fails, and never waits. */
 export interface LineSink {
   write(line: string): void
-  /** Writes what is left, and closes. */
   stop(): Promise<void>
 }
 
-/** Whom an outage is told to. */
 export interface OutageParts {
   readonly log: Logger
   readonly metrics: Pick<Metrics, 'auditWritten' | 'auditLost'>
-  /** Puts a note before operators, or with null takes it back. */
+  /** Shows a note to operators; null removes it. */
   readonly note: (text: string | null) => void
 }
 
-/** An outage is said once when it begins, and once when it is over. */
+/** An outage is reported once when it begins, and once when it ends. */
 export interface Outage {
-  /** @param detail what is wrong: an error code, or words; never a line */
+  /** @param detail an error code or description; never a line */
   began(detail: string): void
   over(): void
-  /** So many lines are gone for good. */
   lost(lines: number): void
-  /** So many are gone because the process ends. */
+  /** Reports lines that are lost because the process ends. */
   ended(lines: number): void
 }
 

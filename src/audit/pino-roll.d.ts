@@ -1,4 +1,4 @@
-/** What is used of pino-roll 4, which brings no types: a SonicBoom stream that goes on to the next file by itself. */
+/** Types for the used part of pino-roll 4, which has none: a SonicBoom stream that switches to the next file on its own. */
 declare module 'pino-roll' {
   import type { EventEmitter } from 'node:events'
 
@@ -8,13 +8,13 @@ declare module 'pino-roll' {
     readonly file: string
     write(text: string): boolean
     end(): void
-    /** Closes it with what is left unwritten. */
+    /** Closes the stream; the remaining bytes stay unwritten. */
     destroy(): void
   }
 
   export default function roll(options: {
     readonly file: string
-    /** With `b` behind it, in bytes. */
+    /** Bytes, with the suffix `b`. */
     readonly size: string
     readonly limit: { readonly count: number; readonly removeOtherLogFiles: boolean }
     readonly mkdir: boolean

@@ -15,7 +15,6 @@ export interface DecisionRecorderParts extends Pick<Shared, 'metrics' | 'log' | 
 
 export interface DecisionRecorder {
   readonly take: (generation: ConfigSnapshot, ...decision: Parameters<GateParts['onDecision']>) => void
-  /** Takes what the HTTP parser refused. */
   readonly takeUnreadable: AppParts['onUnreadable']
 }
 
@@ -50,7 +49,7 @@ export function makeDecisionRecorder(parts: DecisionRecorderParts): DecisionReco
         )
       }
       const { facts, scope } = exchange
-      // What never came to the policy can't differ by it.
+      // A decision that never reached the policy can't differ by the policy.
       if (shadow === null || descriptor === null || principal === undefined || facts === null) return
       const decided = { requestId, route, descriptor, principal, facts, outcome }
       setImmediate(

@@ -1,4 +1,4 @@
-/** Reads a line of the record back into what its decision went by, so that it can be made again. */
+/** Reads an audit line back into the inputs of its decision, so that the decision can be made again. */
 import type { RecordWord } from './line.ts'
 import type { RouteDescriptor } from '../core/route/classify.ts'
 import { claimsFrom } from '../core/decide/claim-values.ts'
@@ -8,11 +8,10 @@ import { isObject, type Json, type JsonObject } from '../core/json/read.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../core/decide/principal.ts'
 import { ALL_ROUTES } from '../core/route/routes.ts'
 
-/** What a decision went by, and what came of it. */
 export interface Replay {
   /** Null where no route was found: then the policy was not asked. */
   readonly descriptor: RouteDescriptor | null
-  /** In which upstream's scope the thread is: its key, or `''`, also of lines from before there were several. */
+  /** The scope of the thread's upstream: its key, or `''`, also for lines from before there were several upstreams. */
   readonly scope: string
   /** Null before authentication, and where that failed. */
   readonly principal: Principal | null
@@ -21,19 +20,13 @@ export interface Replay {
   readonly policy: string
 }
 
-/** The line can't be read: why. */
 export interface Unreadable {
   readonly fault: string
 }
 
-/** In place of somebody else's id: no user id is without a colon, but `anonymous`. */
+/** Replaces another user's id: every user id has a colon, except `anonymous`. */
 const SOMEBODY_ELSE = 'somebody-else'
 
-/**
- * Reads a line.
- * @param value the line as JSON
- * @returns what its decision went by, or what is wrong with it
- */
 export function readAuditLine(value: Json): Replay | Unreadable {
   if (!isObject(value) || value['audit'] !== 1) return { fault: 'is no line of the audit: its "audit" is not 1' }
   const descriptor = descriptorOf(value)
@@ -68,7 +61,7 @@ function descriptorOf({ route, method, agent, thread }: JsonObject): RouteDescri
   return { outcome: 'classified', route: found, ids, query: [] }
 }
 
-/** Where grants are taken back, a line says that something was granted only of a caller who took back their own. */
+/** Where grants are removed, a line says that something was granted only if the caller removed their own grant. */
 function leaving(descriptor: RouteDescriptor, principal: Principal | null, { record }: Facts): RouteDescriptor {
   const leaves = descriptor.route.leave === true && record?.granted !== undefined
   return leaves && principal !== null ? { ...descriptor, leaver: principal.id } : descriptor
@@ -94,7 +87,7 @@ function principalOf(value: Json | undefined): Principal | Unreadable | null {
     name: undefined,
     roles,
     permissions,
-    // What was granted to them stands beside what was known of the thread.
+    // What was granted to the caller is part of what the line says about the thread.
     groups: [],
     claims: rebuilt,
   } as const

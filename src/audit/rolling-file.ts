@@ -1,26 +1,22 @@
-/** A file that goes on to the next one when it has grown, as pino-roll makes it; and what may become of it. */
+/** Opens an audit file that switches to the next file when it has grown, as pino-roll does; detects removed and cut files. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import roll, { type RollingFile } from 'pino-roll'
 
-/** Which files, and when they are put aside. */
 export interface AuditFileRules {
-  /** The path that the names of the files are made of. */
   readonly file: string
-  /** Bytes, about: a file is put aside when it has grown beyond them. */
+  /** Approximate bytes: a file that has grown beyond them is put aside. */
   readonly maxSize: number
-  /** How many files stay beside the one that is written. */
   readonly keep: number
 }
 
-/** An error of the file system. */
 export type FileError = Error & { readonly code?: string; readonly syscall?: string }
 
-/** The lines are about people: their group may read them, for who collects logs. */
+/** The lines are about people: only the owner and the group, for log collectors, may read them. */
 const MODE = 0o640
 
 /**
  * Opens the newest of the files.
- * @param onError told when nothing more can be written to it; nothing is under way on it then
+ * @param onError called when no more can be written to the file; no write is under way then
  * @throws the error of the file system
  */
 export async function openRollingFile(
@@ -30,7 +26,7 @@ export async function openRollingFile(
   const stream = await roll({
     file,
     size: `${maxSize}b`,
-    // Counted while the next one is not made yet. Not only those of this process: each start would leave some behind.
+    // Counted before the next file is made. Includes files of earlier processes: otherwise each start would leave some behind.
     limit: { count: keep, removeOtherLogFiles: true },
     mkdir: true,
     mode: MODE,
@@ -41,13 +37,13 @@ export async function openRollingFile(
   })
   stream.removeAllListeners('error')
   stream.on('error', (error: FileError) => {
-    // Old files that could not be looked through, or closed: nothing is wrong with the one that is written.
+    // Other errors are about old files that could not be listed or closed: the current file works.
     if (['open', 'mkdir', 'write'].includes(error.syscall ?? '')) onError(stream, error)
   })
   return stream
 }
 
-/** True if the file that is written has no name any more: somebody has removed it, or its folder. */
+/** True if the current file has no name any more: it, or its folder, was removed. */
 export function isGone({ fd }: RollingFile): boolean {
   try {
     return fstatSync(fd).nlink === 0
@@ -56,7 +52,7 @@ export function isGone({ fd }: RollingFile): boolean {
   }
 }
 
-/** True if the last line of a file has no end: whoever wrote it was stopped in its middle. */
+/** True if the last line of a file has no line end: its writer was stopped in the middle. */
 export function isCut(file: string): boolean {
   const fd = openSync(file, 'r')
   try {

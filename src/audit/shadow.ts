@@ -1,6 +1,6 @@
 /**
- * A second policy, evaluated beside the one that is enforced: where it would decide otherwise, that is logged and counted, and
- * nothing else comes of it. It is asked after the answer is on its way, so neither an error nor a slow rule of it reaches a caller.
+ * Evaluates a second policy beside the enforced one; differing decisions are only logged and counted. It runs after the answer is
+ * on its way, so neither its errors nor its slow rules reach a caller.
  */
 import type { RouteDescriptor } from '../core/route/classify.ts'
 import { decide, type Facts, type OwnerRecord, type Permit } from '../core/decide/decide.ts'
@@ -11,7 +11,6 @@ import type { Logger } from '../observe/log.ts'
 import type { Metrics, RouteLabel, Ruling } from '../observe/metrics.ts'
 import type { Policy } from '../policy/policy.ts'
 
-/** A request of which the enforced policy has decided. */
 export interface Decided {
   readonly requestId: string
   readonly route: RouteLabel
@@ -21,7 +20,6 @@ export interface Decided {
   readonly outcome: Refusal | 'permitted'
 }
 
-/** What is compared, and how facts are found that the enforced decision did without. */
 export interface ShadowParts {
   readonly enforced: Rules
   readonly shadow: Pick<Policy, 'rules'>
@@ -32,16 +30,14 @@ export interface ShadowParts {
 
 interface Said {
   readonly ruling: Ruling
-  /** What the caller is told of a refusal. */
   readonly code: string | null
   readonly rule: RulePlace | null
-  /** What passes with a permit and which limits it has, by name. */
+  /** Which fields pass with a permit and which limits it has, by name. */
   readonly terms: Readonly<Record<string, string>>
 }
 
 /**
- * Compares. What was refused for another reason than the policy's (a body, a limit) is not compared: nobody knows how far it
- * would have come.
+ * Skips requests that were refused for a reason outside the policy (a body, a limit): how far they would have come is unknown.
  * @returns when it is done; it never rejects
  */
 export async function compareWithShadow(parts: ShadowParts, decided: Decided): Promise<void> {
@@ -54,7 +50,7 @@ export async function compareWithShadow(parts: ShadowParts, decided: Decided): P
     if (enforced === null || !isThePolicys) return
     const shadow = await shadowOf(parts, decided)
     if (shadow === null) {
-      // Only a body that was never read, or the upstream, could tell.
+      // Deciding would take a body that was never read, or the upstream.
       metrics.shadowDiffered(route, enforced.ruling, 'undecided')
       log.info({ requestId, route, enforced: told(enforced), shadow: { ruling: 'undecided' } }, DIFFERS)
       return
@@ -74,7 +70,7 @@ export async function compareWithShadow(parts: ShadowParts, decided: Decided): P
 
 const DIFFERS = 'the shadow policy would decide otherwise'
 
-/** The shadow's decision; null where it waits for a fact that nobody may ask for now. */
+/** The shadow's decision; null where it needs a fact that can no longer be asked for. */
 async function shadowOf({ shadow, recordOf }: ShadowParts, { descriptor, principal, facts }: Decided): Promise<Said | null> {
   const first = decide(descriptor, principal, shadow.rules, facts)
   const { threadId } = descriptor.ids
@@ -93,7 +89,10 @@ function said(decision: ReturnType<typeof decide>): Said | null {
   }
 }
 
-/** Under `observe`, what enforcing would have refused counts as refused: else the days of observing would show nothing. */
+/**
+ * Under `observe`, what enforcing would have refused counts as refused: otherwise the comparison under `observe` would show
+ * nothing.
+ */
 function permitted({ observed, rule }: Permit): Said {
   return { ruling: observed ?? 'permitted', code: null, rule, terms: termsOf(rule) }
 }
@@ -114,7 +113,7 @@ function differing(one: Said['terms'], other: Said['terms']): readonly string[] 
   return [...new Set([...Object.keys(one), ...Object.keys(other)])].filter((name) => one[name] !== other[name])
 }
 
-/** Refusals with one code are one to a caller, whatever their reasons. */
+/** To a caller, refusals with the same code are the same, whatever their reasons. */
 function verdict({ ruling, code }: Said): string {
   return code ?? ruling
 }

@@ -1,4 +1,7 @@
-/** The stream of decisions: a line each, to a file, beside the log on stdout, or nowhere. What gets lost is counted and said. */
+/**
+ * Opens the stream of decisions: one line each, to a file, beside the log on stdout, or nowhere. Lost lines are counted and
+ * reported.
+ */
 import type { AuditLine } from './line.ts'
 import { destinationOf, type Logger } from '../observe/log.ts'
 import { makeOutage, type LineSink, type Outage, type OutageParts } from './outage.ts'
@@ -9,23 +12,17 @@ export interface AuditRules extends AuditFileRules {
 }
 
 export interface Audit {
-  /** False where nobody reads lines, and none has to be made. */
   readonly isOn: boolean
   /** Takes a line. It never fails, and never waits. */
   write(line: AuditLine): void
-  /** Writes what is left, and closes. */
   stop(): Promise<void>
 }
 
 export interface AuditSink extends LineSink {
-  /** Told of lines that were lost on their way here. */
   lost(lines: number): void
 }
 
-/**
- * Opens the stream.
- * @throws Error that names the path and what to do, if the file can't be written
- */
+/** @throws Error that names the path and what to do, if the file can't be written */
 export async function openAudit(rules: AuditRules, parts: OutageParts): Promise<Audit> {
   const sink = await openAuditSink(rules, parts)
   if (sink === null) return { isOn: false, write: () => {}, stop: () => Promise.resolve() }
@@ -33,7 +30,7 @@ export async function openAudit(rules: AuditRules, parts: OutageParts): Promise<
 }
 
 /**
- * Opens the stream for lines that were written elsewhere; null where nobody reads any.
+ * Opens the stream for lines that were written elsewhere; null where lines go nowhere.
  * @throws as openAudit
  */
 export async function openAuditSink(rules: AuditRules, parts: OutageParts): Promise<AuditSink | null> {
@@ -50,29 +47,29 @@ export async function openAuditSink(rules: AuditRules, parts: OutageParts): Prom
   }
 }
 
-/** What writes files takes its time to load: nobody waits for it who has none. */
+/** The file writer takes long to load: gateways without audit files do not load it. */
 async function inFiles(rules: AuditFileRules, outage: Outage, written: (lines: number) => void): Promise<LineSink> {
   const { openAuditFile } = await import('./file.ts')
   return openAuditFile(rules, outage, written)
 }
 
-/** By the stream of the log itself: two streams to one pipe would cut into each other's lines. */
+/** Uses the stream of the log itself: two streams to one pipe would cut into each other's lines. */
 function besideTheLog(log: Logger, outage: Outage, written: (lines: number) => void): LineSink {
   const stream = destinationOf(log)
   let closed = false
   stream.on?.('error', (error: Error & { readonly code?: string }) => {
-    // Nobody reads any more, and the stream of the log gives up for good.
+    // The reader is gone, and the stream of the log fails for good.
     if (error.code === 'EPIPE') closed = true
     outage.began(error.code ?? error.message)
   })
-  // More than it may hold, of a disk that stays full.
+  // Lines beyond the stream's capacity, on a disk that stays full.
   stream.on?.('drop', (lines: unknown) => {
     const lost = String(lines)
       .split('\n')
       .filter((line) => line.startsWith('{"audit":1'))
     if (lost.length > 0) outage.lost(lost.length)
   })
-  // Any other failure it tries again, with what it held.
+  // The stream retries after every other failure, with what it held.
   stream.on?.('write', () => {
     if (!closed) outage.over()
   })

@@ -1,4 +1,4 @@
-/** From the Authorization header to a principal: the gate that every request passes first (spec "Authentication" 1-5). */
+/** Turns the Authorization header into a principal: the check that every request passes first (spec "Authentication" 1-5). */
 import type { Credential } from '../core/decide/credential.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../core/decide/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
@@ -10,7 +10,7 @@ import { verifySigned } from './signed-token.ts'
 import { makeTokenCache, type Lasting } from './token-cache.ts'
 import { looksLikeJwt, readUnverified } from './unverified.ts'
 
-/** Who is asking, and with what; no credential for who came without one. */
+/** `credential` is null for a caller without a credential. */
 export interface Authenticated {
   readonly outcome: 'authenticated'
   readonly principal: Principal
@@ -18,10 +18,9 @@ export interface Authenticated {
 }
 
 /**
- * Finds out who is asking.
  * @param authorization the one Authorization header, undefined if there was none
- * @param connection the caller's, where there is one: who comes by it again with the same header is known without a digest
- * @returns who it is, or a refusal: 401, 400 for a malformed id, 503 while keys can't be had; at once where it is remembered
+ * @param connection the caller's connection, if any: for the same header on it, the gate computes no digest again
+ * @returns the caller, or a refusal: 401, 400 for a malformed id, 503 while keys can't be had; not a promise where it is cached
  */
 export type Authenticate = (
   authorization: string | undefined,
@@ -34,35 +33,31 @@ export interface AuthenticateParts {
   readonly tokenCache: number
   /** Milliseconds since the epoch. */
   readonly clock: () => number
-  /** Told the user id of a client that comes with a token of its own. */
   readonly onClientToken: (userId: string) => void
 }
 
-/** What is remembered of a credential, and what of its issuer made it good. */
 interface Remembered extends Lasting {
   readonly authenticated: Authenticated
-  /** True if no person signed in with it. */
   readonly isClient: boolean
   readonly issuer: Issuer
-  /** Which keys; null where the issuer was asked instead. */
+  /** The generation of the keys; null where the issuer was asked instead. */
   readonly generation: number | null
 }
 
-/** Makes the gate for a mode and its issuers. */
 export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
   if (parts.mode === 'off') return () => without(EVERYBODY)
   const { clock } = parts
   const byIss = new Map(parts.issuers.map((issuer) => [issuer.config.issuer, issuer]))
   const opaque = parts.issuers.find((issuer) => issuer.introspection !== null)
   const cache = makeTokenCache<Remembered>(parts.tokenCache)
-  // With the header itself, which is kept no longer than the connection that it came by.
+  // The header itself is kept no longer than its connection.
   const latest = new WeakMap<object, { readonly authorization: string; readonly known: Remembered }>()
   const find = (authorization: string, connection: object | undefined): Remembered | null => {
     const now = clock()
     const last = connection === undefined ? undefined : latest.get(connection)
     if (last?.authorization === authorization) {
       if (isGood(last.known, now)) return last.known
-      // What was over once is over, also where the clock goes back.
+      // An expired result stays expired, also where the clock goes back.
       if (connection !== undefined) latest.delete(connection)
     }
     const known = isTooLong(authorization) ? null : cache.get(authorization, now)
@@ -71,7 +66,6 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
     return known
   }
 
-  /** The issuer that a token is for, by what it says and nothing else, before any key is looked up. */
   const issuerOf = (token: string) => {
     if (!looksLikeJwt(token)) return opaque === undefined ? refuse('token-malformed') : { issuer: opaque, unverified: null }
     const unverified = readUnverified(token)
@@ -88,10 +82,10 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
     const found = issuerOf(token)
     if ('outcome' in found) return found
     const { issuer, unverified } = found
-    // Before any key is fetched, and before the issuer is asked.
+    // Checked before any key is fetched and before the issuer is asked.
     if (unverified !== null && !typeFits(unverified.header['typ'], issuer.config.tokenTypes)) return refuse('token-type')
     const asked = isAsked(issuer, token)
-    // Keys that are fetched anew meanwhile are another generation.
+    // Keys that are fetched again meanwhile are another generation.
     const generation = asked ? null : issuer.keys.generation()
     const result =
       unverified === null || asked ? await issuer.introspection?.ask(token) : await verifySigned(issuer, token, unverified)
@@ -101,7 +95,7 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
     if (isRefusal(verified)) return verified
     const { user: principal, credential: own, end, isClient } = verified
     const authenticated: Authenticated = { outcome: 'authenticated', principal, credential: own }
-    // An answer of the issuer's is of now; what it signed is good to its end.
+    // An introspection answer is valid for a configured time; a signed token is valid to its end.
     const until = asked ? Math.min(end, clock() + (issuer.introspection?.cacheFor ?? 0)) : end
     const remembered: Remembered = { authenticated, isClient, issuer, generation, until }
     if (until > clock()) cache.put(authorization as string, remembered)
@@ -115,7 +109,7 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
   }
 }
 
-/** What was found with keys that were fetched anew since, or are no longer trusted, is to be found again. */
+/** False for a result of older keys, and for keys that are no longer trusted: the token must be verified again. */
 function isGood({ issuer: { keys }, generation, until }: Remembered, now: number): boolean {
   if (now >= until) return false
   return generation === null || (generation === keys.generation() && keys.trusted())
@@ -126,7 +120,6 @@ function told({ onClientToken }: AuthenticateParts, { authenticated, isClient }:
   return authenticated
 }
 
-/** True where the issuer is asked about a token, in place of its keys. */
 function isAsked({ config }: Issuer, token: string): boolean {
   return !looksLikeJwt(token) || config.algorithms === undefined
 }

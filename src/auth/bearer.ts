@@ -1,14 +1,13 @@
 /** Reads the one bearer token of a request (RFC 6750 §2.1; spec "Credential"). */
 import { refuse, type Refusal } from '../core/reasons.ts'
 
-/** Longest token that is looked at, in characters: beyond it nothing is decoded. */
+/** In characters: a longer header is not decoded. */
 const MAX_TOKEN_LENGTH = 8192
 
 // RFC 6750 §2.1: b64token. The scheme is exactly `Bearer`, as the reference gates compare it.
 const CREDENTIALS = /^Bearer ([A-Za-z0-9\-._~+/]+=*)$/
 
 /**
- * Takes the token from an Authorization header.
  * @param authorization the header's value, undefined if there was none
  * @returns the token, or a refusal whose code is `credential-missing` or `credential-invalid`
  */
@@ -20,7 +19,6 @@ export function bearerToken(authorization: string | undefined): { readonly token
   return token === undefined ? refuse('token-malformed') : { token }
 }
 
-/** True for a header that is longer than anything that is looked at. */
 export function isTooLong(authorization: string): boolean {
   return authorization.length > MAX_TOKEN_LENGTH
 }

@@ -1,10 +1,10 @@
-/** Private certificate authorities, as operators name them. */
+/** Checks the private certificate authorities that operators configure. */
 import { X509Certificate } from 'node:crypto'
 
 /**
- * Checks a file of certificates: OpenSSL takes one that it can't read for one without any, and then nothing can be reached.
+ * OpenSSL takes an unreadable file for one without certificates, and then no issuer can be reached.
  * @param pem the text of the file
- * @throws Error with what is wrong with it
+ * @throws Error with the problem
  */
 export function checkCertificates(pem: string): void {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^]*?-----END CERTIFICATE-----/g) ?? []

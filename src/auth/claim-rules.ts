@@ -1,4 +1,4 @@
-/** What verified claims are held against besides their signature: the same for signed and for opaque tokens. */
+/** The rules for verified claims besides the signature: the same for signed and for opaque tokens. */
 import type { IssuerConfig } from '../config/schema.ts'
 import type { Credential } from '../core/decide/credential.ts'
 import { valueAt } from '../core/json/pointer.ts'
@@ -7,21 +7,20 @@ import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
 import type { Claims } from './unverified.ts'
 import { smallest } from '../core/json/extremes.ts'
 
-/** The last time that a date can hold (ECMA-262 §21.4.1.1), in seconds: what lies beyond is no time. */
+/** The last time that a date can hold, in seconds (ECMA-262 §21.4.1.1); a larger number is no time. */
 const LAST_TIME = 8.64e12
 
-/** A user, and the credential that they came with. */
 export interface Verified {
   readonly user: User
   readonly credential: Credential
-  /** Its own end, in milliseconds since the epoch; infinite if it has none. */
+  /** The token's own end, in milliseconds since the epoch; infinite if it has none. */
   readonly end: number
   /** True if no person signed in: the subject is the client itself (RFC 9068 §2.2, RFC 6749 §4.4). */
   readonly isClient: boolean
 }
 
 /**
- * Holds claims against the rules of their issuer.
+ * Checks claims against the rules of their issuer.
  * @param key the issuer's key in the configuration
  * @param now milliseconds since the epoch
  * @param tolerance of clocks, in milliseconds
@@ -36,7 +35,7 @@ export function userOf(key: string, config: IssuerConfig, claims: Claims, now: n
   if (maxTokenAge !== undefined) {
     if (issuedAt === undefined) return refuse('claim-missing')
     if (now - issuedAt > maxTokenAge + tolerance) return refuse('token-too-old')
-    // It would never be too old.
+    // A token issued in the future would never become too old.
     if (issuedAt - now > tolerance) return refuse('token-not-yet-valid')
   }
   const user = userFromClaims(key, claims, config.claims)
@@ -48,7 +47,7 @@ export function userOf(key: string, config: IssuerConfig, claims: Claims, now: n
     user,
     credential: {
       tokenId: typeof tokenId === 'string' ? tokenId : undefined,
-      // A time that is still to come says nothing, or a revocation of all tokens before another would miss this one.
+      // A future issue time is ignored: otherwise a revocation of all tokens before a time would miss this token.
       issuedAt: issuedAt !== undefined && issuedAt - now > tolerance ? undefined : issuedAt,
       expiresAt: end === Infinity ? undefined : end + tolerance,
     },
@@ -57,19 +56,21 @@ export function userOf(key: string, config: IssuerConfig, claims: Claims, now: n
   }
 }
 
-/** A NumericDate (RFC 7519 §2) in milliseconds; undefined for what is none: `1e400` is read as infinity, and would be for ever. */
+/**
+ * A NumericDate (RFC 7519 §2) in milliseconds; undefined for any other value. `1e400` parses as infinity and would never expire.
+ */
 export function timeIn(value: unknown): number | undefined {
   return typeof value === 'number' && Math.abs(value) <= LAST_TIME ? value * 1000 : undefined
 }
 
-/** True if the audience claim names one of the issuer's audiences: a string, or a list of strings (RFC 7519 §4.1.3). */
+/** True if the audience claim, a string or a list of strings (RFC 7519 §4.1.3), names one of the issuer's audiences. */
 export function audienceFits(config: IssuerConfig, claims: Claims): boolean {
   const audience = valueAt(claims, config.audienceClaim)
   const named = Array.isArray(audience) ? audience : [audience]
   return named.every((one) => typeof one === 'string') && named.some((one) => config.audiences.includes(one))
 }
 
-/** Null wants any value, a list one of its own; nothing wants what isn't there. */
+/** `wanted` null accepts any value, a list any of its values; an absent claim never matches. */
 function isAsWanted(value: unknown, wanted: IssuerConfig['requiredClaims'][string]): boolean {
   if (value === undefined || value === null) return false
   if (wanted === null) return true

@@ -1,18 +1,16 @@
 /**
- * Asks an issuer for a document or for its word on a token. Only configured addresses, and what the metadata of a configured
- * issuer names, are ever asked; never one that a token names (RFC 8725 §3.10).
+ * Asks an issuer for a document or about a token. The gateway asks only configured addresses, and those that a configured
+ * issuer's metadata names; never an address that a token names (RFC 8725 §3.10).
  */
 import { readFileSync } from 'node:fs'
 import { Agent, request, type Dispatcher } from 'undici'
 import { isFetchable } from '../core/wire/addresses.ts'
 
-/** Bounds on what an issuer may send, and on how long it may take. */
 const MAX_DOCUMENT_BYTES = 512 * 1024
 const MAX_ANSWER_BYTES = 32 * 1024
 const FETCH_TIMEOUT_MS = 5000
 
 export interface IssuerAccess {
-  /** True if plain http is allowed to other machines, too. */
   readonly insecureHttp: boolean
   /** PEM of a private certificate authority. */
   readonly ca?: string | undefined
@@ -20,29 +18,19 @@ export interface IssuerAccess {
   readonly bearerTokenFile?: string | undefined
 }
 
-/** A JSON object that was fetched. */
 export type Document = Readonly<Record<string, unknown>>
 
 export interface Fetching {
-  /** True for an address that may be asked. */
   allowed(uri: string): boolean
-  /**
-   * Fetches a JSON object.
-   * @throws Error that says what is wrong, for the log
-   */
   get(uri: string): Promise<Document>
-  /** The headers of an answer, whatever its status: its time is in them. */
+  /** The headers of an answer with any status: its time is in them. */
   headers(uri: string): Promise<Readonly<Record<string, string | string[] | undefined>>>
-  /** Posts a form and reads a JSON object. */
   post(uri: string, form: URLSearchParams, headers: Readonly<Record<string, string>>): Promise<Document>
 }
 
 type Sent = Pick<Dispatcher.RequestOptions, 'method'> & { readonly body?: string; readonly headers: Record<string, string> }
 
-/**
- * Makes it.
- * @param home the configured address: the bearer token goes to its origin alone
- */
+/** @param home the configured address: the bearer token is sent to its origin only */
 export function makeFetching(home: string, access: IssuerAccess): Fetching {
   const dispatcher = new Agent({ allowH2: false, ...(access.ca === undefined ? {} : { connect: { ca: access.ca } }) })
   const send = (uri: string, options: Sent) => {
@@ -53,7 +41,7 @@ export function makeFetching(home: string, access: IssuerAccess): Fetching {
       ...(mine ? { authorization: `Bearer ${readFileSync(bearer, 'utf8').trim()}` } : {}),
       ...options.headers,
     }
-    // undici follows no redirect unless told to: a 3xx is a failure here.
+    // undici follows no redirect unless configured: a 3xx is a failure here.
     return request(uri, {
       ...options,
       headers,
@@ -67,7 +55,7 @@ export function makeFetching(home: string, access: IssuerAccess): Fetching {
       await answer.body.dump()
       throw new Error(`${uri} answered ${answer.statusCode}`)
     }
-    // What is said of a token may be remembered, ten thousand times.
+    // An answer about a token may be cached, ten thousand times.
     const most = options.method === 'POST' ? MAX_ANSWER_BYTES : MAX_DOCUMENT_BYTES
     return readDocument(uri, answer.body as AsyncIterable<Buffer>, most)
   }
@@ -100,7 +88,7 @@ async function readDocument(uri: string, body: AsyncIterable<Buffer>, most: numb
   try {
     value = JSON.parse(Buffer.concat(chunks).toString('utf8'))
   } catch {
-    // The error of the parser quotes the text, which may repeat a token or a secret.
+    // The parser's error quotes the text, which may repeat a token or a secret.
     value = null
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error(`${uri} is no JSON object`)

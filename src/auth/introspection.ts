@@ -1,4 +1,4 @@
-/** Opaque tokens: the issuer is asked what one is worth (RFC 7662). Whatever it fails to say is never yes. */
+/** Asks the issuer whether an opaque token is valid (RFC 7662). A missing or unclear answer is never yes. */
 import type { IssuerConfig } from '../config/schema.ts'
 import { refuse, type Refusal } from '../core/reasons.ts'
 import { timeIn } from './claim-rules.ts'
@@ -7,21 +7,20 @@ import { digestOf } from './token-cache.ts'
 import type { Claims } from './unverified.ts'
 
 export interface Introspection {
-  /** @returns the claims of an active token; a refusal: 401, or 503 if the issuer did not say */
+  /** @returns the claims of an active token; a refusal: 401, or 503 if the issuer did not answer */
   ask(token: string): Promise<{ readonly claims: Claims } | Refusal>
-  /** Milliseconds for which an answer may be taken as it was. */
+  /** Milliseconds for which an answer may be reused. */
   readonly cacheFor: number
 }
 
-/** Questions about unknown tokens that may be under way at once: opaque tokens are easily made up, and each is one. */
+/** Most open questions about unknown tokens: a caller easily makes up opaque tokens, and each costs a question. */
 const MAX_QUESTIONS = 64
-/** Tokens that were active when they were last asked about always may be: of these there are no more than users. */
+/** The gateway always asks about tokens that were active when last asked about: there are no more of these than users. */
 const MAX_KNOWN = 10_000
 
 /**
- * Makes it.
  * @param clock milliseconds since the epoch
- * @param onFailure told of every question that got no answer
+ * @param onFailure gets every question without an answer
  * @param clockTolerance in milliseconds
  */
 export function makeIntrospection(
@@ -73,7 +72,7 @@ export function makeIntrospection(
       }
       const claims = await question
       if (claims === null) return refuse('keys-unavailable')
-      // Whatever else it says, it has not said what the token is worth.
+      // Without `active`, the answer does not say whether the token is valid.
       if (typeof claims['active'] !== 'boolean') {
         onFailure(`${introspection.url} answered without "active"`)
         return refuse('keys-unavailable')
@@ -84,7 +83,7 @@ export function makeIntrospection(
   }
 }
 
-/** What an answer is worth: RFC 7662 §2.2, and what is said of the issuer and of the time has to be right. */
+/** Checks an answer: RFC 7662 §2.2, and the issuer and times that it names must be right. */
 function worth(config: IssuerConfig, claims: Claims, now: number, tolerance: number): { readonly claims: Claims } | Refusal {
   if (claims['active'] !== true) return refuse('token-inactive')
   if (claims['iss'] !== undefined && claims['iss'] !== config.issuer) return refuse('issuer-unknown')

@@ -1,4 +1,4 @@
-/** The issuers of a configuration, with their keys. */
+/** Sets up the issuers of a configuration, with their keys. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Config, IssuerConfig } from '../config/schema.ts'
@@ -8,24 +8,22 @@ import { makeIntrospection, type Introspection } from './introspection.ts'
 import { keyFromJwk, keyFromPem, keyFromSecret, type VerifierRules } from './key.ts'
 import { fixedKeys, remoteKeys, type KeySource } from './key-source.ts'
 
-/** An issuer that tokens can be verified for. */
 export interface Issuer {
-  /** Its key in the configuration: part of every user id. */
+  /** The issuer's key in the configuration: part of every user id. */
   readonly key: string
   readonly config: IssuerConfig
   readonly keys: KeySource
   readonly fetching: Fetching
-  /** Asks about opaque tokens; null where the issuer has none. */
+  /** Null where opaque tokens are not accepted. */
   readonly introspection: Introspection | null
-  /** How far its clock may be from this one's, in milliseconds. */
+  /** How far the issuer's clock may differ from this machine's, in milliseconds. */
   readonly clockTolerance: number
-  /** The same for the same configuration and the same files. */
+  /** Equal for the same configuration and the same files. */
   readonly fingerprint: string
-  /** The same as long as its keys come from the same place, and are the same where that is a file. */
+  /** Equal as long as the keys come from the same place, and are the same where that is a file. */
   readonly keyMaterial: string
 }
 
-/** Issuers that can't be used as configured: every fault, with the path of its key in the configuration. */
 export class IssuerFaults extends Error {
   override readonly name = 'IssuerFaults'
   readonly faults: readonly { readonly path: readonly string[]; readonly message: string }[]
@@ -38,12 +36,12 @@ export class IssuerFaults extends Error {
 export interface IssuerSurroundings {
   readonly clock: () => number
   readonly onFetchFailure: (issuer: string, message: string) => void
-  /** Issuers that are set up already: one that is configured alike is kept, with the keys that it has. */
+  /** Existing issuers: an issuer with the same fingerprint is kept, with its keys. */
   readonly known?: readonly Issuer[]
 }
 
 /**
- * Sets the issuers up. Key files are read now, key sets when they are first needed.
+ * Key files are read now, key sets when they are first needed.
  * @throws IssuerFaults for key files that can't be used
  */
 export function makeIssuers(
@@ -84,7 +82,7 @@ export function makeIssuers(
   return issuers
 }
 
-/** What its tokens are verified by. Files are read with it: a new key under the old path is another one. */
+/** Includes the files' contents: a new key under the old path is another key. */
 function keyMaterialOf(key: string, config: IssuerConfig): string {
   const { issuer, jwksUri, algorithms, tokenTypes, introspection } = config
   const files = (['publicKeyFile', 'secretFile'] as const).map((name) => contentOf(key, config, name))
@@ -95,7 +93,7 @@ function keyMaterialOf(key: string, config: IssuerConfig): string {
     .digest('hex')
 }
 
-/** The bearer token is read with each fetch anyway. */
+/** The bearer token is left out: it is read with each fetch. */
 function fingerprintOf(key: string, config: IssuerConfig, clockTolerance: number, keyMaterial: string): string {
   const parts = [key, config, clockTolerance, keyMaterial, contentOf(key, config, 'ca')]
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex')
@@ -135,7 +133,6 @@ function keySource(
   })
 }
 
-/** The files by which an issuer is reached have to be there, too. */
 function reach(key: string, config: IssuerConfig): Fetching {
   const home = config.jwksUri ?? (URL.canParse(config.issuer) ? config.issuer : (config.introspection?.url ?? config.issuer))
   const { insecureHttp, bearerTokenFile } = config

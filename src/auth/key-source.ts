@@ -1,33 +1,27 @@
-/** Where an issuer's keys come from. */
+/** Provides an issuer's keys: from the configuration, or fetched. */
 import type { Fetching } from './fetching.ts'
 import type { VerificationKey } from './key.ts'
 
-/** Keys of one issuer. */
 export interface KeySource {
   /**
    * The keys that may have signed a token.
    * @param kid the token's key id, if it has one
-   * @returns the candidates; `unavailable` where the issuer can't be asked, and what is known names none that is good
+   * @returns the candidates; `unavailable` where the issuer can't be asked, and no known key is a candidate
    */
   find(kid: string | undefined): Promise<readonly VerificationKey[] | 'unavailable'>
-  /** True once keys are known. */
   ready(): boolean
-  /** True while the issuer fails, and keys of before are used. */
   stale(): boolean
-  /** True while the keys that are known may be used. */
   trusted(): boolean
-  /** Changes with the keys: what was found with others is to be forgotten. */
+  /** Changes with the keys: results of other keys must then be discarded. */
   generation(): number
-  /** Fetches keys that are older than they may be; told every second or so, so that no request has to wait for it. */
+  /** Fetches keys that are too old; called every second or so, so that no request has to wait for it. */
   renew(): void
 }
 
-/** Bounds on what an issuer may send. */
 const MAX_KEYS = 100
-/** After a fetch, successful or not, none is made for this long, whatever key ids come along. */
+/** Milliseconds after a fetch, successful or not, without another, whatever key ids arrive. */
 const COOL_DOWN_MS = 5000
 
-/** Keys that are in the configuration. */
 export function fixedKeys(keys: readonly VerificationKey[]): KeySource {
   return {
     find: () => Promise.resolve(keys),
@@ -43,20 +37,19 @@ export interface RemoteKeys {
   /** The address of the key set, or the issuer whose metadata names it (OpenID Connect Discovery 1.0 §4). */
   readonly at: { readonly jwksUri: string } | { readonly issuer: string }
   readonly fetching: Fetching
-  /** Makes a key of a member of the set, null if it can serve nothing. */
+  /** Reads one member of the key set; null if it can serve nothing. */
   readonly read: (jwk: unknown) => VerificationKey | null
-  /** Milliseconds for which a key set is taken as it was fetched: a key that was removed from it works no longer than that. */
+  /** Milliseconds for which a fetched key set is used: a key that was removed from it works no longer than that. */
   readonly cacheFor: number
-  /** Milliseconds after which keys that could not be fetched anew are no longer trusted. */
+  /** Milliseconds after which keys that could not be fetched again are no longer trusted. */
   readonly staleIfError: number
   readonly clock: () => number
-  /** Told of every fetch that failed. */
   readonly onFailure: (message: string) => void
 }
 
 /**
- * Keys that are fetched: one fetch at a time, a pause after each, and the last good ones stay. A request whose key is known
- * never waits for a fetch; those whose key is not known wait for the same one.
+ * Fetches keys: one fetch at a time, with a pause after each; the last good keys stay. A request with a known key never waits for
+ * a fetch. Requests with unknown keys wait for the same fetch.
  */
 export function remoteKeys(options: RemoteKeys): KeySource {
   const { clock } = options
@@ -69,7 +62,7 @@ export function remoteKeys(options: RemoteKeys): KeySource {
 
   const refresh = (): Promise<void> => {
     if (running !== null) return running
-    // A pause that is longer than a pause is one of a clock that was set back.
+    // A longer rest than the full pause means that the clock was set back.
     const pause = pauseUntil - clock()
     if (pause > 0 && pause <= COOL_DOWN_MS) return Promise.resolve()
     running = fetchKeys(options)
@@ -89,7 +82,7 @@ export function remoteKeys(options: RemoteKeys): KeySource {
       })
     return running
   }
-  /** Of keys from a time that is still to come, by a clock that was set back, nobody knows the age. */
+  /** The age is unknown where the clock was set back to before the fetch. */
   const age = (): number => (clock() < fetchedAt ? Infinity : clock() - fetchedAt)
   const trusted = (): boolean => keys !== null && age() <= Math.max(options.cacheFor, options.staleIfError)
   const candidates = (kid: string | undefined): readonly VerificationKey[] =>
@@ -102,7 +95,7 @@ export function remoteKeys(options: RemoteKeys): KeySource {
       if (candidates(kid).length === 0) await refresh()
       else if (age() > options.cacheFor) void refresh()
       const found = candidates(kid)
-      // Whether such a key exists is for the issuer to say, and it says nothing.
+      // Only the issuer knows whether such a key exists, and it does not answer.
       return found.length === 0 && failing ? 'unavailable' : found
     },
     ready: () => keys !== null,
@@ -130,7 +123,7 @@ async function fetchKeys(options: RemoteKeys): Promise<readonly VerificationKey[
 async function discover(issuer: string, fetching: Fetching): Promise<string> {
   const uri = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
   const metadata = await fetching.get(uri)
-  // OpenID Connect Discovery 1.0 §4.3: the issuer must be the one that was asked for, to the letter.
+  // OpenID Connect Discovery 1.0 §4.3: the metadata must name exactly the issuer that was asked for.
   if (metadata['issuer'] !== issuer)
     throw new Error(`${uri} speaks for another issuer: ${String(metadata['issuer']).slice(0, 200)}`)
   const jwksUri = metadata['jwks_uri']

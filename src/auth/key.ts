@@ -1,44 +1,38 @@
-/** One verification key and what it may verify. What a token says of itself never widens that (RFC 8725 §3.1). */
+/** One verification key and what it may verify. A token's own header never widens that (RFC 8725 §3.1). */
 import { createPrivateKey, createPublicKey, X509Certificate, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { createVerifier } from 'fast-jwt'
 import { largest } from '../core/json/extremes.ts'
 
-/** The signature algorithms that a configuration may name. */
 // prettier-ignore
 export type Algorithm = 'RS256' | 'RS384' | 'RS512' | 'PS256' | 'PS384' | 'PS512' | 'ES256' | 'ES384' | 'ES512' | 'EdDSA' | 'HS256' | 'HS384' | 'HS512'
 
-/** What a verifier has to hold a token against besides the signature. */
 export interface VerifierRules {
   readonly issuer: string
   /** In milliseconds. */
   readonly clockTolerance: number
 }
 
-/** Verifies a token and gives its claims, or throws fast-jwt's TokenError. */
+/** @throws fast-jwt's TokenError */
 export type Verifier = (token: string) => Readonly<Record<string, unknown>>
 
-/** A key that tokens can be verified with. */
 export interface VerificationKey {
   readonly kid: string | undefined
   /**
-   * How long each of its signatures is, in bytes; null where the verifier holds that by itself. An RSA signature is as long as the
-   * modulus (RFC 8017 §8.1.2 step 1, §8.2.2 step 1): OpenSSL takes a PSS one whose leading zeros were left out, which would be a
-   * second spelling of one token.
+   * Length of each signature in bytes; null where the verifier checks it. An RSA signature is as long as the modulus (RFC 8017
+   * §8.1.2 step 1, §8.2.2 step 1). OpenSSL accepts a PSS signature without its leading zeros, which would be a second spelling of
+   * one token.
    */
   readonly signatureBytes: number | null
-  /** True if this key may verify that algorithm. */
   fits(algorithm: Algorithm): boolean
-  /** The verifier for one algorithm; with `ignoreExpiration`, one that doesn't look at `exp`. */
   verifier(algorithm: Algorithm, ignoreExpiration: boolean): Verifier
 }
 
-/** RSA keys below this many bits are refused (RFC 7518 §3.3). */
+/** Smaller RSA keys are refused (RFC 7518 §3.3). */
 const MIN_RSA_BITS = 2048
-/** And below this exponent (FIPS 186-5 §A.1.1): with 1, anybody can sign. */
+/** Smaller exponents are refused, too (FIPS 186-5 §A.1.1): with 1, anybody can sign. */
 const MIN_RSA_EXPONENT = 65_537n
 const CURVES: Readonly<Record<string, Algorithm>> = { prime256v1: 'ES256', secp384r1: 'ES384', secp521r1: 'ES512' }
 
-/** The algorithms that a public key can serve, by its type, curve and size: none if it is too weak. */
 function algorithmsOf(key: KeyObject): readonly Algorithm[] {
   switch (key.asymmetricKeyType) {
     case 'rsa': {
@@ -77,7 +71,7 @@ function makeKey(
           key: material,
           algorithms: [algorithm],
           allowedIss: rules.issuer,
-          // The audience is our own check, because it may be in another claim; a missing one fails there.
+          // The gateway checks the audience itself, because it may be in another claim; a missing one fails there.
           requiredClaims: ['iss', 'exp'],
           clockTolerance: rules.clockTolerance,
           ignoreExpiration,
@@ -91,8 +85,8 @@ function makeKey(
 }
 
 /**
- * A key from a PEM file with one public key.
- * @throws Error with what is wrong with it
+ * Reads a key from a PEM file with one public key.
+ * @throws Error with the problem
  */
 export function keyFromPem(pem: string, algorithms: readonly Algorithm[], rules: VerifierRules): VerificationKey {
   if (pem.includes('PRIVATE KEY')) throw new Error('holds a private key: give the gateway the public one only')
@@ -110,16 +104,16 @@ export function keyFromPem(pem: string, algorithms: readonly Algorithm[], rules:
 }
 
 /**
- * A key from a shared secret.
- * @param file the bytes of its file: as editors write it, it ends with a newline that is not part of it
- * @throws Error if it is shorter than the hash of an algorithm (RFC 7518 §3.2), or a key that others may know: whoever
- * has an issuer's public key could sign with it (CVE-2026-34950)
+ * Reads a key from a shared secret.
+ * @param file the bytes of its file: editors end it with a newline that is not part of the secret
+ * @throws Error if the secret is shorter than the hash of an algorithm (RFC 7518 §3.2). Also if it is a key that others may know:
+ *   with an issuer's public key as the secret, anybody could sign (CVE-2026-34950)
  */
 export function keyFromSecret(file: Buffer, algorithms: readonly Algorithm[], rules: VerifierRules): VerificationKey {
   const secret = withoutNewline(file)
   const bits = largest(algorithms.map((algorithm) => Number(algorithm.slice(2))))
   if (secret.length * 8 < bits) throw new Error(`holds ${secret.length} bytes: HS${bits} needs ${bits / 8} at least`)
-  // The last byte of a key may be one that looks like a newline.
+  // The last byte of a key may look like a newline.
   if (isKeyMaterial(secret) || isKeyMaterial(file))
     throw new Error('holds a key or certificate, which others may know: a secret is random bytes')
   return makeKey(undefined, algorithms, secret, rules, null)
@@ -130,7 +124,7 @@ function withoutNewline(bytes: Buffer): Buffer {
   return bytes.subarray(0, end)
 }
 
-/** True for public and private keys, certificates and key sets, also wrapped in base64 or hexadecimal. */
+/** True for public and private keys, certificates and key sets, also in base64 or hexadecimal. */
 function isKeyMaterial(bytes: Buffer): boolean {
   const text = bytes.toString('latin1')
   const wrapped = [bytes, Buffer.from(text, 'base64'), Buffer.from(text.trim(), 'hex')]
@@ -170,14 +164,14 @@ function isDer(bytes: Buffer): boolean {
 }
 
 /**
- * A key from a JWK (RFC 7517), or null if it can serve none of the algorithms.
+ * Reads a key from a JWK (RFC 7517); null if it can serve none of the algorithms.
  * @param jwk a member of a key set, of unknown shape
  */
 export function keyFromJwk(jwk: unknown, algorithms: readonly Algorithm[], rules: VerifierRules): VerificationKey | null {
   if (typeof jwk !== 'object' || jwk === null) return null
   const { kid, kty, use, alg, key_ops: operations } = jwk as Readonly<Record<string, unknown>>
   if (kty === 'oct' || (use !== undefined && use !== 'sig')) return null
-  // A key set that tells the private half has told everybody.
+  // A key set that contains the private half has published it.
   if ('d' in jwk) return null
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) return null
   if (kid !== undefined && typeof kid !== 'string') return null

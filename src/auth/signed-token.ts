@@ -1,4 +1,4 @@
-/** Verifies a JWT with the keys of its issuer. What a token says of itself never widens what it may be (RFC 8725 §3.1). */
+/** Verifies a JWT with the keys of its issuer. A token's own header never widens what it may be (RFC 8725 §3.1). */
 import { TokenError, TOKEN_ERROR_CODES } from 'fast-jwt'
 import { refuse, type Reason, type Refusal } from '../core/reasons.ts'
 import { audienceFits, timeIn } from './claim-rules.ts'
@@ -6,13 +6,12 @@ import type { Issuer } from './issuer.ts'
 import type { Algorithm, VerificationKey } from './key.ts'
 import type { Claims, Unverified } from './unverified.ts'
 
-/** Keys that are tried for a token without a key id: more would let a token cost more than a request should. */
+/** Most keys tried for a token without a key id: more would let a token cost more than a request should. */
 const MAX_CANDIDATES = 8
 
 /**
- * Verifies a token.
- * @param issuer the one that the token names
- * @param parts the token, taken apart
+ * @param issuer the issuer that the token names
+ * @param parts the token, split
  * @returns its claims; a refusal: 401, or 503 while keys can't be had
  */
 export async function verifySigned(
@@ -20,7 +19,7 @@ export async function verifySigned(
   token: string,
   { header, claims }: Unverified,
 ): Promise<{ readonly claims: Claims } | Refusal> {
-  // Nothing that a header can call critical is understood here (RFC 7515 §4.1.11); `b64` is one of them (RFC 7797).
+  // The gateway understands no critical header (RFC 7515 §4.1.11); `b64` is one of them (RFC 7797).
   if ('crit' in header || 'b64' in header) return refuse('token-critical-extension')
   const algorithm = issuer.config.algorithms?.find((name) => name === header['alg'])
   if (algorithm === undefined) return refuse('algorithm-not-allowed')
@@ -31,7 +30,7 @@ export async function verifySigned(
   const keys = found.filter((key) => key.fits(algorithm)).slice(0, MAX_CANDIDATES)
   const verified = verifyWith(keys, algorithm, token)
   if (!('outcome' in verified)) return verified
-  // `credential-expired` is said only of a token that is good in every other respect.
+  // `credential-expired` is reported only for a token that is valid in every other respect.
   return verified.reason === 'token-expired' && !audienceFits(issuer.config, claims) ? refuse('audience-mismatch') : verified
 }
 
@@ -68,7 +67,7 @@ function attempt(
   }
 }
 
-/** How many bytes the last part of a token stands for: base64url without padding (RFC 7515 §2). */
+/** The bytes in the last part of a token: base64url without padding (RFC 7515 §2). */
 function signatureBytesIn(token: string): number {
   return Math.floor(((token.length - token.lastIndexOf('.') - 1) * 3) / 4)
 }

@@ -1,12 +1,11 @@
 /**
- * What was found of credentials, so that a user who asks a hundred times is verified once. An entry is good for one whole
- * credential, and never past its end (fast-jwt CVE-2026-35039: a cache keyed by a part of the token gave one user's claims to
- * another).
+ * Caches verified credentials, so that each is verified once. An entry is valid for one whole credential, and never past its end.
+ * In fast-jwt CVE-2026-35039, a cache keyed by a part of the token gave one user's claims to another.
  */
 import { hash } from 'node:crypto'
 
 export interface Lasting {
-  /** Milliseconds since the epoch, from which on it is not to be used. */
+  /** Milliseconds since the epoch; from then on the entry must not be used. */
   readonly until: number
 }
 
@@ -16,10 +15,6 @@ export interface TokenCache<Found extends Lasting> {
   put(credential: string, found: Found): void
 }
 
-/**
- * Makes it.
- * @param most how many are remembered: the one that was used least recently goes first
- */
 export function makeTokenCache<Found extends Lasting>(most: number): TokenCache<Found> {
   const entries = new Map<string, Found>()
   return {
@@ -44,7 +39,7 @@ export function makeTokenCache<Found extends Lasting>(most: number): TokenCache<
   }
 }
 
-/** By what a token is known where it is remembered: tokens themselves are not kept. */
+/** The cache key of a token: tokens themselves are not kept. */
 export function digestOf(token: string): string {
   return hash('sha256', token, 'base64')
 }

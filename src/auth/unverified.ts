@@ -1,6 +1,5 @@
-/** What a token says of itself before anything is verified: enough to find the issuer that can. */
+/** Reads a token before it is verified: enough to find the issuer that can verify it. */
 
-/** Claims or a header. */
 export type Claims = Readonly<Record<string, unknown>>
 
 export interface Unverified {
@@ -11,8 +10,8 @@ export interface Unverified {
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * True for a token in the form of a JWT, signed or encrypted (RFC 7515 §3.1, RFC 7516 §3.1), or that begins as one: it is not
- * shown to another issuer than its own. Any other is opaque.
+ * True for a token in the form of a JWT, signed or encrypted (RFC 7515 §3.1, RFC 7516 §3.1), or that begins as one. The gateway
+ * never shows it to another issuer than its own. Any other token is opaque.
  */
 export function looksLikeJwt(token: string): boolean {
   const parts = token.split('.').length
@@ -20,8 +19,8 @@ export function looksLikeJwt(token: string): boolean {
 }
 
 /**
- * Takes a JWT apart. Only one spelling of each part counts (RFC 4648 §3.5), or one token would have many; and only UTF-8
- * (RFC 7519 §7.2), or two names would be read as one, each unknown byte replaced by the same.
+ * Splits a JWT. Only one spelling of each part counts (RFC 4648 §3.5), or one token would have many. Only UTF-8 counts (RFC 7519
+ * §7.2): otherwise two names could read as the same, with each unknown byte replaced.
  */
 export function readUnverified(token: string): Unverified | null {
   const [head, body, signature, ...more] = token.split('.').map(canonicalBytes)
@@ -34,7 +33,7 @@ export function readUnverified(token: string): Unverified | null {
   }
 }
 
-/** What a part says, or null if it could be written in another way. */
+/** The bytes of a part; null if the part could be written in another way. */
 function canonicalBytes(part: string): Buffer | null {
   const bytes = Buffer.from(part, 'base64url')
   return bytes.toString('base64url') === part ? bytes : null

@@ -1,4 +1,4 @@
-/** `threadwarden diff`: which decisions change from one policy to another. */
+/** `threadwarden diff`: shows which decisions change from one policy to another. */
 import { loadPolicy } from '../policy/compile.ts'
 import { compare, type Comparison, type Difference } from '../tools/simulate/diff.ts'
 import { placeText } from '../tools/simulate/place.ts'
@@ -9,7 +9,7 @@ import { EXIT, printData, printLines, readArguments, UsageError, type Command } 
 import { loaded, sayFaults } from './loading.ts'
 import { listed, paintFor, type Entry, type Paint } from './terminal.ts'
 
-/** So many callers are named of one difference; --json names all. */
+/** The most callers that are named for one difference; --json names all. */
 const MOST_CALLERS = 6
 
 export const diff: Command = {

@@ -1,4 +1,4 @@
-/** `threadwarden doctor`: looks at everything around a gateway as a client would, and says what is wrong. */
+/** `threadwarden doctor`: checks everything around a gateway as a client would, and reports problems. */
 import { duration } from '../document/quantities.ts'
 import { examine } from '../tools/doctor/examine.ts'
 import { isFault, notChecked, ok, problem, warning, type Finding } from '../tools/doctor/finding.ts'
@@ -45,10 +45,6 @@ said, too.
 Exit codes: 0 no problem and no warning (what is unknown alone counts as neither), 1 problems, warnings or an invalid
 configuration, 2 wrong usage.`
 
-/**
- * The command.
- * @param machine what is looked at of the machine
- */
 export function doctorOn(machine: () => Machine): Command {
   return {
     summary: 'looks for what is wrong around a gateway',
@@ -65,7 +61,6 @@ export function doctorOn(machine: () => Machine): Command {
   }
 }
 
-/** The command, on this machine. */
 export const doctor = doctorOn(() => ({ mounts: readMounts(), addresses: ownAddresses() }))
 
 async function diagnose(file: string, wishes: Wishes, machine: Machine): Promise<readonly Finding[]> {
@@ -117,13 +112,12 @@ function readUrl(text: string): string {
   return url.href.replace(/\/+$/, '')
 }
 
-/** A finding of which each part is one line: it may quote what an upstream, an issuer or a server answered. */
+/** Makes each part of a finding one line: it may quote the answer of an upstream, an issuer or a server. */
 function harmlessFinding({ check, level, message, remedy }: Finding): Finding {
   const line = { check: harmless(check), level, message: harmless(message) }
   return remedy === undefined ? line : { ...line, remedy: harmless(remedy) }
 }
 
-/** Says on a terminal what is being looked at; elsewhere nothing. */
 function makeProgress(): { readonly tell: (check: string) => void; readonly end: () => void } {
   if (!process.stderr.isTTY) return { tell: () => {}, end: () => {} }
   const show = (text: string): void => void process.stderr.write(`\r\u001b[2K${text}`)

@@ -1,4 +1,4 @@
-/** `threadwarden explain --audit`: a line of the audit log, decided again by the policy of now. */
+/** `threadwarden explain --audit`: decides a line of the audit log again by the current policy. */
 import { readFileSync } from 'node:fs'
 import { atScope } from '../tools/import-export/scopes.ts'
 import { readAuditLine } from '../audit/replay.ts'
@@ -16,11 +16,8 @@ import { listed, paintFor, type Entry } from './terminal.ts'
 const MOST_LINE = 1024 * 1024
 
 /**
- * Decides a line again.
  * @param named the line, `@FILE` or `-`
- * @param others options that stood beside it
- * @returns the exit code
- * @throws UsageError for other options, and for what is no line
+ * @throws UsageError for further options, and for an invalid line
  */
 export function explainAudit(config: string | undefined, named: string, others: readonly string[], json: boolean): number {
   const [other] = others
@@ -112,7 +109,6 @@ function nowText(decision: NonNullable<Replayed['trace']>['decision'], facts: Re
   }
 }
 
-/** Why what was granted makes no difference by the policy of now. */
 function idleIn({ descriptor, principal, facts }: Recorded, { rules }: Policy): string | null {
   return descriptor === null || principal === null ? null : idleGrant(facts, descriptor, principal, rules)
 }

@@ -1,4 +1,4 @@
-/** An explanation as text, in the order in which the gateway goes about a request. */
+/** Formats an explanation as text, in the order in which the gateway handles a request. */
 import { mountsOf } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import { isOperator } from '../core/decide/rules.ts'
@@ -11,7 +11,6 @@ import type { Sent } from '../tools/simulate/sending.ts'
 import { limitText, permitText, principalText, recordText, refusalText, triedText } from '../tools/simulate/words.ts'
 import type { Entry } from './terminal.ts'
 
-/** A longer body is cut where people read it. */
 const MOST_BODY = 2000
 
 export function explanationEntries(

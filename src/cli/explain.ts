@@ -1,4 +1,4 @@
-/** `threadwarden explain`: goes the way of one request without sending it, or decides a line of the audit log again. */
+/** `threadwarden explain`: traces one request without sending it, or decides a line of the audit log again. */
 import type { OwnerRecord } from '../core/decide/decide.ts'
 import { makeJsonReader, type JsonObject } from '../core/json/read.ts'
 import type { Right } from '../core/decide/sharing.ts'
@@ -32,7 +32,7 @@ const OPTIONS = {
 
 type Options = ReturnType<typeof readOptions<typeof OPTIONS>>
 
-/** The largest files that are read, in bytes: bodies end at what a limit can be. */
+/** The largest files that are read, in bytes: a body can be as large as the largest possible limit. */
 const MOST = { claims: 1024 * 1024, body: 256 * 1024 ** 2 }
 
 export const explain: Command = {
@@ -86,7 +86,6 @@ configuration or a failure, 2 wrong usage.`,
   },
 }
 
-/** The options beside --audit that make no sense there. */
 function otherThan(options: Options): readonly string[] {
   return Object.keys(options).filter((name) => !['config', 'audit', 'json'].includes(name))
 }
@@ -134,7 +133,7 @@ function recordOf(owner: string | undefined, deleted: boolean, granted: Right | 
   return granted === undefined ? { owner, deleted } : { owner, deleted, granted }
 }
 
-/** Whose claims these are has to be said by one of them. */
+/** An option or the claims have to name the issuer. */
 function requireKnown({ issuer }: Options, { presented }: Question, { config }: Prepared): void {
   if (presented.kind !== 'claims' || config.authentication.mode === 'off') return
   const keys = Object.keys(config.authentication.issuers)

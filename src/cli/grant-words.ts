@@ -1,4 +1,4 @@
-/** Grants as operators see them. */
+/** Formats grants for operators. */
 import { timeText } from '../tools/import-export/export.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { StoredGrant } from '../store/port.ts'
@@ -6,7 +6,6 @@ import { complain } from './command.ts'
 import { STORE_OPTIONS } from './on-store.ts'
 import { SCOPE_OPTION } from './scope-option.ts'
 
-/** The options of all commands on grants: on which thread, and to whom. */
 export const GRANT_OPTIONS = {
   ...STORE_OPTIONS,
   ...SCOPE_OPTION,
@@ -23,7 +22,7 @@ export function shownGrant({ right, kind, id, grantedBy, grantedAt }: StoredGran
   return { [kind]: id, right, grantedBy, grantedAt: timeText(grantedAt) }
 }
 
-/** Grants are kept whatever the policy says, and have an effect where it opens shared threads. */
+/** The store keeps grants under every policy, but they only have an effect where the policy opens shared threads. */
 export function warnOfNoSharing({ rules, file }: Policy): void {
   if (!rules.sharing) complain(`warning: the policy ${file} has no sharing: grants have no effect`)
 }

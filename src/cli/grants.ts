@@ -1,4 +1,4 @@
-/** `threadwarden grants`: who may read and write threads that are not theirs. */
+/** `threadwarden grants`: commands on who may read and write threads of other users. */
 import type { CommandGroup } from './command.ts'
 import { add } from './grants/add.ts'
 import { list } from './grants/list.ts'

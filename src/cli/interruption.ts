@@ -1,10 +1,9 @@
-/** Ctrl-C and SIGTERM to a command that writes: it ends what it has begun, and says how far it came. */
+/** Handles Ctrl-C and SIGTERM in a command that writes: it finishes the current step, and reports its progress. */
 import { EXIT } from './command.ts'
 
 export interface Interruption {
-  /** Aborted by the first signal. The second one ends the process at once. */
+  /** Aborted by the first signal. The second signal ends the process at once. */
   readonly signal: AbortSignal
-  /** Listens no longer. */
   over(): void
 }
 

@@ -1,4 +1,4 @@
-/** Threads, users, groups and times as they are named on the command line. */
+/** Reads threads, users, groups and times from the command line. */
 import { granteeFault, isPerson, personFault, type People } from '../tools/import-export/users.ts'
 import type { Config } from '../config/schema.ts'
 import { isThreadId } from '../core/route/ids.ts'
@@ -6,45 +6,36 @@ import { isGranteeId } from '../core/decide/sharing.ts'
 import { timeOf } from '../http/admin/revocation-form.ts'
 import { UsageError } from './command.ts'
 
-/**
- * The one thread that a command takes.
- * @throws UsageError for none, several, or no thread id
- */
+/** @throws UsageError for no argument, several, or an invalid thread id */
 export function threadNamed(positionals: readonly string[]): string {
   const [threadId, ...more] = positionals
   if (threadId === undefined || more.length > 0) throw new UsageError('name one thread, by its id')
   return threadIdOf(threadId)
 }
 
-/** @throws UsageError for no thread id */
+/** @throws UsageError for an invalid thread id */
 export function threadIdOf(text: string): string {
   if (!isThreadId(text)) throw new UsageError(`${JSON.stringify(text)} is no thread id`)
   return text
 }
 
 /**
- * A user who has something, or had: their issuer may be gone from the configuration.
- * @throws UsageError for what is no user id
+ * The user may already own something: the configuration may no longer have their issuer.
+ * @throws UsageError for an invalid user id
  */
 export function userOf(option: string, text: string): string {
   if (!isPerson(text)) throw new UsageError(`${option} is a user id: issuer:subject, or anonymous`)
   return text
 }
 
-/**
- * A user who is to have something.
- * @throws UsageError for one that nobody can be
- */
+/** @throws UsageError for an id that no user can have */
 export function newUserOf(option: string, text: string, people: People): string {
   const fault = personFault(text, people)
   if (fault !== null) throw new UsageError(`${option} ${text}: ${fault}`)
   return text
 }
 
-/**
- * To whom something was granted: a user or a group.
- * @throws UsageError for neither, both, or no id of one
- */
+/** @throws UsageError for neither, both, or an invalid id */
 export function granteeOf(
   user: string | undefined,
   group: string | undefined,
@@ -56,10 +47,7 @@ export function granteeOf(
   return { kind, id }
 }
 
-/**
- * The same for what is to be granted.
- * @throws UsageError for somebody that nobody can be
- */
+/** @throws UsageError for neither, both, or an id that no user or group can have */
 export function newGranteeOf(
   user: string | undefined,
   group: string | undefined,
@@ -71,7 +59,7 @@ export function newGranteeOf(
   return granteeOf(user, group)
 }
 
-/** @throws UsageError for an issuer that the configuration doesn't have */
+/** @throws UsageError for an issuer that the configuration does not have */
 export function requireIssuer(issuer: string, { authentication }: Config): void {
   const issuers = Object.keys(authentication.issuers)
   const fault = issuers.includes(issuer) ? null : granteeFault(`${issuer}:anybody`, issuers)
@@ -81,9 +69,8 @@ export function requireIssuer(issuer: string, { authentication }: Config): void 
 const AGE_UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
 /**
- * A time that is over: as such, or as how long ago it was.
  * @returns milliseconds since the epoch
- * @throws UsageError for what is neither, and for a time that is still to come
+ * @throws UsageError for an invalid or a future time
  */
 export function pastTimeOf(option: string, text: string, now: number): number {
   const [, amount = '', unit = ''] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
@@ -94,10 +81,7 @@ export function pastTimeOf(option: string, text: string, now: number): number {
   return time
 }
 
-/**
- * A number of things.
- * @throws UsageError for none
- */
+/** @throws UsageError for an invalid number */
 export function countOf(option: string, text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`${option} is a number from 1`)
   return Number(text)

@@ -1,4 +1,4 @@
-/** What the commands that work on the store have in common: they read the configuration, and open what it names. */
+/** Shared parts of the commands on the store: they read the configuration, and open the store that it names. */
 import type { People } from '../tools/import-export/users.ts'
 import type { Config } from '../config/schema.ts'
 import { openStore } from '../store/open.ts'
@@ -7,24 +7,21 @@ import { StoreUnavailable, type Store } from '../store/port.ts'
 import { complain, EXIT } from './command.ts'
 import { loaded } from './loading.ts'
 
-/** The options of all of them. */
 export const STORE_OPTIONS = { config: { type: 'string' }, json: { type: 'boolean' } } as const
 
-/** The values of these options. */
 export interface StoreOptions {
   readonly config?: string | undefined
   readonly json?: boolean | undefined
 }
 
-/** A configuration with the store that it names, open. */
 export interface Opened {
   readonly store: Store
   readonly prepared: Prepared
 }
 
 /**
- * Does something on the store of a configuration. One that is not there is not made: no gateway would look at it.
- * @returns the exit code: that of the work, or 1 with words on stderr where there is no configuration or no store
+ * Works on the store of a configuration. It makes no missing store, because no gateway would read it.
+ * @returns the exit code of the work, or 1 with a message on stderr if there is no configuration or no store
  * @throws UsageError without a configuration
  */
 export async function onStore(options: StoreOptions, work: (opened: Opened) => Promise<number>): Promise<number> {
@@ -33,10 +30,7 @@ export async function onStore(options: StoreOptions, work: (opened: Opened) => P
   return withStore(prepared, { make: false }, (store) => work({ store, prepared }))
 }
 
-/**
- * Opens the store of a configuration, and says what is wrong with it.
- * @returns the exit code
- */
+/** @returns the exit code of the work, or 1 with a message on stderr */
 export async function withStore(
   { config }: Prepared,
   { make }: { readonly make: boolean },
@@ -56,7 +50,6 @@ export async function withStore(
   }
 }
 
-/** Who there can be under a configuration. */
 export function peopleIn({ authentication }: Config): People {
   return { issuers: Object.keys(authentication.issuers), anonymous: authentication.mode !== 'required' }
 }

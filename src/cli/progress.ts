@@ -1,32 +1,23 @@
-/** How far a long work has come: a bar on a terminal, and elsewhere a line now and then. Always on stderr. */
+/** Shows the progress of long work on stderr: a bar on a terminal, and elsewhere a line now and then. */
 import { SingleBar } from 'cli-progress'
 
 export interface Progress {
-  /**
-   * Begins something.
-   * @param what what is done, in a word or two
-   * @param total of how many, or null if nobody knows
-   */
+  /** @param total the number of items, or null if it is unknown */
   begin(what: string, total: number | null): void
-  /** So much is done of it. */
   at(done: number): void
-  /** Takes the bar away: what is printed next has a line of its own. */
+  /** Removes the bar, so that the next output has its own line. */
   end(): void
 }
 
 export type ProgressStream = NodeJS.WritableStream & { readonly isTTY?: boolean }
 
-/** A line every so often where there is no terminal, in milliseconds. */
+/** The time between lines where there is no terminal, in milliseconds. */
 const INTERVAL = 10_000
 
 const BAR = '{what} [{bar}] {percentage}% {value}/{total}, {eta_formatted} left'
 const COUNT = '{what} {value}'
 
-/**
- * Makes it.
- * @param quiet true for nothing at all
- * @param clock milliseconds, from anywhere
- */
+/** @param clock milliseconds, from any start */
 export function makeProgress(
   stream: ProgressStream,
   quiet: boolean,
@@ -46,7 +37,7 @@ function barOn(stream: ProgressStream): Progress {
     end,
     begin(what, total) {
       end()
-      // Signals are the command's own affair.
+      // The command handles signals itself.
       const options = { stream, clearOnComplete: true, gracefulExit: false, barsize: 30, etaBuffer: 100 }
       bar = new SingleBar({ ...options, format: total === null ? COUNT : BAR })
       bar.start(total ?? 0, 0, { what })

@@ -1,4 +1,4 @@
-/** `threadwarden revoke`: refuses tokens before they expire, by writing to the store that the gateways look at. */
+/** `threadwarden revoke`: refuses tokens before they expire, through the store that the gateways read. */
 import { suggestion } from '../tools/import-export/suggestion.ts'
 import type { Config } from '../config/schema.ts'
 import type { Revocation } from '../core/decide/credential.ts'
@@ -59,12 +59,12 @@ Exit codes: 0 done, 1 nothing to lift, an invalid configuration or a failing sto
     const task = options.before === 'now' ? withTolerance(asked, authentication) : asked
     if (task.kind === 'revoke' && 'userId' in task.what) requireIssuer(task.what.userId, Object.keys(authentication.issuers))
     if (authentication.mode === 'off') complain('warning: authentication.mode is off: no token is read, none is refused')
-    // A store that is made here would be one that no gateway looks at.
+    // No gateway would read a store that this command made.
     return withStore(prepared.value, { make: false }, (store) => carryOut(task, store, options.json === true))
   },
 }
 
-/** The clock of the issuer may be ahead: what it issued just now would seem to be issued after `now`. */
+/** The issuer's clock may be ahead: a token that it issued just now would seem to be issued after `now`. */
 function withTolerance(task: Task, { issuers, clockTolerance }: Config['authentication']): Task {
   if (task.kind !== 'revoke' || task.revocation.kind !== 'user' || task.revocation.before === null) return task
   const issuer = issuers[task.revocation.userId.split(':', 1)[0] ?? '']
@@ -103,7 +103,7 @@ function timeBefore(text: string | undefined, now: number): number | null {
   return time
 }
 
-/** A user of an issuer that isn't there would be revoked without effect. Lifting one is fine: the issuer may have gone. */
+/** A revocation for an unknown issuer would have no effect. Lifting one is fine: the issuer may have been removed. */
 function requireIssuer(userId: string, issuers: readonly string[]): void {
   const fault = userFault(userId, issuers)
   if (fault === null || fault === 'form') return
@@ -129,7 +129,7 @@ async function carryOut(task: Task, store: RevocationStore, json: boolean): Prom
     }
     case 'revoke': {
       await store.revoke(task.revocation)
-      // A wider one may have been there before.
+      // A wider revocation may have existed before.
       const revocation = revocationOf(task.what, await store.revocations()) ?? task.revocation
       if (json) printData({ revoked: shown(revocation) })
       else print(`revoked: ${line(revocation)}`)

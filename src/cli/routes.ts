@@ -1,4 +1,4 @@
-/** `threadwarden routes`: every route, and who may use it. */
+/** `threadwarden routes`: lists every route, and who may use it. */
 import { mountsOf } from '../config/mounts.ts'
 import type { Prepared } from '../snapshot/load.ts'
 import { placeText } from '../tools/simulate/place.ts'

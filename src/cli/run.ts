@@ -6,7 +6,7 @@ import { largest } from '../core/json/extremes.ts'
 
 type Commands = Readonly<Record<string, () => Promise<Command | CommandGroup>>>
 
-/** Each is loaded when it is asked for: nobody waits for what the others need. */
+/** Each command is loaded on demand: no user waits for the modules of other commands. */
 const COMMANDS: Commands = {
   serve: async () => (await import('./serve.ts')).serve,
   validate: async () => (await import('./validate.ts')).validate,
@@ -22,14 +22,9 @@ const COMMANDS: Commands = {
   user: async () => (await import('./user.ts')).user,
 }
 
-/** Commands that are announced and not there yet. */
+/** Commands that are announced but do not exist yet. */
 const TO_COME = ['health']
 
-/**
- * Runs the program.
- * @param args what stood after its name
- * @returns the exit code
- */
 export async function run(args: readonly string[]): Promise<number> {
   const [name] = args
   if (name === '--version' || name === '-V') {
@@ -39,11 +34,6 @@ export async function run(args: readonly string[]): Promise<number> {
   return runOne('threadwarden', COMMANDS, overview, args)
 }
 
-/**
- * Runs one of some commands.
- * @param path what stood before: the program, and perhaps a group of commands
- * @param about gives the help where no command is named
- */
 async function runOne(
   path: string,
   commands: Commands,

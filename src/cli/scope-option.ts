@@ -1,4 +1,4 @@
-/** The option `--scope`: in which upstream's scope threads are that a command works on. */
+/** The option `--scope`: the upstream in whose scope a command works on threads. */
 import { atScope, scopeFault } from '../tools/import-export/scopes.ts'
 import { mountsOf, scopesIn, type Mount } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
@@ -9,10 +9,10 @@ import type { Opened } from './on-store.ts'
 export const SCOPE_OPTION = { scope: { type: 'string' } } as const
 
 /**
- * Where a command looks that works on many threads: a scope that the configuration has, or that the table has rows of,
- * because its upstream is gone or was given another key.
+ * The scope for a command on many threads: one of the configuration, or one with rows in the table, because its upstream was
+ * removed or got another key.
  * @returns undefined for all scopes
- * @throws UsageError for a scope that neither has
+ * @throws UsageError for any other scope
  */
 export async function scopeNamed(
   scope: string | undefined,
@@ -25,18 +25,18 @@ export async function scopeNamed(
 }
 
 /**
- * The one thread that a command works on; without `--scope` it is one of `upstream`.
- * @throws UsageError for a scope that there isn't, and for none where the configuration has no `upstream`
+ * The thread for a command on one thread; without `--scope` it is one of `upstream`.
+ * @throws UsageError for an unknown scope, and for no scope if the configuration has no `upstream`
  */
 export async function keyNamed(threadId: string, scope: string | undefined, opened: Opened): Promise<ThreadKey> {
   return { scope: (await scopeNamed(scope, opened)) ?? usualScope(opened.prepared.config), threadId }
 }
 
 /**
- * The scope of the rows that are taken over without saying theirs. It has to be one that the configuration has: what nobody can
- * reach must not look as if it were in good hands.
- * @returns null where there is no `upstream` and another one was not named: each row has to say its own
- * @throws UsageError for one that the configuration doesn't have
+ * The scope of imported rows that do not name theirs. The configuration has to have it: an owner that no user can reach must not
+ * look valid.
+ * @returns null if there is no `upstream` and the option names no other: each row has to name its own
+ * @throws UsageError for a scope that the configuration does not have
  */
 export function importScope(scope: string | undefined, config: Config): string | null {
   const scopes = scopesIn(config)
@@ -47,7 +47,7 @@ export function importScope(scope: string | undefined, config: Config): string |
 }
 
 /**
- * The runtime that is asked for its list of threads: by default the first one.
+ * The runtime whose list of threads is read: by default the first.
  * @throws UsageError for an agent, which has no list
  */
 export function runtimeNamed(scope: string | undefined, config: Config): Mount {
@@ -64,7 +64,7 @@ export function runtimeNamed(scope: string | undefined, config: Config): Mount {
   return mount
 }
 
-/** Which of several is meant nobody can know: a wrong guess would change the thread of somebody else. */
+/** Without `upstream` there is no default: a wrong guess would change the thread of another user. */
 function usualScope(config: Config): string {
   const scopes = scopesIn(config)
   if (!scopes.includes('')) throw new UsageError(`--scope KEY is missing: the configuration has ${scopes.join(', ')}`)
@@ -75,7 +75,7 @@ export function threadText({ scope, threadId }: ThreadKey): string {
   return `${threadId}${atScope(scope)}`
 }
 
-/** A thread as data: its scope is left out where that is `upstream`. */
+/** A thread as data; the scope of `upstream` is left out. */
 export function threadData({ scope, threadId }: ThreadKey): { readonly thread: string; readonly scope?: string } {
   return { thread: threadId, ...(scope === '' ? {} : { scope }) }
 }

@@ -1,4 +1,4 @@
-/** `threadwarden serve`: runs the gateway until it is told to stop. */
+/** `threadwarden serve`: runs the gateway until a signal stops it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { namedBy } from '../config/load.ts'
 import { faultLine } from '../document/fault.ts'
@@ -13,7 +13,7 @@ import { roomWarning } from '../gateway/v8-semi-space.ts'
 
 /** Kubernetes' own default, in seconds. */
 const DEFAULT_GRACE_S = 30
-/** Left of the grace period for closing up after the streams were ended, in seconds. */
+/** The part of the grace period for closing after the streams ended, in seconds. */
 const MARGIN_S = 5
 
 export const serve: Command = {
@@ -39,7 +39,7 @@ Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 w
     if (options.config === undefined) throw new UsageError('--config FILE is missing')
     const file = options.config
     let gateway: Gateway | undefined
-    // Watched before it is read, so that a change on the way to the start is not missed.
+    // The watch starts before the read, so that a change during the start is not missed.
     const early = { changed: false }
     const unwatch = watchFiles(
       () => namedBy(file, process.env)?.files ?? [file],
@@ -66,7 +66,7 @@ Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 w
     if (room !== null) log.warn(room)
     const bodies = bodyMemoryWarning(oldSpace(), config.limits)
     if (bodies !== null) log.warn(bodies)
-    // Before anything is started: process 1 of a container would not even notice a signal that nobody handles.
+    // Before the start: process 1 of a container would not notice a signal without a handler.
     const told = untilTold()
     process.on('SIGHUP', () => void gateway?.reload('SIGHUP'))
     try {
@@ -97,14 +97,14 @@ Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 w
   },
 }
 
-/** Starts it, in one process or in several: what that needs is loaded only then. */
+/** Starts it in one process or in several; the modules that this needs are loaded only then. */
 const start: typeof startGateway = async (prepared, log, surroundings) => {
   if (prepared.config.workers === 1) return startGateway(prepared, log, surroundings)
   const { startWorkers, workersOf } = await import('../gateway/workers/primary.ts')
   return (workersOf(prepared.config) === 1 ? startGateway : startWorkers)(prepared, log, surroundings)
 }
 
-/** Resolves with the first signal to stop; a second one ends the process at once. */
+/** Resolves with the first signal to stop; a second signal ends the process at once. */
 async function untilTold(): Promise<string> {
   const signals = ['SIGTERM', 'SIGINT'] as const
   const signal = await new Promise<string>((resolve) => {
@@ -116,14 +116,14 @@ async function untilTold(): Promise<string> {
 
 async function drain(gateway: Gateway, signal: string, log: Logger): Promise<void> {
   const deadline = timeToDrain()
-  // Nobody has to hear of it who sits at the terminal.
+  // A person at a terminal sends SIGINT, so nothing needs time to notice the stop.
   const delay = signal === 'SIGINT' ? 0 : Math.min(gateway.config().shutdown.delay, deadline)
   log.info({ signal, delayMs: delay, deadlineMs: deadline }, 'draining')
   await gateway.stop(deadline, sleep(delay))
   log.info('stopped')
 }
 
-/** What of the grace period is there for everything before the end of the last stream, in milliseconds. */
+/** The part of the grace period before the end of the last stream, in milliseconds. */
 function timeToDrain(): number {
   const grace = Number(process.env['TERMINATION_GRACE_PERIOD_SECONDS'] ?? DEFAULT_GRACE_S)
   return Math.max(0, (Number.isFinite(grace) ? grace : DEFAULT_GRACE_S) - MARGIN_S) * 1000

@@ -1,4 +1,4 @@
-/** Long work on the store: with progress, retries for transient failures, and an end by signal that loses nothing. */
+/** Long work on the store: with progress, retries for transient failures, and a stop by signal that loses nothing. */
 import { makeRetry, PATIENT, type Retry } from '../tools/import-export/retry.ts'
 import { complain } from './command.ts'
 import { listenForInterruption } from './interruption.ts'
@@ -10,10 +10,6 @@ export interface LongWork {
   readonly signal: AbortSignal
 }
 
-/**
- * Does it.
- * @param quiet true to say nothing of the progress
- */
 export async function withProgress<T>(quiet: boolean, work: (steady: LongWork) => Promise<T>): Promise<T> {
   const interruption = listenForInterruption()
   const progress = makeProgress(process.stderr, quiet)

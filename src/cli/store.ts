@@ -1,4 +1,4 @@
-/** `threadwarden store`: the store as a whole. */
+/** `threadwarden store`: commands on the store as a whole. */
 import type { CommandGroup } from './command.ts'
 import { backup } from './store/backup.ts'
 import { migrate } from './store/migrate.ts'

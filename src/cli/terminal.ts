@@ -1,39 +1,37 @@
-/** How text gets to a terminal: in colour where there is one, and without anything in it that a terminal would obey. */
+/** Formats text for a terminal: with colour where the terminal has it, and without control sequences from others. */
 import { styleText } from 'node:util'
 import { largest } from '../core/json/extremes.ts'
 
-/** A style of `node:util`. */
 export type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow'
 
 export type Paint = (style: Style, text: string) => string
 
 type Stream = { readonly isTTY?: boolean }
 
-/** Colours only on a terminal, and not where NO_COLOR is set (https://no-color.org). */
+/** Colours only on a terminal, and not if NO_COLOR is set (https://no-color.org). */
 function isColoured(stream: Stream, environment: NodeJS.ProcessEnv): boolean {
   return stream.isTTY === true && (environment['NO_COLOR'] ?? '') === ''
 }
 
-/** The paint for a stream; it leaves the text as it is where there are no colours. */
 export function paintFor(stream: Stream, environment: NodeJS.ProcessEnv): Paint {
   return isColoured(stream, environment)
     ? (style, text) => styleText(style, text, { validateStream: false })
     : (_style, text) => text
 }
 
-/** What a terminal obeys, with what turns the direction of writing or is invisible: C0, DEL, C1, bidi overrides, line separators. */
+/** What a terminal obeys, changes the writing direction or is invisible: C0, DEL, C1, bidi overrides, line separators. */
 const OBEYED = '\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}'
 const EVERY_ONE = new RegExp(`[${OBEYED}]`, 'gu')
 const BUT_LINES = new RegExp(`\\n|[${OBEYED}]`, 'gu')
 /** The sequences of every Style, and those that end them. */
 const BUT_LINES_AND_STYLES = new RegExp(`\\n|\\u001b\\[(?:1|2|22|31|32|33|39)m|[${OBEYED}]`, 'gu')
 
-/** A line with controls, and what turns the direction of writing, made visible: it may come from a token or a file. */
+/** A line with controls and direction changes made visible: it may come from a token or a file. */
 export function harmless(text: string): string {
   return text.replaceAll(EVERY_ONE, visible)
 }
 
-/** Several lines, likewise, in the styles that paintFor gave them. */
+/** The same for several lines, in the styles that paintFor gave them. */
 export function harmlessLines(text: string, stream: Stream, environment: NodeJS.ProcessEnv): string {
   const but = isColoured(stream, environment) ? BUT_LINES_AND_STYLES : BUT_LINES
   return text.replaceAll(but, (one) => (one === '\n' || one.length > 2 ? one : visible(one)))
@@ -43,10 +41,8 @@ function visible(one: string): string {
   return `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`
 }
 
-/** A label and what stands beside it, a line each. */
 export type Entry = readonly [label: string, lines: readonly string[]]
 
-/** Entries below each other, their lines beside the labels. */
 export function listed(entries: readonly Entry[], paint: Paint): string {
   const width = largest(entries.map(([label]) => label.length)) + 2
   return entries
@@ -57,7 +53,6 @@ export function listed(entries: readonly Entry[], paint: Paint): string {
     .join('\n')
 }
 
-/** Rows in columns, all but the last as wide as their longest cell. */
 export function columns(rows: readonly (readonly string[])[]): string {
   const clean = rows.map((row) => row.map(harmless))
   const widths = (clean[0] ?? []).map((_cell, at) => largest(clean.map((row) => (row[at] ?? '').length)))
@@ -71,7 +66,6 @@ export function columns(rows: readonly (readonly string[])[]): string {
     .join('\n')
 }
 
-/** The same below the names of the columns. */
 export function table(names: readonly string[], rows: readonly (readonly string[])[]): string {
   return columns([names, ...rows])
 }

@@ -1,4 +1,4 @@
-/** `threadwarden test`: holds a policy against what it is meant to do. */
+/** `threadwarden test`: tests a policy against its expected decisions. */
 import { writeFileSync } from 'node:fs'
 import { faultLine } from '../document/fault.ts'
 import type { Prepared } from '../snapshot/load.ts'

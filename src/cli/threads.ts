@@ -1,4 +1,4 @@
-/** `threadwarden threads`: the ownership table as an operator works on it. */
+/** `threadwarden threads`: commands on the ownership table. */
 import type { CommandGroup } from './command.ts'
 import { assign } from './threads/assign.ts'
 import { exportThreads } from './threads/export.ts'

@@ -1,4 +1,4 @@
-/** `threadwarden user`: what is held of a person, to be given to them or forgotten. */
+/** `threadwarden user`: commands on the data of a person: give it to them, or erase it. */
 import type { CommandGroup } from './command.ts'
 import { erase } from './user/erase.ts'
 import { exportUser } from './user/export.ts'

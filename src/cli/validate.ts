@@ -1,4 +1,4 @@
-/** `threadwarden validate`: says whether a configuration would be served, before it is. */
+/** `threadwarden validate`: checks whether the gateway would serve a configuration. */
 import { storeOf } from '../config/store-place.ts'
 import { faultLine, type Fault } from '../document/fault.ts'
 import { prepare, type Prepared } from '../snapshot/load.ts'
@@ -36,12 +36,12 @@ Exit codes: 0 valid (warnings alone too), 1 invalid, 2 wrong usage.`,
   },
 }
 
-/** As long as a start waits for another process's lock, in milliseconds. */
+/** As long as a start of the gateway waits for another process's lock, in milliseconds. */
 const PATIENCE = 5000
 
 function storeFaults(file: string, { config }: Prepared): readonly Fault[] {
   const store = storeOf(config.ownership)
-  // A server is asked by the doctor: nothing is fetched here.
+  // The doctor checks a database server: this command makes no connections.
   if (store.kind === 'postgres') return []
   const seen = lookAtStore(store.file, PATIENCE)
   if (seen.outcome !== 'unusable') return []

@@ -1,11 +1,10 @@
-/** What the upstream is told of who is asking. */
+/** The schema of the identity that the gateway sends to the upstream. */
 import { z } from 'zod'
 import { duration } from '../document/quantities.ts'
 
-/** Names that proxies and runtimes read as something else, or that the gateway writes itself. */
+/** Names that proxies and runtimes give another meaning, or that the gateway writes itself. */
 const OTHER_MEANING = /^x-(?:request-id$|real-ip$|http-method|original-|rewrite-|cpki-|forwarded-(?:for|host|proto|port|server)$)/
 
-/** The name of a header that tells an identity. */
 const headerName = z
   .string()
   .transform((name) => name.toLowerCase())
@@ -35,7 +34,6 @@ const assertion = z
   })
   .describe('A short-lived ES256 JWT for each request upstream; keys at /.well-known/jwks.json.')
 
-/** Identity for the upstream and its agents; nothing by default. */
 export const identitySchema = z
   .strictObject({
     headers: z

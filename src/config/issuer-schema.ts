@@ -1,4 +1,4 @@
-/** One issuer of the configuration: whose tokens are taken, with which keys, and who stands in them. */
+/** The schema of one issuer: whose tokens are accepted, with which keys, and which claims identify a user. */
 import { z } from 'zod'
 import { isFetchable } from '../core/wire/addresses.ts'
 import { isPointer } from '../core/json/pointer.ts'
@@ -12,7 +12,7 @@ const pointer = z
   .string()
   .refine((text) => text !== '' && isPointer(text), 'is not a JSON pointer | write /sub or /realm_access/roles')
 
-/** A name that a claim is compared with: a blank or a star would look like "any", and stand for nothing. */
+/** A name that a claim is compared with: a blank or a star would look like "any" but match nothing. */
 const exactName = z
   .string()
   .min(1)
@@ -41,7 +41,6 @@ const introspection = z
   })
   .describe('For opaque tokens: the issuer is asked about each. One issuer at most.')
 
-/** An issuer as it stands in the configuration. */
 export const issuerSchema = z
   .strictObject({
     issuer: exactName.describe('The `iss` of its tokens; with discovery also where its metadata is.'),
@@ -98,7 +97,7 @@ export const issuerSchema = z
     }
     const algorithms = value.algorithms ?? []
     const secret = algorithms.filter((algorithm) => algorithm.startsWith('HS'))
-    // A shared secret and a public key are told apart by where they come from, never by what a token says (RFC 8725 §3.1).
+    // The configuration decides between a shared secret and a public key, never the token (RFC 8725 §3.1).
     if (value.secretFile === undefined && secret.length > 0) {
       issue(['algorithms'], `${secret.join(', ')} needs secretFile | public keys serve RS, PS, ES and EdDSA`)
     }

@@ -1,12 +1,11 @@
-/** Listeners that would be in each other's way: the second one could not start. */
+/** Finds listeners with the same address: the second one could not start. */
 import { faultAt, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import type { Config } from './schema.ts'
 
-/** Addresses that stand for all of a machine's. */
 const ALL = ['0.0.0.0', '::', '[::]']
 
-/** Finds two on one port of one address. Port 0 is a free one each time. */
+/** Finds two listeners on one port of one address. Port 0 is a free port each time. */
 export function listenerFaults(document: SourceDocument, { listen, health, admin }: Config): readonly Fault[] {
   const listeners = [
     { name: 'listen', ...listen },

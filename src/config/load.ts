@@ -1,4 +1,4 @@
-/** Loads a configuration: read, fill the secrets in, check, resolve the paths. Every fault is reported at once. */
+/** Loads a configuration: reads it, fills the secrets in, checks it, resolves the paths. Every error is reported at once. */
 import { dirname, resolve } from 'node:path'
 import { forwardingFault, settingFault } from '../core/wire/headers.ts'
 import { valueAt } from '../core/json/pointer.ts'
@@ -19,17 +19,11 @@ import { configSchema, type Config } from './schema.ts'
 import { fillReferences } from './secrets.ts'
 import { warningsOf } from './warnings.ts'
 
-/** A configuration that may be served, and what an operator should know of it all the same. */
 export interface LoadedConfig {
   readonly config: Config
   readonly warnings: readonly Fault[]
 }
 
-/**
- * Loads a configuration file.
- * @param file its path
- * @param environment where `${env:NAME}` looks
- */
 export function loadConfig(file: string, environment: NodeJS.ProcessEnv): Outcome<LoadedConfig> {
   const read = readDocument(file)
   if (!read.ok) return read
@@ -49,7 +43,7 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv): Outcom
   }
 }
 
-/** Faults of header names; looked for in what was written, so that faults elsewhere don't hide them. */
+/** Checks header names in the text as written, so that other errors don't hide theirs. */
 function headerFaults(document: SourceDocument, written: unknown): readonly Fault[] {
   const set = placesIn(written).map((place) => ({ place, names: keysOf(valueAt(written, `/${place.join('/')}/headers`)) }))
   const server = set.flatMap(({ names }) => names)
@@ -74,13 +68,11 @@ function headerFaults(document: SourceDocument, written: unknown): readonly Faul
   ]
 }
 
-/** Where upstreams stand in what was written. */
 function placesIn(written: unknown): readonly (readonly string[])[] {
   const several = ['upstreams', 'agents'].flatMap((name) => keysOf(valueAt(written, `/${name}`)).map((key) => [name, key]))
   return [['upstream'], ...several]
 }
 
-/** The headers that tell an identity, in lower case. */
 function identityNames(written: unknown): readonly string[] {
   const headers: unknown = valueAt(written, '/identity/headers')
   const assertion: unknown = valueAt(written, '/identity/assertion')
@@ -96,11 +88,9 @@ function keysOf(value: unknown): readonly string[] {
   return typeof value === 'object' && value !== null ? Object.keys(value) : []
 }
 
-/** What a configuration file names, as far as it can be told. */
 export interface Named {
-  /** Undefined for the shipped one. */
+  /** Undefined for the shipped policy. */
   readonly policy: string | undefined
-  /** Undefined where there is none. */
   readonly shadowPolicy: string | undefined
   readonly places: { readonly policy: Place; readonly shadowPolicy: Place }
   readonly surroundings: {
@@ -108,15 +98,13 @@ export interface Named {
     readonly forwardHeaders: readonly string[]
     readonly mode: 'required' | 'optional' | 'off'
   }
-  /** Every file that it is made of: itself, policies, secrets, keys and certificates. */
   readonly files: readonly string[]
-  /** Of these the keys and certificates. */
   readonly materials: readonly string[]
   readonly secrets: readonly string[]
 }
 
 /**
- * What a configuration file names, without asking whether the rest of it is right.
+ * Reads the named files, even of an invalid configuration.
  * @returns null if the file can't be read
  */
 export function namedBy(file: string, environment: NodeJS.ProcessEnv): Named | null {
@@ -133,7 +121,7 @@ export function namedBy(file: string, environment: NodeJS.ProcessEnv): Named | n
   const mode = valueAt(value, '/authentication/mode')
   const issuers = keysOf(valueAt(value, '/authentication/issuers'))
   const ofIssuers = issuers.flatMap((key) =>
-    // Not bearerTokenFile: it is read with each fetch, and rotates by itself.
+    // Not bearerTokenFile: it is read with each fetch, and may rotate at any time.
     ['publicKeyFile', 'secretFile', 'ca'].flatMap((name) => pathsAt(`/authentication/issuers/${key}/${name}`)),
   )
   const digests = [
@@ -195,7 +183,6 @@ function resolvePaths(config: Config, folder: string): Config {
   }
 }
 
-/** The keys of the store with their paths resolved. */
 function storeAt(
   ownership: Config['ownership'],
   path: (relative: string) => string,

@@ -1,11 +1,10 @@
-/** What is wrong with the upstreams of a configuration together. */
+/** Finds errors of a configuration's upstreams that only show when they are compared. */
 import { isLoopbackHost } from '../core/wire/addresses.ts'
 import { faultAt, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import { mountsOf, scopeName, UPSTREAM, type Mount } from './mounts.ts'
 import type { Config } from './schema.ts'
 
-/** Faults of upstreams that would be in each other's way, and of agents that are to be asked what they can't know. */
 export function mountFaults(document: SourceDocument, config: Config): readonly Fault[] {
   const mounts = mountsOf(config)
   return mounts.flatMap((one, at) => {
@@ -16,7 +15,7 @@ export function mountFaults(document: SourceDocument, config: Config): readonly 
     const twin = before.find((other) => other.scope !== one.scope && backendOf(other) === backendOf(one))
     const isOwnScope = one.scope === key
     const origin = isOwnScope ? one : mounts.find((other) => other.key === one.scope)
-    // Claiming at one upstream what another one in the scope holds would open it there.
+    // Claiming at one upstream what another upstream in the scope holds would open it there.
     const claimed = before.find(
       ({ scope, unknownThread }) =>
         scope === one.scope && unknownThread !== one.unknownThread && [unknownThread, one.unknownThread].includes('claim'),
@@ -107,7 +106,7 @@ export function mountFaults(document: SourceDocument, config: Config): readonly 
   })
 }
 
-/** Pairs of upstreams on one host and port whose threads are others, and of which nothing says that they are. */
+/** Pairs of upstreams on one host and port with different scopes, where the configuration does not state that intention. */
 export function besideEachOther(mounts: readonly Mount[]): readonly (readonly [one: Mount, other: Mount])[] {
   return mounts.flatMap((one, at) => {
     if (one.saysScope) return []
@@ -121,22 +120,22 @@ export function besideEachOther(mounts: readonly Mount[]): readonly (readonly [o
   })
 }
 
-/** Where an upstream is, in one spelling: two that differ may still be the same, by another name or address. */
+/** An upstream's place in one spelling; two different results may still be the same place, by another name or address. */
 function backendOf({ url, basePath }: Mount): string {
   return `${authorityOf(url)}${basePath.replace(/\/+$/, '')}`
 }
 
-/** Host and port. All names of this machine are one, and so are a name with a dot at its end and without. */
+/** Host and port. All names of this machine are equal, and a trailing dot of a name is ignored. */
 function authorityOf(text: string): string {
   const { hostname, port, protocol } = new URL(text)
   const name = unmapped(hostname.replace(/\.$/, ''))
-  // Every name below `localhost` is of this machine (RFC 6761 §6.3).
+  // Every name below `localhost` means this machine (RFC 6761 §6.3).
   const isHere = isLoopbackHost(name) || name.endsWith('.localhost') || name === '0.0.0.0' || name === '[::]'
   const host = isHere ? 'localhost' : name
   return `${host}:${port === '' ? (protocol === 'https:' ? '443' : '80') : port}`
 }
 
-/** An IPv4 address that is written as one of IPv6 (RFC 4291 §2.5.5.2), as it is; any other host as URL gives it. */
+/** Converts an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2) to IPv4; other hosts stay as URL gives them. */
 function unmapped(host: string): string {
   const [, high = '', low = ''] = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/.exec(host) ?? []
   if (high === '') return host

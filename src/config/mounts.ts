@@ -1,28 +1,26 @@
 /**
- * The upstreams of a configuration side by side: each is found under a public path, and its threads are a scope of their own
- * in the ownership table, so that owning a thread at one opens nothing at another.
+ * Lists the upstreams of a configuration. Each has a public path, and its threads are their own scope in the ownership table:
+ * owning a thread at one upstream opens nothing at another.
  */
 import type { StandingFacts, UnknownThread } from '../core/decide/decide.ts'
 import type { ListSource } from '../core/wire/table-lists.ts'
 import type { UpstreamKind } from '../core/route/transport.ts'
 import type { Config } from './schema.ts'
 
-/** One upstream, with all that holds for it. */
 export interface Mount {
-  /** What it is called in the configuration: its key, or `''` for `upstream`. No two have the same. */
+  /** Its unique key in the configuration, or `''` for `upstream`. */
   readonly key: string
   /** Its scope in the ownership table: its key, or that of the upstream whose threads it shares. */
   readonly scope: string
-  /** True where the configuration says which scope it is. */
   readonly saysScope: boolean
   readonly place: readonly string[]
-  /** What a self-hosted agent is called; null for a runtime. */
+  /** The id of a self-hosted agent; null for a runtime. */
   readonly agentId: string | null
   readonly url: string
   readonly ca: string | undefined
-  /** Where callers find it: `''` or `/a/b`. */
+  /** The path for callers: `''` or `/a/b`. */
   readonly publicPath: string
-  /** Where its own routes are, `''` or `/a/b`; of an agent the path that runs are POSTed to. */
+  /** The path of the upstream's routes, `''` or `/a/b`; for an agent, the path that runs are POSTed to. */
   readonly basePath: string
   readonly transport: UpstreamKind | 'auto'
   readonly userScoped: boolean
@@ -32,23 +30,21 @@ export interface Mount {
   readonly timeouts: { readonly connect: number; readonly headers: number; readonly body: number }
   readonly unknownThread: UnknownThread
   readonly lists: ListSource
-  /** The `aud` of assertions that go there, where it is not identity.assertion.audience. */
+  /** The `aud` of its assertions, where it is not identity.assertion.audience. */
   readonly assertionAudience: string | undefined
 }
 
-/** What `scope` calls the upstream without a key. */
+/** The value of `scope` for the upstream without a key. */
 export const UPSTREAM = 'upstream'
 
-/** What the configuration calls the scope of an upstream with this key. */
 export function scopeName(key: string): string {
   return key === '' ? UPSTREAM : key
 }
 
-/** The upstreams of a configuration: `upstream`, the further ones, and the agents, in the order in which they are written. */
 export function mountsOf({ upstream, upstreams, agents, ownership, identity }: Config): readonly [Mount, ...Mount[]] {
   const { unknownThread, lists } = ownership
   const keys = [...Object.keys(upstreams), ...Object.keys(agents)]
-  // Beside another one, an upstream could show the other the assertions that it got.
+  // With several upstreams, one could show another the assertions that it got.
   const isAlone = keys.length + (upstream === undefined ? 0 : 1) === 1
   const audienceOf = (key: string): string | undefined =>
     identity.assertion === undefined || isAlone || key === '' ? undefined : `${identity.assertion.audience}/${key}`
@@ -89,22 +85,19 @@ export function mountsOf({ upstream, upstreams, agents, ownership, identity }: C
   return [first, ...more]
 }
 
-/** The scopes of the upstreams of a configuration. */
 export function scopesIn(config: Config): readonly string[] {
   return [...new Set(mountsOf(config).map(({ scope }) => scope))]
 }
 
-/** What is known of requests to an upstream, whatever they ask. */
 export function standingFacts({ userScoped, unknownThread }: Mount, { enforcement }: Config): StandingFacts {
   return { userScoped, unknownThread, enforcement }
 }
 
-/** The headers that the operator configured for an upstream, by name in lower case. */
 export function serverHeaders({ headers }: Pick<Mount, 'headers'>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }
 
-/** Without the keys that hold nothing, which would otherwise hide what holds in their place. */
+/** Drops undefined keys, which would otherwise hide defaults. */
 function defined<Value extends object>(value: Value): { [Key in keyof Value]: Exclude<Value[Key], undefined> } {
   return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as never
 }

@@ -1,4 +1,4 @@
-/** The ownership of the configuration: where it is kept, and how a PostgreSQL server is spoken to. */
+/** The schema of the ownership settings: the store, and how the gateway connects to a PostgreSQL server. */
 import { z } from 'zod'
 import { duration } from '../document/quantities.ts'
 import { placeOf, POSTGRES, POSTGRES_DEFAULTS, tlsOf, type StoreKeys } from './store-place.ts'
@@ -38,7 +38,6 @@ const postgresSchema = z.strictObject({
     .describe('Of how many threads it is remembered who may use them; 0: none. A change elsewhere is seen within a second.'),
 })
 
-/** The keys of it that say where ownership is kept. */
 export const storeKeys = {
   store: z
     .string()
@@ -52,7 +51,6 @@ export const storeKeys = {
   postgres: postgresSchema.optional().describe('How the PostgreSQL server is spoken to that store names.'),
 }
 
-/** Faults of the keys of the store together: of which key, and what. */
 export function storeFault({ store, postgres }: StoreKeys): { readonly path: string[]; readonly message: string } | null {
   if (postgres === undefined) return null
   if (!POSTGRES.test(store)) {

@@ -1,8 +1,8 @@
-/** What of a configuration holds from start to end of a process. */
+/** Finds configuration changes that need a restart of the process. */
 import { valueAt } from '../core/json/pointer.ts'
 import type { Config } from './schema.ts'
 
-/** By JSON pointer: what is bound, opened or sized once. */
+/** JSON pointers of settings that are bound, opened or sized once. */
 const FIXED = [
   '/listen/host',
   '/listen/port',
@@ -19,11 +19,6 @@ const FIXED = [
   '/workers',
 ] as const
 
-/**
- * The keys that differ and can't change without a restart, as an operator writes them.
- * @param running the active configuration
- * @param next the one that is to replace it
- */
 export function needsRestart(running: Config, next: Config): readonly string[] {
   return FIXED.filter((pointer) => JSON.stringify(valueAt(running, pointer)) !== JSON.stringify(valueAt(next, pointer))).map(
     (pointer) => pointer.slice(1).replaceAll('/', '.'),

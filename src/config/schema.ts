@@ -1,6 +1,6 @@
 /**
- * The configuration: one schema, from which the types, the checks and the schema published for editors all come.
- * Names and meanings are stable (docs/configuration.md).
+ * The configuration: one schema is the source of the types, the checks and the published editor schema. Names and meanings are
+ * stable (docs/configuration.md).
  */
 import { z } from 'zod'
 import { identitySchema } from './identity-schema.ts'

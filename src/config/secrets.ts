@@ -1,4 +1,4 @@
-/** `${env:NAME}` and `${file:/path}` inside the strings of a configuration. */
+/** Fills in `${env:NAME}` and `${file:/path}` in the strings of a configuration. */
 import { readFileSync } from 'node:fs'
 import { normalize, resolve } from 'node:path'
 import { faultAt, type SourceDocument } from '../document/document.ts'
@@ -6,22 +6,14 @@ import type { Fault } from '../document/fault.ts'
 
 const REFERENCE = /\$\{([^}]*)\}/g
 
-/** A tree of values with its references filled in, the faults, and which paths had a reference. */
 export interface Filled {
   readonly value: unknown
   readonly faults: readonly Fault[]
   readonly referenced: ReadonlySet<string>
-  /** The files that references name, whether they can be read or not. */
   readonly files: readonly string[]
   readonly secrets: readonly string[]
 }
 
-/**
- * Fills the references of a document in.
- * @param document the configuration as written
- * @param folder where relative paths start
- * @param environment the process's environment
- */
 export function fillReferences(document: SourceDocument, folder: string, environment: NodeJS.ProcessEnv): Filled {
   const faults: Fault[] = []
   const referenced = new Set<string>()
@@ -45,10 +37,10 @@ export function fillReferences(document: SourceDocument, folder: string, environ
   return { value: fill(document.value, []), faults, referenced, files: [...files], secrets: [...secrets] }
 }
 
-/** Shorter than this nothing is a secret, and much is a word of a message. */
+/** Shorter values are not treated as secrets: they may be ordinary words of a message. */
 const LEAST_SECRET = 4
 
-/** The same faults, without what references brought: not as it was, and not as a path that was made of it. */
+/** Removes values of references from errors, also where a path was made of them. */
 export function withoutSecrets(faults: readonly Fault[], secrets: readonly string[]): readonly Fault[] {
   const forms = secrets
     .flatMap((secret) => [secret, normalize(secret), resolve('/', secret).slice(1), JSON.stringify(secret).slice(1, -1)])

@@ -1,12 +1,13 @@
-/** Which store a configuration names: read by every process that opens it, without what checks a configuration. */
+/**
+ * Reads which store a configuration names. Every process that opens the store uses this, without loading the configuration
+ * checks.
+ */
 import { isLoopbackHost } from '../core/wire/addresses.ts'
 
-/** What a store on PostgreSQL begins with. */
 export const POSTGRES = /^postgres(?:ql)?:/
 
-/** How a PostgreSQL server is spoken to; times are in milliseconds. */
+/** The connection to a PostgreSQL server; times are in milliseconds. */
 export interface PostgresKeys {
-  /** Of the user that the store names. */
   readonly password?: string | undefined
   readonly schema: string
   readonly tls?: 'verify' | 'off' | undefined
@@ -17,13 +18,11 @@ export interface PostgresKeys {
   readonly cache: number
 }
 
-/** What of the ownership says where it is kept. */
 export interface StoreKeys {
   readonly store: string
   readonly postgres?: PostgresKeys | undefined
 }
 
-/** What holds where the configuration says nothing. */
 export const POSTGRES_DEFAULTS = {
   schema: 'threadwarden',
   pool: 10,
@@ -43,7 +42,7 @@ export interface Place {
   readonly password: string | null
 }
 
-/** A PostgreSQL URL, read; or what is wrong with it, in words that quote nothing of it: a password may stand in it. */
+/** Reads a PostgreSQL URL; on error returns a text that quotes nothing of the URL, which may contain a password. */
 export function placeOf(text: string): Place | string {
   const form = 'is not a PostgreSQL URL | write postgres://user@host/database, with what is special in it percent-encoded'
   if (!URL.canParse(text)) return form
@@ -68,7 +67,7 @@ export function placeOf(text: string): Place | string {
   }
 }
 
-/** Null for what is no percent-encoding, or holds a character that no name has. */
+/** Null for invalid percent-encoding, or a character that no name has. */
 function decoded(text: string): string | null {
   try {
     const plain = decodeURIComponent(text)
@@ -79,8 +78,8 @@ function decoded(text: string): string | null {
 }
 
 /**
- * The store that a configuration names. With `sqlite` its file; with `postgres` what src/postgres/settings.ts describes, and
- * the size of the cache.
+ * Reads the store of a configuration: for `sqlite` its file; for `postgres` the settings (src/postgres/settings.ts) and the cache
+ * size.
  * @param ownership from a configuration that passed the schema
  */
 export function storeOf({ store, postgres = POSTGRES_DEFAULTS }: StoreKeys) {
@@ -91,17 +90,15 @@ export function storeOf({ store, postgres = POSTGRES_DEFAULTS }: StoreKeys) {
   return { kind: 'postgres', settings: { ...rest, ...place, password, tls: tlsOf(place, tls), ca }, cache } as const
 }
 
-/** True for a server on this machine. */
 export function isLocalServer({ host }: { readonly host: string }): boolean {
   return host.startsWith('/') || isLoopbackHost(host.includes(':') ? `[${host}]` : host)
 }
 
-/** How the server is spoken to where the configuration leaves it open: on this machine without TLS. */
+/** Whether TLS is used where the configuration leaves it open: on this machine it is not. */
 export function tlsOf(place: Place, tls: 'verify' | 'off' | undefined): 'verify' | 'off' {
   return tls ?? (isLocalServer(place) ? 'off' : 'verify')
 }
 
-/** True where a password stands in the URL of the store itself. */
 export function hasPasswordInStore({ store }: StoreKeys): boolean {
   return POSTGRES.test(store) && URL.canParse(store) && new URL(store).password !== ''
 }

@@ -1,10 +1,10 @@
-/** The upstreams of the configuration, runtimes and self-hosted agents: where they are, and how they are spoken to. */
+/** The schema of the upstreams, runtimes and self-hosted agents: their addresses, and how the gateway connects. */
 import { z } from 'zod'
 import { isAgentId } from '../core/route/ids.ts'
 import { endsLikeRoute, TRANSPORTS } from '../core/route/transport.ts'
 import { duration } from '../document/quantities.ts'
 
-/** Scheme, host and port, with nothing in them that a URL parser would fold away. */
+/** Scheme, host and port, with nothing in them that a URL parser would change. */
 export const AUTHORITY_URL = /^https?:\/\/(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*)|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?\/?$/
 
 const basePath = z
@@ -35,7 +35,6 @@ const reaching = {
     .describe('How long the upstream may take.'),
 }
 
-/** @param elsewhere where the path of it is written instead */
 function urlOf(elsewhere: string) {
   return z
     .url('is not a URL | write http://127.0.0.1:4000')
@@ -59,10 +58,8 @@ const runtime = {
   ...reaching,
 }
 
-/** What is said of the first runtime. */
 export const upstreamSchema = z.strictObject(runtime).describe('The runtime that is protected.')
 
-/** What one of several says for itself, where something else holds for the first. */
 const ofItsOwn = {
   scope: z
     .string()
@@ -85,7 +82,6 @@ const key = z
   .regex(/^[a-z0-9-]+$/, 'is no key of an upstream | a-z, 0-9 and -')
   .refine(isAgentId, 'has a meaning of its own | take another key')
 
-/** Further runtimes. */
 export const upstreamsSchema = z
   .record(
     key,
@@ -102,7 +98,7 @@ export const upstreamsSchema = z
   .default({})
   .describe('Further runtimes, by a key of your choice: the scope of their threads in the ownership table, for ever.')
 
-/** Where an agent takes runs: as a base path, but a trailing slash is part of it. */
+/** The path to which an agent's runs are POSTed: like a base path, but a trailing slash is part of it. */
 const agentPath = z
   .string()
   .regex(

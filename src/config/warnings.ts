@@ -1,4 +1,4 @@
-/** What an operator should know of a configuration that may be served all the same. */
+/** Finds warnings for a configuration that is valid. */
 import { passesAnyway } from '../core/wire/headers.ts'
 import { faultAt, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
@@ -10,24 +10,19 @@ import type { Config } from './schema.ts'
 
 const SECRET_NAME = /auth|token|secret|key|password|credential/i
 
-/** Claims that name an application, a tenant or the issuer itself: everybody who comes that way has the same value. */
+/** Claims that name an application, a tenant or the issuer itself: all users of it have the same value. */
 // prettier-ignore
 const SHARED_CLAIMS = new Set([
   '/iss', '/aud', '/azp', '/client_id', '/appid', '/cid', '/scope', '/scp', '/tid', '/org_id', '/hd', '/idp', '/acr', '/typ', '/ver',
 ])
 
-/** Claims whose values are given to somebody else in time (OpenID Connect Core 1.0 §5.7: only `iss` and `sub` are stable). */
+/** Claims whose values may later be given to another user (OpenID Connect Core 1.0 §5.7: only `iss` and `sub` are stable). */
 // prettier-ignore
 const PASSED_ON_CLAIMS = new Set([
   '/email', '/preferred_username', '/upn', '/unique_name', '/username', '/cognito:username', '/name', '/nickname', '/phone_number',
 ])
 
-/**
- * Finds them.
- * @param document the file
- * @param config what it says
- * @param referenced paths of strings that came from the environment or a file
- */
+/** @param referenced paths of strings that came from the environment or a file */
 export function warningsOf(document: SourceDocument, config: Config, referenced: ReadonlySet<string>): readonly Fault[] {
   const warnings: Fault[] = []
   const warn = (path: readonly (string | number)[], message: string, hint?: string): void =>

@@ -1,4 +1,4 @@
-/** Reads the YAML or JSON files that operators write, and says of each fault where in the file it is. */
+/** Reads the YAML or JSON files that operators write, and gives the place of each error in the file. */
 import { readFileSync } from 'node:fs'
 import { closest, distance } from 'fastest-levenshtein'
 import { LineCounter, parseDocument, type Document } from 'yaml'
@@ -6,7 +6,6 @@ import type { z } from 'zod'
 import type { Fault } from './fault.ts'
 import { syntaxFaults } from './syntax-faults.ts'
 
-/** A file that was read: its tree of plain values, and a way to find the line of a path in it. */
 export interface SourceDocument {
   readonly file: string
   readonly text: string
@@ -16,13 +15,12 @@ export interface SourceDocument {
 
 export type Place = Pick<Fault, 'file' | 'line' | 'path'>
 
-/** Either what was asked for, or every fault that stands in its way. */
 export type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly faults: readonly Fault[] }
 
 /**
  * Reads a file as YAML 1.2 (JSON is YAML).
- * @param file the path; it stands in every fault as given
- * @param namedAt where another file names it: a file that can't be read is a fault of that place
+ * @param file the path; it appears in every error as given
+ * @param namedAt where another file names it: a file that cannot be read is an error of that place
  */
 export function readDocument(file: string, namedAt?: Place): Outcome<SourceDocument> {
   let text: string
@@ -34,7 +32,7 @@ export function readDocument(file: string, namedAt?: Place): Outcome<SourceDocum
     return { ok: false, faults: [{ ...place, hint: 'check the path and its permissions' }] }
   }
   const lines = new LineCounter()
-  // The parser would print a key that is no text to stderr, past the log: there may be a secret in it.
+  // The parser would print a key that is not text to stderr, past the log: it may contain a secret.
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, logLevel: 'error' })
   if (document.errors.length > 0) {
     return { ok: false, faults: syntaxFaults(file, text, document.errors, lines) }
@@ -44,13 +42,13 @@ export function readDocument(file: string, namedAt?: Place): Outcome<SourceDocum
     if (isCircular(value)) throw new Error('a value that stands in itself')
     return { ok: true, value: { file, text, value, lineOf: (path) => lineOf(document, lines, path) } }
   } catch (error) {
-    // Aliases are resolved only now: one without an anchor, or a few that unfold to millions of values.
+    // Aliases are resolved only now: an alias may have no anchor, or a few may expand to millions of values.
     const message = `is not valid YAML: ${error instanceof Error ? error.message : String(error)}`
     return { ok: false, faults: [{ file, path: '', message }] }
   }
 }
 
-/** True for what has no end, by an alias to what it stands in: no JSON can be written of it. */
+/** True for a value that contains itself through an alias: it cannot be written as JSON. */
 function isCircular(value: unknown, above: readonly unknown[] = []): boolean {
   if (typeof value !== 'object' || value === null) return false
   return above.includes(value) || Object.values(value).some((inner) => isCircular(inner, [...above, value]))
@@ -67,9 +65,7 @@ function lineOf(document: Document, lines: LineCounter, path: readonly PropertyK
 }
 
 /**
- * Holds a document against a schema.
- * @param document where the value came from, for the places of the faults
- * @param schema what it has to be
+ * @param document where the value came from, for the places of the errors
  * @param value what to check instead of the document's own value (with its secrets filled in)
  */
 export function parseDocumentAs<S extends z.ZodType>(
@@ -83,13 +79,11 @@ export function parseDocumentAs<S extends z.ZodType>(
   return { ok: false, faults: result.error.issues.flatMap((issue) => faultsOf(document, schema, issue)) }
 }
 
-/** Where a path of a document stands. */
 export function placeIn(document: SourceDocument, path: readonly PropertyKey[]): Place {
   const line = document.lineOf(path)
   return { file: document.file, ...(line === undefined ? {} : { line }), path: path.map(String).join('.') }
 }
 
-/** A fault at a path of a document. */
 export function faultAt(document: SourceDocument, path: readonly PropertyKey[], message: string, hint?: string): Fault {
   return { ...placeIn(document, path), message, ...(hint === undefined ? {} : { hint }) }
 }
@@ -111,13 +105,13 @@ function faultsOf(document: SourceDocument, schema: z.ZodType, issue: z.core.$Zo
   return [faultAt(document, issue.path, message, hint)]
 }
 
-/** True for what may be a slip of the pen: of a short word not much may differ. */
+/** True for a likely typing mistake; in a short word only a few letters may differ. */
 function isNear(key: string, known: string): boolean {
   const differing = distance(key, known)
   return differing <= 3 && differing * 2 <= key.length
 }
 
-/** Our own messages stand as they are; the schema library's are put in an operator's words. */
+/** Our own messages stay unchanged; the schema library's are rewritten in an operator's terms. */
 function plainMessage(issue: z.core.$ZodIssue, written: unknown): string {
   if (!/^Invalid /.test(issue.message)) return issue.message
   switch (issue.code) {
@@ -132,17 +126,15 @@ function plainMessage(issue: z.core.$ZodIssue, written: unknown): string {
   }
 }
 
-/** YAML's own words for what the schema library calls otherwise. */
 const TYPES: Readonly<Record<string, string>> = { array: 'list', object: 'mapping', record: 'mapping' }
 
 function mustBe(expected: string, written: unknown): string {
   const type = TYPES[expected] ?? expected
-  // Most often one item stands where a list of it should. What is long or odd is not repeated.
+  // The usual cause is a single item instead of a list. A long or odd item is not repeated.
   const item = type === 'list' && typeof written === 'string' && /^[\w.:@/-]{1,64}$/.test(written) ? written : null
   return `must be ${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}${item === null ? '' : ` | write [${item}]`}`
 }
 
-/** The keys that a schema knows at a path, through whatever wraps the objects on the way. */
 function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
   let at: z.core.$ZodType | undefined = schema
   for (const step of [...path, undefined]) {

@@ -1,4 +1,4 @@
-/** What is wrong with a file that an operator wrote: where, what, and what to do about it. */
+/** An error in a file that an operator wrote: where, what, and how to correct it. */
 export interface Fault {
   readonly file: string
   /** 1-based line, where it is known. */
@@ -9,7 +9,6 @@ export interface Fault {
   readonly hint?: string
 }
 
-/** One line for one fault. */
 export function faultLine(fault: Fault): string {
   const place = fault.line === undefined ? fault.file : `${fault.file}:${fault.line}`
   const path = fault.path === '' ? '' : ` ${fault.path}:`

@@ -16,7 +16,7 @@ export const duration = z
 
 const AGE_UNITS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000 }
 
-/** An age such as `12h` or `90d`, or none; the value is in milliseconds. */
+/** An age such as `12h` or `90d`, or `off`; the value is in milliseconds. */
 export const ageOrOff = z.union(
   [
     z.literal('off'),
@@ -34,13 +34,13 @@ export const size = z
   .regex(/^\d+(?:B|KiB|MiB|GiB)$/, 'is not a size | write 64KiB, 64MiB or 1GiB')
   .transform((text) => quantity(text, SIZE_UNITS))
 
-/** What one JSON text may be: strings end at 512 MiB, and some texts grow when they are written anew. */
+/** The largest JSON text: strings end at 512 MiB, and some texts grow when they are written again. */
 const MAX_BODY = 256 * 1024 ** 2
 
-/** The size of one body: it is held in memory as a text. */
+/** The size of one body: the gateway holds it in memory as a text. */
 export const bodySize = size.refine((value) => value <= MAX_BODY, 'is too large | at most 256MiB: a body is held as one text')
 
-/** A rate such as `60/m`: so many per second, minute or hour; `per` is in milliseconds. */
+/** A rate such as `60/m`: a number per second, minute or hour; `per` is in milliseconds. */
 export const rate = z
   .string('is not a rate | write 60/m, 10/s, 1000/h or off')
   .regex(/^[1-9]\d{0,8}\/(?:s|m|h)$/, 'is not a rate | write 60/m, 10/s, 1000/h or off')
@@ -49,10 +49,8 @@ export const rate = z
     return { amount: Number(amount), per: DURATION_UNITS[unit] ?? Number.NaN }
   })
 
-/** A rate, or none. */
 export const rateOrOff = z.union([z.literal('off'), rate], 'is not a rate | write 60/m, 10/s, 1000/h or off')
 
-/** So many at once, or without a bound. */
 export const countOrOff = z.union(
   [z.literal('off'), z.int().min(1, 'is not a number of streams | write 20 or off')],
   'is not a number of streams | write 20 or off',

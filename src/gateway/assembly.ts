@@ -1,4 +1,4 @@
-/** The composition root: puts the concrete parts of a gateway together, changes its configuration, stops it. */
+/** The composition root: assembles a gateway from its parts, changes its configuration, stops it. */
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { mountsOf } from '../config/mounts.ts'
@@ -35,39 +35,29 @@ import { makeRevocationList } from '../store/revocations.ts'
 
 export interface RunningGateway {
   readonly readiness: Readiness
-  /**
-   * Reloads the configuration and activates it, or changes nothing.
-   * @param cause for the log
-   */
   reload(cause: string): Promise<ReloadResult>
   config(): Config
   /**
-   * Says on /readyz that it leaves, then takes no more connections, lets what is running end, and closes everything.
+   * Reports the shutdown on /readyz, then accepts no more connections, waits for running requests, and closes everything.
    * @param deadline milliseconds after which open streams are ended with a RUN_ERROR event
-   * @param served until this resolves it serves as before, but for letting go of each connection with its next answer
+   * @param served until this resolves, the gateway serves as before, but closes each connection with its next answer
    */
   stop(deadline: number, served?: Promise<unknown>): Promise<void>
 }
 
-/** What start looks at of the machine, to warn of a deployment in which the gateway holds nothing. */
 export interface Machine {
-  /** Its mounts, as /proc/self/mountinfo has them. */
   readonly mounts: string
-  /** The addresses by which others reach it. */
   readonly addresses: readonly string[]
 }
 
-/** Where a gateway runs, and how its configuration is read again. */
 export interface Surroundings {
-  /** By default the machine that this runs on. */
   readonly machine?: Machine
-  /** Reads the configuration anew; by default it stays as it is. */
+  /** Reads the configuration again; by default it never changes. */
   readonly prepare?: () => Outcome<Prepared>
-  /** What another process does for this one, a worker of several; by default nothing. */
   readonly primary?: Primary
 }
 
-/** What a worker leaves to the process that keeps all of them: it tells operators, forgets old threads, and changes rules. */
+/** What a worker leaves to the primary, which reports to operators, forgets old threads, and changes rules. */
 export interface Primary {
   /** Counters of all workers; null where the store's database has them. */
   readonly limiter: OpenLimiter | null
@@ -80,24 +70,23 @@ export interface Primary {
   readonly bodiesInFlight: number
 }
 
-/** Time for the last event of a stream to leave, before its connection is cut. */
+/** Milliseconds for the last event of a stream to leave, before its connection is cut. */
 const LAST_WORDS_MS = 1000
 
-/** What a gateway is made of when it begins to take requests. */
 export interface Assembled {
   readonly app: FastifyInstance
   readonly healthApp: FastifyInstance
   readonly running: RunningGateway
-  /** Gives the bound address; null where the operator API is off. */
+  /** Returns the bound address; null where the operator API is off. */
   readonly listenForAdmin: () => Promise<string | null>
   readonly generations: SnapshotManager
   readonly revocations: RevocationList
 }
 
 /**
- * Puts a gateway together, and closes everything again if it can't begin.
- * @param runtime one of the same process; null for what the configuration names
- * @param begin lets it take requests
+ * Assembles a gateway, and closes everything again if it can't begin.
+ * @param runtime a runtime in the same process; null for the configured upstream
+ * @param begin starts taking requests
  */
 export async function assemble<Begun>(
   prepared: Prepared,
@@ -123,7 +112,6 @@ export async function assemble<Begun>(
   }
 }
 
-/** What is open, or made, before anything else. */
 interface Opened extends Pick<Basis, 'store' | 'metrics' | 'readiness' | 'log' | 'runtime'> {
   readonly audit: Audit
   readonly limiter: OpenLimiter
@@ -243,7 +231,7 @@ async function beginOn<Begun>(
       const cut = setTimeout(() => app.server.closeAllConnections(), deadline + LAST_WORDS_MS)
       await served
       stopping = true
-      // A connection whose last answer is over would otherwise be kept open for the next request.
+      // Otherwise an idle connection would be kept open for the next request.
       const closeIdle = setInterval(() => app.server.closeIdleConnections(), 50)
       await app.close()
       clearInterval(closeIdle)
@@ -269,18 +257,17 @@ async function beginOn<Begun>(
   }
 }
 
-/** The address that an application is bound to. */
 export function urlOf({ server }: FastifyInstance): string {
   const { address, family, port } = server.address() as AddressInfo
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
-/** Of what bodies may take, one caller may take a half, and as much as the largest body in any case. */
+/** One caller may have half of the memory for bodies, and at least as much as the largest body. */
 function bodyBudget(most: number, { limits }: Config, memory: BodyMemory): SharedBudget {
   return makeBudget(most, Math.max(most / 2, Math.min(limits.runBody, largestReadable(memory.reading))))
 }
 
-/** Of answers the same; there is room for the largest page of a list, however little memory there is. */
+/** The same for answers; even with little memory, there is room for the largest page of a list. */
 function answerBudget({ answers }: BodyMemory): SharedBudget {
   const largest = readingCost(MAX_PAGE_BYTES, 0)
   return makeBudget(Math.max(answers, largest), Math.max(answers / 2, largest))

@@ -1,4 +1,4 @@
-/** What a running gateway tells its operators, once or when it changes: in the log, in /readyz and in the metrics. */
+/** What a running gateway reports to its operators, once or when it changes: in the log, in /readyz and in the metrics. */
 import { basename } from 'node:path'
 import type { Issuer } from '../auth/issuer.ts'
 import type { storeOf } from '../config/store-place.ts'
@@ -12,14 +12,13 @@ import type { Metrics } from '../observe/metrics.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { Prepared } from '../snapshot/load.ts'
 
-/** Says of each client once that it comes with a token of its own. */
 export function sayClientToken(log: Logger): (userId: string) => void {
   return onceByName((principal) =>
     log.warn({ principal }, "this token is a client's own, not a person's: ALL WHO COME WITH IT ARE ONE USER"),
   )
 }
 
-/** Says once for each kind of client which setting would let it speak to the upstream as that speaks itself. */
+/** Reports once for each kind of client which setting would let it speak to the upstream in the upstream's own transport. */
 export function sayBridged(log: Logger): (client: Transport) => void {
   const settings: Readonly<Record<Transport, string>> = {
     'multi-route': 'set useSingleEndpoint={true} on its CopilotKitProvider, or mount the runtime with mode: "multi-route"',
@@ -36,7 +35,7 @@ export function sayBridged(log: Logger): (client: Transport) => void {
 const OBSERVING =
   'enforcement: observe. THREADS ARE NOT PROTECTED: what rests on ownership alone is let through and only written down'
 
-/** Says loudly whether nothing that rests on ownership is refused (docs/contributing/invariants.md, 7). */
+/** Reports prominently whether refusals that rest on ownership are not enforced (docs/contributing/invariants.md, 7). */
 function sayEnforcement(enforcement: Enforcement, readiness: Readiness, metrics: Metrics, log: Logger): void {
   const observing = enforcement === 'observe'
   if (observing) log.warn({ enforcement }, OBSERVING)
@@ -44,7 +43,6 @@ function sayEnforcement(enforcement: Enforcement, readiness: Readiness, metrics:
   metrics.observing(observing)
 }
 
-/** Says whether a second policy is evaluated, of which nothing is enforced. */
 function sayShadow(shadow: Policy | null, readiness: Readiness, metrics: Metrics, log: Logger): void {
   if (shadow !== null)
     log.warn({ file: shadow.file, policy: shadow.hash }, 'a shadow policy is evaluated: nothing of it is enforced')
@@ -55,7 +53,6 @@ function sayShadow(shadow: Policy | null, readiness: Readiness, metrics: Metrics
   metrics.shadowing(shadow !== null)
 }
 
-/** Says what of a configuration operators have to see, when it comes into force. */
 export async function announce(
   { config: { enforcement }, shadow }: Pick<Prepared, 'config' | 'shadow'>,
   { store, readiness, metrics, log }: NoticeParts,
@@ -72,7 +69,6 @@ export interface NoticeParts {
   readonly log: Logger
 }
 
-/** Says loudly that the table of owners goes with the container, the pod or the machine's memory. */
 export function sayLostStore(store: ReturnType<typeof storeOf>, mounts: string, log: Logger): void {
   if (store.kind !== 'sqlite') return
   const fate = lostWith(store.file, mounts)
@@ -83,7 +79,7 @@ export function sayLostStore(store: ReturnType<typeof storeOf>, mounts: string, 
   )
 }
 
-/** Says how many threads were seen under `observe` that have no owner now that it is over: they are not for others to claim. */
+/** Reports how many unowned threads were seen under `observe`, now that it is over: other users may not claim them. */
 async function sayUnowned(store: Pick<ObservationStore, 'unowned'>, log: Logger): Promise<void> {
   const threads = await store.unowned().catch((error: unknown) => {
     log.error({ err: error }, 'what was seen under observe could not be counted')
@@ -96,7 +92,10 @@ async function sayUnowned(store: Pick<ObservationStore, 'unowned'>, log: Logger)
   )
 }
 
-/** Fetches keys ahead of the tokens, says in /readyz whose were never had, and tells when an issuer fails and recovers. */
+/**
+ * Fetches keys before tokens need them. /readyz names the issuers without keys; the log reports when an issuer fails and
+ * recovers.
+ */
 export function watchKeys(issuers: readonly Issuer[], readiness: Readiness, metrics: Metrics, log: Logger): NodeJS.Timeout {
   const stale = new Set<string>()
   const look = (): void => {

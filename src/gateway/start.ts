@@ -1,4 +1,4 @@
-/** Gateways that take requests: one that listens, and one in front of a runtime of the same process. */
+/** Starts gateways that take requests: one that listens, or one in front of a runtime of the same process. */
 import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { assemble, urlOf, type RunningGateway, type Surroundings } from './assembly.ts'
@@ -10,7 +10,6 @@ import type { Prepared } from '../snapshot/load.ts'
 export type { Machine, Surroundings } from './assembly.ts'
 
 export interface Gateway extends RunningGateway {
-  /** The bound addresses, as `http://host:port`. */
   readonly url: string
   readonly healthUrl: string
   /** Null where the operator API is off. */
@@ -19,22 +18,17 @@ export interface Gateway extends RunningGateway {
 
 /** A gateway in front of a runtime of the same process: only its health listener and the operator API are on the network. */
 export interface InnerGateway extends RunningGateway {
-  /** Takes a connection as if it had come over the network. */
   accept(connection: Duplex): void
-  /** Null where none was wanted. */
   readonly healthUrl: string | null
   readonly adminUrl: string | null
 }
 
-/** The runtime of the same process, and what of the gateway goes onto the network. */
 export interface Inside {
   readonly runtime: Upstream
-  /** Whether the health listener is started. */
   readonly health: boolean
 }
 
 /**
- * Starts a gateway.
  * @param prepared a configuration that was loaded and checked
  * @throws StoreUnavailable, IssuerFaults, or the listener's error; nothing is left open then
  */
@@ -48,8 +42,7 @@ export async function startGateway(prepared: Prepared, log: Logger, surroundings
 }
 
 /**
- * Starts a gateway in front of a runtime of the same process.
- * @param prepared a configuration that was loaded and checked; where the upstream is, it need not know
+ * @param prepared a configuration that was loaded and checked; it need not say where the upstream is
  * @throws as startGateway
  */
 export async function startInside(
@@ -61,7 +54,7 @@ export async function startInside(
   const { health } = prepared.config
   return assemble(prepared, log, surroundings, inside.runtime, async ({ app, healthApp, running, listenForAdmin }) => {
     const connections = new Set<Duplex>()
-    // The application waits for connections of a server that listens alone.
+    // Closing the application waits only for connections of a listening server.
     app.addHook('onClose', async () => {
       while (connections.size > 0) await Promise.race([...connections].map((connection) => once(connection, 'close')))
     })

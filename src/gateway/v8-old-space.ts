@@ -1,15 +1,15 @@
-/** V8 old-space size. */
+/** Estimates the V8 old-space size, from the heap limit and the options of Node. */
 import { getHeapStatistics } from 'node:v8'
 
-/** As much as Node takes by itself for each part of what is new, in MiB, and how many parts there are. */
+/** Node's default size of each part of the new space, in MiB, and the number of parts. */
 const MOST_OF_NEW = 64
 const PARTS_OF_NEW = 3
 
 /**
- * What is left of a heap for what is not new.
- * @param limit what V8 says that the whole heap may grow to, in bytes
+ * Estimates the old space of a heap.
+ * @param limit V8's limit of the whole heap, in bytes
  * @param options of Node: its own arguments, and NODE_OPTIONS
- * @returns bytes; rather too few, where nothing says how much is for what is new
+ * @returns bytes; rather too few, where no option says how large the new space is
  */
 export function oldSpaceOf(limit: number, options: readonly string[]): number {
   const said = options.flatMap((option) => [...option.matchAll(/--max[-_]semi[-_]space[-_]size[= ](\d+)/g)]).at(-1)?.[1]
@@ -17,12 +17,10 @@ export function oldSpaceOf(limit: number, options: readonly string[]): number {
   return Math.max(limit - ofNew, limit * 0.4)
 }
 
-/** That of this process. */
 export function oldSpace(): number {
   return oldSpaceOf(getHeapStatistics().heap_size_limit, nodeOptions())
 }
 
-/** What Node was started with here: its own arguments, and NODE_OPTIONS. */
 export function nodeOptions(): readonly string[] {
   return [...process.execArgv, process.env['NODE_OPTIONS'] ?? '']
 }

@@ -11,10 +11,6 @@ export interface OpenLimiter extends Limiter {
   stop(): void
 }
 
-/**
- * Opens them.
- * @param pool the connections of the store; null where it has none
- */
 export function openLimiter(ownership: Config['ownership'], pool: PostgresPool | null, log: Logger): OpenLimiter {
   const named = storeOf(ownership)
   if (named.kind !== 'postgres' || pool === null) return { ...makeMemoryLimiter(), stop() {} }

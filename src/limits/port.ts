@@ -1,23 +1,19 @@
-/**
- * What the gateway asks of a counter of requests. Behind this seam it may be this process's own memory, or one that
- * replicas share.
- */
+/** The port of the request counters: this process's memory, or counters that replicas share. */
 import type { LimitState } from '../core/reasons.ts'
 import type { Rate } from '../core/decide/rules.ts'
 
-/** What is counted per time, as the configuration calls it. */
 export type RateName = 'requests' | 'runs' | 'newThreads' | 'grants'
 
 export interface Limiter {
   /**
    * Takes one from what a caller may do per time.
-   * @param who the caller, as callerKey gives it; with the rule where it is counted for one
-   * @returns null if there was one left, or how the limit stands
+   * @param who the caller, from callerKey; with the rule where a rule's limit is counted
+   * @returns null if there was one left, or the state of the limit
    */
   take(name: RateName, who: string, rate: Rate): Promise<LimitState | null>
   /**
    * Takes one of the streams that a caller may have open at once.
-   * @returns what gives it back, once; or how the limit stands
+   * @returns a function to call once to give it back, or the state of the limit
    */
   open(who: string, most: number): Promise<(() => void) | LimitState>
 }

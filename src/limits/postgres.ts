@@ -1,6 +1,6 @@
 /**
- * Counters that all replicas share, in PostgreSQL. While it fails each replica counts for itself: nobody is let through without
- * limit, and nobody is refused for the database's sake.
+ * Counters that all replicas share, in PostgreSQL. While it fails, each replica counts on its own: no caller is without limit,
+ * and no caller is refused because of the database.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
@@ -13,22 +13,21 @@ import type { Limiter, RateName } from './port.ts'
 export interface PostgresLimiterParts {
   readonly pool: PostgresPool
   readonly schema: string
-  /** Told when the database begins to fail, and with null when it answers again. */
+  /** Called when the database begins to fail, and with null when it answers again. */
   readonly onOutage: (error: unknown) => void
   /** Milliseconds between two renewals of the leases of open streams. */
   readonly renewal?: number
 }
 
 export interface PostgresLimiter extends Limiter {
-  /** Renews nothing more. The database stays open: whoever opened it closes it. */
+  /** Stops the renewals. The database stays open: its opener closes it. */
   stop(): void
 }
 
 const RENEWAL_MS = 10_000
-/** How long a stream of a replica that was killed goes on counting, in seconds: three renewals. */
+/** Seconds that a killed replica's stream goes on counting: three renewals. */
 const LEASE_S = 30
 
-/** Makes the counters; the tables are there. */
 export function makePostgresLimiter({ pool, schema, onOutage, renewal = RENEWAL_MS }: PostgresLimiterParts): PostgresLimiter {
   let failing = false
   const noted = async <T>(work: Promise<T>): Promise<T> => {
@@ -64,7 +63,7 @@ export function makePostgresLimiter({ pool, schema, onOutage, renewal = RENEWAL_
         tableName: 'rate_limits',
         tableCreated: true,
         clearExpiredByTimeout: counters.size === 0,
-        // Whoever was refused once asks the database nothing more until the window ends.
+        // A refused caller causes no more queries until the window ends.
         inMemoryBlockOnConsumed: window.points + 1,
         insuranceLimiter: new RateLimiterMemory(window),
       })
@@ -73,15 +72,15 @@ export function makePostgresLimiter({ pool, schema, onOutage, renewal = RENEWAL_
     return counter
   }
 
-  // Streams of this process count here as well: it bounds them while nobody knows of the others.
+  // Streams of this process also count here: this bounds them while the other replicas' streams are unknown.
   const local = makeMemoryLimiter()
   const leases = makeLeases(pool, schema)
   const held = new Map<string, string>()
   const renew = async (): Promise<void> => {
     const renewed = new Map(held)
-    // A failure was told; the leases are taken again with the next one.
+    // The failure was reported; the next renewal takes the leases again.
     if (renewed.size > 0) await noted(leases.renew(renewed)).catch(() => {})
-    // What was given back meanwhile may have been taken again by this.
+    // This renewal may have taken a lease again that was given back meanwhile.
     for (const id of renewed.keys()) if (!held.has(id)) await noted(leases.giveBack(id)).catch(() => {})
     if (!stopped) timer = setTimeout(() => void renew(), renewal).unref()
   }
@@ -110,7 +109,7 @@ export function makePostgresLimiter({ pool, schema, onOutage, renewal = RENEWAL_
       held.set(id, caller)
       return () => {
         close()
-        // A lease that can't be given back ends by itself.
+        // A lease that can't be given back expires.
         if (held.delete(id)) void noted(leases.giveBack(id)).catch(() => {})
       }
     },
@@ -121,12 +120,12 @@ export function makePostgresLimiter({ pool, schema, onOutage, renewal = RENEWAL_
   }
 }
 
-/** Of whatever length and characters, and nobody's id is kept for the sake of a count. */
+/** Ids have any length and characters, and counting must not store a user's id. */
 function digestOf(who: string): string {
   return createHash('sha256').update(who).digest('base64url')
 }
 
-/** Leases of open streams, by the clock of the database: replicas may disagree about the time. */
+/** Leases of open streams, by the database's clock: replicas may disagree about the time. */
 function makeLeases(pool: PostgresPool, schema: string) {
   const table = `${quoted(schema)}.open_streams`
   const until = `clock_timestamp() + interval '${LEASE_S} seconds'`
@@ -144,13 +143,13 @@ function makeLeases(pool: PostgresPool, schema: string) {
   const remove = { name: 'streams-give-back', text: `DELETE FROM ${table} WHERE id = $1` }
   const clear = { name: 'streams-clear', text: `DELETE FROM ${table} WHERE until < clock_timestamp()` }
   return {
-    /** Takes one if the caller has fewer. The lock comes first: what is counted then is what there is. */
+    /** Takes a lease if the caller has fewer. The lock comes first, so that the count is exact. */
     take: (id: string, caller: string, most: number): Promise<boolean> =>
       pool.transaction(async (queries) => {
         await queries.query(lock, [`${schema} streams ${caller}`])
         return (await queries.query(insert, [id, caller, most])).length > 0
       }),
-    /** Keeps those that are held, and takes those again that ended meanwhile: their streams are open. */
+    /** Renews the held leases, and takes those again that expired meanwhile: their streams are open. */
     async renew(held: ReadonlyMap<string, string>): Promise<void> {
       await pool.query(upsert, [[...held.keys()], [...held.values()]])
       await pool.query(clear)

@@ -1,4 +1,4 @@
-/** The log: JSON lines on stdout. Tokens, cookies and secrets are never handed to it; ids of users and threads are. */
+/** The log: JSON lines on stdout. It never gets tokens, cookies and secrets; it does get ids of users and threads. */
 import { writeSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import { pino, type DestinationStream, type Logger } from 'pino'
@@ -7,9 +7,8 @@ import { terminalJson } from '../core/json/terminal-json.ts'
 export type { Logger } from 'pino'
 
 /**
- * Makes the log.
  * @param level the least level that is written
- * @param destination where the lines go, by default stdout
+ * @param destination by default stdout
  */
 export function makeLog(level: string, destination?: DestinationStream): Logger {
   const options = {
@@ -21,7 +20,6 @@ export function makeLog(level: string, destination?: DestinationStream): Logger 
   return pino(options, destination ?? stdout())
 }
 
-/** The time in the form of RFC 3339; lines of one millisecond share its text. */
 function makeTimestamp(): () => string {
   let millisecond = 0
   let text = ''
@@ -35,25 +33,25 @@ function makeTimestamp(): () => string {
   }
 }
 
-/** How much is held of what can't be written: beyond that it is lost, and the gateway goes on. */
+/** Most bytes held of unwritable lines: beyond this they are lost, and the gateway goes on. */
 const MOST_HELD = 8 * 1024 * 1024
 
-/** How much is gathered before it is written all the same, in bytes; and for how long, in milliseconds. */
+/** Lines are gathered up to this many bytes and milliseconds, then written. */
 const MOST_GATHERED = 128 * 1024
 const GATHERING_MS = 25
 
 /**
- * Standard output; a full disk behind it takes the lines, and not the gateway. Lines are gathered for a
- * moment and written together: a write for each would cost more than all else about a line.
+ * Standard output; a full disk loses lines but does not stop the gateway. Lines are gathered for a moment and written together:
+ * one write per line would cost more than all else about a line.
  */
 function stdout(most = MOST_GATHERED): DestinationStream & Pick<NodeJS.EventEmitter, 'on'> {
   const stream = pino.destination({ dest: 1, maxLength: MOST_HELD, maxWrite: most })
   let failing = false
-  // Without a listener of its own an error would end the process.
+  // Without a listener, an error would end the process.
   stream.on('error', () => (failing = true))
   stream.on('write', () => (failing = false))
   const flush = stream.flushSync.bind(stream)
-  // At the end of the process it would try again for ever.
+  // At the end of the process, pino would retry without end.
   stream.flushSync = () => {
     if (!failing) flush()
   }
@@ -70,7 +68,7 @@ function stdout(most = MOST_GATHERED): DestinationStream & Pick<NodeJS.EventEmit
     bytes = 0
     stream.write(lines)
   }
-  // The stream writes what it holds at the end, and is past that by now: what it took here would be written by nobody.
+  // By now the stream has written what it held at exit: it would never write the lines gathered here.
   process.once('exit', () => {
     if (!failing) writeLast(Buffer.from(gathered))
   })
@@ -87,11 +85,11 @@ function stdout(most = MOST_GATHERED): DestinationStream & Pick<NodeJS.EventEmit
   }
 }
 
-/** How often a pipe that is full is tried at the end, and how long is waited in between, in milliseconds: two seconds in all. */
+/** Attempts on a full pipe at exit, and the wait between them, in milliseconds: two seconds in all. */
 const LAST_TRIES = 200
 const LAST_WAIT_MS = 10
 
-/** Writes to standard output at once. What can't be written is lost. */
+/** Writes to standard output synchronously. What can't be written is lost. */
 function writeLast(lines: Uint8Array): void {
   const asleep = new Int32Array(new SharedArrayBuffer(4))
   for (let at = 0, tries = 0; at < lines.length && tries < LAST_TRIES;) {
@@ -105,7 +103,7 @@ function writeLast(lines: Uint8Array): void {
   }
 }
 
-/** What a pipe takes of one process without a word of another in between, in bytes (PIPE_BUF of Linux). */
+/** Bytes that a pipe takes from one process without mixing in another's (PIPE_BUF of Linux). */
 const WHOLE = 4096
 
 /** Standard output that other processes write to as well: lines of up to 4 KiB stay whole. */
@@ -113,18 +111,17 @@ export function sharedStdout(): DestinationStream {
   return stdout(WHOLE)
 }
 
-/** The stream that a log writes to, with its events where it has any. */
 export function destinationOf(log: Logger): DestinationStream & Partial<Pick<NodeJS.EventEmitter, 'on'>> {
   return (log as unknown as Record<typeof pino.symbols.streamSym, DestinationStream>)[pino.symbols.streamSym]
 }
 
 /**
- * Makes what writes the line of each request, just as `log.info(fields, 'request')` does. pino puts a line together from some
- * fifty pieces; for the one line that comes with every request, JSON.stringify in one go is cheaper.
+ * Writes the line of each request, just as `log.info(fields, 'request')` does. pino assembles a line from some fifty pieces; for
+ * the one line of every request, JSON.stringify is cheaper.
  */
 export function requestLines(log: Logger): (fields: { readonly requestId: string }) => void {
   const stream = destinationOf(log)
-  // It asks pino for more than the text: the level, which a stream of several is chosen by.
+  // Such a stream asks pino for more than the text: the level, by which a multistream chooses.
   if (Reflect.get(stream, pino.symbols.needsMetadataGsym) === true) return (fields) => log.info(fields, 'request')
   const time = makeTimestamp()
   const bound = JSON.stringify(log.bindings()).slice(1, -1)
@@ -135,7 +132,7 @@ export function requestLines(log: Logger): (fields: { readonly requestId: string
   }
 }
 
-/** Says each of a bounded number of names once: callers choose the names, so they may not fill the log. */
+/** Reports each of a bounded number of names once: callers choose the names, so they must not fill the log. */
 export function onceByName(say: (name: string) => void, most = 200): (name: string) => void {
   const said = new Set<string>()
   return (name) => {

@@ -1,12 +1,11 @@
-/** The figures of /metrics. No label ever holds what a caller chose: no thread, no user, no target, no header. */
+/** The metrics of /metrics. No label ever holds what a caller chose: no thread, no user, no target, no header. */
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Registry, type MetricObject } from 'prom-client'
 import type { Reason } from '../core/reasons.ts'
 import type { RouteId } from '../core/route/routes.ts'
 
-/** A route, or `none` for a request that named none. */
+/** `none` for a request without a route. */
 export type RouteLabel = RouteId | 'none'
 
-/** What a policy says: yes, or why not. */
 export type Ruling = Reason | 'permitted'
 
 export interface Metrics {
@@ -17,46 +16,38 @@ export interface Metrics {
   streamClosed(): void
   dropped(kind: 'body-key' | 'query-name', count: number): void
   keyFetchFailed(issuer: string): void
-  /** Whether an issuer fails while its last good keys are used. */
   keysStale(issuer: string, stale: boolean): void
-  /** The result of a reload, and the number of the active configuration. */
   reloaded(outcome: 'reloaded' | 'unchanged' | 'refused', generation: number): void
-  /** Whether nothing that rests on ownership is refused. */
+  /** True while refusals that rest on ownership are not enforced. */
   observing(isObserving: boolean): void
   /** A request that passed under `observe`, and that enforcing would have refused. */
   wouldRefuse(route: RouteLabel, reason: Reason): void
-  /** Lines of the audit that were written, or are lost for good. */
   auditWritten(lines: number): void
   auditLost(lines: number): void
-  /** Whether a second policy is evaluated beside the enforced one. */
   shadowing(isShadowing: boolean): void
-  /** A request that the shadow policy would have decided otherwise. */
   shadowDiffered(route: RouteLabel, enforced: Ruling, shadow: Ruling | 'undecided' | 'failed'): void
-  /** All of them as data, for who joins those of several processes. */
   figures(): Promise<Figures>
-  /** The text of /metrics and its content type. */
   expose(): Promise<Exposed>
 }
 
 export type Figures = readonly MetricObject[]
 
-/** The text of /metrics and its content type. */
 export interface Exposed {
   readonly type: string
   readonly text: string
 }
 
-/** Joins the figures of several processes: what is counted is added up, and of a state the one that operators have to see. */
+/** Joins the metrics of several processes: counters are added; for a state, the value that operators have to see is taken. */
 export function joined(all: readonly Figures[]): Registry {
   return AggregatorRegistry.aggregate(all.map((figures) => [...figures]))
 }
 
-/** Makes the figures, all in one registry of its own, so that two gateways in one process don't mix. */
+/** Each gateway has its own registry, so that two gateways in one process don't mix. */
 export function makeMetrics(): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
-  // Counted apart, and looked at when somebody asks: the counter would hash its labels with every request.
+  // Counted separately and read at a scrape: the library's counter would hash its labels with every request.
   const decisions = new Map<RouteLabel, Map<Ruling, number>>()
   new Counter({
     name: 'threadwarden_decisions_total',

@@ -12,18 +12,12 @@ import type { Policy } from './policy.ts'
 import { policySchema, type PolicyFile, type RuleOfFile } from './schema.ts'
 import { warningsOf } from './warnings.ts'
 
-/** A policy that may be served, and what an operator should know of it all the same. */
 export interface LoadedPolicy {
   readonly policy: Policy
   readonly warnings: readonly Fault[]
 }
 
-/**
- * Loads a policy file.
- * @param file its path
- * @param surroundings what the configuration says that a policy has to fit
- * @param namedAt where the configuration names it
- */
+/** @param namedAt where the configuration names the file */
 export function loadPolicy(file: string, surroundings: PolicySurroundings, namedAt?: Place): Outcome<LoadedPolicy> {
   const read = readDocument(file, namedAt)
   if (!read.ok) return read
@@ -66,7 +60,7 @@ function compile(
 function routeRules(file: PolicyFile, rules: readonly Rule[], id: RouteId): RouteRules {
   const speaking = rules.filter((_rule, at) => speaksOf(file.rules[at], id))
   return {
-    // A rule that allows nobody says nothing; it is there to be seen.
+    // A rule that allows no caller has no effect; the file keeps it for readers.
     rules: speaking.filter((rule) => rule.who.length > 0),
     hide: speaking.some((rule) => rule.effect === 'allow' && rule.hides),
   }

@@ -1,15 +1,13 @@
-/** What is wrong with a policy that its schema can't see: rules that would open more than they say, or mean nothing. */
+/** Errors of a policy that its schema cannot find: rules that would open more than they say, or have no meaning. */
 import { isUnsafeProp } from '../core/route/forwarded-props.ts'
 import { ALL_ROUTES, type RouteId } from '../core/route/routes.ts'
 import { faultAt, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import type { PolicyFile, RuleOfFile } from './schema.ts'
 
-/** What the configuration says that a policy has to fit. */
 export interface PolicySurroundings {
-  /** The keys of the configured issuers. */
   readonly issuers: readonly string[]
-  /** The caller headers that the configuration lets through; none by default. */
+  /** The caller headers that the configuration forwards; none by default. */
   readonly forwardHeaders?: readonly string[]
   /** By default `required`. */
   readonly mode?: 'required' | 'optional' | 'off'
@@ -18,7 +16,7 @@ export interface PolicySurroundings {
 const THREAD_ROUTES: ReadonlySet<RouteId> = new Set(ALL_ROUTES.filter((row) => row.thread !== undefined).map((row) => row.id))
 const AGENT_ROUTES: ReadonlySet<RouteId> = new Set(ALL_ROUTES.filter((row) => row.path.includes(':agentId')).map((row) => row.id))
 const NEW_THREAD_ROUTES: ReadonlySet<RouteId> = new Set(['agent/run', 'agent/connect', 'agent/suggest'])
-/** Routes that reach across all users at once. */
+/** Routes that affect all users at once. */
 const EVERYBODYS_ROUTES: ReadonlySet<RouteId> = new Set(['threads/clear', 'cpk-debug-events'])
 
 export function faultsOf(

@@ -1,10 +1,7 @@
-/** Which conditions on callers follow from others, and which exclude each other. What is not certain is said not to follow. */
+/** Decides which conditions on callers imply or exclude others. Anything uncertain counts as not implied. */
 import type { CallerConditions, ClaimTest, Scalar } from '../core/decide/conditions.ts'
 
-/**
- * True if whoever meets all of `given` is sure to meet `asked`.
- * @param given conditions that a caller meets at once
- */
+/** True if each caller who meets all of `given` is sure to meet `asked`. */
 export function implies(given: readonly CallerConditions[], { issuers, roles, permissions, claims }: CallerConditions): boolean {
   const among = (one: readonly string[] | undefined, wider: readonly string[]): boolean =>
     one !== undefined && one.every((item) => wider.includes(item))
@@ -28,7 +25,7 @@ export function exclude(given: readonly CallerConditions[]): boolean {
   return claims.some((one) => claims.some((other) => one.at === other.at && testsExclude(one, other)))
 }
 
-/** The values that a test lets through, where they can be listed. */
+/** The values that a test accepts; null if they cannot be listed. */
 function valuesOf(test: ClaimTest): readonly Scalar[] | null {
   return test.is === 'equal' ? [test.to] : test.is === 'in' ? test.list : null
 }

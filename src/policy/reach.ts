@@ -1,36 +1,32 @@
-/** Whom a rule can ever speak of, given the configuration, and whether others say everything before it has a say. */
+/** Decides which callers a rule can apply to under the configuration, and whether earlier rules already cover it. */
 import type { CallerConditions } from '../core/decide/conditions.ts'
 import { ALL_ROUTES, type RouteId } from '../core/route/routes.ts'
 import { speaksOfThread, type Rule, type Rules } from '../core/decide/rules.ts'
 import type { PolicySurroundings } from './faults.ts'
 import { exclude, implies } from './implication.ts'
 
-/** A kind of caller who can come. */
 interface Caller {
-  /** `anonymous` is also everybody in mode `off`. */
+  /** `anonymous` also covers all callers in mode `off`. */
   readonly kind: 'anonymous' | 'signed-in' | 'operator'
-  /** What is so of all of them. */
   readonly known: CallerConditions
 }
 
-/** Why a rule never speaks of anybody. */
 export type Silence = 'nobody-anonymous' | 'mode-off' | 'no-operators' | 'conditions' | 'unless'
 
 export interface Reach {
-  /** Null if the rule speaks of somebody. */
+  /** Null if the rule applies to some caller. */
   silenceOf(rule: Rule): Silence | null
-  /** Selectors of operators, by their place, of whose users no rule for operators speaks, while one speaks of others. */
+  /** Indexes of operator selectors whose users no rule for operators applies to, while such a rule applies to others. */
   idleSelectors(rules: readonly Rule[]): readonly number[]
   /**
-   * The first of `others` that together speak of everybody and everything that a rule speaks of on a route.
-   * @returns null if they don't
+   * The first of `others` that together cover all callers and objects of a rule on a route.
+   * @returns null if they do not
    */
   coveredBy(rule: Rule, route: RouteId, others: readonly Rule[]): Rule | null
 }
 
 const RELATIONS = ['own', 'shared', 'unknown', 'foreign'] as const
 
-/** Tells what rules can reach under a configuration. */
 export function makeReach(
   { operators, sharing }: Pick<Rules, 'operators' | 'sharing'>,
   { issuers, mode = 'required' }: PolicySurroundings,
@@ -52,23 +48,22 @@ export function makeReach(
 
   const spokenOf = remembered((rule) => [...new Set(rule.who.flatMap((who): readonly Caller[] => callers[who]))])
 
-  /** Those whom the conditions of a rule leave. */
   const left = remembered((rule) =>
     spokenOf(rule).filter(({ kind, known }) => {
-      // Without a token nothing is met, and so no exception, either.
+      // Without a token a caller meets no condition, and so no exception, either.
       if (kind === 'anonymous') return isEmpty(rule.when)
       const given = [known, rule.when]
       return !exclude(given) && (rule.unless === null || !implies(given, rule.unless))
     }),
   )
 
-  /** True if a rule speaks of all of these callers of whom another one does. */
+  /** True if `other` applies to all of these callers to whom the rule applies. */
   const speaksOf = (other: Rule, { kind, known }: Caller, { when, unless }: Rule): boolean => {
     const named = spokenOf(other).some((one) => one.kind === kind || (one.kind === 'signed-in' && kind === 'operator'))
     if (kind === 'anonymous') return named && isEmpty(other.when)
     const given = [known, when]
     if (!named || !implies(given, other.when)) return false
-    // It speaks of all of these if none of them is excepted: they can't be, or this rule excepts those as well.
+    // `other` applies to all of them if it excepts none: none can meet its exception, or the rule excepts the same callers.
     return other.unless === null || exclude([...given, other.unless]) || (unless !== null && implies([other.unless], unless))
   }
 
@@ -95,7 +90,7 @@ export function makeReach(
       )
       const rows = ALL_ROUTES.filter(({ id, method }) => id === route && rule.methods?.includes(method) !== false)
       const cells = rows.flatMap(({ method, thread, right }) => {
-        // What stays with the owner is never shared.
+        // A right that stays with the owner is never shared.
         const canBe = RELATIONS.filter((relation) => relation !== 'shared' || (sharing && right !== 'owner'))
         const relations = thread === undefined ? [null] : canBe.filter((relation) => speaksOfThread(rule, relation))
         return left(rule).flatMap((caller) =>
@@ -114,7 +109,6 @@ export function makeReach(
   }
 }
 
-/** Asks once for each rule. */
 function remembered(ask: (rule: Rule) => readonly Caller[]): (rule: Rule) => readonly Caller[] {
   const answers = new WeakMap<Rule, readonly Caller[]>()
   return (rule) => {

@@ -1,4 +1,4 @@
-/** The policy file: a short, declarative list of rules. Whatever no rule allows is denied. */
+/** The policy file: a short, declarative list of rules. The gateway denies everything that no rule allows. */
 import { z } from 'zod'
 import { isPointer } from '../core/json/pointer.ts'
 import { ROUTE_IDS } from '../core/route/routes.ts'
@@ -6,7 +6,7 @@ import { bodySize, countOrOff, rateOrOff } from '../document/quantities.ts'
 
 const names = (what: string) => z.array(z.string().min(1, 'must not be empty')).min(1, `must name ${what}`)
 
-/** A larger whole number would be compared with its neighbours as well: JSON has no way to tell them apart here. */
+/** A larger whole number would also equal its neighbours: JSON numbers cannot distinguish them here. */
 const number = z
   .number()
   .refine(
@@ -39,7 +39,7 @@ const claim = z
     'compares with one thing | write one of equals, in, contains, atLeast, atMost, exists',
   )
 
-/** What is wrong with permissions that are no mapping: a list does not say whether one of them is enough. */
+/** The error for permissions that are not a mapping: a list does not say whether any of them is enough. */
 function noMapping(permissions: unknown): string {
   const names = Array.isArray(permissions) ? permissions : [permissions]
   return `must be a mapping | ${names.every((name) => typeof name === 'string') ? `write { any: [${names.join(', ')}] }` : 'write any: or all:'}`
@@ -86,7 +86,6 @@ const who = z.array(
   z.enum(['anonymous', 'signed-in', 'operator'], 'is nobody a rule can speak of | write anonymous, signed-in or operator'),
 )
 
-/** What is wrong with a list of routes, in an operator's words. */
 function stranger(routes: unknown): string {
   const known: readonly unknown[] = ROUTE_IDS
   if (known.includes(routes)) return `must be a list | write [${String(routes)}]`
@@ -201,7 +200,6 @@ export const policySchema = z
   })
   .meta({ title: 'Threadwarden policy' })
 
-/** A policy file that passed the schema. */
 export type PolicyFile = z.output<typeof policySchema>
 
 export type RuleOfFile = PolicyFile['rules'][number]

@@ -1,10 +1,10 @@
-/** What an operator should know of a policy that shares threads in one place and not in another. */
+/** Warns about a policy that shares threads in one place but not in another. */
 import type { RouteId } from '../core/route/routes.ts'
 import { faultAt, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import type { PolicyFile, RuleOfFile } from './schema.ts'
 
-/** Finds it: the switch without rules, rules without the switch, and threads that are found and can't be opened. */
+/** Finds the switch without rules, rules without the switch, and threads that callers can find but not open. */
 export function sharingWarnings(document: SourceDocument, { sharing, rules }: PolicyFile): readonly Fault[] {
   const lines = rules.map((rule, at) => ({ rule, at }))
   const opening = lines.filter(({ rule }) => isAllowing(rule) && rule.threads?.includes('shared') === true)

@@ -1,4 +1,4 @@
-/** What an operator should know of a policy that may be served all the same. */
+/** Warnings for an operator about a policy that the gateway may still serve. */
 import { isUnsafeProp } from '../core/route/forwarded-props.ts'
 import { isAgentId } from '../core/route/ids.ts'
 import { ROUTE_IDS, type RouteId } from '../core/route/routes.ts'
@@ -10,7 +10,6 @@ import { makeReach, type Reach, type Silence } from './reach.ts'
 import type { PolicyFile, RuleOfFile } from './schema.ts'
 import { sharingWarnings } from './sharing-warnings.ts'
 
-/** A rule as it stands in the file, and what became of it. */
 interface Line {
   readonly at: number
   readonly written: RuleOfFile
@@ -18,8 +17,8 @@ interface Line {
 }
 
 /**
- * Finds them. None is given where it isn't certain.
- * @param rules those of the file, compiled, in its order
+ * Gives a warning only if it is certain.
+ * @param rules the compiled rules of the file, in its order
  * @param operators with their issuers filled in
  */
 export function warningsOf(
@@ -35,7 +34,7 @@ export function warningsOf(
   })
   const reach = makeReach({ operators, sharing: file.sharing }, surroundings)
   const isLarge = lines.length ** 2 * (operators.length + 1) > MOST_COMPARED
-  /** In mode `off` one warning speaks for all that operators alone may do. */
+  /** In mode `off` one warning covers all that only operators may do. */
   const said = surroundings.mode === 'off' && file.operators.length > 0 ? lines.filter(({ rule }) => isForOperators(rule)) : null
   return [
     ...propWarnings(document, ['forwardedProps'], file.forwardedProps),
@@ -51,7 +50,7 @@ export function warningsOf(
   ]
 }
 
-/** So many pairs of rules are compared, for every kind of operator: a reload has to be over in a moment. */
+/** The most pairs of rules that are compared, for every kind of operator: a reload has to be quick. */
 const MOST_COMPARED = 100_000
 
 const SILENCES: Readonly<Record<Silence, readonly [message: string, hint: string]>> = {
@@ -104,7 +103,7 @@ function ruleWarnings(document: SourceDocument, line: Line, lines: readonly Line
   return [...warn(denied, denying, ALL_DENIED), ...warn(opened, earlier, OPEN_BEFORE)]
 }
 
-/** A rule that never allows or denies may still fail, and then it refuses. */
+/** A rule that never allows or denies may still fail, and a failed rule refuses. */
 function stillRefusing({ when, unless }: Rule): string {
   const asked = [when, unless ?? {}].some(({ roles, permissions, claims }) => roles ?? permissions ?? claims)
   return asked ? '; as it is, it refuses those whose claim is of another type' : ''
@@ -147,7 +146,7 @@ function noOperators(document: SourceDocument, silent: readonly Line[]): Fault {
   )
 }
 
-/** Routes that nobody may use, though nobody wrote so. */
+/** Routes that no caller may use, although no rule says so. */
 function closedRoutes(document: SourceDocument, lines: readonly Line[], reach: Reach, said: readonly Line[]): readonly Fault[] {
   const meant = (route: RouteId): boolean =>
     lines.some(({ written, rule }) => rule.effect === 'allow' && rule.who.length === 0 && routesOf(written).includes(route))
@@ -181,7 +180,6 @@ function isForOperators({ who }: Rule): boolean {
   return who.length > 0 && who.every((one) => one === 'operator')
 }
 
-/** A rule as an operator finds it. */
 function placeOf(rule: Rule | null): string {
   if (rule === null) return ''
   return rule.line === undefined ? rule.name : `${rule.name} (line ${rule.line})`

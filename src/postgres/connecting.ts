@@ -5,19 +5,16 @@ import pg from 'pg'
 import { PostgresFailure } from './failure.ts'
 import type { PostgresSettings } from './settings.ts'
 
-/** How much longer than the server the driver waits: it has the last word where a server hangs. */
+/** How much longer than the server the driver waits: where a server hangs, the driver decides. */
 const GRACE_MS = 500
 
-/** A process that is gone, or stands still, holds no locks for longer. One that is only slow is not thrown out. */
+/** A process that is gone or hangs holds no locks for longer. A process that is only slow is not disconnected. */
 const IDLE_IN_TRANSACTION_MS = 30_000
 
-/** The type of `bigint`, as which counts and times come. */
+/** The type id of `bigint`, which counts and times have. */
 const INT8 = 20
 
-/**
- * What the driver is to be told.
- * @throws PostgresFailure if the file of the CA can't be read
- */
+/** @throws PostgresFailure if the CA file can't be read */
 export function driverOptions(settings: PostgresSettings): pg.ClientConfig {
   const { host, port, database, user, connectTimeout, statementTimeout } = settings
   return {
@@ -25,7 +22,7 @@ export function driverOptions(settings: PostgresSettings): pg.ClientConfig {
     port,
     database,
     user,
-    // A function, so that nothing is taken from the environment or a file in the home folder.
+    // A function, so that the driver takes nothing from the environment or a file in the home folder.
     password: () => settings.password ?? '',
     ssl: tlsOptions(settings),
     connectionTimeoutMillis: connectTimeout,
@@ -39,9 +36,9 @@ export function driverOptions(settings: PostgresSettings): pg.ClientConfig {
 }
 
 /**
- * Sets a session up, in one statement. Not by parameters of the start of a connection: poolers in between refuse those. A
- * commit that was answered has to survive a crash of the server, and what stands for a name in a statement must not depend on
- * who may make tables where.
+ * Sets a session up in one statement, not by parameters at the start of a connection: poolers in between refuse those.
+ * An answered commit has to survive a crash of the server.
+ * The meaning of a name in a statement must not depend on who may create tables where.
  */
 export async function setUp(client: pg.ClientBase, { statementTimeout }: PostgresSettings): Promise<void> {
   await client.query(
@@ -53,7 +50,7 @@ export async function setUp(client: pg.ClientBase, { statementTimeout }: Postgre
   )
 }
 
-/** A connection outside of the pool, set up; its errors come with the next query, or as its `end`. */
+/** A connection outside of the pool. Its errors come with the next query, or as its `end`. */
 export async function connect(settings: PostgresSettings, options: pg.ClientConfig = {}): Promise<pg.Client> {
   const client = new pg.Client({ ...driverOptions(settings), ...options })
   client.on('error', () => {})
@@ -71,7 +68,7 @@ function tlsOptions({ tls, ca, host }: PostgresSettings): pg.ClientConfig['ssl']
   if (tls === 'off') return false
   return {
     rejectUnauthorized: true,
-    // Said here, because an address is no server name, and the check falls back to localhost without one.
+    // Explicit, because an address is no server name, and without a name the check falls back to localhost.
     checkServerIdentity: (_name, certificate) => checkServerIdentity(host, certificate),
     ...(ca === null ? {} : { ca: authorityIn(ca) }),
   }

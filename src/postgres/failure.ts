@@ -1,13 +1,13 @@
-/** What went wrong with the server, in words for an operator. */
+/** Describes failures of the server for an operator. */
 import pg from 'pg'
 import { placeOf, type PostgresSettings } from './settings.ts'
 
-/** The server did not do what it was asked, or nobody knows whether it did. */
+/** The server did not do what it was asked, or the result is unknown. */
 export class PostgresFailure extends Error {
   override readonly name = 'PostgresFailure'
-  /** The SQLSTATE, or the code of the network or of TLS; null where there is none. */
+  /** The SQLSTATE, or the code of the network or of TLS; null without a code. */
   readonly code: string | null
-  /** True if the server itself refused the statement, and not the way to it. */
+  /** True if the server itself refused the statement; false if it was not reached. */
   readonly isAnswer: boolean
 
   constructor(message: string, code: string | null, isAnswer: boolean) {
@@ -17,7 +17,7 @@ export class PostgresFailure extends Error {
   }
 }
 
-/** What to look at, by code (PostgreSQL, appendix A; Node.js, errors). */
+/** Advice by code (PostgreSQL, appendix A; Node.js, errors). */
 const ADVICE: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there: check host and port, and that the server runs',
   ENOTFOUND: 'there is no such host: check its name',
@@ -51,7 +51,6 @@ const ADVICE: Readonly<Record<string, string>> = {
   '57P03': 'it is starting up or shutting down',
 }
 
-/** What the driver says without a code. */
 const SAYINGS: readonly (readonly [RegExp, string])[] = [
   [
     /^timeout exceeded when trying to connect/,
@@ -67,7 +66,7 @@ const SAYINGS: readonly (readonly [RegExp, string])[] = [
   [/client password must be/, 'it asks for a password: set ownership.postgres.password'],
 ]
 
-/** Puts what a driver threw in words. No password stands in them: neither the driver nor a server repeats it. */
+/** The message contains no password: neither the driver nor a server repeats it. */
 export function failureOf(error: unknown, settings: PostgresSettings): PostgresFailure {
   if (error instanceof PostgresFailure) return error
   const code = codeOf(error)
@@ -84,7 +83,7 @@ export function failureOf(error: unknown, settings: PostgresSettings): PostgresF
 function codeOf(error: unknown): string | null {
   if (typeof error !== 'object' || error === null) return null
   if ('code' in error && typeof error.code === 'string') return error.code
-  // Of a host with several addresses none could be reached.
+  // No address of a host with several addresses could be reached.
   if (error instanceof AggregateError) return codeOf(error.errors[0])
   return null
 }

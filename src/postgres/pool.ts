@@ -1,42 +1,39 @@
-/** The connections that queries use. Whatever fails becomes a PostgresFailure. */
+/** The connection pool for queries. Every failure becomes a PostgresFailure. */
 import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { driverOptions, setUp } from './connecting.ts'
 import { failureOf, PostgresFailure } from './failure.ts'
 import type { PostgresSettings } from './settings.ts'
 
-/** A statement. With a name it is prepared once on each connection: names stand for one text in the whole program. */
+/** A named statement is prepared once on each connection. A name means one text in the whole program. */
 export interface Statement {
   readonly name?: string
   readonly text: string
 }
 
 export interface Queries {
-  /** @returns the rows, of which the caller says what they hold */
   query<T extends object>(statement: Statement, values?: readonly unknown[]): Promise<readonly T[]>
 }
 
 export type TransactionKind = 'write' | 'snapshot' | 'survey'
 
-/** The pool. A statement on it is a transaction of its own. */
+/** A statement on the pool is a transaction of its own. */
 export interface PostgresPool extends Queries {
   /**
-   * Does several statements in one transaction. Each of them sees what was committed before it began; with `snapshot` all see
-   * the same, and nothing can be written. It is done again, a few times, where the server says that it has rolled back because
-   * of another one, or where the work throws `Crossed`; never where nobody knows what became of it.
+   * Runs several statements in one transaction. Each of them sees what was committed before it began.
+   * With `snapshot` all see the same state, and none can write. The transaction is repeated a few times if the server has
+   * rolled it back because of another one, or if the work throws `Crossed`. It is never repeated if its result is unknown.
    * @param kind `survey` is a snapshot that may take minutes: operators read whole tables
    */
   transaction<T>(work: (queries: Queries) => Promise<T>, kind?: TransactionKind): Promise<T>
-  /** Ends all connections, when what is running is over. */
   close(): Promise<void>
 }
 
-/** Thrown by the work of a transaction: what it read has changed meanwhile. It is rolled back, and done again. */
+/** Thrown by the work of a transaction if what it read has changed. The transaction is rolled back and repeated. */
 export class Crossed extends Error {
   override readonly name = 'Crossed'
 }
 
-/** Gets what happens to connections that nobody is using. */
 export type OnIdleFailure = (failure: PostgresFailure) => void
 
 const SNAPSHOT = 'BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY'
@@ -46,34 +43,30 @@ const BEGIN: Readonly<Record<TransactionKind, string>> = {
   survey: SNAPSHOT,
 }
 
-/** What a statement of a survey may take. */
 const SURVEY_MS = 600_000
 
-/** Serialization failure and deadlock: rolled back for certain (PostgreSQL, "Serialization Failure Handling"). */
+/** Serialization failure and deadlock: certainly rolled back (PostgreSQL, "Serialization Failure Handling"). */
 const ROLLED_BACK: ReadonlySet<string | null> = new Set(['40001', '40P01'])
 
 const ATTEMPTS = 5
 
-/** An idle connection is kept this long, and no connection longer than the second: who is behind a name changes. */
+/** How long a connection may be idle, and how long it may live: the server behind a name changes. */
 const IDLE_MS = 300_000
 const LIFETIME_S = 3600
 
-/**
- * Makes the pool. It connects when it is used.
- * @throws PostgresFailure if the file of the CA can't be read
- */
+/** @throws PostgresFailure if the CA file can't be read */
 export function openPool(settings: PostgresSettings, onIdleFailure: OnIdleFailure = () => {}): PostgresPool {
   const pool = new pg.Pool({
     ...driverOptions(settings),
     max: settings.pool,
     idleTimeoutMillis: IDLE_MS,
     maxLifetimeSeconds: LIFETIME_S,
-    // What nobody uses keeps no process alive, also while the server does not answer a goodbye.
+    // Unused connections keep no process alive, even while the server does not answer a disconnect.
     allowExitOnIdle: true,
-    // The pool waits for it, whatever the types say.
+    // The pool waits for the result, though the types don't say so.
     onConnect: (client) => setUp(client, settings) as unknown as undefined,
   })
-  // The driver has taken the connection out by then. Without a listener the process would end.
+  // The driver has already removed the connection. Without a listener the process would end.
   pool.on('error', (error) => onIdleFailure(failureOf(error, settings)))
 
   const transaction: PostgresPool['transaction'] = async (work, kind = 'write') => {
@@ -100,7 +93,7 @@ async function inTransaction<T>(
   kind: TransactionKind,
 ): Promise<T> {
   const queries = queriesOn(client, settings, kind === 'survey' ? SURVEY_MS : undefined)
-  // A connection that breaks between two statements says so here, and again with the next one.
+  // A connection that breaks between two statements reports it here, and again with the next statement.
   const ignore = (): void => {}
   client.on('error', ignore)
   let usable = false
@@ -112,7 +105,7 @@ async function inTransaction<T>(
     usable = true
     return result
   } catch (error) {
-    // A server that did not answer is asked nothing more. A connection that is thrown away is a rollback as well.
+    // A server that did not answer is asked nothing more. A discarded connection is a rollback as well.
     if (!(error instanceof PostgresFailure) || error.isAnswer) {
       usable = await queries.query({ text: 'ROLLBACK' }).then(
         () => true,
@@ -129,8 +122,8 @@ async function inTransaction<T>(
 const names = new Map<string, string>()
 
 /**
- * The name that a statement is prepared under. The text is part of it, and with that the schema: behind a pooler that shares
- * connections, another gateway's statement of the same name would be run in its place, on its tables.
+ * The name of a prepared statement contains a digest of the text, and so of the schema. Behind a pooler that shares
+ * connections, another gateway's statement of the same name would otherwise run in its place, on its tables.
  */
 function nameOf({ name, text }: Statement): { readonly name?: string } {
   if (name === undefined) return {}
@@ -139,15 +132,12 @@ function nameOf({ name, text }: Statement): { readonly name?: string } {
   return { name: known }
 }
 
-/**
- * Statements on a connection, or on any connection of a pool.
- * @param retry milliseconds that the driver waits for an answer, by default what it was told
- */
+/** @param retry milliseconds that the driver waits for an answer; by default the setting of the client */
 export function queriesOn(client: pg.Pool | pg.ClientBase, settings: PostgresSettings, retry?: number): Queries {
   return {
     async query<T extends object>(statement: Statement, values: readonly unknown[] = []): Promise<readonly T[]> {
       try {
-        // The driver takes the time-out with each statement, though its types don't say so.
+        // The driver takes the timeout with each statement, though its types don't say so.
         const config = { ...nameOf(statement), text: statement.text, values: [...values], query_timeout: retry }
         const { rows } = await client.query<T & pg.QueryResultRow>(config as pg.QueryConfig)
         return rows

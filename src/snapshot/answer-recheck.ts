@@ -1,6 +1,6 @@
 /**
- * Checks open answers again when what they rest on may have changed: the rules, a grant, an owner, a deletion. An answer that is
- * allowed no longer ends. What cannot be checked now is checked again until it can.
+ * Checks open answers again when the rules, a grant, an owner or a deletion may have changed. An answer that is no longer allowed
+ * ends. What cannot be checked now is checked again until it can.
  */
 import type { Mark } from '../http/pipeline/access.ts'
 import type { AnswerOwner, OpenAnswers } from '../http/upstream/open-answers.ts'
@@ -11,8 +11,8 @@ export interface AnswerRecheckParts {
   readonly invalidations: AccessInvalidations
   readonly answers: Pick<OpenAnswers, 'owners' | 'endOf'>
   /**
-   * False if what is known now no longer allows it; `for-now` if it is allowed, and nothing would tell of its end. Rejects if that
-   * cannot be known.
+   * False if the answer is no longer allowed; `for-now` if it is allowed, but no invalidation would report its end. Rejects if
+   * that cannot be known.
    */
   readonly allows: (owner: AnswerOwner) => Promise<boolean | 'for-now'>
   readonly log: Logger
@@ -20,32 +20,31 @@ export interface AnswerRecheckParts {
 
 export interface AnswerRecheck {
   readonly mark: () => Mark
-  /** True if something may have changed since a moment of who may use one of these threads. */
   readonly changedSince: (mark: Mark, threadIds: readonly string[]) => boolean
-  /** Told of each answer that stays open, with the moment that it was permitted at. */
   readonly opened: (owner: AnswerOwner, permittedAt: Mark) => void
-  /** Checks some answers whatever has changed. Resolves when each was asked about once. */
   readonly check: (owners: Iterable<AnswerOwner>) => Promise<void>
   readonly stop: () => void
 }
 
-/** Answers that are checked at once: a store has only so many connections. */
+/** Most simultaneous checks: a store has few connections. */
 const AT_ONCE = 32
-/** How often an answer is checked that could not be, or that rests on no settled owner: nothing tells of who claims its thread. */
+/**
+ * Milliseconds between checks of an answer that could not be checked, or that rests on no settled owner: no invalidation reports
+ * the claim of its thread.
+ */
 const AGAIN_MS = 500
 
-/** Changes that are remembered by their thread; an older moment counts as one since when anything may have changed. */
+/** Most changes that are remembered by thread; for an older mark, any thread may have changed. */
 const REMEMBERED = 1024
 
 export function makeAnswerRecheck({ invalidations: invalidations, answers, allows, log }: AnswerRecheckParts): AnswerRecheck {
   let changes = 0
-  /** The threads of the last changes, each at the place of its number; null where any thread may have changed. */
+  /** The threads of the last changes, by number; null where any thread may have changed. */
   const changed: (string | null)[] = []
   let stopped = false
   const due = new Set<AnswerOwner>()
   let working: Promise<void> | null = null
 
-  /** Answers that are checked periodically, whatever the invalidations say. */
   const unsettled = new Set<AnswerOwner>()
   let checking: NodeJS.Timeout | undefined
   const checkAgain = (): void => {
@@ -61,7 +60,7 @@ export function makeAnswerRecheck({ invalidations: invalidations, answers, allow
     checking ??= setInterval(checkAgain, AGAIN_MS).unref()
   }
 
-  /** @returns false if it has to end */
+  /** @returns false if the answer has to end */
   const ask = async (owner: AnswerOwner): Promise<boolean> => {
     try {
       const allowed = await allows(owner)
@@ -78,7 +77,7 @@ export function makeAnswerRecheck({ invalidations: invalidations, answers, allow
   const takeSome = (): readonly AnswerOwner[] => {
     const some: AnswerOwner[] = []
     for (const owner of due) {
-      // What changes from here on is checked again.
+      // A change from here on causes another check.
       due.delete(owner)
       some.push(owner)
       if (some.length === AT_ONCE) break
@@ -135,7 +134,6 @@ export function makeAnswerRecheck({ invalidations: invalidations, answers, allow
   }
 }
 
-/** The threads that an answer is about. */
 function threadsOf({ permit, tellsOf = [] }: AnswerOwner): readonly string[] {
   const threadId = permit?.descriptor.ids.threadId
   return threadId === undefined ? tellsOf : [threadId, ...tellsOf]

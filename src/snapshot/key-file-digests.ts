@@ -1,19 +1,17 @@
-/** The files that a configuration is made of, by what is in them. Workers look whether it still is, and load none of what reads it. */
+/** Detects changed key and certificate files. Workers use it without loading the code that reads a configuration. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 
-/** Files, and what was in them. */
 export interface KeyFileDigests {
   readonly files: readonly string[]
   readonly digest: string
 }
 
-/** True while keys and certificates are what they were when the configuration was checked. */
 export function stillHas({ materials: { files, digest } }: { readonly materials: KeyFileDigests }): boolean {
   return digestOf(files) === digest
 }
 
-/** Over the names and contents of files, in their order; one that cannot be read counts as such. */
+/** Covers the names and contents of files, in order; an unreadable file counts as unreadable. */
 export function digestOf(files: readonly string[]): string {
   const hash = createHash('sha256')
   for (const path of files) {

@@ -1,4 +1,4 @@
-/** Everything that has to be right before a gateway may start, checked in one place for `serve` and `validate`. */
+/** Checks everything that has to be right before a gateway may start, in one place for `serve` and `validate`. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { checkCertificates } from '../auth/certificates.ts'
@@ -17,29 +17,26 @@ import { auditFileFault } from '../audit/path.ts'
 import { loadPolicy } from '../policy/compile.ts'
 import type { Policy } from '../policy/policy.ts'
 
-/** The policy that is shipped, used where the configuration names none. */
 export const SHIPPED_POLICY = fileURLToPath(new URL('../../policies/default.yaml', import.meta.url))
 
 export interface Prepared {
   readonly config: Config
   readonly policy: Policy
-  /** The policy that is evaluated beside it, if there is one. */
   readonly shadow: Policy | null
   readonly warnings: readonly Fault[]
-  /** The same for the same configuration, policies, secrets, keys and certificates. */
+  /** Equal for the same configuration, policies, secrets, keys and certificates. */
   readonly fingerprint: string
   /** Keys and certificates among these files. Activation reads them again. */
   readonly materials: KeyFileDigests
 }
 
-/** How often files are read again that change while they are read. */
 const ATTEMPTS = 5
 
 /**
- * Loads and checks configuration, policies and key files, and collects every fault of all of them. What comes of it is of one
- * moment: files that change while they are read are read again.
+ * Loads and checks configuration, policies and key files, and collects every error. The result is of one moment: files that
+ * change while they are read are read again.
  * @param file the configuration file
- * @param environment where `${env:NAME}` looks
+ * @param environment where `${env:NAME}` is looked up
  */
 export function prepare(file: string, environment: NodeJS.ProcessEnv): Outcome<Prepared> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
@@ -56,7 +53,7 @@ function prepareOnce(file: string, environment: NodeJS.ProcessEnv, fingerprint: 
   if (named === null) return { ok: false, faults: loaded.ok ? [] : loaded.faults }
   const outcome = check(file, loaded, named, fingerprint)
   const { secrets } = named
-  // What a fault quotes may have come out of a secret, by a reference in a wrong place.
+  // An error message may quote a secret, by a reference in a wrong place.
   if (!outcome.ok) return { ok: false, faults: withoutSecrets(outcome.faults, secrets) }
   return { ok: true, value: { ...outcome.value, warnings: withoutSecrets(outcome.value.warnings, secrets) } }
 }
@@ -86,7 +83,6 @@ function check(file: string, loaded: Outcome<LoadedConfig>, named: Named, finger
   }
 }
 
-/** Over the contents of every file that a configuration is made of. */
 function fingerprintOf(file: string, environment: NodeJS.ProcessEnv): string {
   return digestOf(namedBy(file, environment)?.files ?? [file])
 }

@@ -1,4 +1,4 @@
-/** The configurations that follow one another: one is active, and what older ones have begun is checked against it. */
+/** Manages successive configurations: one snapshot is active, and what older ones have begun is checked against it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { conditionOf } from './upstream-handle.ts'
 import { makeSnapshot, type ConfigSnapshot, type Origin, type Shared } from './snapshot.ts'
@@ -7,7 +7,6 @@ import type { AnswerOwner } from '../http/upstream/open-answers.ts'
 import { makeAnswerRecheck } from './answer-recheck.ts'
 import type { Prepared } from './load.ts'
 
-/** What they share, but for what they tell one another. */
 export type Basis = Omit<Shared, 'accessTo' | 'successorOf'>
 
 export interface SnapshotManager {
@@ -17,21 +16,18 @@ export interface SnapshotManager {
    * @throws Error for files that have changed since they were checked
    */
   readonly make: (prepared: Prepared) => Promise<ConfigSnapshot>
-  /** Discards a snapshot that is not activated. */
   readonly discard: (next: ConfigSnapshot) => Promise<void>
   /**
    * Activates a snapshot and ends the streams that it does not allow.
    * @throws Error if the gateway stops meanwhile; the previous snapshot then stays active
    */
   readonly put: (next: ConfigSnapshot) => Promise<void>
-  /** Stops the watch over open answers. */
   readonly stop: () => void
 }
 
-/** How long a new upstream may take to say what it is, before requests come to it that then have to wait. */
+/** Milliseconds that a new upstream may take for the transport probe, before requests that need it arrive and wait. */
 const FIRST_ANSWER_MS = 5000
 
-/** Starts with a first snapshot, which is active at once. */
 export function makeSnapshotManager(prepared: Prepared, basis: Basis): SnapshotManager {
   const { answers, readiness, log } = basis
   const origins = new WeakMap<AnswerOwner, Origin>()
@@ -53,7 +49,7 @@ export function makeSnapshotManager(prepared: Prepared, basis: Basis): SnapshotM
       opened(owner, permittedAt) {
         origins.set(owner, origin)
         review.opened(owner, permittedAt)
-        // It was allowed by rules that were replaced while it was on its way.
+        // Replaced rules allowed it while it was on its way.
         if (origin.generation !== current) void review.check([owner])
       },
     }),
@@ -107,7 +103,7 @@ export function makeSnapshotManager(prepared: Prepared, basis: Basis): SnapshotM
       }
       current = next
       before.retire(next)
-      // What was known of the upstream before is nothing that the next one has to answer for.
+      // The next snapshot is not responsible for what was known of the previous upstream.
       for (const [key, connection] of before.connections) {
         if (next.connections.get(key) !== connection) readiness.set(conditionOf('unknownThread', key), null)
       }
@@ -117,7 +113,7 @@ export function makeSnapshotManager(prepared: Prepared, basis: Basis): SnapshotM
   }
 }
 
-/** Why something may not begin now, for however long it would be allowed. */
+/** Drops `for-now`: what is allowed now may begin, for however long that holds. */
 function withoutTerm(refusal: Refusal | 'for-now' | null): Refusal | null {
   return refusal === 'for-now' ? null : refusal
 }

@@ -9,19 +9,15 @@ import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Prepared } from './load.ts'
 
-/** A configuration that is active or may become active. */
 export interface Numbered {
-  /** Increases with every activation. */
   readonly number: number
   readonly prepared: Prepared
 }
 
 export interface ReloadParts<Next extends Numbered> {
   readonly prepare: () => Outcome<Prepared>
-  /** True once nothing may change any more. */
   readonly isStopping: () => boolean
   readonly current: () => Numbered
-  /** Creates the next snapshot without activating it. */
   readonly make: (prepared: Prepared) => Promise<Next>
   readonly put: (next: Next) => Promise<void>
   readonly readiness: Readiness
@@ -31,11 +27,10 @@ export interface ReloadParts<Next extends Numbered> {
 
 export interface Reload {
   /**
-   * Reads the configuration anew; one change at a time, in the order in which they were asked for.
+   * Reads the configuration again; changes run one at a time, in the order of the calls.
    * @param cause for the log
    */
   readonly reload: (cause: string) => Promise<ReloadResult>
-  /** Resolves when no change is under way. */
   readonly settled: () => Promise<void>
 }
 
@@ -59,7 +54,7 @@ export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>): Rel
     let next: Next
     try {
       const prepared = parts.prepare()
-      // Anybody may read /readyz: it says where to look, and the log and the operator API say what is wrong.
+      // Anybody may read /readyz: it says where to look. The log and the operator API say what is wrong.
       if (!prepared.ok) return refused(cause, prepared.faults.map(faultLine), prepared.faults.map(placeOf))
       if (prepared.value.fingerprint === running.prepared.fingerprint) {
         readiness.note('reload', null)
@@ -78,7 +73,7 @@ export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>): Rel
       next = await parts.make(prepared.value)
       await parts.put(next)
     } catch (error) {
-      // A file that was there a moment ago, or anything else: what runs is better than half of something.
+      // A file may have been removed a moment ago: the running configuration stays, because it is complete.
       return refused(cause, [error instanceof Error ? error.message : String(error)], ['the files'])
     }
     for (const warning of next.prepared.warnings) log.warn(warning, 'configuration')
@@ -106,7 +101,6 @@ export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>): Rel
   }
 }
 
-/** Where a fault is: the file's own name and the line. */
 function placeOf({ file, line, path }: Fault): string {
   return [`${basename(file)}${line === undefined ? '' : `:${line}`}`, path].filter((part) => part !== '').join(' ')
 }

@@ -1,6 +1,6 @@
 /**
- * Everything of a gateway that hangs on the configuration and the policies, made whole or not at all. A request goes by the
- * generation that it came to, to its end (docs/contributing/invariants.md, 8).
+ * Everything in a gateway that depends on the configuration and the policies, made as a whole or not at all. A request uses the
+ * snapshot that it arrived at, to its end (docs/contributing/invariants.md, 8).
  */
 import { readFileSync } from 'node:fs'
 import { makeAuthenticate } from '../auth/authenticate.ts'
@@ -30,12 +30,10 @@ import type { Metrics } from '../observe/metrics.ts'
 import type { Prepared } from './load.ts'
 import type { Store, ThreadKey } from '../store/port.ts'
 
-/** What all generations of a process share. */
 export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' | 'budget' | 'reading' | 'answerMemory'> {
   readonly store: Store
-  /** The upstream, where it is a runtime of the same process; null where it is as configured. */
+  /** The upstream, if it is a runtime in the same process; null for the configured upstream. */
   readonly runtime: Upstream | null
-  /** The secret that cursors are sealed with. */
   readonly secret: Uint8Array
   readonly metrics: Metrics
   readonly readiness: Readiness
@@ -45,55 +43,49 @@ export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' |
   readonly log: Logger
   readonly clock: () => number
   readonly addresses: readonly string[]
-  /** The number of configurations that were active before the first one of this process. */
   readonly before: number
-  /** Told every decision, with the policies that it was made by. */
   readonly onDecision: (snapshot: ConfigSnapshot, ...decision: Parameters<GateParts['onDecision']>) => void
-  /** The access that a configuration gives to one of its upstreams. */
   readonly accessTo: (origin: Origin) => Access
-  /** Where a request to an upstream of a configuration that was replaced goes on. */
   readonly successorOf: (origin: Origin, principal: Principal) => Successor | Refusal
 }
 
-/** By which configuration a request was decided, and for which of its upstreams. */
 export interface Origin {
   readonly generation: ConfigSnapshot
   readonly mount: Mount
 }
 
-/** A configuration that is active or was active. */
 export interface ConfigSnapshot {
   readonly number: number
   readonly prepared: Prepared
   readonly gate: Gate
-  /** The connections to its upstreams, by their keys. */
   readonly connections: ReadonlyMap<string, UpstreamHandle>
   readonly issuers: readonly Issuer[]
   readonly adminCredentials: AdminCredentials | null
-  /** What is known of requests to the upstream of a key; of the first one, where there is none of that key. */
+  /** The standing facts for the upstream of a key; for the first upstream, if none has that key. */
   factsOf(key: string): StandingFacts
-  /** What decisions by it go by of a thread, as it stands to a caller. */
   recordOf(key: ThreadKey, principal: Principal): OwnerRecord | Promise<OwnerRecord>
-  /** Looks after keys and upstream from now on. Resolves when the upstream was asked what it is, or is away. */
+  /** Watches keys and upstreams from now on. Resolves when each upstream was probed or is unreachable. */
   begin(): Promise<void>
-  /** Why what this or another configuration has permitted is not allowed now; null if it is, or for how long that holds. */
+  /**
+   * Why a permit of this or another configuration is no longer allowed; null if it is allowed. `for-now`: it is allowed, but no
+   * invalidation would report its end.
+   */
   refusalNow(permit: Permit, origin: Origin): Promise<Refusal | 'for-now' | null>
-  /** Of threads that were listed for a permit, those that its caller may not read now. */
   hiddenNow(permit: Permit, threadIds: readonly string[], origin: Origin): Promise<ReadonlySet<string>>
-  /** Takes over a request that another configuration let in. */
   adopt(principal: Principal, origin: Origin): Successor | Refusal
-  /** Notes that a request is under way that may come to need any of its connections; gives what says that it is over, to be called once. */
+  /**
+   * Notes a request under way that may need any of the connections; the returned function releases it and must be called once.
+   */
   hold(): () => void
   /** The snapshot is active from now on: /readyz reports what it waits for. */
   takeOver(): void
-  /** Lets go of what the next one does not use; what is under way goes on. */
+  /** Releases what the next snapshot does not use; requests under way continue. */
   retire(next: ConfigSnapshot | null): void
 }
 
 /**
- * Creates a snapshot.
- * @param previous the one before it: issuers and upstreams are kept where they are configured alike. Nothing that lives on may
- *   name it, or each would hold all those before it
+ * @param previous the snapshot before it: equally configured issuers and upstreams are kept. Nothing that outlives it may refer
+ *   to it, or each snapshot would hold all before it
  * @throws IssuerFaults, or Error for files that have changed since they were checked
  */
 export function makeSnapshot(prepared: Prepared, shared: Shared, previous: ConfigSnapshot | null): ConfigSnapshot {
@@ -119,7 +111,6 @@ export function makeSnapshot(prepared: Prepared, shared: Shared, previous: Confi
   let keys: NodeJS.Timeout | undefined
   const records = makeOwnerRecords(store, observing)
   const originOf = (mount: Mount): Origin => ({
-    // It is made below, and asked for when requests come.
     get generation() {
       return snapshot
     },
@@ -169,7 +160,7 @@ export function makeSnapshot(prepared: Prepared, shared: Shared, previous: Confi
     clock,
     isShuttingDown: shared.isShuttingDown,
   })
-  /** The caller and the upstream of another configuration's request as this one knows them; null where it does not. */
+  /** The caller and upstream of another configuration's request in this configuration; null where it does not have them. */
   const knownAs = (principal: Principal, origin: Origin): { readonly principal: Principal; readonly mount: Mount } | null => {
     if (origin.generation === snapshot) return { principal, mount: origin.mount }
     const mount = mountOf(origin.mount.key)
@@ -199,15 +190,15 @@ export function makeSnapshot(prepared: Prepared, shared: Shared, previous: Confi
       const { threadId } = permit.descriptor.ids
       const facts = standingFacts(asker.mount, config)
       const isOwnPermit = origin.generation === snapshot
-      // Under `observe` nothing that rests on ownership ends anything, but what the gateway answers itself is always enforced.
+      // Under `observe`, ownership ends no answer; but the gateway's own answers are always enforced.
       const isAboutThread = threadId !== undefined && (!observing || permit.descriptor.route.own === true)
       const record = isAboutThread ? await records.record({ scope: asker.mount.scope, threadId }, asker.principal) : null
       const decision = decide(permit.descriptor, asker.principal, policy.rules, { ...facts, record })
       if (decision.outcome === 'refused') return decision
       const isOwner = permit.owner === permit.principal.id
-      // What would have to be asked first was not asked by another configuration; by this one it was, before the run.
+      // Another configuration did not ask for the missing fact; this one asked before the run.
       if (decision.outcome === 'needs') return isOwnPermit && isOwner ? 'for-now' : refuse('rules-changed')
-      // A thread that has no row by now: its owner goes on, and a caller who was let in to another's has no right any more.
+      // The thread has no row by now: its owner goes on, and another caller has no right any more.
       if (!isAboutThread || isSettled(record)) return null
       return record === null && !isOwner ? refuse('thread-unknown') : 'for-now'
     },
@@ -243,12 +234,15 @@ export function makeSnapshot(prepared: Prepared, shared: Shared, previous: Confi
   return snapshot
 }
 
-/** True where only a change that sends an invalidation can give the thread to another user. The claim of an unowned thread sends none. */
+/**
+ * True where only a change that sends an invalidation can give the thread to another user. The claim of an unowned thread sends
+ * none.
+ */
 function isSettled(record: OwnerRecord): boolean {
   return record !== null && !record.deleted && record.seen !== true && record.provisional !== true
 }
 
-/** Tells of keys that could not be fetched. Issuers outlive their snapshot, and this keeps no reference to it. */
+/** Reports failed key fetches. Issuers outlive their snapshot, so this keeps no reference to it. */
 function fetchFailures(metrics: Metrics, log: Logger): (issuer: string, message: string) => void {
   return (issuer, message) => {
     metrics.keyFetchFailed(issuer)
@@ -256,7 +250,6 @@ function fetchFailures(metrics: Metrics, log: Logger): (issuer: string, message:
   }
 }
 
-/** Connects to the upstreams of a configuration; `made` are those that the one before it did not have. */
 function connectTo(
   mounts: readonly Mount[],
   enforcement: Enforcement,
@@ -274,7 +267,6 @@ function connectTo(
   return { connections, made }
 }
 
-/** Holds all of them; a gateway has one as a rule. */
 function holdOf(connections: readonly UpstreamHandle[]): () => () => void {
   const [only, ...more] = connections
   if (only !== undefined && more.length === 0) return only.hold
@@ -290,12 +282,12 @@ function connectionOf(connections: ReadonlyMap<string, UpstreamHandle>, key: str
   return connection
 }
 
-/** What the keys of an issuer come from: another source is another issuer. */
+/** The source of an issuer's keys: another source is another issuer. */
 function keysOf({ issuers }: ConfigSnapshot, key: string): string | undefined {
   return issuers.find((issuer) => issuer.key === key)?.keyMaterial
 }
 
-/** Who a principal is by another configuration; null for one that it would not take the credential of. */
+/** The principal under another configuration; null if that would not accept the credential. */
 function stillAuthenticated(principal: Principal, { authentication }: Config, now: number): Principal | null {
   if (principal.kind === 'anonymous') {
     return authentication.mode === (principal.standsForAll ? 'off' : 'optional') ? principal : null
@@ -308,7 +300,6 @@ function stillAuthenticated(principal: Principal, { authentication }: Config, no
   return isRefusal(verified) || verified.user.id !== principal.id ? null : verified.user
 }
 
-/** Reads the keys of assertions; they were read once before, when the configuration was checked. */
 export function openIdentity({ headers, assertion }: Config['identity'], clock: () => number): Identity {
   const names = Object.fromEntries(Object.entries(headers).filter(([, name]) => name !== undefined))
   const rules =

@@ -1,4 +1,4 @@
-/** Puts the parts together by which the gate serves one upstream. */
+/** Assembles the parts that the gate needs to serve one upstream. */
 import type { Config } from '../config/schema.ts'
 import { mountsOf, standingFacts, type Mount } from '../config/mounts.ts'
 import type { UpstreamHandle } from './upstream-handle.ts'
@@ -23,21 +23,18 @@ import type { Metrics } from '../observe/metrics.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { Store } from '../store/port.ts'
 
-/** Parts shared by all upstreams of a snapshot. */
 export interface UpstreamBindingParts {
   readonly config: Config
   readonly policy: Policy
   readonly identity: Identity
   readonly records: OwnerRecords
   readonly store: Store
-  /** The secret that cursors are sealed with. */
   readonly secret: Uint8Array
   readonly answers: OpenAnswers
   readonly limiter: Limiter
   readonly metrics: Metrics
   readonly log: Logger
   readonly clock: () => number
-  /** The access that this configuration gives to the upstream. */
   readonly access: Access
   readonly successor: UpstreamBinding['successor']
 }

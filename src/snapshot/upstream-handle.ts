@@ -1,4 +1,4 @@
-/** The connection to an upstream, with what watches it: kept over a change of the configuration that leaves it as it is. */
+/** The connection to an upstream, with its probes: kept over a configuration change that leaves the upstream as it is. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { serverHeaders, type Mount } from '../config/mounts.ts'
@@ -11,7 +11,6 @@ import { openUpstream, type Upstream } from '../http/upstream/upstream.ts'
 import type { Logger } from '../observe/log.ts'
 import type { OwnershipStore } from '../store/port.ts'
 
-/** An upstream that is looked after. */
 export interface UpstreamHandle {
   readonly fingerprint: string
   readonly upstream: Upstream
@@ -19,29 +18,25 @@ export interface UpstreamHandle {
   readonly startupChecks: StartupChecks
   /** The headers that the operator configured, by name in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  /** Notes that a request is under way that may come to need it; gives what says that it is over, to be called once. */
+  /** Notes a request under way that may need this upstream; the returned function releases it and must be called once. */
   readonly hold: () => () => void
-  /** Lets go of it when nothing is under way any more. */
+  /** Closes the connection when no request is under way any more. */
   readonly retire: () => void
 }
 
 export interface UpstreamHandleParts {
   readonly store: OwnershipStore
-  /** The upstream, where it is a runtime of the same process; null where it is as configured. */
+  /** The upstream, if it is a runtime in the same process; null for the configured upstream. */
   readonly runtime: Upstream | null
   readonly readiness: Readiness
   readonly log: Logger
-  /** The addresses of this machine by which others reach it. */
   readonly addresses: readonly string[]
 }
 
-/** How often the upstream is asked what it is, in milliseconds. */
+/** Milliseconds between two probes of the upstream. */
 const PROBE_INTERVALS = { pending: 500, known: 15_000 }
 
-/**
- * Connects to an upstream.
- * @param known a connection that there is: it is kept if it is configured alike
- */
+/** @param known an existing connection: it is kept if it is configured alike */
 export function makeUpstreamHandle(
   mount: Mount,
   enforcement: Enforcement,
@@ -51,7 +46,7 @@ export function makeUpstreamHandle(
   const { key, scope, ca: caFile, timeouts, url, basePath, transport } = mount
   const ca = caFile === undefined ? undefined : readFileSync(caFile, 'utf8')
   const headers = serverHeaders(mount)
-  // Under `observe` nobody is refused for what the upstream can't tell, and nobody becomes an owner.
+  // Under `observe`, no caller is refused for what the upstream can't tell, and no user becomes an owner.
   const unknownThread = enforcement === 'observe' ? 'deny' : mount.unknownThread
   const fingerprint = createHash('sha256')
     .update(JSON.stringify([url, ca, timeouts, basePath, transport, headers, unknownThread, scope]))
@@ -91,7 +86,7 @@ export function makeUpstreamHandle(
   let underWay = 0
   let retired = false
   const letGo = (): void => {
-    // Whoever closes it for good meanwhile makes this one fail, and nobody waits for it.
+    // A final close meanwhile makes this one fail; no code waits for it.
     if (retired && underWay === 0) upstream.retire().catch(() => {})
   }
   const over = (): void => {
@@ -111,15 +106,14 @@ export function makeUpstreamHandle(
   return { fingerprint, upstream, probe, startupChecks: startupChecks, headers, hold, retire }
 }
 
-/** A self-hosted agent takes runs and answers no question: what it is, the configuration alone says. */
+/** A self-hosted agent takes runs and answers no question: only the configuration says which kind it is. */
 function unasked(onNews: (facts: RuntimeFacts) => void): TransportProbe {
   return { current: () => ENDPOINT, suspect: () => {}, start: async () => onNews(ENDPOINT), stop: () => {} }
 }
 
-/** The names of what is waited for of an upstream. */
 export const CONDITIONS = ['upstream', 'unknownThread'] as const
 
-/** The name of a condition, which says of which upstream it is where there are several. */
+/** With several upstreams, the name of a condition says which one it is about. */
 export function conditionOf(name: string, key: string): string {
   return key === '' ? name : `${name}:${key}`
 }

@@ -1,19 +1,18 @@
 /**
- * Watches the files of a configuration. It looks at what a path leads to, by time and size: so it sees a file that was
- * written over, one that was renamed into place, and the links of a mounted ConfigMap that were swapped, on every file system.
+ * Watches the files of a configuration. It compares the target of each path by time and size. So it notices a file that was
+ * written over or renamed into place, and swapped links of a mounted ConfigMap, on every file system.
  */
 import { statSync, type Stats } from 'node:fs'
 import { stat } from 'node:fs/promises'
 
-/** How often is looked, in milliseconds. */
 const INTERVAL_MS = 500
 
 /**
- * Begins to watch; what the files are is noted before this returns, so that whoever reads them next misses no change.
- * @param files the files; asked for again with every change, because a changed configuration may name others
- * @param onChange called when something has changed and then stayed as it is from one look to the next, so that a file which
- * is being written is not read half
- * @returns what ends it
+ * The state of the files is recorded before this returns, so that a caller who reads them next misses no change.
+ * @param files asked again at every change, because a changed configuration may name other files
+ * @param onChange called when something has changed and then stayed the same for one interval, so that a file is not read
+ *   while it is being written
+ * @returns a function that ends it
  */
 export function watchFiles(files: () => readonly string[], onChange: () => void): () => void {
   let watched = files()
@@ -41,7 +40,7 @@ export function watchFiles(files: () => readonly string[], onChange: () => void)
   }
 }
 
-/** @param find throws, or finds null, where there is no file */
+/** @param find throws, or returns null, where there is no file */
 function stateOf(file: string, find: () => Stats | null): readonly unknown[] {
   try {
     const found = find()

@@ -1,38 +1,37 @@
 /**
- * Caches who may access each thread, in front of a store that other processes change as well. It answers yes only: whom a
- * thread is not granted to, and whoever asks for one that is missing, provisional or deleted, has the store asked each time.
- * So a refusal takes as long for the one as for the other, and a new owner is seen at once.
+ * Caches which users may access each thread, for a store that other processes also change. The cache answers yes only. For a
+ * reader without access, and for a missing, provisional or deleted thread, the store is asked each time. So all refusals take
+ * equally long, and a new owner is seen at once.
  */
 import { rightIn, type Grant, type Reader } from '../core/decide/sharing.ts'
 import type { ThreadAccess, ThreadKey } from './port.ts'
 
-/** Of a settled live row, which is never provisional again while it lives, with all its grants: what every reader can be answered by. */
+/** A settled live row with all its grants, enough to answer every reader. While it lives, it never becomes provisional again. */
 export interface Remembered {
   readonly owner: string
   readonly grants: readonly Grant[]
 }
 
 export interface AccessCache {
-  /** What is known of a thread, if that lets the reader use it; null: the store has to be asked. */
+  /** @returns null if the entry does not let the reader use the thread: the caller then asks the store */
   find(key: ThreadKey, reader: Reader): ThreadAccess | null
   /**
-   * Begins a look-up. What comes of it is put in by the function returned; not if anything was dropped meanwhile, because it
-   * may have been read before the change.
+   * Begins a look-up. The returned function stores its result, unless an entry was dropped meanwhile: the look-up may have read
+   * the state before the change.
    */
   begin(): (key: ThreadKey, remembered: Remembered) => void
-  /** Forgets a thread, or with null all of them. */
+  /** Drops the entry of a thread; null drops all entries. */
   drop(key: ThreadKey | null): void
 }
 
 /**
- * Makes a cache.
- * @param size how many threads it remembers at most: those that were used last
- * @param isFresh whether all changes until a second ago have been dropped; it answers nothing while they have not
+ * @param size most threads in the cache; the least recently used leave first
+ * @param isFresh true if all changes until a second ago have been dropped; the cache answers nothing while it is false
  */
 export function makeAccessCache(size: number, isFresh: () => boolean): AccessCache {
-  // Entries are in the order of their last use.
+  // Entries are in order of last use.
   const entries = new Map<string, Remembered>()
-  /** A sixteenth at a time: whoever looks for the oldest entry of a map has to pass all that was taken out before it. */
+  /** Removes a sixteenth at a time: finding the oldest entry of a map passes all entries that were removed before it. */
   const makeRoom = (): void => {
     for (const name of entries.keys()) {
       if (entries.size <= size - Math.floor(size / 16)) return
@@ -69,7 +68,7 @@ export function makeAccessCache(size: number, isFresh: () => boolean): AccessCac
   }
 }
 
-/** A name for a key, with the length of the first part, so that no two keys have one name. */
+/** The length of the scope comes first, so that two keys never have the same name. */
 export function nameOf({ scope, threadId }: ThreadKey): string {
   return `${scope.length}:${scope}${threadId}`
 }

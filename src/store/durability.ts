@@ -1,14 +1,13 @@
 /**
- * Whether a store's file outlives the container or pod that it is in. With `unknownThread: claim`, a table that is lost
- * gives every old thread to whoever comes first (SECURITY.md, "Mistakes that void everything").
+ * Tells whether a store's file outlives its container or pod. With `unknownThread: claim`, a lost table gives each old thread to
+ * the first caller that uses it (SECURITY.md, "Mistakes that void everything").
  */
 import { readFileSync, realpathSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** What the file goes with, in words for an operator. */
 export type Fate = 'the container' | 'the pod' | 'the memory of the machine'
 
-/** The mounts of this process (proc(5), `/proc/pid/mountinfo`); empty where there is no such file. */
+/** The mounts of this process (proc(5), `/proc/pid/mountinfo`); empty where that file does not exist. */
 export function readMounts(): string {
   try {
     return readFileSync('/proc/self/mountinfo', 'utf8')
@@ -18,10 +17,9 @@ export function readMounts(): string {
 }
 
 /**
- * Tells what a file will be lost with.
- * @param file an absolute path; its folder must be there
+ * @param file an absolute path whose folder exists
  * @param mounts the text of a mountinfo file
- * @returns null if it is on a disk or volume, as far as can be seen
+ * @returns what the file will be lost with; null if it is on a disk or volume, as far as can be seen
  */
 export function lostWith(file: string, mounts: string): Fate | null {
   const folder = realpathSync(dirname(file))
@@ -30,7 +28,7 @@ export function lostWith(file: string, mounts: string): Fate | null {
     const [before = '', after = ''] = line.split(' - ')
     const [, , , root = '', at = ''] = before.split(' ').map(unescaped)
     const inside = at === '/' || folder === at || folder.startsWith(`${at}/`)
-    // Of two mounts on one place the later one hides the other.
+    // Of two mounts at one place, the later hides the earlier.
     if (at !== '' && inside && at.length >= (best?.at.length ?? 0)) best = { root, at, type: after.split(' ')[0] ?? '' }
   }
   if (best === undefined) return null
@@ -47,7 +45,7 @@ export function lostWith(file: string, mounts: string): Fate | null {
   }
 }
 
-/** Space, tab, newline and backslash are octal in mountinfo. */
+/** mountinfo writes space, tab, newline and backslash in octal. */
 function unescaped(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_whole, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
 }

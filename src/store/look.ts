@@ -1,4 +1,4 @@
-/** Looks whether a gateway could open a store, without making or changing anything. */
+/** Checks whether a gateway could open a store, without making or changing anything. */
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
@@ -6,17 +6,14 @@ import { obstacle, placeOf } from './sqlite/place.ts'
 import { SCHEMA_VERSION, schemaOf } from './sqlite/schema.ts'
 
 export type StoreLook =
-  /** It can be opened and written; the scopes of which it has rows. Its schema is brought up to date when that is done; 0 for none yet. */
+  /** A gateway can open and write it, and migrates its schema then. `scopes` have rows; `schema` is 0 where there is none yet. */
   | { readonly outcome: 'usable'; readonly scopes: readonly string[]; readonly schema: number }
-  /** It is not there, and can be made. */
   | { readonly outcome: 'missing' }
-  /** A gateway would not start. */
   | { readonly outcome: 'unusable'; readonly message: string; readonly hint: string }
 
 /**
- * Looks at a store.
- * @param file its absolute path
- * @param retry how long to wait for another process's lock, in milliseconds: nothing else goes on here meanwhile
+ * @param file an absolute path
+ * @param retry milliseconds to wait for another process's lock; the lock wait blocks this process
  */
 export function lookAtStore(file: string, retry: number): StoreLook {
   const message = obstacle(null, placeOf(file))
@@ -38,7 +35,7 @@ export function lookAtStore(file: string, retry: number): StoreLook {
   }
 }
 
-/** The write lock is taken and let go: it shows that the file can be written, and a gateway that runs notices nothing. */
+/** Takes and releases the write lock: that shows that the file can be written, and a running gateway notices nothing. */
 function opened(file: string, database: Database.Database): StoreLook {
   database.exec('BEGIN IMMEDIATE')
   database.exec('ROLLBACK')
@@ -54,7 +51,7 @@ function opened(file: string, database: Database.Database): StoreLook {
   return { outcome: 'usable', scopes: schema === 0 ? [] : database.prepare<[], string>(SCOPES).pluck().all(), schema }
 }
 
-// From one scope to the next by the primary key: of millions of rows it reads as many as there are scopes.
+// Steps from each scope to the next by the primary key: of millions of rows, it reads only as many as there are scopes.
 const SCOPES = `WITH RECURSIVE scopes (scope) AS (SELECT min(scope) FROM threads
   UNION ALL SELECT (SELECT min(scope) FROM threads WHERE scope > scopes.scope) FROM scopes WHERE scope IS NOT NULL)
   SELECT scope FROM scopes WHERE scope IS NOT NULL`

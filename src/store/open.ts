@@ -8,27 +8,26 @@ import { StoreUnavailable, type Store } from './port.ts'
 import { openSqliteStore } from './sqlite/store.ts'
 
 export interface OpenStoreOptions {
-  /** Told of what a running store should let an operator know. */
   readonly log?: Logger
-  /** False: a store that no gateway has run on is not made, and is unavailable. */
+  /** False: a store on which no gateway has run is not made, and openStore throws StoreUnavailable. */
   readonly make?: boolean
 }
 
-/** An open store, with the connections of its database where it has any: what else is shared may be kept there. */
+/** An open store. `pool` is null where the store has no connections; other shared state may be kept in the same database. */
 export interface OpenedStore {
   readonly store: Store
   readonly pool: PostgresPool | null
 }
 
 /**
- * Opens it, making and migrating it where that is needed.
+ * Opens the store; makes and migrates it where needed.
  * @throws StoreUnavailable with what to do
  */
 export async function openStore(ownership: Config['ownership'], options: OpenStoreOptions = {}): Promise<Store> {
   return (await openStoreWithPool(ownership, options)).store
 }
 
-/** The same, with the connections of its database. They close with the store. */
+/** The connections of the pool close with the store. */
 export async function openStoreWithPool(
   ownership: Config['ownership'],
   { log, make = true }: OpenStoreOptions = {},

@@ -1,21 +1,20 @@
 /**
- * The ports of the store: what the gateway and the command line ask of it. A store that fails throws StoreUnavailable, and the
- * answer to the caller is 503, never yes. Ids compare byte for byte in every store. Every method is one atomic step, over all
- * processes that share the store, unless it says otherwise.
+ * The ports of the store: what the gateway and the command line ask of it. A failing store throws StoreUnavailable, and the
+ * caller gets 503, never access. Ids compare byte for byte in every store. Every method is one atomic step over all processes
+ * that share the store, unless it says otherwise.
  */
 import type { Credential, Revocation } from '../core/decide/credential.ts'
 import type { Grant, Grantee, Reader, Right } from '../core/decide/sharing.ts'
 
 export interface ThreadKey {
-  /** The upstream that the thread lives in: its key, or `''` for `upstream`. */
+  /** The key of the thread's upstream, or `''` for `upstream`. */
   readonly scope: string
   readonly threadId: string
 }
 
-/** The owner of a row from which its owner was taken: nobody's id, and foreign to everybody until a thread is assigned. */
+/** The owner of a row whose owner was removed. It is no user's id: the thread is foreign to every user until it is assigned. */
 export const NOBODY = ''
 
-/** A row, as it stands to somebody. */
 export interface RowFacts {
   /** The user id, or NOBODY. */
   readonly owner: string
@@ -23,73 +22,67 @@ export interface RowFacts {
   readonly deleted: boolean
   /** True while no run of its owner is confirmed. */
   readonly provisional: boolean
-  /** What was granted to the reader who was asked for: the widest right, of the user's own and of their groups. */
+  /** The widest right that was granted to the reader, as a user or through a group. */
   readonly granted: Right | null
 }
 
 /**
- * A run that began longer ago than this is taken to be over, in milliseconds: a deleted thread that was last used before may be
- * forgotten whoever sent its runs.
+ * Milliseconds after which a run counts as over. A deleted thread that was last used before that may be forgotten, whichever
+ * process sent its runs.
  */
 export const LONGEST_RUN = 24 * 3_600_000
 
 /**
- * What is known of a thread: its row, and who was seen to run it under `observe`, the first first. Who was seen may be left out
- * where the row lets the reader use the thread: the row is what counts.
+ * What the store knows of a thread: its row, and who ran it under `observe`, earliest first. The runners may be missing where the
+ * row already lets the reader use the thread.
  */
 export interface ThreadAccess {
   readonly row: RowFacts | null
   readonly runners: readonly string[]
 }
 
-/** Of a thread that nobody ever heard of. */
 export const UNHEARD_OF: ThreadAccess = { row: null, runners: [] }
 
 /**
- * A run's place in a row that no run has confirmed yet: which life of the thread it is part of, because a deleted thread
- * may have been revived by another run when this one is over. Null for a run on a settled thread, which has none.
+ * Identifies the life of an unconfirmed thread that a run belongs to: another run may revive a deleted thread before this one
+ * ends. Null for a run on a settled thread.
  */
 export type Registration = number | null
 
-/** Who claims a thread, for a run. */
 export interface Claim {
-  /** Whose thread it is to be, or is: of a run by somebody else (a guest), its owner. */
+  /** The owner that the thread has or is to get; for a guest's run, the thread's owner. */
   readonly userId: string
   readonly agentId: string
   /**
-   * True for a run by somebody else than the owner, whom a grant or the policy lets in: it registers on a live row of that
-   * owner's, and neither begins a thread nor revives one.
+   * True for a run by a user who is not the owner, permitted by a grant or the policy. It registers only on a live row of that
+   * owner, and never begins or revives a thread.
    */
   readonly guest: boolean
   /** Milliseconds since the epoch. */
   readonly now: number
 }
 
-/** How a claim for a run went. */
 export type ClaimResult =
-  /** The thread is the user's: `new` if this claim made it so, `own` if it was before. */
+  /** `new` if this claim made the user the owner, `own` if the user was the owner before. */
   | { readonly outcome: 'new' | 'own'; readonly registration: Registration }
-  /** It is not, or is not there for a guest: what is known of it has to be asked anew. */
+  /** The thread is not the user's, or does not exist for a guest: its access has to be read again. */
   | { readonly outcome: 'foreign' }
 
-/** What became of a run that had registered. */
 export type RunOutcome =
-  /** The upstream answered a run of the owner's 2xx: the row is settled. */
+  /** The upstream answered the owner's run with 2xx: the row is settled. */
   | 'confirmed'
   /**
-   * It may have started, or was not the owner's: the row stays, whatever becomes of its other runs, and is not confirmed by that.
-   * Whoever asks and does not wait for the refusal would have it confirmed otherwise. A tombstone lives again: it was confirmed
-   * before.
+   * The run may have started, or was not the owner's. The row stays, whatever happens to its other runs, and is not confirmed by
+   * this. Otherwise a caller could confirm it by not waiting for the refusal. A tombstone lives again: it was confirmed before.
    */
   | 'stays'
-  /** The run certainly did not start: the row goes with the last such run, unless one was confirmed. */
+  /** The run certainly did not start. The row is removed with the last such run, unless a run was confirmed. */
   | 'not-started'
 
-/** A thread as lists show it. Times are milliseconds since the epoch. */
+/** Times are milliseconds since the epoch. */
 export interface ListedThread {
   readonly threadId: string
   readonly owner: string
-  /** True while no run of its owner is confirmed. */
   readonly provisional: boolean
   readonly granted: Right | null
   readonly agentId: string
@@ -99,104 +92,98 @@ export interface ListedThread {
   readonly updatedAt: number
 }
 
-/** Which threads a page of a list is of: the last used first, those used at the same time by id. */
+/** Selects a page of a list: threads last used first, those used at the same time by id. */
 export interface ListWindow {
-  /** Only threads of this agent; null for all. */
   readonly agentId: string | null
   readonly includeArchived: boolean
-  /** The last thread of the page before, or null for the first page. */
+  /** The last thread of the previous page, or null for the first page. */
   readonly after: { readonly updatedAt: number; readonly threadId: string } | null
   readonly limit: number
 }
 
-/** The ownership of threads, as requests need it. */
 export interface OwnershipStore {
-  /** What is known of a thread. It takes as long for one without a row, as far as it can: a refusal's time is not to tell. At once where it is remembered. */
+  /**
+   * Takes as long for a thread without a row, as far as possible: a refusal's time must reveal nothing. Returns at once if
+   * cached.
+   */
   standing(key: ThreadKey, reader: Reader): ThreadAccess | Promise<ThreadAccess>
-  /** The same of several; what nobody ever heard of is not in the map. One query, however many ids. */
+  /** As `standing`, for several threads in one query. Threads that the store has never recorded are not in the map. */
   standings(scope: string, threadIds: readonly string[], reader: Reader): Promise<ReadonlyMap<string, ThreadAccess>>
   /**
-   * The ids of the threads that name a reader: whose row says that they are theirs, in whatever state, or that were granted to
-   * them. Only their own entries are looked at, whatever else the scope holds.
-   * @param most how many may be told
+   * The ids of threads that the reader owns, in any state, or that were granted to the reader. Reads only the reader's own
+   * entries, whatever else the scope holds.
+   * @param most how many ids it may return
    * @returns null for more
    */
   naming(scope: string, reader: Reader, most: number): Promise<ReadonlySet<string> | null>
   /**
-   * Registers a run: claims the thread if nobody owns it, revives it if the user deleted it. Notes the time of use,
-   * at most once a minute.
+   * Registers a run: claims an unowned thread, revives one that the user deleted. Notes the time of use at most once a minute.
    */
   claim(key: ThreadKey, claim: Claim): Promise<ClaimResult>
   /**
-   * Notes, before it is sent, a request that may make the upstream write to a thread, and that claims nothing: a suggestion, an
-   * annotation, a run under `observe`. The thread's tombstone, if it has one or gets one by a deletion that is under way, no
-   * longer says that the upstream holds nothing. The time of use is noted at most once an hour. Does nothing without a row.
+   * Records a request before it is sent that may make the upstream write to a thread but claims nothing. Examples: a suggestion,
+   * an annotation, a run under `observe`. The thread's tombstone, also that of a deletion under way, no longer says that the
+   * upstream holds nothing. Notes the time of use at most once an hour. Does nothing without a row.
    * @param now milliseconds since the epoch
    */
   noteWrite(key: ThreadKey, now: number): Promise<void>
-  /** Settles a run that had registered. True if that released the thread. */
+  /** @returns true if that released the thread */
   settle(key: ThreadKey, userId: string, registration: number, outcome: RunOutcome): Promise<boolean>
-  /** Notes the name of a live thread of this owner. False if there is no such row. */
+  /** @returns false if this owner has no such live thread */
   rename(key: ThreadKey, userId: string, name: string | null): Promise<boolean>
-  /** Notes whether a live thread of this owner is archived. False if there is no such row. */
+  /** @returns false if this owner has no such live thread */
   archive(key: ThreadKey, userId: string, archived: boolean): Promise<boolean>
   /**
-   * Notes that a deletion of a live thread of this owner is about to be sent upstream, whose answer may come late.
-   * @returns what `endDeletion` takes, the same for deletions between which no run was claimed; null if there is no such row
+   * Records that a deletion of this owner's live thread is about to be sent upstream, whose answer may come late.
+   * @returns what `endDeletion` takes, the same for deletions between which no run was claimed; null without such a row
    */
   beginDeletion(key: ThreadKey, userId: string): Promise<string | null>
   /**
-   * Leaves a tombstone, as `bury` does, if no run was claimed and no owner changed since the deletion began.
-   * @param gone as for `bury`, as far as this process knows. Where another process may have sent a run that is still executing,
-   * or something that may write was sent since the deletion began, the tombstone is not marked as gone: the thread may be
-   * written to after its deletion
+   * Leaves a tombstone, as `bury` does, if no run was claimed and the owner did not change since the deletion began.
+   * @param gone as for `bury`, as far as this process knows. The tombstone is not marked as gone in two cases: another process
+   *   may have sent a run that still executes, or a possible write was sent since the deletion began. The thread may then be
+   *   written to after its deletion
    */
   endDeletion(key: ThreadKey, userId: string, deletion: string, now: number, gone: boolean): Promise<boolean>
   /**
-   * Leaves a tombstone, without its grants: nobody else can ever claim the thread.
-   * @param gone true where the upstream has confirmed that it holds nothing of it any more: only such a tombstone may ever be
-   * thrown away by its age
+   * Leaves a tombstone without grants: no other user can ever claim the thread.
+   * @param gone true if the upstream has confirmed that it holds nothing of the thread any more: only such a tombstone may ever
+   *   be deleted by age
    */
   bury(key: ThreadKey, userId: string, now: number, gone: boolean): Promise<void>
-  /**
-   * A page of the threads that are listed: live rows that are the reader's or granted to them; of everybody with `everybody`.
-   * One query.
-   */
+  /** Live rows that the reader owns or that were granted to the reader; with `everybody`, those of all users. One query. */
   listed(scope: string, reader: Reader | 'everybody', window: ListWindow): Promise<readonly ListedThread[]>
-  /** True if the scope has no row. */
   isEmpty(scope: string): Promise<boolean>
-  /** A secret that all processes on this store share, made at first use: 32 bytes. */
+  /** A secret of 32 bytes that all processes on this store share, made at first use. */
   secret(): Promise<Uint8Array>
   /**
-   * Whether it can be read and written now.
-   * @returns null, or what is wrong, in words for an operator and without anything secret
+   * Checks whether the store can be read and written now.
+   * @returns null, or the problem in words for an operator, without anything secret
    */
   fault(): Promise<string | null>
   close(): Promise<void>
 }
 
-/** What was seen under `enforcement: observe`: who used which thread. It makes nobody an owner. */
+/** Records which user used which thread under `enforcement: observe`. It makes no user an owner. */
 export interface ObservationStore {
   /**
-   * Notes that the upstream served a user on a thread; the time of use at most once a minute. Of a thread that nobody ran
-   * and that has no row nothing is noted: ids are easily made up.
+   * Records that the upstream served a user on a thread; notes the time of use at most once a minute. Records nothing for a
+   * thread that no user ran and that has no row: ids are easily made up.
    * @param ran true for a run, which a thread begins with
    * @param agentId `''` where the request named none
    * @param now milliseconds since the epoch
    */
   observe(key: ThreadKey, userId: string, agentId: string, ran: boolean, now: number): Promise<void>
-  /** How many threads were seen to be run and have no row. */
   unowned(): Promise<number>
   /**
-   * Threads that were seen to be run and have no row, with who ran them, in the order of their keys.
-   * @param after the last thread of the page before, or null for the first page
+   * Threads that were run under `observe` and have no row, in the order of their keys.
+   * @param after the last thread of the previous page, or null for the first page
    */
   observed(after: ThreadKey | null, limit: number): Promise<readonly ObservedThread[]>
 }
 
-/** A thread that was seen under `observe`. */
 export interface ObservedThread extends ThreadKey {
-  /** Who ran it, the first first: more than one are a conflict. */
+  /** The users who ran it, earliest first; more than one are a conflict. */
   readonly runners: readonly string[]
   readonly agentId: string
   /** Milliseconds since the epoch. */
@@ -205,100 +192,90 @@ export interface ObservedThread extends ThreadKey {
 }
 
 export interface StoredGrant extends Grant {
-  /** The user id of who granted it, or `operator`. */
+  /** The granting user's id, or `operator`. */
   readonly grantedBy: string
   /** Milliseconds since the epoch. */
   readonly grantedAt: number
 }
 
-/** How a change of grants went: `not-owner` where the thread is not a live one of the owner that was named. */
+/** `not-owner`: the thread is not a live thread of the named owner. */
 export type GrantOutcome = 'done' | 'unchanged' | 'not-owner' | 'too-many'
 
-/** Grants on threads. Only live rows with an owner have any. */
+/** Only live rows with an owner have grants. */
 export interface GrantStore {
   /**
-   * The grants of a live thread, the oldest first.
-   * @param owner whose it must be; null for anybody's
-   * @returns null if there is no such thread
+   * @param owner the required owner; null for any
+   * @returns the grants, oldest first; null if there is no such thread
    */
   grants(key: ThreadKey, owner: string | null): Promise<readonly StoredGrant[] | null>
   /**
-   * Grants, in place of what the grantee had.
-   * @param owner whose it must be; null for anybody's
+   * Replaces what the grantee had.
+   * @param owner the required owner; null for any
    */
   grant(key: ThreadKey, owner: string | null, grant: StoredGrant): Promise<GrantOutcome>
-  /** Takes a grant back; `unchanged` if there was none. */
+  /** `unchanged` if there was no such grant. */
   ungrant(key: ThreadKey, owner: string | null, grantee: Grantee): Promise<GrantOutcome>
-  /** What was granted to somebody, in the order of the threads. */
+  /** In the order of the threads. */
   grantedTo(grantee: Grantee, after: ThreadKey | null, limit: number): Promise<readonly (ThreadKey & StoredGrant)[]>
 }
 
-/** A row of the ownership table, whole. Times are milliseconds since the epoch. */
+/** A whole row of the ownership table. Times are milliseconds since the epoch. */
 export interface ThreadRow extends ThreadKey {
-  /** The user id, or NOBODY. */
   readonly owner: string
   readonly agentId: string
   readonly name: string | null
   readonly archived: boolean
   readonly createdAt: number
   readonly lastUsedAt: number
-  /** Null for a live one. */
+  /** Null for a live row. */
   readonly deletedAt: number | null
-  /** True while no run of its owner is confirmed. */
   readonly provisional: boolean
 }
 
-/** A row to be taken over from elsewhere. */
 export type ImportedThread = Omit<ThreadRow, 'deletedAt' | 'provisional'>
 
 /**
- * What became of a row that was to be imported: added; there already, with the same owner; or there with somebody else, or
- * seen under `observe` with somebody else, or deleted: then nothing is changed.
+ * The result for one imported row. `same`: the row existed with the same owner. `conflict`: the row has another owner, another
+ * user was seen on it under `observe`, or it is deleted; then nothing is changed.
  */
 export type ImportOutcome =
   | { readonly outcome: 'added' | 'same' }
   | { readonly outcome: 'conflict'; readonly with: 'owner' | 'observed' | 'deleted'; readonly users: readonly string[] }
 
-/** Which rows an operator wants to see; what is left out is not asked for. */
+/** Absent keys do not filter. */
 export interface RowFilter {
   readonly scope?: string
   readonly owner?: string
   readonly agentId?: string
-  /** Live rows, tombstones, or all of them. */
   readonly deleted?: 'no' | 'only' | 'too'
 }
 
-/** Which rows are thrown away: those for which all of it is so. Times are milliseconds since the epoch. */
+/** Selects rows that match all given conditions. Times are milliseconds since the epoch. */
 export interface PruneRule {
-  /** Only rows of this scope. */
   readonly scope?: string
-  /** Tombstones of before this, of threads that the upstream has confirmed to be gone. */
+  /** Tombstones from before this time, of threads that the upstream has confirmed to be gone. */
   readonly deletedBefore?: number
-  /** Live rows that nobody used since. */
   readonly unusedSince?: number
 }
 
 export type AssignOutcome =
   | { readonly outcome: 'assigned'; readonly before: string | null }
   | { readonly outcome: 'same' }
-  /** The owner is another than was expected. */
   | { readonly outcome: 'changed'; readonly owner: string | null }
 
 export interface StoreStats {
   readonly threads: number
   readonly deleted: number
   readonly provisional: number
-  /** Rows from which their owner was taken. */
   readonly withheld: number
   readonly owners: number
   readonly grants: number
-  /** Threads seen under `observe` that have no row, and those of them with more than one runner. */
+  /** Threads seen under `observe` without a row; `conflicts` counts those with more than one runner. */
   readonly observed: number
   readonly conflicts: number
   readonly revocations: number
 }
 
-/** Everything that the store holds of one user. */
 export interface UserData {
   readonly threads: readonly ThreadRow[]
   readonly granted: readonly (ThreadKey & StoredGrant)[]
@@ -312,100 +289,93 @@ export interface UserData {
 }
 
 /**
- * The table as operators work on it. What works on many rows does so in steps of a bounded size, so that requests go on
- * meanwhile: each call is one step, and it is called until nothing is left.
+ * Operator access to the table. Work on many rows runs in steps of bounded size, so that requests are served meanwhile. Each call
+ * is one step; the caller repeats it until nothing is left.
  */
 export interface ThreadAdministration {
-  /** The whole row of a thread with its grants and who was seen on it; null where nobody ever heard of it. */
+  /** Null where the store has never recorded the thread. */
   thread(key: ThreadKey): Promise<{
     readonly row: ThreadRow | null
     readonly grants: readonly StoredGrant[]
     readonly runners: readonly string[]
   } | null>
-  /** Rows in the order of their keys (scope, then id; byte for byte). */
+  /** Rows in the order of their keys: scope, then id, byte for byte. */
   threads(filter: RowFilter, after: ThreadKey | null, limit: number): Promise<readonly ThreadRow[]>
   /**
-   * Takes rows over, each on its own: an owner that is there is never replaced. One step for all of them.
-   * @param dryRun true to say what would become of them, and change nothing
-   * @param settleConflicts true to take a row whose thread others were seen on under `observe`: the operator has decided
+   * Imports rows independently of each other, in one step; an existing owner is never replaced.
+   * @param dryRun true to report the outcomes and change nothing
+   * @param settleConflicts true to import a row although others were seen on its thread under `observe`: the operator has decided
    */
   import(
     rows: readonly ImportedThread[],
     options: { readonly dryRun: boolean; readonly settleConflicts: boolean },
   ): Promise<readonly ImportOutcome[]>
   /**
-   * Gives a thread an owner, by whomever it was owned: its grants go, what was pending on it is settled, and a tombstone is
-   * a live thread again. A thread without a row gets one.
-   * @param expected whose it must be, NOBODY included; null: no row; undefined for whoever it is
+   * Gives a thread an owner, whatever its current owner. Its grants are removed, what was pending on it is settled, and a
+   * tombstone becomes live. A thread without a row gets a row.
+   * @param expected the required current owner, NOBODY included; null: no row; undefined: any
    */
   assign(key: ThreadKey, to: string, now: number, expected?: string | null): Promise<AssignOutcome>
   /**
-   * Gives a user's rows, tombstones included, to another, with what was granted to the user and what was seen of them. A row
-   * that no run has confirmed stays so: nobody has looked at this one thread.
-   * @param scope only what is in this scope; undefined for all of it
-   * @returns how many rows this step moved, and of which; none when nothing is left
+   * Moves a user's rows, tombstones included, to another user, with received grants and observations. A row that no run has
+   * confirmed stays unconfirmed: no operator has looked at this single thread.
+   * @param scope only what is in this scope; undefined for all
+   * @returns how many rows this step moved; 0 when nothing is left
    */
   transfer(from: string, to: string, limit: number, scope?: string): Promise<number>
-  /** Takes a thread's owner away, with its grants: it is foreign to everybody until it is assigned. False without a row. */
+  /** Removes a thread's owner and grants: it is foreign to every user until it is assigned. False without a row. */
   withhold(key: ThreadKey, now: number): Promise<boolean>
-  /** Throws rows away; the thread is unknown then, and may be claimed. @returns how many this step threw away, or would */
+  /** Deletes rows: their threads are unknown then, and may be claimed. @returns how many rows this step deleted */
   prune(rule: PruneRule, limit: number): Promise<number>
-  /** How many rows `prune` would throw away. */
   prunable(rule: PruneRule): Promise<number>
-  /** @param scope only what is in this scope; undefined for all of it. Revocations are in none, and always counted. */
+  /** @param scope only what is in this scope; undefined for all. Revocations belong to no scope and always count. */
   stats(scope?: string): Promise<StoreStats>
-  /** All that is held of a user. */
   userData(userId: string): Promise<UserData>
   /**
-   * Forgets a user: their rows stay as tombstones of nobody's, so that nobody else can claim what the upstream still holds;
-   * their grants, given and received, and what was seen of them go, and threads on which they were seen, be it with others,
-   * become tombstones of nobody's, too. Revocations stay.
-   * @returns how many rows this step changed; none when nothing is left
+   * Forgets a user. The user's rows stay as tombstones of NOBODY, so that no other user can claim what the upstream still holds.
+   * Grants given and received are removed, and so are observations. Threads on which the user was seen, also with others, become
+   * tombstones of NOBODY, too. Revocations stay.
+   * @returns how many rows this step changed; 0 when nothing is left
    */
   erase(userId: string, now: number, limit: number): Promise<number>
 }
 
 /**
- * Tells of changes that take something away from somebody or give it: assignments, transfers, grants and their ends,
- * deletions. Claims are none: nobody else knew anything of the thread.
+ * Reports changes that give or remove access: assignments, transfers, grants and their ends, deletions. It does not report
+ * claims: no other user knew anything of the thread.
  */
 export interface AccessInvalidations {
   /**
-   * @param listener called with each thread whose access has changed, within a second over all processes; null: whatever
-   * thread may have, because invalidations were lost or too many
-   * @returns ends it
+   * @param listener gets each thread whose access has changed, within a second over all processes. Null: any thread may have
+   *   changed, because invalidations were lost or too many
+   * @returns a function that ends it
    */
   onStanding(listener: (key: ThreadKey | null) => void): () => void
 }
 
-/** All of it, in one place. */
 export type Store = OwnershipStore & RevocationStore & ObservationStore & GrantStore & ThreadAdministration & AccessInvalidations
 
 export type Revoked = { readonly tokenId: string } | { readonly userId: string }
 
 export interface RevocationStore {
-  /** Adds a revocation. There is one of a token, and one of a user: the wider one, if there are two. */
+  /** Adds a revocation. Each token and each user has at most one: the wider of two. */
   revoke(revocation: Revocation): Promise<void>
-  /** Takes one back. True if there was one. */
   lift(what: Revoked): Promise<boolean>
   revocations(): Promise<readonly Revocation[]>
-  /** Another number after every `revoke`, and every `lift` that took one back, of any process. It costs next to nothing. */
+  /** A number that changes after every `revoke`, and every `lift` that removed one, of any process. It costs next to nothing. */
   revocationsVersion(): Promise<number>
 }
 
-/** The active revocations of this process. */
 export interface RevocationList {
-  /** As they were read last, in no order that means anything. */
   current(): readonly Revocation[]
-  /** True if a credential was revoked: the same as in src/core/decide/credential.ts, at a cost that doesn't grow with the list. */
+  /** The same check as in src/core/decide/credential.ts, at a cost that does not grow with the list. */
   isRevoked(userId: string, credential: Credential): boolean
-  /** Reads them again. Rejects with StoreUnavailable if they cannot be read; the last known ones then stay active. */
+  /** Rejects with StoreUnavailable if they cannot be read; the last known ones then stay active. */
   reload(): Promise<void>
-  /** Reads nothing more by itself. */
   stop(): void
 }
 
-/** The store did not answer: nothing is known, nothing is allowed. */
+/** The store did not answer: nothing is known, so nothing is allowed. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable'
 }

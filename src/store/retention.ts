@@ -1,6 +1,6 @@
 /**
- * Throws tombstones away by their age, where the upstream has confirmed that it holds nothing of the thread any more. Its id
- * may then be claimed anew, and nobody finds anything there.
+ * Deletes tombstones by age where the upstream has confirmed that it holds nothing of the thread any more. The id may then be
+ * claimed again, and the new owner finds nothing of the old thread.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../observe/log.ts'
@@ -8,22 +8,22 @@ import type { ThreadAdministration } from './port.ts'
 
 export interface RetentionParts {
   readonly store: Pick<ThreadAdministration, 'prune'>
-  /** Milliseconds that a tombstone is kept; asked anew each time, because a reload may change it. `off`: for ever. */
+  /** Milliseconds that a tombstone is kept, read each time because a reload may change it. `off`: for ever. */
   readonly deleted: () => number | 'off'
   /** Milliseconds since the epoch. */
   readonly clock: () => number
   readonly log: Logger
-  /** Milliseconds between two times. */
+  /** Milliseconds between two passes. */
   readonly interval?: number
 }
 
 const HOUR = 3_600_000
-/** Rows of one step: requests go on between them. */
+/** Rows per step: requests are served between steps. */
 const STEP = 500
 
 /**
- * Starts it; the first time is soon after the start.
- * @returns ends it
+ * The first pass is soon after the start.
+ * @returns a function that ends it
  */
 export function keepRetention({ store, deleted, clock, log, interval = HOUR }: RetentionParts): () => void {
   const ended = new AbortController()

@@ -1,31 +1,27 @@
 /**
- * The active revocations: read at start, and again soon after any process has changed them. A store that fails
- * leaves the last known ones active, because nothing that was revoked may come back by a fault.
+ * The active revocations: read at start, and again soon after any process has changed them. If the store fails, the last known
+ * ones stay active: a fault must not restore what was revoked.
  */
 import type { Credential, Revocation } from '../core/decide/credential.ts'
 import type { RevocationList, RevocationStore } from './port.ts'
 
-/** How the list is kept up to date. */
 export interface RevocationListOptions {
-  /** Milliseconds between two looks at the version, by default 500. */
+  /** Milliseconds between two version checks, by default 500. */
   readonly interval?: number
-  /** Gets every list that differs from the one before; not the first. */
+  /** Gets every list that differs from the previous one; not the first. */
   readonly onChange?: (revocations: readonly Revocation[]) => void
-  /** Gets the first failure of each series of failed looks. */
+  /** Gets the first failure of each series of failed checks. */
   readonly onFailure?: (error: unknown) => void
 }
 
 const INTERVAL_MS = 500
 
-/**
- * Reads the revocations and goes on watching them.
- * @throws StoreUnavailable if the store does not answer: a gateway that knows no revocations may not start
- */
+/** @throws StoreUnavailable if the store does not answer: a gateway that knows no revocations may not start */
 export async function makeRevocationList(
   store: Pick<RevocationStore, 'revocations' | 'revocationsVersion'>,
   { interval = INTERVAL_MS, onChange = () => {}, onFailure = () => {} }: RevocationListOptions = {},
 ): Promise<RevocationList> {
-  // The version comes first: what changes between the two questions is read again at the next look, never missed.
+  // The version comes first: a change between the two queries is read again at the next check, never missed.
   const read = async () => ({ version: await store.revocationsVersion(), index: indexOf(await store.revocations()) })
   let { version, index } = await read()
   let stopped = false
@@ -38,7 +34,7 @@ export async function makeRevocationList(
     ;({ version, index } = next)
     if (changed && !stopped) onChange(index.all)
   }
-  // One look after the other: an older answer must not come after a newer one and replace it.
+  // The checks run in sequence: an older answer must not replace a newer one.
   let last: Promise<void> = Promise.resolve()
   const queue = (anyway: boolean): Promise<void> => {
     const mine = last.then(() => look(anyway))
@@ -68,11 +64,10 @@ export async function makeRevocationList(
   }
 }
 
-/** Revocations by what they are about. */
 interface Index {
   readonly all: readonly Revocation[]
   readonly tokens: ReadonlySet<string>
-  /** The latest time before which a user's tokens were issued that are revoked: infinite where all are. */
+  /** The user's tokens that were issued before this time are revoked; infinite where all are. */
   readonly users: ReadonlyMap<string, number>
 }
 
@@ -90,6 +85,6 @@ function isRevokedBy({ tokens, users }: Index, userId: string, { tokenId, issued
   if (tokenId !== undefined && tokens.has(tokenId)) return true
   const before = users.get(userId)
   if (before === undefined) return false
-  // A token that does not say when it was issued may have been before; none is issued after all times.
+  // A token without an issue time may be older than that time. No token is issued after all times.
   return before === Infinity || issuedAt === undefined || issuedAt < before
 }

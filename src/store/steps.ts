@@ -1,14 +1,14 @@
 /**
- * Steps of work that holds the process: each is short, and between two spells of them the event loop turns, however many
- * works are under way at once.
+ * Runs short steps of work that block the process. The event loop turns between two spells of steps, however many works are under
+ * way.
  */
 
 export interface Steps {
-  /** Takes a step when those before it are done, whoever's they are. */
+  /** Runs a step after all steps that were queued before it, of any caller. */
   take<T>(step: () => Promise<T>): Promise<T>
 }
 
-/** So long a spell of steps goes on, in milliseconds; a step that has begun is not broken off. */
+/** Milliseconds that a spell of steps lasts; a step that has begun is not interrupted. */
 const SPELL_MS = 3
 
 export function makeSteps(): Steps {
@@ -34,8 +34,8 @@ export function makeSteps(): Steps {
 }
 
 /**
- * Lets so many works run at once; the others wait.
- * @param share how many of them one caller may have, so that others always find a slot that is not theirs
+ * Limits how many works run at once; the others wait.
+ * @param share most works of one caller, so that one caller cannot take all slots
  */
 export function makeSlots(most: number, share: number): <T>(caller: string, work: () => Promise<T>) => Promise<T> {
   const waiting: { readonly caller: string; readonly begin: () => void }[] = []

@@ -1,4 +1,4 @@
-/** `threadwarden grants list`: what was granted on a thread, or to somebody. */
+/** `threadwarden grants list`: lists the grants on a thread, or of a user or group. */
 import type { Grantee } from '../../core/decide/sharing.ts'
 import type { Store, StoredGrant, ThreadKey } from '../../store/port.ts'
 import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from '../command.ts'
@@ -7,7 +7,6 @@ import { granteeOf, threadIdOf } from '../naming.ts'
 import { onStore } from '../on-store.ts'
 import { keyNamed, scopeNamed, threadData, threadText } from '../scope-option.ts'
 
-/** Grants that are asked for at once. */
 const PAGE = 1000
 
 export const list: Command = {

@@ -1,4 +1,4 @@
-/** `threadwarden grants remove`: takes a grant back. */
+/** `threadwarden grants remove`: removes a grant. */
 import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from '../command.ts'
 import { GRANT_OPTIONS } from '../grant-words.ts'
 import { granteeOf, threadIdOf } from '../naming.ts'

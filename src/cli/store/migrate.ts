@@ -1,4 +1,4 @@
-/** `threadwarden store migrate`: brings the store to the schema of this program. */
+/** `threadwarden store migrate`: migrates the store to this program's schema. */
 import { complain, EXIT, print, printData, readOptions, type Command } from '../command.ts'
 import { loaded } from '../loading.ts'
 import { STORE_OPTIONS, withStore } from '../on-store.ts'
@@ -37,7 +37,7 @@ Exit codes: 0 the store is of this program's schema, 1 it is not (--check), an i
       return migrated || from === seen.latest ? EXIT.fine : EXIT.failure
     }
     if (options.check === true) return say(false)
-    // Opening it is what migrates.
+    // Opening the store migrates it.
     return withStore(prepared, { make: true }, () => Promise.resolve(say(from !== seen.latest)))
   },
 }

@@ -57,7 +57,7 @@ Exit codes: 0 it is theirs, 1 somebody else has it than was expected, an invalid
   },
 }
 
-/** @throws UsageError for what is no owner */
+/** @throws UsageError for an invalid owner */
 function expectedIn(text: string | undefined): string | null | undefined {
   if (text === undefined) return undefined
   if (text === 'none') return null

@@ -1,4 +1,4 @@
-/** `threadwarden threads export`: writes the ownership table in the form that an import takes. */
+/** `threadwarden threads export`: writes the ownership table in the form that an import reads. */
 import { createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { Readable, type Writable } from 'node:stream'
@@ -60,7 +60,7 @@ Exit codes: 0 done, 1 interrupted, an invalid configuration, a failing store or 
         progress.begin('written', all ? threads + deleted : threads)
         const deletedToo: RowFilter = { deleted: all ? 'too' : 'no' }
         const scoped = named === undefined ? await hasScopes(store, deletedToo, retry) : named !== ''
-        // A file without the column is of one scope: what begins elsewhere while it is written would be another thread in it.
+        // A file without the column has one scope: a row of another scope, added during the export, would name another thread.
         const filter = named === undefined && scoped ? deletedToo : { ...deletedToo, scope: named ?? '' }
         let count = 0
         async function* counting(): AsyncGenerator<ThreadRow> {
@@ -82,14 +82,14 @@ Exit codes: 0 done, 1 interrupted, an invalid configuration, a failing store or 
   },
 }
 
-/** Lines for the eye: names hold whatever users chose. A file or a pipe gets them as they are. */
+/** Makes lines harmless for a terminal: users choose names freely. A file or a pipe gets them unchanged. */
 async function* forTerminal(lines: AsyncIterable<string>, format: Format): AsyncGenerator<string> {
   for await (const line of lines) yield format === 'jsonl' ? terminalJson(line) : `${harmless(line.slice(0, -1))}\n`
 }
 
-/** Writes the lines; a file that could not be written to its end is taken away again. */
+/** Writes the lines, and removes a file that was not written to its end. */
 async function write(lines: AsyncIterable<string>, output: string | undefined, signal: AbortSignal): Promise<string> {
-  // It holds who uses what: for its owner's eyes.
+  // The export names users and their threads: only the file's owner may read it.
   const to: Writable = output === undefined ? process.stdout : createWriteStream(output, { flags: 'wx', mode: 0o600 })
   try {
     await pipeline(Readable.from(lines), to, { signal, end: output !== undefined })
@@ -99,7 +99,7 @@ async function write(lines: AsyncIterable<string>, output: string | undefined, s
     if (code === 'EEXIST') return `${output ?? ''} is there already: name another file, or remove it`
     if (output !== undefined) await rm(output, { force: true })
     if (signal.aborted) return 'interrupted; what was written is not all of it'
-    // Whoever read it has had enough.
+    // The reader closed the pipe because it needs no more.
     if (code === 'EPIPE') return 'stdout was closed before the end'
     if (error instanceof Error && 'syscall' in error) return `${output ?? 'stdout'} cannot be written (${code})`
     throw error

@@ -1,4 +1,4 @@
-/** Opens what `threads import` reads. */
+/** Opens the source of `threads import`. */
 import { createReadStream, readFileSync, statSync } from 'node:fs'
 import { addAbortSignal, type Readable } from 'node:stream'
 import type { Entry, Reading } from '../../tools/import-export/entry.ts'
@@ -21,7 +21,6 @@ export interface SourceParts {
 }
 
 export interface OpenSource extends Source {
-  /** Lines of the mapping that can't be taken. */
   readonly invalid: number
   close(): Promise<void>
 }
@@ -31,10 +30,7 @@ export function fileSource({ file, format }: NamedFile, parts: SourceParts): Ope
   return { entries, mapping: null, invalid: 0, close: () => Promise.resolve() }
 }
 
-/**
- * Opens the list of a runtime, and reads the mapping if there is one.
- * @returns null if the signal came before the mapping was read
- */
+/** @returns null if the signal came before the mapping was read */
 export async function upstreamSource(
   { whose, token, agentIds }: Extract<ImportTask, { kind: 'upstream' }>,
   { scope, url, ca, timeouts, basePath, transport, headers }: Mount,
@@ -82,12 +78,11 @@ async function* counted(entries: AsyncIterable<Entry | Problem>, progress: Progr
   }
 }
 
-/** The bytes of a file as they come. */
 async function* bytesOf(file: string, { progress, signal }: SourceParts): AsyncGenerator<Uint8Array> {
   const stdin = file === '-'
   const from: Readable = stdin ? process.stdin : createReadStream(file)
   addAbortSignal(signal, from)
-  // A pipe or a device tells no size.
+  // A pipe or a device reports no size.
   progress.begin('bytes read', stdin ? null : statSync(file).size || null)
   let count = 0
   try {

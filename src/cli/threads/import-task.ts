@@ -1,4 +1,4 @@
-/** What `threads import` was asked for. */
+/** Reads the arguments of `threads import`. */
 import { accessSync, constants, realpathSync, statSync } from 'node:fs'
 import { FORMATS, formatOf, type Format } from '../../tools/import-export/source-file.ts'
 import { isAgentId } from '../../core/route/ids.ts'
@@ -17,10 +17,10 @@ export type ImportTask =
   | ({ readonly kind: 'file' } & NamedFile)
   | {
       readonly kind: 'upstream'
-      /** Says whose each thread is: a file, or a field of the list with the subject of an issuer's user. */
+      /** The source of the owners: a file, or a field of the list with the subject of an issuer's user. */
       readonly whose: NamedFile | { readonly field: string; readonly issuer: string }
       readonly token: string | null
-      /** Empty for all. */
+      /** Empty for all agents. */
       readonly agentIds: readonly string[]
     }
   | { readonly kind: 'observed' }
@@ -44,21 +44,16 @@ const OPTIONS = {
 export interface ImportWishes {
   readonly task: ImportTask
   readonly config: string | undefined
-  /** That of `--scope`. */
   readonly scope: string | undefined
   readonly json: boolean
   readonly dryRun: boolean
   readonly quiet: boolean
-  /** The file of `--report`, or null. */
   readonly report: string | null
 }
 
 type Values = ReturnType<typeof readArguments<typeof OPTIONS>>['values']
 
-/**
- * Reads the arguments.
- * @throws UsageError for what makes no sense together
- */
+/** @throws UsageError for arguments that make no sense together */
 export function importWishes(args: readonly string[]): ImportWishes {
   const { values, positionals } = readArguments(args, OPTIONS)
   const task = taskOf(values, positionals)
@@ -119,7 +114,7 @@ function fileNamed(file: string, format: string | undefined): NamedFile {
   return { file, format: named }
 }
 
-/** Said before a store is opened, or made. */
+/** Fails before a store is opened or made. */
 function requireReadable(file: string): void {
   try {
     accessSync(file, constants.R_OK)
@@ -129,10 +124,7 @@ function requireReadable(file: string): void {
   if (statSync(file).isDirectory()) throw new UsageError(`${file} is a folder`)
 }
 
-/**
- * The format that an option names, or null.
- * @throws UsageError for one that there isn't
- */
+/** @throws UsageError for an unknown format */
 export function formatNamed(text: string | undefined): Format | null {
   if (text === undefined) return null
   const format = FORMATS.find((one) => one === text)

@@ -1,4 +1,4 @@
-/** `threadwarden threads import`: takes over whose threads are, from a file, the upstream's list, or what was observed. */
+/** `threadwarden threads import`: takes over the owners of threads from a file, the upstream's list, or observations. */
 import { importFrom, type ImportReport } from '../../tools/import-export/import.ts'
 import type { Reading } from '../../tools/import-export/entry.ts'
 import { confirmObserved } from '../../tools/import-export/observed.ts'
@@ -56,7 +56,6 @@ interface Work extends LongWork {
   readonly now: number
 }
 
-/** Does an import, and says what came of it. */
 async function reporting(wishes: ImportWishes, work: (work: Work) => Promise<ImportReport>): Promise<number> {
   const { dryRun, json, quiet, report: file } = wishes
   const problems = makeProblemReport(file)
@@ -95,13 +94,12 @@ async function importObserved(
   return { ...tally, read, repeated: 0, invalid: 0, unmapped: 0, unlisted: null, complete: !interrupted }
 }
 
-/** What an import reads, and how what it says is understood. */
 interface WantedSource {
   readonly reading: Omit<Reading, 'now'>
   readonly open: (parts: SourceParts) => OpenSource | Promise<OpenSource | null>
 }
 
-/** @throws UsageError for an upstream that there isn't, or that has no list */
+/** @throws UsageError for an unknown upstream, or one without a list */
 function sourceOf(
   task: Exclude<ImportTask, { kind: 'observed' }>,
   scope: string | undefined,

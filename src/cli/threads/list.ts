@@ -79,7 +79,6 @@ function shownTable(rows: readonly ThreadRow[]): string {
   return table(['THREAD', ...(scoped ? ['SCOPE'] : []), 'OWNER', 'AGENT', 'LAST USED', 'STATE', 'NAME'], rows.map(cells))
 }
 
-/** The state of a row in a few words; empty for a live one. */
 export function stateOf({ deletedAt, archived, provisional }: ThreadRow): string {
   return [
     ...(deletedAt === null ? [] : [`deleted ${timeText(deletedAt)}`]),

@@ -1,4 +1,4 @@
-/** `threadwarden threads owner`: all that is known of whose a thread is. */
+/** `threadwarden threads owner`: shows the owner of a thread and all that the store knows about it. */
 import { shownRow, timeText } from '../../tools/import-export/export.ts'
 import { ownerWord } from '../../tools/import-export/problem.ts'
 import { NOBODY, type StoredGrant, type ThreadAdministration, type ThreadKey } from '../../store/port.ts'
@@ -10,7 +10,6 @@ import { keyNamed, SCOPE_OPTION, threadData, threadText } from '../scope-option.
 import { listed, paintFor } from '../terminal.ts'
 import { stateOf } from './list.ts'
 
-/** What the store knows of a thread. */
 type Known = NonNullable<Awaited<ReturnType<ThreadAdministration['thread']>>>
 
 export const owner: Command = {

@@ -1,4 +1,4 @@
-/** What could not be imported: the first few of it for the terminal, all of it for a file. */
+/** Reports what could not be imported: the first few problems on the terminal, all of them in a file. */
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { ownerWord, problemData, type Problem } from '../../tools/import-export/problem.ts'
 import { atScope } from '../../tools/import-export/scopes.ts'
@@ -7,7 +7,6 @@ import { harmless } from '../terminal.ts'
 
 export interface ProblemReport {
   readonly add: (problem: Problem) => void
-  /** The first of them in words, and how many more there are. */
   summary(): readonly string[]
   close(): void
 }
@@ -15,9 +14,8 @@ export interface ProblemReport {
 const TOLD = 20
 
 /**
- * Makes it.
- * @param file written over if it is there; null for none
- * @throws UsageError if it can't be written
+ * @param file overwritten if it exists; null for none
+ * @throws UsageError if it cannot be written
  */
 export function makeProblemReport(file: string | null): ProblemReport {
   const to = file === null ? null : openedFor(file)
@@ -41,7 +39,7 @@ export function makeProblemReport(file: string | null): ProblemReport {
 
 function openedFor(file: string): number {
   try {
-    // It names users and threads: for its owner's eyes.
+    // The report names users and threads: only the file's owner may read it.
     return openSync(file, 'w', 0o600)
   } catch {
     throw new UsageError(`--report ${file} cannot be written`)

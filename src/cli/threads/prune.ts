@@ -1,4 +1,4 @@
-/** `threadwarden threads prune`: throws rows away that are of no use any more. */
+/** `threadwarden threads prune`: deletes rows that are no longer needed. */
 import { inSteps } from '../../tools/import-export/retry.ts'
 import { mountsOf } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
@@ -19,7 +19,6 @@ const OPTIONS = {
   quiet: { type: 'boolean' },
 } as const
 
-/** Rows of one step. */
 const STEP = 500
 
 export const prune: Command = {
@@ -65,7 +64,7 @@ Exit codes: 0 done, 1 interrupted, an invalid configuration or a failing store, 
   },
 }
 
-/** A rule for each: a row is deleted, or it is not. */
+/** One rule for deleted rows and one for live rows. */
 function rulesIn(deletedBefore: string | undefined, unusedSince: string | undefined, now: number): readonly PruneRule[] {
   if (deletedBefore === undefined && unusedSince === undefined) throw new UsageError('name --deleted-before or --unused-since')
   return [
@@ -74,7 +73,7 @@ function rulesIn(deletedBefore: string | undefined, unusedSince: string | undefi
   ]
 }
 
-/** What throwing live rows away means, which each upstream may say in another way. */
+/** Warns what the deletion of live rows means, which depends on each upstream's configuration. */
 function warnings(config: Config, rules: readonly PruneRule[], scope: string | undefined): readonly string[] {
   if (!rules.some(({ unusedSince }) => unusedSince !== undefined)) return []
   const mounts = mountsOf(config).filter((mount) => scope === undefined || mount.scope === scope)

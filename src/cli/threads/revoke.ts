@@ -1,4 +1,4 @@
-/** `threadwarden threads revoke`: takes a thread's owner away. */
+/** `threadwarden threads revoke`: removes a thread's owner. */
 import { complain, EXIT, print, printData, readArguments, type Command } from '../command.ts'
 import { threadNamed } from '../naming.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'

@@ -1,4 +1,4 @@
-/** `threadwarden threads stats`: how much there is in the store. */
+/** `threadwarden threads stats`: counts what the store holds. */
 import { EXIT, printData, printLines, readOptions, type Command } from '../command.ts'
 import { onStore, STORE_OPTIONS } from '../on-store.ts'
 import { SCOPE_OPTION, scopeNamed } from '../scope-option.ts'

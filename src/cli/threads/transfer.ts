@@ -16,7 +16,6 @@ const OPTIONS = {
   quiet: { type: 'boolean' },
 } as const
 
-/** Rows of one step. */
 const STEP = 500
 
 export const transfer: Command = {
@@ -81,7 +80,7 @@ async function moveOne(store: Store, key: ThreadKey, from: string, to: string, j
       : row.deletedAt !== null
         ? `${named} was deleted by ${from}: threads assign makes it a live thread of another user's`
         : null
-  // Whoever has it by now is asked once more, in the step that changes it.
+  // The step that changes the owner checks the current owner again.
   const outcome = refusal === null ? (await store.assign(key, to, Date.now(), from)).outcome : 'changed'
   const moved = outcome === 'assigned' ? 1 : 0
   if (json) printData({ moved, complete: moved === 1 }, 0)

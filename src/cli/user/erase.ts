@@ -1,4 +1,4 @@
-/** `threadwarden user erase`: forgets a user. */
+/** `threadwarden user erase`: erases a user's data. */
 import { inSteps } from '../../tools/import-export/retry.ts'
 import { complain, EXIT, print, printData, readArguments, type Command } from '../command.ts'
 import { counted } from '../naming.ts'
@@ -13,7 +13,6 @@ const OPTIONS = {
   quiet: { type: 'boolean' },
 } as const
 
-/** Rows of one step. */
 const STEP = 500
 
 export const erase: Command = {

@@ -1,4 +1,4 @@
-/** `threadwarden user export`: all that the store holds of a user. */
+/** `threadwarden user export`: prints all data that the store holds about a user. */
 import { writeFileSync } from 'node:fs'
 import { shownRow, timeText } from '../../tools/import-export/export.ts'
 import { shown } from '../../http/admin/revocation-form.ts'
@@ -36,7 +36,7 @@ Exit codes: 0 done, also where nothing is held, 1 an invalid configuration, a fa
         return EXIT.fine
       }
       try {
-        // For its owner's eyes.
+        // Personal data: only the file's owner may read it.
         writeFileSync(values.output, `${JSON.stringify(data, null, 2)}\n`, { flag: 'wx', mode: 0o600 })
       } catch (error) {
         const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST'
@@ -48,10 +48,7 @@ Exit codes: 0 done, also where nothing is held, 1 an invalid configuration, a fa
   },
 }
 
-/**
- * The one user that a command takes.
- * @throws UsageError for none, several, or no user id
- */
+/** @throws UsageError for no argument, several, or an invalid user id */
 export function userNamed(positionals: readonly string[]): string {
   const [user, ...more] = positionals
   if (user === undefined || more.length > 0) throw new UsageError('name one user: issuer:subject')

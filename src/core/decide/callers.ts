@@ -1,17 +1,17 @@
-/** Who a limit counts: a signed-in user, or the address of somebody who is not. */
+/** Names the caller that a limit counts: a signed-in user, or the address of a caller who is not signed in. */
 import type { Principal } from './principal.ts'
 
 /**
- * By what a caller is counted. No user id begins with `@`, so an address is never taken for one.
- * @param address the caller's, as far as the trusted proxies tell
+ * Gives the key by which a caller is counted. No user id begins with `@`, so an address is never taken for a user id.
+ * @param address the caller's address, as far as the trusted proxies report it
  */
 export function callerKey(principal: Principal, address: string): string {
   return principal.kind === 'user' ? principal.id : `@${network(address)}`
 }
 
-/** An IPv4 address as it is; of IPv6 the first 64 bits, which is what one subscriber gets (RFC 6177 §2). */
+/** Keeps an IPv4 address whole and the first 64 bits of an IPv6 address: a subscriber gets that much (RFC 6177 §2). */
 function network(written: string): string {
-  // Some proxies write a port behind it: every connection would be a caller of its own.
+  // Some proxies append a port. With the port, every connection would count as a separate caller.
   const address = written.replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1').replace(/^\[(.+)\](?::\d+)?$/, '$1')
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
   if (mapped?.[1] !== undefined) return mapped[1]

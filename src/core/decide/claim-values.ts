@@ -1,4 +1,4 @@
-/** Of the claims of a token, those that a policy compares: enough to decide by, and nothing else of a person. */
+/** Takes from a token only the claims that a policy compares: enough for decisions, and nothing else about a person. */
 import { isObject, type Json } from '../json/read.ts'
 import { isPointer, valueAt } from '../json/pointer.ts'
 import type { CallerConditions } from './conditions.ts'
@@ -7,7 +7,7 @@ import type { Rules } from './rules.ts'
 /** Values by JSON pointer. */
 export type ClaimValues = Readonly<Record<string, Json>>
 
-/** The claims that the rules of a policy compare, as JSON pointers, each once. */
+/** The claims that the rules of a policy compare, as JSON pointers without duplicates. */
 export function claimPointersOf({ routes }: Pick<Rules, 'routes'>): readonly string[] {
   const pointers = (conditions: CallerConditions | null): readonly string[] => (conditions?.claims ?? []).map(({ at }) => at)
   const rules = Object.values(routes).flatMap((route) => route.rules)
@@ -15,8 +15,8 @@ export function claimPointersOf({ routes }: Pick<Rules, 'routes'>): readonly str
 }
 
 /**
- * Takes the values of these claims. Those that are not there are left out, and of an object it is only said that it is one:
- * no rule looks into it but by a pointer of its own.
+ * Takes the values of these claims and omits absent claims. An object becomes an empty object: a rule looks into an object only
+ * by a separate pointer.
  */
 export function takeClaims(claims: unknown, pointers: readonly string[]): ClaimValues {
   const found = pointers.map((pointer) => [pointer, valueAt(claims, pointer)] as const).filter(([, value]) => value !== undefined)
@@ -24,12 +24,12 @@ export function takeClaims(claims: unknown, pointers: readonly string[]): ClaimV
 }
 
 /**
- * Claims in which each of these pointers finds its value, and every rule that names no other comes to the same.
- * @returns null if one of the names is no pointer below the top
+ * Builds claims in which each pointer finds its value. A rule that names no other claim gives the same result as before.
+ * @returns null if a name is not a pointer below the top level
  */
 export function claimsFrom(values: ClaimValues): Json | null {
   let claims: Json = {}
-  // What is above comes first: the values below go into it.
+  // Outer values come first: inner values go into them.
   const pointers = Object.keys(values).sort((one, other) => one.length - other.length)
   for (const pointer of pointers) {
     if (pointer === '' || !isPointer(pointer)) return null
@@ -57,6 +57,6 @@ function put(into: Json, [token, ...rest]: readonly string[], value: Json): Json
   const inner = valueAt(into, `/${token.replaceAll('~', '~0').replaceAll('/', '~1')}`) as Json | undefined
   const next = put(inner ?? {}, rest, value)
   if (Array.isArray(into)) return into.map((item: Json, at) => (String(at) === token ? next : item))
-  // Not an assignment: `__proto__` is a name like any other here.
+  // Not an assignment: `__proto__` is an ordinary name here.
   return isObject(into) ? Object.fromEntries([...Object.entries(into), [token, next]]) : into
 }

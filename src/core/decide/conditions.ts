@@ -1,4 +1,4 @@
-/** What a policy asks of a caller: issuer, roles, permissions, and claims that are compared by type. */
+/** What a policy requires of a caller: issuer, roles, permissions, and claims that are compared by type. */
 import { valueAt } from '../json/pointer.ts'
 import type { Part, Principal, User } from './principal.ts'
 
@@ -7,17 +7,16 @@ export type Scalar = string | number | boolean
 /** One comparison of a claim, found by its JSON pointer (RFC 6901). */
 export type ClaimTest = { readonly at: string } & (
   | { readonly is: 'equal'; readonly to: Scalar }
-  /** One of these, which are all of one type. */
+  /** All items have the same type. */
   | { readonly is: 'in'; readonly list: readonly Scalar[] }
-  /** A list with this in it. */
   | { readonly is: 'containing'; readonly item: Scalar }
   | { readonly is: 'at-least' | 'at-most'; readonly bound: number }
   | { readonly is: 'present'; readonly wanted: boolean }
 )
 
-/** What has to be so of a caller; every part that is there. A caller who is not signed in meets only the empty one. */
+/** A caller must meet every part that is present. A caller who is not signed in meets only the empty conditions. */
 export interface CallerConditions {
-  /** One of these keys of the configuration. */
+  /** Keys of issuers in the configuration; the caller's issuer must be among them. */
   readonly issuers?: readonly string[]
   readonly roles?: readonly string[]
   readonly permissions?: { readonly any?: readonly string[]; readonly all?: readonly string[] }
@@ -27,8 +26,8 @@ export interface CallerConditions {
 export type CallerPart = 'issuer' | 'role' | 'permission' | 'claim'
 
 /**
- * The part that a caller does not meet.
- * @returns null if all of them are met, `failed` where a claim has another type than it is compared with
+ * Finds the part that a caller does not meet.
+ * @returns null if the caller meets all parts, `failed` if a claim has another type than it is compared with
  */
 export function unmetOf(conditions: CallerConditions, principal: Principal): CallerPart | 'failed' | null {
   const { issuers, roles, permissions, claims } = conditions
@@ -39,20 +38,20 @@ export function unmetOf(conditions: CallerConditions, principal: Principal): Cal
   const permission = permissions === undefined ? true : meets(user, 'permissions', (one) => hasPermissions(one, permissions))
   if (permission === false) return 'permission'
   if (claims !== undefined && user === null) return 'claim'
-  // All of them are looked at: a claim of a wrong type is not to be hidden by one that merely differs.
+  // All claims are compared: a claim that merely differs must not hide a claim of a wrong type.
   const results = claims?.map((claim) => compare(claim, valueAt(user?.claims, claim.at))) ?? []
   if (results.includes('failed')) return 'failed'
   if (results.includes(false)) return 'claim'
   return role === 'failed' || permission === 'failed' ? 'failed' : null
 }
 
-/** What grants nothing to a caller may be what a rule denies them for: of a claim in another form nobody can say. */
+/** An unreadable claim grants nothing, but a rule may deny by it. The result is therefore `failed` and not false. */
 function meets(user: User | null, part: Part, has: (user: User) => boolean): boolean | 'failed' {
   if (user === null) return false
   return user.unreadable?.includes(part) === true ? 'failed' : has(user)
 }
 
-/** True if a caller meets all of them, `failed` where nobody can say. */
+/** True if a caller meets all conditions, `failed` if a claim of a wrong type leaves that open. */
 export function holdsOf(conditions: CallerConditions, principal: Principal): boolean | 'failed' {
   const unmet = unmetOf(conditions, principal)
   return unmet === 'failed' ? 'failed' : unmet === null
@@ -63,7 +62,7 @@ function hasPermissions(user: User, { any, all }: NonNullable<CallerConditions['
   return (any === undefined || any.some(has)) && (all === undefined || all.every(has))
 }
 
-/** A claim that is not there meets nothing but `exists: false`; null is a value, of a type that nothing is compared with. */
+/** An absent claim meets only `exists: false`. Null is a value, of a type that nothing is compared with. */
 function compare(test: ClaimTest, claim: unknown): boolean | 'failed' {
   if (test.is === 'present') return (claim !== undefined) === test.wanted
   if (claim === undefined) return false

@@ -1,18 +1,18 @@
-/** What a verified credential says of itself, besides of whom it speaks: how long it is good, and by what it can be revoked. */
+/** What a verified credential says about itself: how long it is valid, and by what it can be revoked. */
 
-/** A token that was verified, or that an issuer vouched for. */
+/** A token that the gateway verified, or that an issuer vouched for. */
 export interface Credential {
   /** Its `jti` (RFC 7519 §4.1.7), if it has one. */
   readonly tokenId: string | undefined
-  /** When it was issued, in milliseconds since the epoch; undefined if it doesn't say. */
+  /** Milliseconds since the epoch; undefined if the token does not say. */
   readonly issuedAt: number | undefined
-  /** When it is taken no longer, clock tolerance included, in milliseconds since the epoch; undefined if it doesn't say. */
+  /** End of validity, clock tolerance included, in milliseconds since the epoch; undefined if the token does not say. */
   readonly expiresAt: number | undefined
 }
 
-/** Something that was revoked. Times are milliseconds since the epoch. */
+/** Times are milliseconds since the epoch. */
 export type Revocation =
-  /** One token, of whatever issuer. */
+  /** One token, of any issuer. */
   | { readonly kind: 'token'; readonly tokenId: string; readonly revokedAt: number }
-  /** A user's tokens: all, or those that were issued before a time. */
+  /** A user's tokens: those issued before a time, or all if `before` is null. */
   | { readonly kind: 'user'; readonly userId: string; readonly before: number | null; readonly revokedAt: number }

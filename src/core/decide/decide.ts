@@ -1,6 +1,6 @@
 /**
- * The decision: a pure function of route, principal, facts and rules. It asks for facts by name when it needs them,
- * refuses with a reason from the closed list, or gives a permit, and nothing else can make one.
+ * The decision: a pure function of route, principal, facts and rules. It asks for facts by name when it needs them.
+ * It refuses with a reason from the closed list, or gives a permit. No other code can make a permit.
  */
 import type { RouteDescriptor } from '../route/classify.ts'
 import { isAgentId, isThreadId } from '../route/ids.ts'
@@ -11,57 +11,57 @@ import { speaksOfThread, verdictOn, type Relation, type Rule, type Rules, type V
 import { suffices, type NeededRight, type Right } from './sharing.ts'
 import { largest } from '../json/extremes.ts'
 
-/** What `unknownThread` says of a run or suggestion on a thread without an owner. */
+/** The setting `unknownThread`, for a run or suggestion on an unowned thread. */
 export type UnknownThread = 'claim' | 'verify' | 'deny'
 
-/** Whether what rests on ownership alone is refused, or only said (docs/contributing/invariants.md, 7). */
+/** Whether refusals that depend on ownership alone are enforced or only reported (docs/contributing/invariants.md, 7). */
 export type Enforcement = 'enforce' | 'observe'
 
 /**
- * The owner that the store knows for a thread, or `null` for no row. `seen` is no row either: under `observe` this user was
- * seen to run the thread, and several if the owner is `''`. That makes nobody an owner, and it is not for others to claim.
+ * The owner that the store has for a thread; null if there is no row. With `seen` there is no row either: under `observe` the
+ * gateway saw this user run the thread, or several users if the owner is `''`. A seen user is not an owner, and other users
+ * cannot claim the thread.
  */
 export type OwnerRecord = {
   readonly owner: string
   readonly deleted: boolean
   readonly seen?: true
-  /** No run of the thread is confirmed: the owner asked for it, and the upstream has not said that it is theirs. */
+  /** No run of the thread is confirmed: the owner asked for a run, and the upstream has not said that the thread is theirs. */
   readonly provisional?: true
-  /** What the owner, or an operator, granted to this caller. */
+  /** The right that the owner or an operator granted to this caller. */
   readonly granted?: Right
 } | null
 
-/** What is known besides the request; what is left out is asked for when a decision rests on it. */
+/** What is known besides the request. The decision asks for an absent fact if it depends on that fact. */
 export interface Facts {
   readonly userScoped: boolean
   readonly unknownThread: UnknownThread
   readonly enforcement: Enforcement
   readonly record?: OwnerRecord
-  /** Whether the upstream holds something of a thread that no row names. */
+  /** Whether the upstream holds anything of a thread that has no row. */
   readonly upstreamHistory?: 'none' | 'some'
 }
 
-/** What is known of a gateway, whatever the request. */
+/** The facts that are the same for every request. */
 export type StandingFacts = Pick<Facts, 'userScoped' | 'unknownThread' | 'enforcement'>
 
-/** A decision waits for a fact. */
 export type Need =
   | { readonly outcome: 'needs'; readonly fact: 'record' }
-  /** With the rule that would allow it. */
+  /** `rule` would allow the request. */
   | { readonly outcome: 'needs'; readonly fact: 'upstreamHistory'; readonly rule: Rule }
 
-/** Leave to go on, with what has to be done on the way. Made by decide alone. */
+/** Permission to continue, with the duties on the way. Only `decide` makes it. */
 export type Permit = MadePermit
 
-/** True if `value` is a permit that decide made: the forwarder takes nothing else. */
+/** True if `decide` made `value`: the forwarder accepts nothing else. */
 export function isPermit(value: unknown): value is Permit {
   return MadePermit.is(value)
 }
 
 /**
- * What a request wants of a thread that is not the caller's. To take back the grant that names the caller, and no other, any
- * right will do: whoever was let in may leave.
- * @param caller left out for somebody whom the body does not name
+ * The right that a request needs on a thread of another user. Revoking the grant that names the caller, and no other grant,
+ * needs any right: a user who was let in may leave.
+ * @param caller omitted for a caller whom the body does not name
  */
 export function neededRight({ route, ownerOnly, leaver }: RouteDescriptor, caller?: Principal): NeededRight {
   if (leaver !== undefined && leaver === caller?.id) return 'read'
@@ -69,24 +69,25 @@ export function neededRight({ route, ownerOnly, leaver }: RouteDescriptor, calle
 }
 
 /**
- * True for a thread that is no live one of somebody's: it was deleted, was only seen, or has an owner no more (`''`). On routes
- * that want a confirmed run one that has none, too: with `unknownThread: claim` anybody may ask for a run on any id, and until
- * the upstream has taken it the thread may be another's, from before the gateway. To read it then, to change, delete or annotate
- * it, or to let others in, whose run would confirm the row, would rest on nothing but having asked.
+ * True for a thread that is not a live thread with an owner: it was deleted, was only seen, or lost its owner (`''`). On routes
+ * that require a confirmed run, a thread without a confirmed run counts too. With `unknownThread: claim` any caller may ask
+ * for a run on any id. Until the upstream accepts that run, the thread may belong to another user, from before the gateway.
+ * Reading, changing, deleting, annotating or sharing it would then depend only on having asked: a grantee's run would confirm
+ * the row.
  */
 export function isUnsettled(record: OwnerRecord, { route }: Pick<RouteDescriptor, 'route'>): boolean {
   if (record === null) return false
   return record.deleted || record.seen === true || record.owner === '' || awaitsRun(record, route)
 }
 
-/** True where a route is closed on a thread because no run of it is confirmed. */
+/** True if a route is closed on a thread because no run of the thread is confirmed. */
 export function awaitsRun(record: OwnerRecord, route: Route): boolean {
   return record?.provisional === true && route.beforeConfirmed !== true
 }
 
 /**
- * What a thread is to a caller who asks for this of it. A thread that is not settled is foreign to others and unknown to its
- * user. A grant counts where the policy lets grants count, and where it is enough for the route.
+ * What a thread is to a caller, for this request. An unsettled thread is foreign to other users and unknown to its own user.
+ * A grant counts if the policy lets grants count and the right is enough for the route.
  */
 export function relationOf(
   record: OwnerRecord,
@@ -101,7 +102,7 @@ export function relationOf(
   return suffices(record.granted, neededRight(descriptor, principal)) ? 'shared' : 'foreign'
 }
 
-/** Why a request is refused whose thread no rule opens. */
+/** Reasons for refusing a request whose thread no rule opens. */
 const NOT_OPENED = {
   own: 'no-rule-allows',
   shared: 'thread-foreign',
@@ -114,19 +115,16 @@ function whyNotOpened(relation: Relation, record: OwnerRecord): Reason {
   return isTheirs ? 'thread-unconfirmed' : NOT_OPENED[relation]
 }
 
-/** Routes that are closed to anonymous callers, whatever a policy says. */
+/** Routes that are closed to anonymous callers, whatever the policy says. */
 const NOT_FOR_ANONYMOUS: ReadonlySet<string> = new Set(['threads/list', 'threads/grants'])
 
 /** Routes on which a thread may begin. */
 const BEGINNING: ReadonlySet<string> = new Set(['agent/run', 'agent/suggest'])
 
 /**
- * Decides a request. A rule that denies wins over all that allow, a rule that can't be evaluated denies, and what no rule
- * allows is denied.
- * @param descriptor what the request is about
- * @param principal who asks
- * @param rules what the policy says
- * @param facts what is known; a fact that is left out is asked for, and only when the decision rests on it
+ * Decides a request. A denying rule wins over all allowing rules, and a rule that cannot be evaluated denies. A request that no
+ * rule allows is denied.
+ * @param facts the decision asks for an absent fact only if it depends on that fact
  */
 export function decide(descriptor: RouteDescriptor, principal: Principal, rules: Rules, facts: Facts): Permit | Refusal | Need {
   const { route } = descriptor
@@ -135,7 +133,7 @@ export function decide(descriptor: RouteDescriptor, principal: Principal, rules:
     refuse(reason, {
       ...(hide || rule?.hides === true
         ? { code: 'not-found' as const }
-        : // What rests on a thread's owner is told in one way, by whatever rule.
+        : // Every rule refuses in the same way if the refusal depends on the thread's owner.
           reason === 'denied-by-rule' && rule?.threads !== null
           ? { code: 'not-owner' as const }
           : {}),
@@ -151,7 +149,7 @@ export function decide(descriptor: RouteDescriptor, principal: Principal, rules:
   const allowing = applying.filter(({ effect }) => effect === 'allow')
   const [first] = allowing
   if (first === undefined) return no(whyNobody(tried, verdicts, principal))
-  // Anonymous callers of mode `optional` are many people behind one owner: none of them gets the list of all, or gives it away.
+  // In mode `optional` all anonymous callers share one owner: none of them may list or give away what belongs to all.
   if (NOT_FOR_ANONYMOUS.has(route.id) && principal.kind === 'anonymous' && !principal.standsForAll) {
     return no('anonymous-not-allowed')
   }
@@ -160,11 +158,11 @@ export function decide(descriptor: RouteDescriptor, principal: Principal, rules:
   if (facts.record === undefined) return { outcome: 'needs', fact: 'record' }
   const relation = relationOf(facts.record, principal, descriptor, rules)
   const denied = denying.find((one) => speaksOfThread(one, relation))
-  // A deleted thread is out of every list, so nobody but its owner finds anything there: operators don't, either. Nor where
-  // an owner is not settled: a run would settle it. Nor where the owner was taken away.
+  // Lists omit deleted threads, so only the owner can find a deleted thread, and no operator. The same applies if the owner is
+  // not settled, because a run would settle it, and if the owner was removed.
   const gone = relation === 'foreign' && isUnsettled(facts.record, descriptor)
   const rule = gone ? undefined : allowing.find((one) => speaksOfThread(one, relation))
-  // What the gateway answers itself is enforced always: only what the upstream would have let through is let through.
+  // The gateway always enforces what it answers itself: `observe` lets through only what the upstream would have let through.
   const observing = facts.enforcement === 'observe' && route.own !== true
   if (denied !== undefined || rule === undefined) {
     const reason = denied !== undefined ? 'denied-by-rule' : whyNotOpened(relation, facts.record)
@@ -173,21 +171,21 @@ export function decide(descriptor: RouteDescriptor, principal: Principal, rules:
     return permit(descriptor, principal, rule ?? first, { owner: facts.record?.owner, begins, observed: reason })
   }
   if (relation !== 'unknown') {
-    // Under `observe` the owner may be one that is only presumed: no row may come of it.
+    // Under `observe` the owner may be only presumed, so the run must not create a row.
     const claim = route.id === 'agent/run' && !observing
     const isUnsettled = facts.record?.provisional === true && !claim
     return permit(descriptor, principal, rule, { owner: facts.record?.owner, claim, isUnsettled })
   }
   const decided = decideUnknown(descriptor, principal, rule, facts, no)
   if (!observing || decided.outcome === 'needs') return decided
-  // Under `observe` a run makes no owner, and nothing is answered in place of the upstream.
+  // Under `observe` a run makes no owner, and the gateway answers nothing in place of the upstream.
   return permit(descriptor, principal, rule, {
     begins: BEGINNING.has(route.id),
     observed: decided.outcome === 'refused' ? decided.reason : null,
   })
 }
 
-/** A thread without an owner: docs/how-it-works.md, "Ownership". */
+/** Decides for an unowned thread: docs/how-it-works.md, "Ownership". */
 function decideUnknown(
   descriptor: RouteDescriptor,
   principal: Principal,
@@ -202,7 +200,7 @@ function decideUnknown(
     case 'agent/suggest': {
       const claim = descriptor.route.id === 'agent/run'
       const begin = { begins: true, claim, isUnsettled: !claim }
-      // The owner of a deleted thread knows that it was theirs: there is nobody else's history to find.
+      // The owner of a deleted thread knows that it was theirs: no other user's history can be found there.
       const known = facts.record !== null && facts.record?.seen !== true
       if (known || facts.unknownThread === 'claim') return permit(descriptor, principal, rule, begin)
       if (facts.unknownThread === 'deny') return no('thread-unknown')
@@ -210,14 +208,14 @@ function decideUnknown(
       return facts.upstreamHistory === 'none' ? permit(descriptor, principal, rule, begin) : no('thread-has-history')
     }
     default:
-      // Whatever a policy says, no other route may create or find a thread that nobody owns.
+      // Whatever the policy says, no other route may create or find an unowned thread.
       return no(whyNotOpened('unknown', facts.record ?? null))
   }
 }
 
 /**
- * The most bytes that the body of a request may have, before it is known which of the rules that could allow it does.
- * @param configured the limit of the configuration for this route
+ * The most bytes that a request body may have, before it is known which rule allows the request.
+ * @param configured the configured limit for this route, in bytes
  */
 export function mostBody(
   descriptor: RouteDescriptor,
@@ -230,8 +228,8 @@ export function mostBody(
 }
 
 /**
- * The most bytes of a body on any route that a caller may use, whatever the agent: as much as is read of an envelope,
- * which tells its route only when it was read.
+ * The most bytes of a body on any route that a caller may use, with any agent. The gateway reads this much of an envelope,
+ * because only its content names the route.
  */
 export function mostBodyOfAny(
   principal: Principal,
@@ -262,7 +260,7 @@ function mostOf(
 }
 
 /**
- * True for an agent that a caller may use: run, or connect to. The list of /info holds no other.
+ * True for an agent that a caller may run or connect to. The list of /info has no other agent.
  * @param agentId as the upstream calls it
  */
 export function mayUseAgent(agentId: string, principal: Principal, rules: Rules, facts: StandingFacts): boolean {
@@ -276,7 +274,7 @@ export function mayUseAgent(agentId: string, principal: Principal, rules: Rules,
 const MESSAGES = ROUTES.find(({ id }) => id === 'threads/messages') as Route
 
 /**
- * True for a thread that stands in a caller's list: its messages are the caller's to read, also while nothing is enforced.
+ * True for a thread in a caller's list: the caller may read its messages, even while nothing is enforced.
  * @param threadId as the upstream calls it
  */
 export function isListed(
@@ -292,11 +290,11 @@ export function isListed(
 }
 
 /**
- * True for a caller in whose list threads stand that neither are theirs nor were granted to them: those of others, for
- * operators. No list holds a thread that nobody owns.
+ * True for a caller, such as an operator, whose list has threads of other users that were not granted to the caller.
+ * No list has an unowned thread.
  */
 export function listsForeign(principal: Principal, rules: Rules, facts: StandingFacts): boolean {
-  // Of the threads that are foreign to a caller, none is open that a settled live one is not. No user id is without a colon.
+  // If any foreign thread is open to a caller, a settled live one is. Every user id has a colon, so no user is this owner.
   return isListed('another', { owner: 'somebody-else', deleted: false }, principal, rules, facts)
 }
 
@@ -314,7 +312,7 @@ function placeOf({ name, file, line }: Rule): RulePlace {
   return line === undefined ? { name, file } : { name, file, line }
 }
 
-/** What has to be done on the way; what is left out has not. */
+/** The duties of a permit; an absent duty does not apply. */
 interface Duties {
   readonly owner?: string | undefined
   readonly begins?: boolean
@@ -324,32 +322,30 @@ interface Duties {
   readonly observed?: Reason | null
 }
 
-/** Nobody else has it. */
+/** Not exported, so that no other module can make a permit. */
 const MAKING = Symbol('making a permit')
 
-/**
- * A permit. It is known by a private name: no copy has it, and no object that looks like one (ECMA-262 §13.10.1).
- */
+/** A permit, known by a private name: no copy has it, and no object that looks like a permit (ECMA-262 §13.10.1). */
 class MadePermit {
   readonly outcome = 'permitted'
   readonly descriptor: RouteDescriptor
   readonly principal: Principal
-  /** The rule that allows it, which says what passes and which limits apply. */
+  /** The rule that allows the request. It says what passes and which limits apply. */
   readonly rule: Rule
-  /** Whose thread it is, where a row says so; else the principal's. */
+  /** The owner of the thread if a row names one, otherwise the principal. */
   readonly owner: string
-  /** True for a run or suggestion that begins a thread: it has no owner, or its owner had deleted it. */
+  /** True for a run or suggestion that begins a thread: the thread is unowned, or its owner had deleted it. */
   readonly begins: boolean
-  /** Register a run of its owner's thread before the request is sent, and settle it by what becomes of the run. */
+  /** Register a run of the owner's thread before the request is sent, and settle it by the result of the run. */
   readonly claim: boolean
-  /** Answer as the upstream answers for a new thread, without asking it. */
+  /** Answer as the upstream does for a new thread, without asking it. */
   readonly answerEmpty: boolean
   /**
-   * True where no owner is settled and the request settles none: the thread is nobody's, or no run of it is confirmed. It may
-   * become somebody else's, which sends no invalidation, because nobody else knew anything of the thread.
+   * True if no owner is settled and the request settles none: the thread is unowned, or no run of it is confirmed. Another user
+   * may become its owner. That sends no invalidation, because no other user knew anything of the thread.
    */
   readonly isUnsettled: boolean
-  /** Under `observe`: why enforcing would have refused it. */
+  /** Under `observe`: the reason for which enforcement would have refused the request. */
   readonly observed: Reason | null
   readonly #making = MAKING
 

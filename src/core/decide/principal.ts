@@ -1,39 +1,38 @@
-/** Who is asking: from the verified claims of a token, never from anything that a caller could write. */
+/** Who is asking. The gateway takes this from the verified claims of a token, never from anything that a caller could write. */
 import { isUserId } from '../route/ids.ts'
 import { valueAt } from '../json/pointer.ts'
 import { refuse, type Refusal } from '../reasons.ts'
 
-/** A claim that says what a user may. */
+/** A claim that says what a user may do. */
 export type Part = 'role' | 'permissions'
 
 export interface User {
   readonly kind: 'user'
-  /** `issuer-key:subject`, as it stands in the ownership table, logs and files. */
+  /** `issuer-key:subject`, as in the ownership table, logs and files. */
   readonly id: string
   readonly issuer: string
   readonly subject: string
   readonly name: string | undefined
   readonly roles: readonly string[]
   readonly permissions: readonly string[]
-  /** The groups that the token names, as `issuer-key:group`: what was granted to one of them is granted to the user. */
+  /** The groups that the token names, as `issuer-key:group`. A grant to a group is a grant to the user. */
   readonly groups: readonly string[]
-  /** Of role and permissions, those whose claim is there in a form that nobody can read: they grant nothing. */
+  /** Role and permissions, if their claim is present but has an unreadable form: they grant nothing. */
   readonly unreadable?: readonly Part[]
-  /** All verified claims, for the policy to compare. */
   readonly claims: unknown
 }
 
-/** Nobody in particular. All anonymous callers are one owner. */
+/** All anonymous callers are one owner. */
 export interface Anonymous {
   readonly kind: 'anonymous'
   readonly id: 'anonymous'
-  /** True in mode `off`: everybody is this one user, who may do what a signed-in one may. */
+  /** True in mode `off`: every caller is this one user, with the rights of a signed-in user. */
   readonly standsForAll: boolean
 }
 
 export type Principal = User | Anonymous
 
-/** Where in the claims of an issuer's tokens things are: JSON pointers. */
+/** JSON pointers into the claims of an issuer's tokens. */
 export interface ClaimPointers {
   readonly id: string
   readonly name: string
@@ -49,11 +48,8 @@ export const ANONYMOUS: Anonymous = { kind: 'anonymous', id: 'anonymous', stands
 export const EVERYBODY: Anonymous = { kind: 'anonymous', id: 'anonymous', standsForAll: true }
 
 /**
- * Makes a user of verified claims. Claims of a wrong shape grant nothing; a malformed id is an error of its own (spec
- * "Errors", 400).
+ * Makes a user from verified claims. Claims of a wrong shape grant nothing; a malformed id is an error (spec "Errors", 400).
  * @param issuer the issuer's key in the configuration
- * @param claims the verified claims
- * @param pointers where things are in them
  */
 export function userFromClaims(issuer: string, claims: unknown, pointers: ClaimPointers): User | Refusal {
   const subject = valueAt(claims, pointers.id)
@@ -86,7 +82,7 @@ function isReadable(value: unknown): boolean {
   return Array.isArray(value) && value.every((item) => typeof item === 'string')
 }
 
-/** A list of strings as it is; anything else, a list with one member of another type too, grants nothing. */
+/** Returns a list of strings as it is. Anything else grants nothing, even a list with one member of another type. */
 function strings(value: unknown): readonly string[] {
   if (!Array.isArray(value) || !value.every((item) => typeof item === 'string')) return []
   return nonEmpty(value)

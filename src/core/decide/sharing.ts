@@ -1,20 +1,19 @@
 /**
- * Sharing: a thread's owner, or an operator, grants it to a user or to a group for reading or for writing. Deleting,
- * archiving and granting stay with the owner, whatever was granted.
+ * Sharing: a thread's owner, or an operator, grants it to a user or a group for reading or writing. Deleting, archiving and
+ * granting stay with the owner, whatever was granted.
  */
 import { isUserId } from '../route/ids.ts'
 import type { Principal } from './principal.ts'
 
-/** What was granted: who may write may read as well. */
+/** A granted right. A user who may write may read as well. */
 export type Right = 'read' | 'write'
 
-/** What a route wants of whoever uses it on a thread. */
 export type NeededRight = Right | 'owner'
 
-/** To whom something is granted: a user, or all whose token names a group. */
+/** The receiver of a grant: a user, or all users whose token names a group. */
 export interface Grantee {
   readonly kind: 'user' | 'group'
-  /** `issuer-key:name`, of a user as of a group: a group of one issuer is no group of another. */
+  /** `issuer-key:name`, for users and groups: a group of one issuer is not a group of another issuer. */
   readonly id: string
 }
 
@@ -22,40 +21,36 @@ export interface Grant extends Grantee {
   readonly right: Right
 }
 
-/** Whom grants are looked up for: a user with the groups that their token names. */
+/** The user for whom grants are looked up, with the groups that the token names. */
 export interface Reader {
   readonly userId: string
   readonly groups: readonly string[]
 }
 
-/** Who has granted what an operator grants by the API or the command line: no user id is without a colon. */
+/** The granter of what an operator grants by the API or the command line. No user has this id: user ids have a colon. */
 export const BY_OPERATOR = 'operator'
 
 /**
- * The most grants that users may have given on a thread, and as many more that operators may have: all of them are looked up
- * together, and neither takes the others' room.
+ * The most grants that users may have given on a thread. Operators may have given as many more. The gateway looks up all of them
+ * together, and neither takes the other's room.
  */
 export const MAX_GRANTS = 100
 
-/** On so many threads at most one user may let another one, or a group, in: they stand in the list of whom they were granted to. */
+/** The most threads on which a user may let in the same user or group: they are all in the grantee's list. */
 export const MAX_GRANTS_TO_ONE = 200
 
-/** The reader that a principal is. Anonymous callers have no groups, and nothing can be granted to them. */
+/** Anonymous callers have no groups, and nothing can be granted to them. */
 export function readerOf(principal: Principal): Reader {
   return { userId: principal.id, groups: principal.kind === 'user' ? principal.groups : [] }
 }
 
-/**
- * The widest right that grants give a reader.
- * @returns null for none
- */
+/** @returns the widest right that the grants give a reader; null for none */
 export function rightIn(grants: readonly Grant[], { userId, groups }: Reader): Right | null {
   const theirs = grants.filter(({ kind, id }) => (kind === 'user' ? id === userId : groups.includes(id)))
   if (theirs.length === 0) return null
   return theirs.some(({ right }) => right === 'write') ? 'write' : 'read'
 }
 
-/** True if a right is enough for what is needed. */
 export function suffices(right: Right, needed: NeededRight): boolean {
   return needed === 'read' || needed === right
 }

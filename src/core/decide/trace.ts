@@ -1,7 +1,4 @@
-/**
- * How a decision came about: every rule of the route and how it stands to the request. The decision itself is decide's;
- * nothing here decides.
- */
+/** Explains a decision by how each rule of the route matched the request. Only `decide` decides; nothing here does. */
 import type { RouteDescriptor } from '../route/classify.ts'
 import { decide, isUnsettled, relationOf, type Facts, type Need, type Permit } from './decide.ts'
 import type { Principal } from './principal.ts'
@@ -9,28 +6,27 @@ import type { Refusal } from '../reasons.ts'
 import { speaksOfThread, verdictOn, type Relation, type Rule, type Rules, type Verdict } from './rules.ts'
 
 /**
- * How a rule stands to a request, its thread included: `thread`, it speaks of other threads; `deleted` and `unsettled`, it
- * opens threads of others, and this one was deleted by its owner, or has none that is settled.
+ * How a rule matches a request, its thread included. `thread`: the rule covers other threads. `deleted` and `unsettled`: the
+ * rule opens threads of other users, but the owner deleted this one, or it has no settled owner.
  */
 export type TriedVerdict = Verdict | 'thread' | 'deleted' | 'unsettled'
 
 export interface TriedRule {
   readonly rule: Rule
   readonly verdict: TriedVerdict
-  /** True for the one that the decision rests on. */
+  /** True for the rule that the decision depends on. */
   readonly decides: boolean
 }
 
-/** A decision with what led to it. */
 export interface Trace {
   readonly decision: Permit | Refusal | Need
-  /** What the thread is to the caller; null on routes about none, and as long as nobody knows its owner. */
+  /** What the thread is to the caller; null on routes without a thread, and while its owner is unknown. */
   readonly relation: Relation | null
   /** In the order of the file. */
   readonly tried: readonly TriedRule[]
 }
 
-/** Decides a request as `decide` does, and says how every rule of its route stands to it. */
+/** Decides a request as `decide` does, and reports how each rule of its route matched. */
 export function traceOf(descriptor: RouteDescriptor, principal: Principal, rules: Rules, facts: Facts): Trace {
   const decision = decide(descriptor, principal, rules, facts)
   const { route } = descriptor
@@ -54,6 +50,6 @@ function onThread(rule: Rule, relation: Relation | null, gone: 'deleted' | 'unse
 function isTheOne(rule: Rule, decision: Permit | Refusal | Need): boolean {
   if (decision.outcome === 'permitted') return decision.rule === rule
   if (decision.outcome === 'needs') return decision.fact === 'upstreamHistory' && decision.rule === rule
-  // No two rules of a policy have one name.
+  // The names of a policy's rules are unique.
   return decision.rule?.name === rule.name
 }

@@ -1,37 +1,35 @@
-/** Keeps the text of the members of an object while it is read in steps (json/read-in-steps.ts), each as JSON.stringify would write it. */
+/** Keeps the text of an object's members, each as JSON.stringify would write it, while json/read-in-steps.ts reads the object. */
 
-/** The text of a member: in pieces, or of an object that was opened, its members. */
+/** The text in pieces, or the members of an opened object. */
 export type MemberText = readonly string[] | MemberTexts
 
-/** The text of the members of an object. */
 export type MemberTexts = ReadonlyMap<string, MemberText>
 
-/** A text of so many characters is a piece. */
+/** The size of a piece, in characters. */
 const PIECE = 32 * 1024
 
-/** Records the members of the object that is read, and of some objects in it. */
 export class MemberRecorder {
   readonly texts = new Map<string, MemberText>()
   readonly #opened: ReadonlySet<string>
-  /** The objects that lie in one another whose members are recorded, from the outermost on. */
+  /** The nested objects whose members are recorded, from the outermost inwards. */
   readonly #into: Map<string, MemberText>[] = [this.texts]
-  /** Of the member that is being recorded: the depth of its object, or 0 where none is. */
+  /** The depth of the object whose member is being recorded, or 0 if no member is. */
   #depth = 0
   #pieces: string[] = []
   #pending = ''
-  /** From here on the slice has not been taken over yet. */
+  /** The recorder has not yet taken the slice from here on. */
   #from = 0
 
-  /** @param opened paths of objects whose members are recorded each by itself: names with a `/` between them */
+  /** @param opened paths of objects whose members are recorded separately: names with a `/` between them */
   constructor(opened: readonly string[]) {
     this.#opened = new Set(opened)
   }
 
   /**
    * A value begins.
-   * @param at where it does in the slice
-   * @param depth how many containers are open around it
-   * @param keys the key in each of these that is an object
+   * @param at its place in the slice
+   * @param depth the number of open containers around it
+   * @param keys the key in each of these containers that is an object
    */
   begin(at: number, depth: number, keys: readonly string[], isObject: boolean): void {
     const into = this.#into[depth - 1]
@@ -49,21 +47,20 @@ export class MemberRecorder {
     into.set(key, this.#pieces)
   }
 
-  /** Something of the slice stands otherwise than JSON.stringify would write it. */
+  /** A part of the slice differs from what JSON.stringify would write. */
   replace(slice: string, begin: number, end: number, by: string): void {
     if (this.#depth === 0) return
     this.#take(slice.slice(this.#from, begin) + by)
     this.#from = end
   }
 
-  /** The next slice begins with what stands in this one from a place on. */
+  /** The next slice begins with the text of this slice from a place on. */
   cut(slice: string, at: number): void {
     if (this.#depth === 0) return
     this.#take(slice.slice(this.#from, at))
     this.#from = 0
   }
 
-  /** A value has ended. */
   end(slice: string, at: number, depth: number): void {
     if (depth > 0 && this.#depth === depth) {
       this.#pieces.push(this.#pending + slice.slice(this.#from, at))

@@ -1,15 +1,15 @@
 /** JSON pointers (RFC 6901) over the claims of a token. */
 
-/** True for a JSON pointer: `''`, or `/` and reference tokens in which `~` stands only as `~0` or `~1` (RFC 6901 §3). */
+/** True for a JSON pointer: `''`, or `/` and reference tokens in which `~` occurs only as `~0` or `~1` (RFC 6901 §3). */
 export function isPointer(text: string): boolean {
   return /^(?:\/(?:[^~/]|~[01])*)*$/.test(text)
 }
 
 /**
- * Evaluates a JSON pointer (RFC 6901 §4). What stands in the document only: nothing of a prototype, and no length of a list.
- * @param document a parsed JSON document
- * @param pointer a pointer for which isPointer holds
- * @returns the value there, or undefined
+ * Evaluates a JSON pointer (RFC 6901 §4). It finds only what the document contains: nothing of a prototype, and no length of
+ * a list.
+ * @param pointer a pointer for which isPointer is true
+ * @returns the value, or undefined
  */
 export function valueAt(document: unknown, pointer: string): unknown {
   let value = document

@@ -1,7 +1,7 @@
 /**
- * Reads a large JSON text in steps, between which other requests have their turn: JSON.parse takes half a second for 64 MiB of
- * escapes, and cannot be interrupted. The result is what JSON.parse gives, without its fault with escaped keys
- * (nodejs/node#63785), and the text of the members, so that nothing large is written again.
+ * Reads a large JSON text in steps, between which other requests have their turn. JSON.parse takes half a second for 64 MiB of
+ * escapes and cannot be interrupted. The result is what JSON.parse gives, without its fault with escaped keys
+ * (nodejs/node#63785). The text of the members is kept, so that nothing large is written again.
  */
 import { isNumberStart, isPlainNumber, isSpace, numberEnd, stringsOf } from './shape.ts'
 import { MemberRecorder, type MemberTexts } from './member-texts.ts'
@@ -10,15 +10,14 @@ import { refuse, type Reason, type Refusal } from '../reasons.ts'
 import type { Steps } from './steps.ts'
 import { inSlices } from './text-slices.ts'
 
-/** An object that was read in steps. */
 export interface SteppedReading {
   readonly outcome: 'read'
   readonly value: JsonObject
-  /** The text of its members, each as JSON.stringify would write it. */
+  /** The text of each member as JSON.stringify would write it. */
   readonly texts: MemberTexts
 }
 
-/** A step ends after so many tokens, or at the end of a slice of the text. */
+/** The most tokens of a step. A step also ends at the end of a slice of the text. */
 const TOKENS = 1024
 
 const PLAIN = /[^"\\\u0000-\u001f]*/y
@@ -26,10 +25,9 @@ const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
 const INDEX = /^(?:0|[1-9][0-9]{0,9})$/
 
 /**
- * Reads a text.
- * @param pieces of the text, all of it; they are emptied as they are read. Depth, number of values and length of keys and
- * numbers are bounded already (json/shape.ts)
- * @param opened names of members, objects themselves, of which the members are wanted one by one: see MemberRecorder
+ * @param pieces the whole text; each piece is emptied when it is read. json/shape.ts has already bounded the depth, the number of
+ * values, and the length of keys and numbers
+ * @param opened names of members, objects themselves, whose members are wanted separately: see MemberRecorder
  * @returns steps; at the end the object, or the refusal
  */
 export function* readInSteps(pieces: string[], opened: readonly string[] = []): Steps<SteppedReading | Refusal> {
@@ -51,13 +49,13 @@ class SteppedReader {
   #strings = stringsOf('')
   #at = 0
   #isLast = false
-  /** How many tokens are left to this step: none once it went on to another slice. */
+  /** The tokens left to this step: none after it went on to another slice. */
   #left = 0
   #next: Next = 'value'
-  /** The open containers, and the key in each of them that is an object. */
+  /** The open containers, and the key in each container that is an object. */
   readonly #containers: (Json[] | Record<string, Json>)[] = []
   readonly #keys: string[] = []
-  /** The string that is being read, as far as it was; null outside of one. */
+  /** The part of the current string that was read; null outside a string. */
   #string: string | null = null
   readonly recorder: MemberRecorder
   value: JsonObject | null = null
@@ -83,7 +81,7 @@ class SteppedReader {
     }
   }
 
-  /** Goes on to the next slice, with what is left of this one from a place on. */
+  /** Goes on to the next slice, and keeps this slice from a place on. */
   #more(from: number): void {
     this.#left = 0
     this.recorder.cut(this.#text, from)
@@ -149,12 +147,11 @@ class SteppedReader {
     }
   }
 
-  /** A value begins. */
   #begin(isObject = false): void {
     this.recorder.begin(this.#at, this.#containers.length, this.#keys, isObject)
   }
 
-  /** A value has ended where the reader is now. */
+  /** A value has ended at the current place. */
   #put(value: Json): void {
     const depth = this.#containers.length
     this.recorder.end(this.#text, this.#at, depth)
@@ -192,7 +189,7 @@ class SteppedReader {
     const begin = this.#at
     const end = this.#strings.endFrom(begin + 1)
     if (end === this.#text.length && !this.#isLast) {
-      // A key is short, or as good as: it is read again with the next slice.
+      // A key is short, or nearly so: it is read again with the next slice.
       this.#more(begin)
       return
     }
@@ -204,7 +201,8 @@ class SteppedReader {
     }
     const depth = this.#containers.length
     const container = this.#containers[depth - 1] as Record<string, Json>
-    // For some readers two keys with halves of surrogate pairs are one (RFC 8259 §8.2). UTF-8 has no such halves: they come by escapes.
+    // Some readers take two keys with halves of surrogate pairs for the same key (RFC 8259 §8.2).
+    // UTF-8 has no such halves: they come from escapes.
     if (key === '__proto__' || (isEscaped && !key.isWellFormed())) this.fault = 'body-key-forbidden'
     else if (Object.hasOwn(container, key)) this.fault = 'body-key-repeated'
     if (isEscaped) this.recorder.replace(this.#text, begin, end + 1, JSON.stringify(key))
@@ -213,7 +211,7 @@ class SteppedReader {
     this.#next = 'colon'
   }
 
-  /** What a part of a string stands for; null if it may not stand there. */
+  /** Decodes a part of a string; null if it is not valid there. */
   #decoded(from: number, end: number, isEscaped: boolean): string | null {
     if (!isEscaped) {
       PLAIN.lastIndex = from
@@ -227,7 +225,6 @@ class SteppedReader {
     }
   }
 
-  /** Reads a string to its end, or to the end of the slice. */
   #stringOn(): void {
     const from = this.#at
     let end = this.#strings.endFrom(from)
@@ -298,7 +295,7 @@ const LITERALS = [
   ['null', null],
 ] as const
 
-/** The end of a text that ends within a string, without an escape that is not whole. */
+/** The end of a text that ends within a string, without an incomplete escape. */
 function behindEscapes(text: string, from: number): number {
   const last = text.lastIndexOf('\\')
   // The longest escape has six characters.
@@ -314,7 +311,7 @@ function isHighSurrogate(text: string): boolean {
   return (text.charCodeAt(text.length - 1) & 0xfc00) === 0xd800
 }
 
-/** Puts a member into an object. For a whole number as its only key, `{"999":1}`, V8 would make room for 1,500 of them. */
+/** Puts a member into an object. For `{"999":1}`, a whole number as the only key, V8 would reserve room for 1,500 members. */
 function putMember(object: Record<string, Json>, key: string, value: Json): void {
   if (key.length > 1 && INDEX.test(key)) Object.defineProperty(object, key, { value, enumerable: true, configurable: true })
   else object[key] = value

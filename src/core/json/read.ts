@@ -1,7 +1,7 @@
 /**
- * One strict reading of a JSON text, as it comes. Whatever two parsers could read differently is refused: duplicate keys
- * at any level, `__proto__`, numbers that overflow, a byte order mark, trailing bytes, nesting deep enough to hurt
- * (runtime-behaviour.md, "Run input"; docs/threat-model.md). What passes is re-serialised by the caller, so one reading is left.
+ * Reads a JSON text strictly, as it arrives. It refuses whatever two parsers could read differently: duplicate keys at any level,
+ * `__proto__`, numbers that overflow, a byte order mark, trailing bytes, harmful nesting (runtime-behaviour.md, "Run input";
+ * docs/threat-model.md). The caller serialises the result again, so only this reading remains.
  */
 import { makeShape, type MemberBounds, type Shape } from './shape.ts'
 import { readInSteps, type SteppedReading } from './read-in-steps.ts'
@@ -15,45 +15,45 @@ const NONE = new Uint8Array()
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** An object, with the text that it was read from. */
+/** An object, and the text that it was read from. */
 export interface JsonSource {
   readonly value: JsonObject
   readonly text: string
-  /** True if the text is what JSON.stringify writes, but for the order of keys that are whole numbers. False may be said of such a one. */
+  /** True if JSON.stringify would write this text, but for the order of whole-number keys. False may occur for such a text. */
   readonly asWritten: boolean
 }
 
-/** An object that was read; or why it was not: codes `body-malformed` and `body-too-large`. */
+/** The object, or a refusal with the code `body-malformed` or `body-too-large`. */
 export type JsonReading = ({ readonly outcome: 'read' } & JsonSource) | Refusal
 
 export interface JsonReader {
   /**
-   * Takes the next bytes. What is hostile is refused here, before the rest has come; after a refusal the reader is done.
+   * Takes the next bytes. It refuses hostile text before the rest has arrived; after a refusal the reader is done.
    * @returns a refusal, or null to go on
    */
   push(bytes: Uint8Array): Refusal | null
-  /** About how many values came. */
+  /** About how many values have arrived. */
   values(): number
-  /** True for a text that would hold up others for long if it were read at once. */
+  /** True if reading the text at once would delay other requests for long. */
   isLarge(): boolean
-  /** Reads what came as one JSON object, at once. */
+  /** Reads the text as a JSON object, at once. */
   end(): JsonReading
   /**
-   * Reads it in steps, between which others may have their turn.
-   * @param opened the objects in it of which the members are wanted one by one: names with a `/` between them
+   * Reads the text in steps, between which other requests may have their turn.
+   * @param opened the objects whose members are wanted separately: names with a `/` between them
    */
   inSteps(opened: readonly string[]): Steps<SteppedReading | Refusal>
 }
 
-/** A text of more characters, or more values, is large. */
+/** A text is large if it has more characters than this, or more values than MANY_VALUES. */
 const LARGE = 256 * 1024
 const MANY_VALUES = 8192
-/** With keys that are written with escapes it is read in steps in any case, and each of them costs more. */
+/** The bound for a text with escaped keys: they are read in steps in any case, and each of them costs more. */
 const LARGE_IF_ESCAPED = 16 * 1024
 
 /**
- * Makes the reader of one body. It holds the text that came, and not its bytes.
- * @param bounds of the members of its objects; by default none but that of all values
+ * Makes the reader of a body. It keeps the text that arrived, not the bytes.
+ * @param bounds of the members of its objects; by default only the number of all values is bounded
  */
 export function makeJsonReader(bounds?: MemberBounds): JsonReader {
   const shape = makeShape(bounds)
@@ -89,7 +89,7 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
   return both
 }
 
-/** How many bytes at the end begin a character that goes on behind it (RFC 3629 §3). */
+/** The number of bytes at the end that begin an incomplete character (RFC 3629 §3). */
 function cutCharacter(bytes: Uint8Array): number {
   for (let back = 1; back <= 3; back += 1) {
     const byte = bytes.at(-back) ?? 0
@@ -105,7 +105,7 @@ function* refusedAtOnce(refusal: Refusal): Steps<Refusal> {
 }
 
 function parse(text: string, shape: Shape): JsonReading {
-  // V8 may read a key with an escape as another key that it has seen before (nodejs/node#63785), be it in another user's body.
+  // V8 may read an escaped key as another key that it has seen before (nodejs/node#63785), even in another user's body.
   if (shape.hasEscapedKeys()) {
     const reading = atOnce(readInSteps([text]))
     return reading.outcome === 'refused' ? reading : { outcome: 'read', value: reading.value, text, asWritten: shape.asWritten() }
@@ -120,12 +120,12 @@ function parse(text: string, shape: Shape): JsonReading {
   const kept = { members: 0 }
   const fault = countKeys(value, kept)
   if (fault !== null) return fault
-  // An object keeps one of several equal keys: fewer keys than members means that the text had duplicates.
+  // An object keeps only the last of equal keys: fewer keys than members means that the text had duplicates.
   if (kept.members !== shape.members()) return refuse('body-key-repeated')
   return { outcome: 'read', value, text, asWritten: shape.asWritten() }
 }
 
-/** Counts the keys of a parsed value at every level; refuses what re-serialising would change or a merge would obey. */
+/** Counts the keys of a parsed value at every level. Refuses what serialising again would change or a merge would obey. */
 function countKeys(value: Json, count: { members: number }): Refusal | null {
   if (typeof value === 'number') return Number.isFinite(value) ? null : refuse('body-number-out-of-range')
   if (typeof value !== 'object' || value === null) return null

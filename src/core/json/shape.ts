@@ -1,68 +1,66 @@
 /**
- * What a JSON text holds, counted as it comes and without parsing it: how deep it nests and how much it holds, before
- * anything recursive or costly sees it; and where its strings end.
+ * Counts what a JSON text holds as it arrives, without parsing it: the depth and the amount, before anything recursive or costly
+ * reads it. It also finds where strings end.
  */
 import { refuse, type Refusal } from '../reasons.ts'
 
-/** How many values a body may hold: each costs far more than its bytes, and `{},` sixteen times more. */
+/** The most values of a body: each costs far more than its bytes, and `{},` sixteen times more. */
 export const MAX_VALUES = 250_000
 
-/** How deep arrays and objects may nest: agents' states stay far below, a stack overflow begins at thousands. */
+/** The most levels of arrays and objects: agents' states stay far below, and a stack overflow begins at thousands. */
 export const MAX_DEPTH = 128
 
-/** How many characters a number may have: none that a writer of JSON makes has more than 25. */
+/** The most characters of a number: JSON writers need at most 25. */
 export const MAX_NUMBER = 4096
 
-/** A key of more characters is long. */
+/** A key with more characters is long. */
 export const LONG_KEY = 1024
 
 /**
- * How many characters the long keys of a body may have together. V8 hashes a string of more than 16,383 characters by its length
- * alone: 2,000 such keys of one length took it four seconds to tell apart.
+ * The most characters of all long keys of a body together. V8 hashes a string of more than 16,383 characters by its length alone:
+ * it took four seconds to distinguish 2,000 such keys of the same length.
  */
 export const MAX_LONG_KEYS = 256 * 1024
 
-/** How many members one object may have. */
+/** The most members of an object. */
 export interface MemberBounds {
-  /** The object that the text is. */
+  /** For the object that is the whole text. */
   readonly top: number
-  /** Any other. */
+  /** For every other object. */
   readonly inner: number
 }
 
 const UNBOUNDED: MemberBounds = { top: Number.POSITIVE_INFINITY, inner: Number.POSITIVE_INFINITY }
 
-/** The shape of a text. For a text that is not JSON the counts mean nothing. */
+/** For a text that is not JSON the counts mean nothing. */
 export interface Shape {
-  /** Takes the next piece; bounds depth and number of values before anything recursive or costly sees them. */
+  /** Takes the next piece. Bounds depth and number of values before anything recursive or costly reads them. */
   take(piece: string): Refusal | null
-  /** Object members at every level, that is colons outside strings. */
+  /** Object members at every level, that is, colons outside strings. */
   members(): number
-  /** About how many values there are: what begins an object or a list, or stands behind a comma. */
+  /** About how many values there are: it counts beginnings of objects and lists, and commas. */
   values(): number
-  /** True if a key is written with an escape. */
   hasEscapedKeys(): boolean
-  /** False if anything stands otherwise than JSON.stringify writes it, or may do so. */
+  /** False if any text differs, or may differ, from what JSON.stringify writes. */
   asWritten(): boolean
 }
 
-/** Makes the shape of a text of which nothing has come yet. */
 export function makeShape(bounds: MemberBounds = UNBOUNDED): Shape {
   let members = 0
   let escapedKeys = false
   let depth = 0
   let values = 0
   let inString = false
-  /** Whether the string that was read last, or is being read, has an escape. */
+  /** Whether the last or current string has an escape. */
   let escaped = false
-  /** Whether the piece before ended within an escape. */
+  /** Whether the previous piece ended within an escape. */
   let cut = false
   let asWritten = true
-  /** How many characters of the string that was read last, and of the number that is being read, have come. */
+  /** The characters so far of the last or current string, and of the current number. */
   let stringLength = 0
   let numberLength = 0
   let longKeys = 0
-  /** How many members the open objects have, by depth. */
+  /** The members of the open objects, by depth. */
   const membersAt = new Uint32Array(MAX_DEPTH + 1)
 
   const member = (): Refusal | null => {
@@ -73,7 +71,7 @@ export function makeShape(bounds: MemberBounds = UNBOUNDED): Shape {
       stringLength = 0
       if (longKeys > MAX_LONG_KEYS) return refuse('body-keys-too-long')
     }
-    // What closes more than was opened is no JSON, whatever is counted.
+    // A text that closes more than it opened is not JSON, so its count does not matter.
     const count = (membersAt[depth] ?? 0) + 1
     membersAt[depth] = count
     return count > (depth === 1 ? bounds.top : bounds.inner) ? refuse('body-too-many-members') : null
@@ -86,7 +84,7 @@ export function makeShape(bounds: MemberBounds = UNBOUNDED): Shape {
     asWritten: () => asWritten,
     take(text) {
       if (text === '') return null
-      // The first character may belong to an escape that the piece before began.
+      // The first character may belong to an escape that began in the previous piece.
       const start = cut ? 1 : 0
       const strings = stringsOf(text)
       const string = (from: number): number => {
@@ -145,7 +143,7 @@ export function makeShape(bounds: MemberBounds = UNBOUNDED): Shape {
             else if (isNumberStart(code)) {
               const end = number(at)
               if (end === -1) return refuse('body-number-out-of-range')
-              // One that goes on in the next piece is not known as a whole.
+              // A number that continues in the next piece is not known as a whole.
               asWritten &&= end < text.length && isPlainNumber(text, at, end)
               at = end - 1
             }
@@ -162,7 +160,6 @@ export function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 }
 
-/** True for what a number begins with. */
 export function isNumberStart(code: number): boolean {
   return code === 0x2d || isDigit(code)
 }
@@ -171,7 +168,7 @@ function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39
 }
 
-/** Where the number ends that begins there: behind the last of what numbers are written with. */
+/** The end of the number at a place: behind the last character that numbers may have. */
 export function numberEnd(text: string, at: number): number {
   for (let end = at; end < text.length; end += 1) {
     const code = text.charCodeAt(end)
@@ -181,10 +178,10 @@ export function numberEnd(text: string, at: number): number {
   return text.length
 }
 
-/** How many digits a whole number may have to be exact in a double, whichever they are. */
+/** The most digits with which every whole number is exact in a double. */
 const EXACT_DIGITS = 15
 
-/** True for a number that JSON.stringify writes as it stands; with a fraction or more digits it may not. */
+/** True for a number that JSON.stringify writes unchanged. With a fraction or more digits it may not. */
 export function isPlainNumber(text: string, from: number, to: number): boolean {
   const first = text.charCodeAt(from) === 0x2d ? from + 1 : from
   if (text.charCodeAt(first) === 0x30) return to === from + 1
@@ -193,22 +190,21 @@ export function isPlainNumber(text: string, from: number, to: number): boolean {
   return true
 }
 
-/** Finds where the strings of a text end. */
 export interface Strings {
-  /** The place of the quote that ends the string which this is a place in, or the text's length. Strings are asked for in their order. */
+  /** The place of the quote that ends the string around a place, or the text's length. Callers ask for strings in order. */
   endFrom(at: number): number
-  /** True if the string that was asked for last has an escape, from there on. */
+  /** True if the last string that was asked for has an escape, from that place on. */
   escaped(): boolean
-  /** True if the text ends within an escape of it. */
+  /** True if the text ends within an escape of that string. */
   cut(): boolean
-  /** True if its escapes are those that JSON.stringify writes for what they stand for, as far as these are not control characters. */
+  /** True if JSON.stringify writes its escapes for the same characters, control characters excepted. */
   asWritten(): boolean
 }
 
-/** The escapes that JSON.stringify writes nothing with, but for control characters. What is no escape at all JSON.parse refuses. */
+/** Escapes that JSON.stringify writes only for control characters, or never. JSON.parse refuses what is no escape. */
 const FOREIGN_ESCAPE = /\\[u/]/g
 
-/** Reads the strings of a text, or of a piece of it. Nothing is looked for again at each string, nor at each escape. */
+/** Reads the strings of a text or of a piece of it. It does not search again at each string or escape. */
 export function stringsOf(text: string): Strings {
   let from = 0
   let end = 0
@@ -243,14 +239,14 @@ export function stringsOf(text: string): Strings {
   }
 }
 
-/** True if an odd number of backslashes stands before a place in a string, the beginning of which is given. */
+/** True if an odd number of backslashes precedes a place in a string that begins at `from`. */
 function isEscaped(text: string, at: number, from: number): boolean {
   let before = at
   while (before > from && text.charCodeAt(before - 1) === 0x5c) before -= 1
   return (at - before) % 2 === 1
 }
 
-/** The index of a text from a place on, or the text's length. */
+/** Like indexOf, but gives the text's length if the text is not found. */
 function indexFrom(text: string, sought: string, at: number): number {
   const index = text.indexOf(sought, at)
   return index === -1 ? text.length : index

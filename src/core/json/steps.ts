@@ -1,6 +1,6 @@
-/** Work that is done in steps, between which other requests may have their turn. */
+/** Work in steps, between which other requests may have their turn. */
 
-/** Steps, and what comes of the last one. */
+/** Steps, and the result of the last step. */
 export type Steps<Result> = Generator<undefined, Result, undefined>
 
 export function atOnce<Result>(steps: Steps<Result>): Result {

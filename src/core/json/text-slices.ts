@@ -1,11 +1,10 @@
-/** Cuts the pieces of a text into slices of one size: what is read in steps is read one slice at a time. */
+/** Cuts the pieces of a text into slices of similar size, for reading in steps. */
 
-/** A slice has at least so many characters, but for the last one, and less than twice as many. */
+/** The fewest characters of a slice, except the last. A slice has less than twice as many. */
 export const SLICE = 32 * 1024
 
 /**
- * Cuts a text.
- * @param pieces of it; each is emptied when it was taken, so that it is not kept beside what is made of it
+ * @param pieces the text; each piece is emptied when it is taken, so that it is not kept beside the result
  * @returns slices, none of which ends between the halves of a surrogate pair
  */
 export function* inSlices(pieces: string[]): Generator<string, undefined, undefined> {
@@ -27,7 +26,7 @@ export function* inSlices(pieces: string[]): Generator<string, undefined, undefi
   return undefined
 }
 
-/** The place that is given, or the one behind it where that lies within a surrogate pair. */
+/** Returns the given place, or the next place if the given place lies within a surrogate pair. */
 export function cutAt(text: string, at: number): number {
   return (text.charCodeAt(at - 1) & 0xfc00) === 0xd800 && (text.charCodeAt(at) & 0xfc00) === 0xdc00 ? at + 1 : at
 }

@@ -1,6 +1,6 @@
 /**
- * Writes a large object in steps, between which other requests have their turn, as JSON.stringify would write it at once. What is
- * the source's own is written from the text that was recorded while it was read (json/member-texts.ts).
+ * Writes a large object in steps, between which other requests have their turn, as JSON.stringify would write it at once. The
+ * unchanged parts of the source are written from the text that was recorded while it was read (json/member-texts.ts).
  */
 import type { SteppedReading } from './read-in-steps.ts'
 import type { MemberText, MemberTexts } from './member-texts.ts'
@@ -8,12 +8,11 @@ import { isObject, type Json, type JsonObject } from './value.ts'
 import type { Steps } from './steps.ts'
 import { cutAt, SLICE } from './text-slices.ts'
 
-/** A step ends after so many texts, or when there are bytes enough. */
+/** The most texts of a step. A step also ends when it has enough bytes. */
 const TEXTS = 1024
 
 /**
- * Writes an object.
- * @param body its parts that are the source's own are written from its text
+ * @param body its parts that are identical to parts of the source are written from the source's text
  * @returns steps; at the end the bytes, in pieces
  */
 export function* writeInSteps(body: JsonObject, { value, texts }: Omit<SteppedReading, 'outcome'>): Steps<readonly Uint8Array[]> {
@@ -28,7 +27,7 @@ class Output {
   #pending = ''
   #texts = 0
 
-  /** @returns true where a step ends */
+  /** @returns true at the end of a step */
   add(text: string): boolean {
     this.#pending += text
     this.#texts += 1
@@ -57,7 +56,7 @@ function* writeObject(body: JsonObject, value: JsonObject, texts: MemberTexts, o
     const text = texts.get(key)
     const source = value[key]
     if (text !== undefined && part === source) yield* writeText(text, output)
-    // Of an object that was narrowed, what is left has its text all the same.
+    // The remaining members of a narrowed object still have their text.
     else if (text instanceof Map && isObject(part) && isObject(source))
       yield* writeObject(part, source, text as MemberTexts, output)
     else yield* writeValue(part, output)

@@ -1,19 +1,17 @@
 /**
- * Writes a JSON object anew, as JSON.stringify does, but of what stays as it was only the text is read again: V8 looks at each
- * character of a long string to write it, and a chat is long strings. What comes out is byte for byte the same, in the order
- * of the text.
+ * Writes a JSON object as JSON.stringify does, but copies unchanged parts from the text. V8 looks at each character of a long
+ * string to write it, and a chat consists of long strings. The output is the same byte for byte, in the order of the text.
  */
 import { isNumberStart, isPlainNumber, isSpace, numberEnd, stringsOf } from './shape.ts'
 import type { JsonObject, JsonSource } from './read.ts'
 
 /**
- * Writes an object.
- * @param body of which the parts that are the source's own are written from its text
- * @returns the very text of the source where it comes to the same
+ * @param body its parts that are identical to parts of the source are written from the source's text
+ * @returns the same text as the source if the result would be equal
  */
 export function writeAnew(body: JsonObject, { value, text, asWritten }: JsonSource): string {
   const keys = Object.keys(body)
-  // With a key for each member the order is theirs: no key that passes anywhere is a whole number.
+  // If each member has a key here, the order is the source's: no key that passes anywhere is a whole number.
   if (asWritten && keys.length === Object.keys(value).length && keys.every((key) => body[key] === value[key])) return text
   const texts = memberTexts(text)
   const own = (key: string): string | undefined => (body[key] === value[key] ? texts.get(key) : undefined)
@@ -22,8 +20,8 @@ export function writeAnew(body: JsonObject, { value, text, asWritten }: JsonSour
 }
 
 /**
- * Takes the text of an object apart.
- * @param text of an object, one that JSON.parse takes and that has no key twice
+ * Splits the text of an object.
+ * @param text the text of an object that JSON.parse accepts and that has no duplicate keys
  * @returns its members, each as JSON.stringify would write it
  */
 export function memberTexts(text: string): ReadonlyMap<string, string> {
@@ -45,12 +43,11 @@ export function memberTexts(text: string): ReadonlyMap<string, string> {
   }
 }
 
-/** Goes through a text from one value to the next. */
 interface Walk {
   next(): string
   expect(character: string): void
   skipSpace(): void
-  /** Passes a value; gives it as JSON.stringify would write it. */
+  /** Passes a value and returns it as JSON.stringify would write it. */
   value(): string
 }
 
@@ -58,7 +55,7 @@ function walkThrough(text: string): Walk {
   let at = 0
   const strings = stringsOf(text)
 
-  /** Passes a string. @returns true if it stands as JSON.stringify would write it */
+  /** @returns true if JSON.stringify would write the string unchanged */
   const passString = (): boolean => {
     at = strings.endFrom(at + 1) + 1
     return strings.asWritten()
@@ -96,7 +93,7 @@ function walkThrough(text: string): Walk {
           skipSpace()
           from = at
         } else {
-          // A literal ends with its last letter, and everything else is one character.
+          // A literal ends with its last letter. Everything else is a single character.
           at += code === 0x66 ? 5 : code === 0x74 || code === 0x6e ? 4 : 1
           if (code === 0x7b || code === 0x5b) depth += 1
           else if (code === 0x7d || code === 0x5d) depth -= 1

@@ -1,23 +1,22 @@
 /**
- * Which route a canonical target names. Paths match whole, segment by segment; a fixed path wins over one with an id
- * for every method, as in the runtime's own table (`/threads/clear` is never a thread called "clear").
+ * Finds the route that a canonical target names. Paths match whole, segment by segment. A fixed path wins over a path with an id
+ * for every method, as in the runtime's table: `/threads/clear` is never a thread called "clear".
  */
 import { isAgentId, isMemoryId, isThreadId } from './ids.ts'
 import { refuse, type Reason, type Refusal } from '../reasons.ts'
 import { ALL_ROUTES, OWN_ROUTES, ROUTES, type Route } from './routes.ts'
 import { largest } from '../json/extremes.ts'
 
-/** What a request is about, with nothing left of how it was spelled. */
+/** What a request is about, whatever its spelling was. */
 export interface RouteDescriptor {
   readonly outcome: 'classified'
   readonly route: Route
-  /** Ids that stood in the path, and the thread that the body names. */
+  /** Ids from the path, and the thread that the body names. */
   readonly ids: { readonly agentId?: string; readonly threadId?: string; readonly memoryId?: string }
-  /** Known query names and values of this route. */
   readonly query: readonly (readonly [string, string])[]
-  /** True where the body asks for what stays with the owner, on a route that others may have been granted. */
+  /** True if the body asks for something that stays with the owner, on a route that can be granted to others. */
   readonly ownerOnly?: true
-  /** Where grants are taken back: the user whose own grant the body names, and no group. */
+  /** On the route that revokes grants: the user whose own grant the body names. Absent if the body names a group. */
   readonly leaver?: string
 }
 
@@ -34,10 +33,7 @@ const ID_GRAMMARS: Readonly<
 
 /**
  * Finds the route of a request.
- * @param method the request's method, as sent
  * @param segments the decoded segments below the base path
- * @param query the known query names of the request
- * @param known the routes that there are
  * @returns the descriptor, or a refusal: 404, 405 with `Allow`, or 400 for an id outside its grammar
  */
 export function classify(
@@ -70,8 +66,8 @@ function queryOf(route: Route, query: ReadonlyMap<string, string>): RouteDescrip
 }
 
 /**
- * Finds what a request to an upstream is about, be it a runtime or a self-hosted agent.
- * @param upstream with what the agent is called; null for a runtime
+ * Finds what a request to an upstream is about.
+ * @param upstream with the id of a self-hosted agent; null for a runtime
  * @param segments the decoded segments below its public path
  */
 export function classifyAt(
@@ -85,8 +81,8 @@ export function classifyAt(
 
 /**
  * Finds what a request to a self-hosted agent is about: a run, which is POSTed to its root path (spec "Self-hosted agent
- * endpoint"), or what the gateway answers itself.
- * @param agentId what the agent is called: its path does not say so
+ * endpoint"), or a route that the gateway answers itself.
+ * @param agentId the agent's id, which its path does not contain
  */
 function classifyEndpoint(method: string, segments: readonly string[], agentId: string): RouteDescriptor | Refusal {
   if (segments.length > 0) return classify(method, segments, new Map(), OWN_ROUTES)
@@ -96,7 +92,7 @@ function classifyEndpoint(method: string, segments: readonly string[], agentId: 
 
 const RUN = ROUTES.find(({ id }) => id === 'agent/run') as Route
 
-/** Routes of one number of segments: those of a fixed path by it, and those with ids. */
+/** Routes with the same number of segments: those with a fixed path by that path, and those with ids. */
 interface Ranks {
   readonly fixed: ReadonlyMap<string, readonly Route[]>
   readonly withIds: readonly Route[]
@@ -111,7 +107,7 @@ function ranked(routes: readonly Route[]): readonly Ranks[] {
   return Array.from({ length: longest + 1 }, (_, length) => {
     const ofLength = routes.filter(({ path }) => path.length === length)
     const hasIds = ({ path }: Route): boolean => path.some((word) => word.startsWith(':'))
-    // No segment holds a '/', so that two paths joined by it are never one.
+    // No segment has a '/', so different paths stay different when joined.
     const fixed = Map.groupBy(
       ofLength.filter((row) => !hasIds(row)),
       ({ path }) => path.join('/'),
@@ -130,8 +126,6 @@ function rowsAt(segments: readonly string[], known: readonly Route[]): readonly 
 /**
  * The target to send upstream, written from the descriptor alone.
  * @param base the upstream's base path: `''` or `/a/b`
- * @param descriptor a classified request
- * @param query the query to send; by default the descriptor's
  */
 export function upstreamTarget(
   base: string,

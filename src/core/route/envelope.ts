@@ -1,7 +1,7 @@
 /**
- * The envelope of the single-route transport (runtime-behaviour.md, "Single-route transport"), read and written. It is classified by what it says, never by
- * where it was sent; the path inside `resource/request` goes through the same grammar and the same classification as the
- * path of a request line.
+ * Reads and writes the envelope of the single-route transport (runtime-behaviour.md, "Single-route transport"). The gateway
+ * classifies an envelope by its content, never by where it was sent. The path inside `resource/request` goes through the same
+ * grammar and the same classification as the path of a request line.
  */
 import { MAX_TOP_MEMBERS } from './bodies.ts'
 import { classify, upstreamTarget, type RouteDescriptor } from './classify.ts'
@@ -10,32 +10,30 @@ import { refuse, type Refusal } from '../reasons.ts'
 import { QUERY_NAMES, ROUTES, type Route } from './routes.ts'
 import { isQueryValue, readTarget } from './target.ts'
 
-/** An envelope, opened: what it is about, and the body that it carries. */
 export interface Envelope {
   readonly outcome: 'opened'
   readonly descriptor: RouteDescriptor
-  /** Not checked against its route yet; undefined if there is none. */
+  /** Not checked against its route yet; undefined if absent. */
   readonly body: Json | undefined
-  /** Keys of the envelope and of its params that mean nothing, and go no further. */
+  /** Keys of the envelope and of its params that have no meaning and are not forwarded. */
   readonly dropped: readonly string[]
-  /** How many query names of the inner path no route knows. */
+  /** The number of query names in the inner path that no route knows. */
   readonly droppedQueryNames: number
 }
 
-/** The method that reaches what has no method of its own. */
+/** The method for routes that have no method of their own. */
 const TUNNEL = 'resource/request'
 
-/** How a route goes by envelope, in the runtime as here: by a method of its own, by the tunnel, or not at all. */
+/** How an envelope carries a route, in the runtime as here: by the route's own method, by the tunnel, or not at all (null). */
 export function envelopeOf({ id, own }: Route): 'method' | 'tunnel' | null {
   if (id === 'cpk-debug-events' || own === true) return null
   return id.startsWith('threads/') || id.startsWith('memories/') || id === 'annotate' ? 'tunnel' : 'method'
 }
 
 /**
- * Opens an envelope and classifies what it asks for.
- * @param value the body of the request, as the strict reader gave it
- * @returns a refusal: 404 for what is no envelope or has a method that doesn't exist, 405, 413 for too many params, or 400 as for
- * a request line
+ * Opens an envelope and classifies its request.
+ * @param value the body from the strict reader
+ * @returns a refusal: 404 for no envelope or an unknown method, 405, 413 for too many params, or 400 as for a request line
  */
 export function openEnvelope(value: JsonObject): Envelope | Refusal {
   const { method, params: given, body, ...others } = value
@@ -47,24 +45,24 @@ export function openEnvelope(value: JsonObject): Envelope | Refusal {
   return {
     outcome: 'opened',
     descriptor: asked.descriptor,
-    // In the tunnel the runtime takes null for no body; elsewhere it is one, which no route takes.
+    // In the tunnel the runtime takes null for no body. Elsewhere null is a body, which no route takes.
     body: method === TUNNEL ? (body ?? undefined) : body,
     dropped: [...Object.keys(others), ...strange.map((name) => `params.${name}`)],
     droppedQueryNames: asked.droppedQueryNames,
   }
 }
 
-/** What is asked of whoever sends an envelope, once it is known what it is about. */
+/** Checks on the sender of an envelope, once its route is known. */
 export interface EnvelopeRules {
-  /** May refuse what is asked before the body of it is looked at. */
+  /** May refuse the request before its body is looked at. */
   readonly admit: (descriptor: RouteDescriptor) => Refusal | null
-  /** The bound of it, in bytes. */
+  /** The limit of the envelope, in bytes. */
   readonly mostOf: (descriptor: RouteDescriptor) => number
 }
 
 /**
- * Opens an envelope and holds it against what its sender may. A body that its route does not take is dropped.
- * @param bytes how many it has
+ * Opens an envelope and checks what its sender may do. The gateway drops a body that the route does not take.
+ * @param bytes the size of the envelope
  */
 export function admitEnvelope(value: JsonObject, bytes: number, { admit, mostOf }: EnvelopeRules): Envelope | Refusal {
   const envelope = openEnvelope(value)
@@ -85,11 +83,11 @@ interface Asked {
   readonly droppedQueryNames: number
 }
 
-/** A method of its own: its params stand where the route has its ids and its query. */
+/** A method of its own: the params give the route's ids and query. */
 function askedBy(method: Json | undefined, params: JsonObject): Asked | Refusal {
   const route = ROUTES.find((row) => row.id === method && envelopeOf(row) === 'method')
   if (route === undefined) return refuse('route-unknown')
-  // What is no string can be no id: the grammar refuses the empty one.
+  // A value that is not a string becomes the empty string, which the id grammars refuse.
   const segments = route.path.map((word) => (word.startsWith(':') ? textOf(params[word.slice(1)]) : word))
   const query = new Map<string, string>()
   for (const name of route.query) {
@@ -102,7 +100,7 @@ function askedBy(method: Json | undefined, params: JsonObject): Asked | Refusal 
   return { outcome: 'asked', descriptor, known: [...Object.keys(descriptor.ids), ...query.keys()], droppedQueryNames: 0 }
 }
 
-/** The tunnel: a request line in two params. */
+/** The tunnel: two params hold a request line. */
 function askedThrough(params: JsonObject): Asked | Refusal {
   const target = readTarget(textOf(params['path']), QUERY_NAMES)
   if (target.outcome === 'refused') return target
@@ -112,14 +110,13 @@ function askedThrough(params: JsonObject): Asked | Refusal {
   return { outcome: 'asked', descriptor, known: ['path', 'httpMethod'], droppedQueryNames: target.droppedQueryNames }
 }
 
-/** A param of more characters is none: the head of a request that could say as much has no room for it. */
+/** In characters. A longer param counts as absent: the head of an equivalent request has no room for it. */
 const MAX_PARAM = 64 * 1024
 
 function textOf(value: Json | undefined): string {
   return typeof value === 'string' && value.length <= MAX_PARAM ? value : ''
 }
 
-/** An envelope to send. */
 export interface WrittenEnvelope {
   readonly method: string
   readonly params: JsonObject
@@ -127,8 +124,7 @@ export interface WrittenEnvelope {
 
 /**
  * Writes the envelope of a request from its descriptor alone.
- * @param query the query to send
- * @throws Error for a route that goes by no envelope
+ * @throws Error for a route that no envelope carries
  */
 export function writeEnvelope(descriptor: RouteDescriptor, query: RouteDescriptor['query']): WrittenEnvelope {
   const { route, ids } = descriptor
@@ -136,7 +132,7 @@ export function writeEnvelope(descriptor: RouteDescriptor, query: RouteDescripto
     case 'tunnel':
       return { method: TUNNEL, params: { path: upstreamTarget('', descriptor, query), httpMethod: route.method } }
     case 'method': {
-      // The thread of a run stands in its body alone.
+      // Only the body of a run names its thread.
       const params = Object.entries(ids).filter(([name]) => route.path.includes(`:${name}`))
       return { method: route.id, params: Object.fromEntries([...params, ...query]) }
     }

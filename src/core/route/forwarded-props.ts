@@ -1,10 +1,10 @@
 /**
- * `forwardedProps` is an allow-list: what the runtime hands on from there reaches a graph's configuration, its
- * webhook, its metadata and its identity (runtime-behaviour.md, "What the runtime does not check"; docs/policies.md).
+ * The allow-list of `forwardedProps`. What the runtime passes on from there reaches a graph's configuration, webhook, metadata
+ * and identity (runtime-behaviour.md, "What the runtime does not check"; docs/policies.md).
  */
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
 
-/** Names that pass without being named by the policy. */
+/** Names that pass although the policy does not name them. */
 export const BUILT_IN_PROPS: readonly string[] = ['toolChoice', 'command.resume']
 
 // Compared without case and underscores: Python agents turn camelCase into snake_case on their own.
@@ -29,10 +29,9 @@ export function isUnsafeProp(name: string): boolean {
 }
 
 /**
- * Keeps of `forwardedProps` what may pass.
- * @param value the property as the caller sent it
+ * Keeps the parts of `forwardedProps` that may pass.
  * @param allowed top-level names and `command.x` names of the policy, besides the built-in ones
- * @returns what passes, the very value where that is all of it, and the names that don't
+ * @returns the passing parts, or the same value if all of it passes, and the dropped names
  */
 export function filterForwardedProps(
   value: Json,
@@ -43,7 +42,7 @@ export function filterForwardedProps(
   const kept: Record<string, Json> = {}
   const dropped: string[] = []
   for (const [name, part] of Object.entries(value)) {
-    // `command.resume` names a part of `command`, not a property that is spelled so.
+    // `command.resume` names a part of `command`, not a property with that spelling.
     if (passes(name) && !name.startsWith('command.')) kept[name] = part
     else if (name === 'command' && isObject(part)) {
       const inner = Object.entries(part)

@@ -1,11 +1,11 @@
 /**
- * The grammars of ids. An id that passes here means the same to the gateway, to the store and to the upstream,
- * whichever of them reads it (runtime-behaviour.md, "Targets and ids").
+ * The grammars of ids. An id that passes means the same to the gateway, the store and the upstream
+ * (runtime-behaviour.md, "Targets and ids").
  */
 
 /**
  * Words that the runtime's router gives a meaning at the end of a path. It matches from the last segment backwards
- * (runtime-behaviour.md, "Targets and ids"), so an id of one of these names could turn one route into another.
+ * (runtime-behaviour.md, "Targets and ids"), so an id of this list could turn a route into another.
  */
 // prettier-ignore
 export const ROUTE_WORDS: ReadonlySet<string> = new Set([
@@ -19,10 +19,10 @@ const AGENT_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9_-])?$/
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 /** What Python's int() takes for digits, in 32 characters. */
 const HEX_32 = /^(?=.{32}$)(?:0x)?[0-9a-f_]+$/
-/** Java and .NET read each of five groups as a number of its own: with fewer digits, or with 0x. */
+/** Java and .NET read each of five groups as a separate number: with fewer digits, or with 0x. */
 const FIVE_NUMBERS = /^(?:(?:0x)?[0-9a-f]+-){4}(?:0x)?[0-9a-f]+$/
 
-/** True for a string of so few characters. One of 60 MB that was read in steps would be put together to be looked at. */
+/** True for a short string. Examining a 60 MB string that was read in steps would join its parts first. */
 function isShort(value: unknown): value is string {
   return typeof value === 'string' && value.length <= 128
 }
@@ -31,8 +31,8 @@ function isShort(value: unknown): value is string {
 const OBJECT_NAMES: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype))
 
 /**
- * True if some UUID parser would take `id` for a UUID. PostgreSQL leaves out hyphens (braces are in no id); Python's `uuid.UUID`
- * besides takes `urn:` and `uuid:` out wherever they stand; Go's looks at the middle 36 of 38 characters; Java's pads.
+ * True if some UUID parser would take `id` for a UUID. PostgreSQL ignores hyphens (no id has braces). Python's `uuid.UUID` also
+ * removes `urn:` and `uuid:` at any place. Go's parser looks at the middle 36 of 38 characters. Java's parser pads.
  */
 function readsAsUuid(id: string): boolean {
   const lower = id.toLowerCase()
@@ -41,9 +41,9 @@ function readsAsUuid(id: string): boolean {
 }
 
 /**
- * True if `value` is a thread id: 1–128 of `A–Z a–z 0–9 . _ : -`, first a letter or digit, last not `.`, no route
- * word in any case, and a UUID only in its canonical spelling, or two spellings would be one thread to a database
- * with a uuid column and two to the ownership table (runtime-behaviour.md, "Targets and ids").
+ * True for a thread id: 1–128 of `A–Z a–z 0–9 . _ : -`, first a letter or digit, last not `.`, no route word in any case.
+ * A UUID must have its canonical spelling. Otherwise two spellings would be one thread to a database with a uuid column, and
+ * two to the ownership table (runtime-behaviour.md, "Targets and ids").
  */
 export function isThreadId(value: unknown): value is string {
   if (!isShort(value) || !OPAQUE_ID.test(value)) return false
@@ -51,32 +51,32 @@ export function isThreadId(value: unknown): value is string {
   return UUID.test(value) || !readsAsUuid(value)
 }
 
-/** True if `value` is an agent id: as a thread id without `:`; of the route words only `agent`; no name of Object's. */
+/** True for an agent id: as a thread id, but without `:`. Of the route words only `agent` passes; no name of Object's does. */
 export function isAgentId(value: unknown): value is string {
   if (!isShort(value) || !AGENT_ID.test(value)) return false
   if (OBJECT_NAMES.has(value)) return false
   return value === 'agent' || !ROUTE_WORDS.has(value.toLowerCase())
 }
 
-/** True if `value` is a scope of the ownership table: the key of an upstream, or `''` for the first one. */
+/** True for a scope of the ownership table: the key of an upstream, or `''` for the first upstream. */
 export function isScope(value: string): boolean {
   return /^[a-z0-9-]{0,128}$/.test(value)
 }
 
-/** True if `value` is a memory id: the characters of a thread id and no route word. */
+/** True for a memory id: the characters of a thread id, and no route word. */
 export function isMemoryId(value: unknown): value is string {
   return isShort(value) && OPAQUE_ID.test(value) && !ROUTE_WORDS.has(value.toLowerCase())
 }
 
-/** True if `value` is a run id: the characters of a thread id, whatever it is (clients write UUIDs in either case). */
+/** True for a run id: the characters of a thread id, with no other rule (clients write UUIDs in either case). */
 export function isRunId(value: unknown): value is string {
   return isShort(value) && OPAQUE_ID.test(value)
 }
 
-// Code points, without the controls of ASCII and Latin-1: an id with one could forge a log line or cut a header.
+// Code points, without the controls of ASCII and Latin-1: an id with a control could forge a log line or cut a header.
 const USER_ID = /^[^\u0000-\u001f\u007f-\u009f]{1,255}$/u
 
-/** True if `value` is a user id as an issuer gives it: a string of 1–255 characters, no controls, no lone surrogates. */
+/** True for a user id from an issuer: a string of 1–255 characters, no controls, no lone surrogates. */
 export function isUserId(value: unknown): value is string {
   return typeof value === 'string' && value.isWellFormed() && USER_ID.test(value)
 }

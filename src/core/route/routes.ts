@@ -1,11 +1,11 @@
 /**
- * The routes of the real runtime 1.75 as data (runtime-behaviour.md, "Routes"): method, exact path, where ids live, and which query and
- * body keys pass, and those of the gateway's own. What is not in these tables does not exist, whatever is configured.
+ * The routes of the real runtime 1.75 (runtime-behaviour.md, "Routes") and of the gateway, as data: method, exact path, place of
+ * the ids, and the query and body keys that pass. A route that is not in these tables does not exist, whatever is configured.
  */
 
 import type { NeededRight } from '../decide/sharing.ts'
 
-/** The operation that a request names, as the runtime's own hooks call it (spec "Routes"). */
+/** The operation that a request names, as the runtime's hooks call it (spec "Routes"). */
 // prettier-ignore
 export type RouteId =
   | 'info' | 'agent/run' | 'agent/connect' | 'agent/suggest' | 'agent/stop' | 'transcribe'
@@ -14,16 +14,14 @@ export type RouteId =
   | 'memories/list' | 'memories/recall' | 'memories/subscribe' | 'memories/mutate'
   | 'inspector/metadata' | 'inspector/learning' | 'cpk-debug-events' | 'threads/grants'
 
-/** The HTTP methods that routes have. */
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
-/** What may stand in a request body. */
 export type BodyRule =
-  /** No body: one that is there is refused. */
+  /** The gateway refuses a body. */
   | { readonly kind: 'none' }
-  /** A JSON object of which these top-level keys pass. */
+  /** A JSON object; these top-level keys pass. */
   | { readonly kind: 'json'; readonly keys: readonly string[]; readonly optional?: true }
-  /** A multipart recording, streamed, or a JSON object of which these keys pass. */
+  /** A multipart recording, which is streamed, or a JSON object; these keys of the object pass. */
   | { readonly kind: 'recording'; readonly keys: readonly string[] }
 
 export interface Route {
@@ -33,37 +31,34 @@ export interface Route {
   readonly path: readonly string[]
   readonly query: readonly string[]
   readonly body: BodyRule
-  /** Where the thread id is, if the route is about a thread. */
+  /** Where the thread id is, on routes about a thread. */
   readonly thread?: 'path' | 'body'
-  /** On routes about a thread: what somebody must have been granted on one that is not theirs. */
+  /** On routes about a thread: the right that a caller needs on a thread of another user. */
   readonly right?: NeededRight
   /**
-   * True where a row that no run has confirmed yet opens the thread: its runs, and what belongs to a run under way. These the
-   * upstream holds against its own threads by itself, where it keeps users apart (runtime-behaviour.md, "What the runtime does not check"); of the others it would give
-   * away or change whatever it holds under that id.
+   * True if a row that no run has confirmed opens the thread: its runs, and what belongs to a run in progress. The upstream
+   * checks these requests against its own threads, if it keeps users apart
+   * (runtime-behaviour.md, "What the runtime does not check").
+   * For the other routes it would give away or change whatever it holds under that id.
    */
   readonly beforeConfirmed?: true
-  /**
-   * True where the upstream may write to the thread for as long as it executes the request: a LangGraph server keeps a suggestion
-   * as it keeps a run.
-   */
+  /** True if the upstream may write to the thread during the request: a LangGraph server keeps a suggestion as it keeps a run. */
   readonly mayWrite?: true
-  /** True where a grant is taken back: whoever was let in, for whatever, may take back the one that names them. */
+  /** True if the route revokes a grant: a user who was let in, with any right, may revoke the grant that names them. */
   readonly leave?: true
-  /** True where the gateway answers, and nothing is asked of the upstream. */
+  /** True if the gateway answers and asks the upstream nothing. */
   readonly own?: true
-  /** True where `limits.runBody` bounds the body instead of `limits.body`. */
+  /** True if `limits.runBody` bounds the body instead of `limits.body`. */
   readonly largeBody?: true
-  /** True where the answer is an event stream, or may be. */
+  /** True if the answer is an event stream, or may be. */
   readonly streams?: true
 }
 
-/** True for the route that deletes a thread. */
 export function deletesThread({ id, method }: Pick<Route, 'id' | 'method'>): boolean {
   return id === 'threads/update' && method === 'DELETE'
 }
 
-// RunAgentInput (runtime-behaviour.md, "Run input"); `lastSeenEventId` is read on connect by runtimes of the managed platform.
+// RunAgentInput (runtime-behaviour.md, "Run input"). Runtimes of the managed platform read `lastSeenEventId` on connect.
 // prettier-ignore
 const RUN_KEYS = ['threadId', 'runId', 'parentRunId', 'messages', 'tools', 'context', 'state', 'forwardedProps', 'resume']
 
@@ -116,7 +111,7 @@ export const ROUTES: readonly Route[] = [
     largeBody: true,
     streams: true,
   }),
-  // The client sends a JSON content type and often no body at all (runtime-behaviour.md, "Clients").
+  // The client sends a JSON content type and often no body (runtime-behaviour.md, "Clients").
   route('agent/stop', 'POST', 'agent/:agentId/stop/:threadId', {
     ...optionalJson('runId'),
     right: 'write',
@@ -142,7 +137,8 @@ export const ROUTES: readonly Route[] = [
     mayWrite: true,
   }),
   route('memories/list', 'GET', 'memories', { query: ['includeInvalidated'] }),
-  // `sourceThreadIds` does not pass: the platform takes anybody's thread ids there (runtime-behaviour.md, "What the runtime does not check").
+  // `sourceThreadIds` does not pass: the platform takes any user's thread ids there
+  // (runtime-behaviour.md, "What the runtime does not check").
   route('memories/list', 'POST', 'memories', json('content', 'kind', 'scope')),
   route('memories/recall', 'POST', 'memories/recall', json('query', 'limit', 'scope')),
   route('memories/subscribe', 'POST', 'memories/subscribe', optionalJson()),
@@ -153,10 +149,7 @@ export const ROUTES: readonly Route[] = [
   route('cpk-debug-events', 'GET', 'cpk-debug-events', { streams: true }),
 ]
 
-/**
- * The gateway's own, on a path that no runtime has: its first word is none of the runtime's, and nothing of it is ever sent
- * upstream.
- */
+/** The gateway's own routes. No path of a runtime has their first word, and the gateway never sends anything of them upstream. */
 export const OWN_ROUTES: readonly Route[] = (
   [
     ['GET', {}],
@@ -169,8 +162,8 @@ export const OWN_ROUTES: readonly Route[] = (
 
 export const ALL_ROUTES: readonly Route[] = [...ROUTES, ...OWN_ROUTES]
 
-/** All route ids, each once, in the order of the table. */
+/** Each id once, in the order of the table. */
 export const ROUTE_IDS: readonly RouteId[] = [...new Set(ALL_ROUTES.map((row) => row.id))]
 
-/** The query names that some route knows: any of them twice is refused. */
+/** The query names that some route knows. The gateway refuses any of them twice. */
 export const QUERY_NAMES: ReadonlySet<string> = new Set(ROUTES.flatMap((row) => row.query))

@@ -1,33 +1,32 @@
 /**
- * Reads a request target. The runtime resolves a target as a WHATWG URL and looks at its last segments only
- * (runtime-behaviour.md, "Targets and ids"), so whatever has two readings is refused here, before anybody is asked who they are, and what
- * passes is rebuilt from its parts for the upstream: the raw target is never forwarded.
+ * Reads a request target. The runtime resolves a target as a WHATWG URL and looks only at its last segments
+ * (runtime-behaviour.md, "Targets and ids"). The gateway therefore refuses a target with two readings, before authentication.
+ * It rebuilds the passing target from its parts for the upstream and never forwards the raw target.
  */
 import { refuse, type Refusal } from '../reasons.ts'
 
 /** Where the keys of assertions are published, outside every base path (docs/contributing/invariants.md, 1). */
 export const KEY_SET_TARGET = '/.well-known/jwks.json'
 
-/** A canonical target: the decoded segments of its path and the decoded query. */
+/** Path and query are decoded. */
 export interface Target {
   readonly outcome: 'read'
   readonly segments: readonly string[]
-  /** Known query names with their one value; unknown names are not here. */
+  /** Known query names with their value. Unknown names are absent. */
   readonly query: ReadonlyMap<string, string>
-  /** How many query names were dropped because no route knows them. */
+  /** The number of query names dropped because no route knows them. */
   readonly droppedQueryNames: number
 }
 
-// RFC 3986 §3.3 pchar without ';' (matrix parameters part routers) and without what encodeURIComponent would escape.
+// RFC 3986 §3.3 pchar without ';' (routers split matrix parameters) and without what encodeURIComponent would escape.
 const PATH_CHARACTERS = /^[A-Za-z0-9\-._~!*'()%:/]*$/
-// RFC 3986 §3.4, again without ';', which some parsers take for a separator.
+// RFC 3986 §3.4, also without ';', which some parsers take for a separator.
 const QUERY_CHARACTERS = /^[A-Za-z0-9\-._~!*'()%:/?@$&+,=]*$/
 const CONTROL = /[\u0000-\u001f\u007f]/
 
 /**
  * Reads the target of a request line.
- * @param raw the target as it stood in the request line
- * @param knownQueryNames the query names that any route knows; each may stand once
+ * @param knownQueryNames the query names that any route knows; each may occur once
  * @returns the canonical target, or a refusal whose code is `target-malformed`
  */
 export function readTarget(raw: string, knownQueryNames: ReadonlySet<string>): Target | Refusal {
@@ -45,7 +44,7 @@ function readPath(path: string): readonly string[] | Refusal {
   if (!PATH_CHARACTERS.test(path)) return refuse('target-character')
   if (path === '/') return []
   const parts = path.slice(1).split('/')
-  // What has no escape stands for itself: these characters are what encodeURIComponent leaves as they are, and ':'.
+  // Text without an escape needs no decoding: it has only ':' and the characters that encodeURIComponent leaves as they are.
   if (!path.includes('%')) {
     if (parts.includes('')) return refuse('target-empty-segment')
     return parts.includes('.') || parts.includes('..') ? refuse('target-dot-segment') : parts
@@ -57,7 +56,7 @@ function readPath(path: string): readonly string[] | Refusal {
     if (decoded === null) return refuse('target-encoding')
     if (/[/\\%]/.test(decoded) || CONTROL.test(decoded)) return refuse('target-separator')
     if (decoded === '.' || decoded === '..') return refuse('target-dot-segment')
-    // One spelling for each segment: what encodeURIComponent writes, or that with a raw ':'.
+    // Each segment has one spelling: what encodeURIComponent writes, or that with a raw ':'.
     if (encodeURIComponent(decoded).replaceAll('%3A', ':') !== raw.replaceAll('%3A', ':')) return refuse('target-encoding')
     segments.push(decoded)
   }
@@ -84,7 +83,7 @@ function readQuery(text: string, known: ReadonlySet<string>): Pick<Target, 'quer
   return { query, droppedQueryNames }
 }
 
-/** True for what may stand in the value of a query, wherever that is written: no controls, and no half of a character. */
+/** True for the value of a query, whatever carries it: no controls, and no half of a character. */
 export function isQueryValue(text: string): boolean {
   return text.isWellFormed() && !CONTROL.test(text)
 }
@@ -98,8 +97,8 @@ function decode(text: string): string | null {
 }
 
 /**
- * Finds under whose public path a target lies, and what of it is below that.
- * @param mounts with public paths of which none lies within another
+ * Finds the mount whose public path contains a target, and the segments below that path.
+ * @param mounts whose public paths do not lie within one another
  * @returns null for a target outside all of them
  */
 export function findMount<Mount extends { readonly publicPath: string }>(
@@ -114,9 +113,9 @@ export function findMount<Mount extends { readonly publicPath: string }>(
 }
 
 /**
- * What of a path is below a base.
+ * Finds the segments of a path below a base.
  * @param base `''` or `/a/b`, no trailing slash
- * @returns `[]` for the base itself, `null` for a path outside it
+ * @returns the segments below the base, `[]` for the base itself, `null` for a path outside it
  */
 function below(segments: readonly string[], base: string): readonly string[] | null {
   const prefix = base === '' ? [] : base.slice(1).split('/')

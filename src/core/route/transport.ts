@@ -1,43 +1,39 @@
 /**
- * The two transports of the runtime (runtime-behaviour.md, "Single-route transport"): `multi-route` has a path for each operation, `single-route` takes
- * every operation as a POST with the envelope `{"method", "params", "body"}`. A client speaks either, and so does an
- * upstream; the gateway reads both and writes what the upstream takes.
+ * The two transports of the runtime (runtime-behaviour.md, "Single-route transport"). `multi-route` has a path per operation.
+ * `single-route` takes every operation as a POST with the envelope `{"method", "params", "body"}`. Clients and upstreams use
+ * either; the gateway reads both and writes the one that the upstream takes.
  */
 import { upstreamTarget, type RouteDescriptor } from './classify.ts'
 import { envelopeOf, writeEnvelope, type WrittenEnvelope } from './envelope.ts'
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
 import { ROUTES, type Route } from './routes.ts'
 
-/** All transports, the one that is tried first before the other. */
+/** In the order in which the gateway tries them. */
 export const TRANSPORTS = ['multi-route', 'single-route'] as const
 
 export type Transport = (typeof TRANSPORTS)[number]
 
-/** How an upstream takes them: a runtime by its transport, a self-hosted agent as runs that are POSTed to its one path. */
+/** A runtime by its transport, or `endpoint`: a self-hosted agent whose runs are POSTed to its one path. */
 export type UpstreamKind = Transport | 'endpoint'
 
-/** What an upstream is known to be. */
 export interface RuntimeFacts {
   readonly transport: UpstreamKind
   /** False for a single-route runtime without the tunnel to threads and memories (`resource/request`): older than 1.7x. */
   readonly resources: boolean
-  /**
-   * Whether it serves the histories of threads: false where it says that it doesn't, or is too old to. Null as long as it
-   * has said nothing.
-   */
+  /** Whether it serves thread histories: false if it says that it does not or is too old, null while it has said nothing. */
   readonly histories: boolean | null
-  /** Whether it lists threads; false and null as with histories. */
+  /** Whether it lists threads; false and null as for `histories`. */
   readonly lists: boolean | null
   /** True for the managed platform: its empty connect is a 204. */
   readonly managed: boolean
 }
 
-/** What is believed of a transport that the configuration names, before the upstream has answered. */
+/** What the gateway assumes for a configured transport before the upstream has answered. */
 export function assumedFacts(transport: Transport): RuntimeFacts {
   return { transport, resources: true, histories: null, lists: null, managed: false }
 }
 
-/** What a self-hosted agent is: it runs, and holds nothing that it could be asked about. */
+/** The facts of a self-hosted agent: it runs, and holds nothing that the gateway could ask for. */
 export const ENDPOINT: RuntimeFacts = {
   transport: 'endpoint',
   resources: false,
@@ -46,11 +42,10 @@ export const ENDPOINT: RuntimeFacts = {
   managed: false,
 }
 
-/** What a runtime says of itself, read. */
 export interface RuntimeInfo {
   readonly version: string
   readonly managed: boolean
-  /** Whether it takes `resource/request`; only single-route runtimes say so. */
+  /** Whether it takes `resource/request`. Only single-route runtimes say so. */
   readonly resources: boolean
   /** As in RuntimeFacts. */
   readonly histories: boolean | null
@@ -58,8 +53,8 @@ export interface RuntimeInfo {
 }
 
 /**
- * Reads the answer to the question for /info.
- * @returns null for anything that is not a runtime's: it has a `version` and `agents` (docs/transports.md)
+ * Reads the answer to a request for /info.
+ * @returns null for an answer that is not a runtime's: a runtime has a `version` and `agents` (docs/transports.md)
  */
 export function readRuntimeInfo(info: Json | undefined): RuntimeInfo | null {
   if (!isObject(info) || !isObject(info['agents'])) return null
@@ -79,51 +74,49 @@ export function readRuntimeInfo(info: Json | undefined): RuntimeInfo | null {
   }
 }
 
-/** The `singleRoute` of /info, if it tells of a tunnel to threads and memories; else null. */
+/** The `singleRoute` of /info, if it reports a tunnel to threads and memories; otherwise null. */
 export function tunnelOf(singleRoute: Json | undefined): JsonObject | null {
   return isObject(singleRoute) && singleRoute['resourceOperations'] === true ? singleRoute : null
 }
 
-/** Routes for histories came after 1.54, and /info told of them later still (runtime-behaviour.md, "Versions"). */
+/** Routes for histories came after 1.54, and /info reported them later still (runtime-behaviour.md, "Versions"). */
 function isOlderThanHistories(version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   return major < 1 || (major === 1 && minor < 60)
 }
 
-/** `threadEndpoints` of a runtime that has none. */
 export const NO_ENDPOINTS = { list: false, inspect: false, mutations: false, realtimeMetadata: false }
 
 /**
- * The runtime's /info as it is true for a client of the other transport: clients ask for threads only where
- * `threadEndpoints`, or `singleRoute.threadEndpoints` beside `resourceOperations`, say that they may (runtime-behaviour.md, "Single-route transport").
- * @param info what the upstream said of itself
+ * Adapts a runtime's /info for a client of the other transport. Clients ask for threads only if `threadEndpoints`, or
+ * `singleRoute.threadEndpoints` beside `resourceOperations`, allow it (runtime-behaviour.md, "Single-route transport").
+ * @param info what the upstream said about itself
  * @param client the transport of the client
  */
 export function infoFor(client: Transport, info: JsonObject): JsonObject {
   const { singleRoute, threadEndpoints, ...rest } = info
   if (client === 'single-route') {
-    // What a runtime that is older than the list of endpoints has, nobody can say: its client doesn't ask, either.
+    // A runtime older than the list of endpoints does not say what it has, and its client does not ask for it.
     const endpoints = threadEndpoints ?? NO_ENDPOINTS
     return { ...rest, threadEndpoints: NO_ENDPOINTS, singleRoute: { resourceOperations: true, threadEndpoints: endpoints } }
   }
   return { ...rest, threadEndpoints: tunnelOf(singleRoute)?.['threadEndpoints'] ?? NO_ENDPOINTS }
 }
 
-/** True where a client writes as a runtime of the other transport would take it. */
+/** True if the client and the runtime use different transports. */
 export function isBridged({ transport }: RuntimeFacts, client: Transport): boolean {
   return transport !== 'endpoint' && transport !== client
 }
 
-/** A request as an upstream takes it, but for its headers. */
 export interface WireForm {
   readonly method: string
   /** Path and query. */
   readonly target: string
-  /** For a single-route upstream, what to say to it; the body of the request goes inside. */
+  /** For a single-route upstream: the envelope, into which the body of the request goes. */
   readonly envelope: WrittenEnvelope | null
 }
 
-/** True if an upstream of this kind has the operation at all; what the gateway answers itself is always there. */
+/** True if an upstream of this kind has the operation. What the gateway answers itself is always available. */
 export function hasOperation({ transport, resources }: RuntimeFacts, route: Route): boolean {
   if (transport === 'multi-route' || route.own === true) return true
   if (transport === 'endpoint') return route.id === 'agent/run'
@@ -133,11 +126,8 @@ export function hasOperation({ transport, resources }: RuntimeFacts, route: Rout
 
 /**
  * Writes a request for an upstream, from the descriptor alone.
- * @param upstream what it is
- * @param base its base path, `''` or `/a/b`; of an agent the path that runs are POSTed to
- * @param descriptor what the request is about
- * @param query the query to send; by default the descriptor's
- * @throws Error for an operation that the upstream doesn't have, and for one that the gateway answers itself
+ * @param base the upstream's base path, `''` or `/a/b`; for an agent the path to which runs are POSTed
+ * @throws Error for an operation that the upstream does not have, or that the gateway answers itself
  */
 export function wireForm(
   { transport }: RuntimeFacts,
@@ -155,8 +145,8 @@ export function wireForm(
 }
 
 /**
- * True for a base path that ends like a route which is POSTed to: a multi-route runtime that is mounted without a base path
- * looks at the end of a path alone (runtime-behaviour.md, "Targets and ids"), and would take an envelope that is sent there for that route.
+ * True for a base path that ends like a route with POST. A multi-route runtime that is mounted without a base path looks only at
+ * the end of a path (runtime-behaviour.md, "Targets and ids"). It would take an envelope sent there for that route.
  */
 export function endsLikeRoute(base: string): boolean {
   const segments = base.split('/').slice(1)

@@ -1,12 +1,12 @@
 /**
- * AG-UI's binary event stream (`application/vnd.ag-ui.event+proto`): each event is a Protocol Buffers message behind its length
- * in four bytes, the most significant first.
+ * AG-UI's binary event stream (`application/vnd.ag-ui.event+proto`): each event is a Protocol Buffers message. Its length
+ * precedes it in four bytes, the most significant first.
  */
 import type { EventBoundary } from './event-boundary.ts'
 
 const PREFIX_BYTES = 4
 
-/** Knows whether a stream of such events stands between two of them. */
+/** Tracks whether a stream of such events is between two events. */
 export function frameBoundary(): EventBoundary {
   let prefix = 0
   let prefixBytes = 0
@@ -33,15 +33,12 @@ export function frameBoundary(): EventBoundary {
   }
 }
 
-/** Numbers of the fields (events.proto of AG-UI): of RUN_ERROR among the events, and of its own parts. */
+/** Field numbers (events.proto of AG-UI): RUN_ERROR among the events, and its parts. */
 const FIELD = { runError: 14, baseEvent: 1, type: 1, code: 2, message: 3 }
-/** That of RUN_ERROR among the types of events. */
+/** The number of RUN_ERROR among the event types. */
 const RUN_ERROR = 13
 
-/**
- * Writes a RUN_ERROR event.
- * @returns the bytes with their length before them
- */
+/** @returns a RUN_ERROR event with its length before it */
 export function binaryRunError(message: string, code: string): Uint8Array {
   const text = new TextEncoder()
   const event = delimited(FIELD.runError, [
@@ -55,7 +52,7 @@ export function binaryRunError(message: string, code: string): Uint8Array {
   return written
 }
 
-/** A field of bytes: its number with wire type 2, their length as a varint, and they themselves (Protocol Buffers, "Encoding"). */
+/** A field of bytes: its number with wire type 2, the length as a varint, and the bytes (Protocol Buffers, "Encoding"). */
 function delimited(field: number, bytes: ArrayLike<number>): number[] {
   return [...varint((field << 3) | 2), ...varint(bytes.length), ...Array.from(bytes)]
 }

@@ -1,10 +1,9 @@
 /**
- * Cross-origin answers (Fetch standard, "CORS protocol"). The gateway answers preflights itself, without a token,
- * because a browser never sends one there; the upstream's own CORS headers are dropped (runtime-behaviour.md, "HTTP and CORS").
+ * Cross-origin answers (Fetch standard, "CORS protocol"). The gateway answers preflights itself, without a token, because
+ * browsers send none with them. It drops the upstream's own CORS headers (runtime-behaviour.md, "HTTP and CORS").
  */
 import type { HeaderLines } from './headers.ts'
 
-/** Who may call from another origin. */
 export interface CorsRules {
   /** Exact origins, or `['*']`. */
   readonly origins: readonly string[]
@@ -22,12 +21,12 @@ export function isPreflight(method: string, lines: HeaderLines): boolean {
 
 /**
  * The CORS headers of every answer to this request, refusals and streams included.
- * @returns no headers at all where no origin is configured
+ * @returns no headers if no origin is configured
  */
 export function corsHeaders(lines: HeaderLines, rules: CorsRules): Record<string, string> {
   if (rules.origins.length === 0) return {}
   const any = rules.origins.includes('*')
-  // Caches must keep answers to different origins apart, the refused ones too.
+  // Caches must keep answers to different origins apart, even refused ones.
   const vary: Record<string, string> = any ? {} : { vary: 'Origin' }
   const origin = lines.get('origin')?.[0]
   if (origin === undefined || !(any || rules.origins.includes(origin))) return vary
@@ -41,7 +40,7 @@ export function corsHeaders(lines: HeaderLines, rules: CorsRules): Record<string
 
 /**
  * The headers of the answer to a preflight, or null if its origin may not call.
- * The requested header names are echoed one by one: `*` does not cover Authorization (Fetch, "CORS-preflight fetch").
+ * The gateway echoes each requested header name: `*` does not cover Authorization (Fetch, "CORS-preflight fetch").
  */
 export function preflightHeaders(lines: HeaderLines, rules: CorsRules): Record<string, string> | null {
   const cors = corsHeaders(lines, rules)

@@ -1,22 +1,21 @@
 /**
- * Knows whether a byte stream of server-sent events stands between two events, where a comment may be put in without
- * cutting one (HTML Standard §9.2.5: an event ends with an empty line; lines end with LF, CR LF or CR).
+ * Tracks whether a byte stream of server-sent events is between two events, where the gateway can insert a comment without
+ * cutting an event. An event ends with an empty line; lines end with LF, CR LF or CR (HTML Standard §9.2.5).
  */
 export interface EventBoundary {
-  /** Takes the next bytes of the stream. */
   see(chunk: Uint8Array): void
   /** True before the first byte and after an empty line. */
   between(): boolean
 }
 
-// The ends of an event, as the bytes of one number: LF LF, CR CR, CR LF CR LF.
+// The ends of an event, with their bytes as a number: LF LF, CR CR, CR LF CR LF.
 const LF_LF = 0x0a0a
 const CR_CR = 0x0d0d
 const CR_LF_CR_LF = 0x0d0a0d0a
 
 /** Starts at the beginning of a stream. */
 export function eventBoundary(): EventBoundary {
-  /** The last four bytes, the latest one lowest. */
+  /** The last four bytes, the latest in the lowest position. */
   let last = 0
   let begun = false
   return {

@@ -1,23 +1,23 @@
 /**
- * Header rules. Few headers pass in either direction; what the operator configured wins over what the caller sent,
- * whatever the case, and arrives once (spec "Authentication" 8; docs/configuration.md, "Headers").
+ * Header rules. Few headers pass in either direction. A header that the operator configured wins over the caller's, whatever the
+ * case, and the upstream receives it once (spec "Authentication" 8; docs/configuration.md, "Headers").
  */
 import { refuse, type Refusal } from '../reasons.ts'
 import type { Rule } from '../decide/rules.ts'
 
 /**
- * The most lines that a head may have. Usual ones have some twenty; a line of a few bytes takes a hundred as long as its request
+ * The most lines of a head. Usual heads have some twenty. A line of a few bytes takes a hundred bytes while its request
  * lives, and strangers send as many as they like.
  */
 export const MAX_HEADER_LINES = 200
 
-/** Request headers by lower-case name, every line's value in order. */
+/** Request headers by lower-case name, with the value of every line in order. */
 export type HeaderLines = ReadonlyMap<string, readonly string[]>
 
-/** Caller headers that pass without being configured; `content-type` and `authorization` have rules of their own. */
+/** Caller headers that pass without configuration. `content-type` and `authorization` have separate rules. */
 export const BUILT_IN = ['accept', 'accept-language', 'user-agent', 'traceparent', 'tracestate']
 
-// Fields that are not lists (RFC 9110 §5.3): two lines of one would be read differently by different readers.
+// Fields that are not lists (RFC 9110 §5.3): different readers would read two lines of such a field differently.
 // prettier-ignore
 const SINGULAR = [
   'content-type', 'content-length', 'content-encoding', 'transfer-encoding', 'host', 'origin', 'user-agent',
@@ -31,7 +31,7 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'transfer-encoding', 'upgrade', 'http2-settings',
 ])
 
-/** What a caller may not choose for the gateway's own request. */
+/** Headers that a caller may not choose for the gateway's own request. */
 const NEVER_FORWARDED: ReadonlySet<string> = new Set([
   'host',
   'content-length',
@@ -65,14 +65,14 @@ export function forwardingFault(name: string, serverHeaders: readonly string[]):
   return null
 }
 
-/** True for names that pass on their own: naming them in `forwardHeaders` changes nothing. */
+/** True for headers that always pass: naming them in `forwardHeaders` changes nothing. */
 export function passesAnyway(name: string): boolean {
   return [...BUILT_IN, 'authorization', 'content-type'].includes(name.toLowerCase())
 }
 
 /**
- * Reads the header lines of a request as they came, before anything merged or dropped one of them.
- * @param raw names and values in turn, as node:http's `rawHeaders`
+ * Reads the header lines of a request as they arrived, before anything merged or dropped a line.
+ * @param raw names and values in turn, as in node:http's `rawHeaders`
  */
 export function headerLines(raw: readonly string[]): HeaderLines {
   const lines = new Map<string, string[]>()
@@ -87,8 +87,8 @@ export function headerLines(raw: readonly string[]): HeaderLines {
 }
 
 /**
- * Finds header lines that two readers could read differently, or that this server can't honour.
- * @param httpVersion of the request: `1.1` must name its host (RFC 9112 §3.2); a request line without a version is `0.9`
+ * Finds header lines that two readers could read differently, or that this server cannot honour.
+ * @param httpVersion `1.1` must name its host (RFC 9112 §3.2); a request line without a version is `0.9`
  * @returns a refusal whose code is `header-malformed`, or null
  */
 export function headerFault(lines: HeaderLines, httpVersion = '1.1'): Refusal | null {
@@ -99,22 +99,21 @@ export function headerFault(lines: HeaderLines, httpVersion = '1.1'): Refusal | 
   if (httpVersion === '1.1' && !lines.has('host')) return refuse('host-missing')
   const expectation = lines.get('expect')?.join(',')
   if (expectation !== undefined && expectation.toLowerCase() !== '100-continue') return refuse('expectation-unsupported')
-  // RFC 9112 §6.1 lets a server refuse codings that it doesn't know; "gzip, chunked" has two readings.
+  // RFC 9112 §6.1 lets a server refuse unknown codings; "gzip, chunked" has two readings.
   const coding = lines.get('transfer-encoding')?.[0]
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') return refuse('transfer-coding-unsupported')
   return null
 }
 
-/** How the headers of upstream requests are made. */
 export interface UpstreamHeaderRules {
-  /** Names in lower case and values that the operator configured. */
+  /** Names in lower case, and the values that the operator configured. */
   readonly server: Readonly<Record<string, string>>
   /** Caller headers that pass besides the built-in ones, in lower case. */
   readonly forward: readonly string[]
   readonly forwardAuthorization: boolean
 }
 
-/** The header rules for what a rule of the policy allows. */
+/** Applies a policy rule's bounds to the header rules. */
 export function narrowed(headers: UpstreamHeaderRules, { passes }: Rule): UpstreamHeaderRules {
   const { headers: only } = passes
   return only === null ? headers : { ...headers, forward: headers.forward.filter((name) => only.has(name)) }
@@ -122,9 +121,8 @@ export function narrowed(headers: UpstreamHeaderRules, { passes }: Rule): Upstre
 
 /**
  * The headers of a request to the upstream.
- * @param lines the caller's headers
- * @param rules the configuration
- * @param own what the gateway itself sets (content type, request id); below the server's, above the caller's
+ * @param own what the gateway itself sets (content type, request id). The operator's headers win over these; these win over the
+ * caller's
  */
 export function upstreamHeaders(
   lines: HeaderLines,
@@ -134,7 +132,7 @@ export function upstreamHeaders(
   const headers: Record<string, string> = {}
   for (const names of [BUILT_IN, rules.forward]) {
     for (const name of names) {
-      // These two have rules of their own, whatever else names them.
+      // These two have separate rules, whatever else names them.
       if (name === 'authorization' || name === 'content-type') continue
       const values = lines.get(name)
       if (values !== undefined) headers[name] = values.length === 1 ? (values[0] as string) : values.join(', ')
@@ -142,18 +140,17 @@ export function upstreamHeaders(
   }
   const authorization = lines.get('authorization')?.[0]
   if (rules.forwardAuthorization && authorization !== undefined) headers['authorization'] = authorization
-  // Nothing that the gateway reads or rewrites may come compressed.
+  // The gateway can read and rewrite only uncompressed answers.
   headers['accept-encoding'] = 'identity'
   return Object.assign(headers, own, rules.server)
 }
 
-/** What kind of answer the upstream gave, as far as headers go. */
 export type AnswerKind = 'stream' | 'plain' | 'redirect' | 'html'
 
 /** Names in lower case, values as undici gives them. */
 export type UpstreamAnswerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** Tells streams, redirects and pages from plain answers. A 304 is a redirect here: no condition was sent. */
+/** Distinguishes streams, redirects and pages from plain answers. A 304 counts as a redirect: the gateway sent no condition. */
 export function answerKind(status: number, headers: UpstreamAnswerHeaders): AnswerKind {
   if (status >= 300 && status < 400) return 'redirect'
   const type = String(headers['content-type']).trim().toLowerCase()
@@ -161,10 +158,10 @@ export function answerKind(status: number, headers: UpstreamAnswerHeaders): Answ
   return /^(?:text\/event-stream|application\/vnd\.ag-ui\.event\+proto)\b/.test(type) ? 'stream' : 'plain'
 }
 
-/** How a stream is written: server-sent events, AG-UI's binary ones, or in a way that nobody here looks into. */
+/** How a stream is written: server-sent events, AG-UI's binary events, or a form that the gateway does not read. */
 export type StreamForm = 'events' | 'frames' | 'opaque'
 
-/** Tells it by the headers: under a coding nothing can be put in. */
+/** Judges by the headers. Under a content coding the gateway can insert nothing. */
 export function streamForm(headers: UpstreamAnswerHeaders): StreamForm {
   if (String(headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') return 'opaque'
   return String(headers['content-type']).trim().toLowerCase().startsWith('text/') ? 'events' : 'frames'
@@ -176,16 +173,12 @@ const CACHE_FIELDS = new Set([
   'etag', 'age', 'expires', 'last-modified', 'pragma', 'warning', 'surrogate-control', 'surrogate-key', 'edge-control',
 ])
 
-/** What a cache or proxy in front would obey in place of what the gateway says (RFC 9213 §2.2; nginx `X-Accel-*`). */
+/** True for fields that a cache or proxy in front would obey instead of the gateway's (RFC 9213 §2.2; nginx `X-Accel-*`). */
 function steersProxies(name: string): boolean {
   return CACHE_FIELDS.has(name) || name.endsWith('cdn-cache-control') || name.startsWith('x-accel-')
 }
 
-/**
- * The headers of a forwarded answer: without hop-by-hop, CORS and redirecting ones, and never for a shared cache.
- * @param headers the upstream's
- * @param kind what kind of answer it is
- */
+/** The headers of a forwarded answer: without hop-by-hop, CORS and redirecting headers, and never for a shared cache. */
 export function forwardedAnswerHeaders(headers: UpstreamAnswerHeaders, kind: AnswerKind): Record<string, string | string[]> {
   const kept: Record<string, string | string[]> = {}
   const named = connectionOptions(headers['connection'])
@@ -193,7 +186,7 @@ export function forwardedAnswerHeaders(headers: UpstreamAnswerHeaders, kind: Ans
     const value = headers[name]
     if (value === undefined || HOP_BY_HOP.has(name) || named.includes(name) || DROPPED_FROM_ANSWERS.has(name)) continue
     if (name.startsWith('access-control-') || steersProxies(name)) continue
-    // Keep-alive comments make a stream longer than the upstream said.
+    // Keep-alive comments make a stream longer than the upstream announced.
     if (kind === 'stream' && name === 'content-length') continue
     kept[name] = typeof value === 'string' ? value : [...value]
   }
@@ -210,7 +203,7 @@ function connectionOptions(connection: string | readonly string[] | undefined): 
     .map((name) => name.trim().toLowerCase())
 }
 
-/** `multipart/form-data` with a boundary of RFC 2046 §5.1.1 without `/`, so that it can't carry another media type. */
+/** `multipart/form-data` with a boundary of RFC 2046 §5.1.1 but without `/`, so that it cannot carry another media type. */
 export function multipartType(contentType: string): string | null {
   const match =
     /^multipart\/form-data *; *boundary=(?:"([0-9A-Za-z'()+_,\-.:=? ]{0,69}[0-9A-Za-z'()+_,\-.:=?])"|([0-9A-Za-z'+_\-.]{1,70}))$/i.exec(

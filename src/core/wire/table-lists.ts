@@ -1,26 +1,26 @@
 /**
- * Lists of threads from the ownership table, for runtimes whose runner has none (`ownership.lists`): where the table answers,
- * and how it answers, which is as the runtime does (runtime-behaviour.md, "Routes").
+ * Thread lists from the ownership table, for runtimes whose runner has none (`ownership.lists`): where the table answers, and
+ * how. The table answers in the runtime's form (runtime-behaviour.md, "Routes").
  */
 import type { Enforcement } from '../decide/decide.ts'
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
 import { ROUTES, type Route } from '../route/routes.ts'
 import { hasOperation, NO_ENDPOINTS, readRuntimeInfo, tunnelOf, type RuntimeFacts, type Transport } from '../route/transport.ts'
 
-/** Where lists come from: the upstream, the table, or the table where the upstream has none. */
+/** Where lists come from. `auto`: the table if the upstream has none. */
 export type ListSource = 'upstream' | 'table' | 'auto'
 
-/** Whether the table answers in the upstream's place: always, where that answers 422, or never. */
+/** When the table answers instead of the upstream. `where-refused`: if the upstream answers 422. */
 export type TableUse = 'always' | 'where-refused' | 'never'
 
 const LIST = ROUTES.find(({ id }) => id === 'threads/list') as Route
 
 /**
- * How the table is used before an upstream.
- * @param source what is configured
- * @param enforcement under `observe` callers get what the upstream gives, and nothing else: a run makes no row then, so that
- * a list from the table would hold none of the threads that are begun
- * @param upstream what it is known to be
+ * Decides how the table is used with an upstream.
+ * @param source the configured source
+ * @param enforcement under `observe` callers get only what the upstream gives. A run makes no row then, so a list from the
+ * table would hold no thread that is begun
+ * @param upstream what the gateway knows of the upstream
  */
 export function tableUse(source: ListSource, enforcement: Enforcement, upstream: RuntimeFacts): TableUse {
   if (source === 'upstream' || enforcement === 'observe') return 'never'
@@ -29,28 +29,28 @@ export function tableUse(source: ListSource, enforcement: Enforcement, upstream:
   return upstream.lists ? 'never' : 'always'
 }
 
-/** True for what the table can do by itself: lists, and with them names, archives and ends. */
+/** True for what the table can do without the upstream: lists, and with them names, archiving and deletion. */
 export function isTableRoute({ id }: Route): boolean {
   return id === 'threads/list' || id === 'threads/update' || id === 'threads/archive'
 }
 
 /**
- * True where clients are to be told that lists and changes of threads work.
- * @param info what the upstream says of itself: it may say more than is known of it so far
+ * True if clients should learn that lists and changes of threads work.
+ * @param info what the upstream says about itself: it may say more than the gateway knows so far
  */
 export function tellsOfTable(use: TableUse, info: JsonObject): boolean {
   return use === 'always' || (use === 'where-refused' && readRuntimeInfo(info)?.lists === false)
 }
 
 /**
- * /info as it is true where the table answers: clients ask for lists, and change threads, only where it says that they may.
+ * Adapts /info for the table's answers: clients ask for lists and change threads only if /info says that they may.
  * @param client the transport of the client
- * @param info as it is true for this client but for the table
+ * @param info correct for this client except for the table
  */
 export function withTableLists(client: Transport, info: JsonObject): JsonObject {
   const { singleRoute, threadEndpoints } = info
   if (client === 'multi-route') return { ...info, threadEndpoints: served(threadEndpoints) }
-  // Without the tunnel this client would ask for nothing of a thread; what the upstream lacks of it is 404.
+  // Without the tunnel this client would ask for nothing of a thread. Parts that the upstream lacks answer 404.
   const tunnel = tunnelOf(singleRoute) ?? { resourceOperations: true }
   return { ...info, singleRoute: { ...tunnel, threadEndpoints: served(tunnel['threadEndpoints']) } }
 }
@@ -59,7 +59,7 @@ function served(endpoints: Json | undefined): JsonObject {
   return { ...NO_ENDPOINTS, ...(isObject(endpoints) ? endpoints : {}), list: true, mutations: true }
 }
 
-/** What the table knows of a thread that is shown. Times are milliseconds since the epoch. */
+/** What the table knows of a listed thread. Times are milliseconds since the epoch. */
 export interface ShownThread {
   readonly threadId: string
   readonly agentId: string
@@ -70,8 +70,8 @@ export interface ShownThread {
 }
 
 /**
- * A thread in the runtime's own shape. Nobody's id stands in it: the runtime in memory leaves `createdById` empty, too, and
- * whoever a thread was shared with need not know its owner.
+ * A thread in the runtime's own form, without any user's id. The in-memory runtime also leaves `createdById` empty, and a user
+ * with whom a thread was shared need not know its owner.
  */
 export function threadRecord({ threadId, agentId, name, archived, createdAt, updatedAt }: ShownThread): JsonObject {
   return {

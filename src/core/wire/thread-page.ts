@@ -1,38 +1,38 @@
 /**
- * Rewriting of the upstream's thread list (docs/how-it-works.md, "Lists"). Only the parts named here leave the gateway: what else an
- * upstream writes beside the threads (counts, other people's codes) does not.
+ * Rewrites the upstream's thread list (docs/how-it-works.md, "Lists"). Only the parts named here leave the gateway. Anything else
+ * that an upstream writes beside the threads (counts, other people's codes) does not.
  */
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
 import { parsedInPieces } from '../json/pieces.ts'
 import type { Steps } from '../json/steps.ts'
 
-/** The member of a page that holds its threads. */
 export const THREADS = 'threads'
 
-/** A thread on a page: where it stands among the others, from 0 on, and what the upstream says of it. */
+/** A thread on a page. `at` is its place among the others, from 0; `item` is the upstream's record. */
 export interface PageThread {
   readonly id: string
   readonly at: number
   readonly item: JsonObject
 }
 
-/** One page of the upstream's list, read. */
 export interface ThreadPage {
-  /** Those that are wanted, in their order. */
+  /** The wanted threads, in the order of the page. */
   readonly threads: readonly PageThread[]
-  /** The upstream's cursor of the page after this, or null at the end. */
+  /** The upstream's cursor of the next page, or null at the end. */
   readonly next: string | null
-  /** Capabilities to subscribe with (runtime-behaviour.md, "What the runtime does not check"): they pass only where the upstream scopes users itself. */
+  /**
+   * Capabilities to subscribe with (runtime-behaviour.md, "What the runtime does not check"). They pass only if the upstream
+   * scopes users itself.
+   */
   readonly joinCodes: JsonObject
 }
 
-/** True for a thread that is to be kept, by its id and where it stands on the page. */
+/** True for a thread to keep, by its id and its place on the page. */
 export type Wanted = (id: string, at: number) => boolean
 
 /**
  * Reads a page of the upstream's list.
- * @param value the parsed answer
- * @returns the page, or null if this is no list of threads: an item without an id can't be decided
+ * @returns the page, or null if the value is no list of threads: the gateway cannot decide an item without an id
  */
 export function readThreadPage(value: Json): ThreadPage | null {
   return isList(value)
@@ -46,9 +46,8 @@ export function readThreadPage(value: Json): ThreadPage | null {
 
 /**
  * Reads a page that may be long, in steps.
- * @param bytes of the answer
- * @param wanted which threads are kept; all have to be such as can be decided
- * @returns steps, between which others may have their turn; at the end the page, or null as above
+ * @param wanted which threads are kept; the gateway must be able to decide the others too
+ * @returns steps, between which other requests may have their turn; at the end the page, or null as in readThreadPage
  */
 export function* threadPageIn(bytes: Uint8Array, wanted: Wanted): Steps<ThreadPage | null> {
   const reading = parsedInPieces(bytes, THREADS)
@@ -65,7 +64,7 @@ export function* threadPageIn(bytes: Uint8Array, wanted: Wanted): Steps<ThreadPa
 
 /**
  * Reads all of a page that may be long, in steps.
- * @returns what JSON.parse makes of it, or undefined for what is no JSON
+ * @returns what JSON.parse makes of it, or undefined if it is not JSON
  */
 export function* wholePageIn(bytes: Uint8Array): Steps<Json | undefined> {
   const reading = parsedInPieces(bytes, THREADS)
@@ -88,7 +87,6 @@ function isList(value: Json | undefined): value is List {
   return isObject(value) && Array.isArray(value[THREADS])
 }
 
-/** Keeps of a page's items what is wanted. */
 function makeKeeper(wanted: Wanted) {
   const threads: PageThread[] = []
   let count = 0
@@ -115,22 +113,23 @@ function pageOf(value: JsonObject, rest: readonly Json[], keeper: ReturnType<typ
   return { threads, next: next === '' ? null : next, joinCodes: Object.fromEntries(codes) }
 }
 
-/** True for a name under which a list carries a capability to subscribe (runtime-behaviour.md, "What the runtime does not check"). */
+/** True for a name under which a list has a capability to subscribe (runtime-behaviour.md, "What the runtime does not check"). */
 export function isJoinCode(name: string): boolean {
   return name === 'joinCode' || name === 'joinToken'
 }
 
-/** A place in the upstream's pages: the cursor of a page (null for the first) and how many of its items are done. */
+/** A place in the upstream's pages: a page's cursor (null for the first page), and how many of the page's items are done. */
 export interface Place {
   readonly page: string | null
   readonly offset: number
-  /** The caller's threads on both sides of it: the last that was given, and the next one. Not in cursors of earlier versions. */
+  /** The caller's threads around the place: the last that was given, and the next. Cursors of earlier versions lack it. */
   readonly between?: readonly [last: string, next: string]
 }
 
 /**
- * Where to go on in a page. It may have changed since the place was noted: what stood before it is gone, or more than that stands
- * there now. Then the place is where the next thread stands, or behind the last that was given, if the next one is gone or moved up.
+ * Finds where to go on in a page. The page may have changed since the place was noted: it may have lost or gained threads before
+ * the place. Then the place is that of the next thread. If that thread is gone or moved up, the place is behind the last thread
+ * that was given.
  * @param threads of the page, the caller's among them
  */
 export function startIn(threads: readonly PageThread[], { offset, between }: Place): number {
@@ -143,46 +142,41 @@ export function startIn(threads: readonly PageThread[], { offset, between }: Pla
   return next > last ? next : last + 1
 }
 
-/** Items of a page where the caller names no limit, and the most that one may name. */
+/** The most items that a caller may ask for, and the default. */
 const MAX_LIMIT = 1000
 
-/**
- * How many items a caller wants.
- * @param query of the request
- * @returns null for a limit that is none
- */
+/** @returns how many items a caller wants; null for an invalid limit */
 export function limitIn(query: readonly (readonly [string, string])[]): number | null {
   const text = new Map(query).get('limit')
   if (text === undefined) return MAX_LIMIT
   return /^[1-9]\d{0,5}$/.test(text) ? Math.min(Number(text), MAX_LIMIT) : null
 }
 
-/** What a walk over the upstream's pages has gathered. */
 export interface Gathering {
   readonly items: JsonObject[]
   readonly limit: number
 }
 
-/** What a runtime may write of a thread's owner into a record of it (runtime-behaviour.md, "Routes"), and what others call the same. */
+/** Fields in which a runtime may write a thread's owner (runtime-behaviour.md, "Routes"), and other names for the same. */
 const OWNER_FIELDS: ReadonlySet<string> = new Set(['createdBy', 'owner', 'ownerId', 'user', 'userId'])
 
 /**
- * The record of a thread for somebody with whom it was shared: whose it is, is not for them. `createdById` is in every record; it
- * is empty then, as the runtime in memory leaves it.
+ * The record of a thread for a user with whom it was shared, without its owner. Every record has `createdById`: it becomes empty,
+ * as the in-memory runtime leaves it.
  */
 export function withoutOwner(item: JsonObject): JsonObject {
   const kept = Object.entries(item).filter(([name]) => !OWNER_FIELDS.has(name))
   return Object.fromEntries(kept.map(([name, value]) => [name, name === 'createdById' ? '' : value]))
 }
 
-/** Whether a caller gets to see a thread of a list, or all of it but whose it is. */
+/** Whether a caller sees a thread of a list: all of it, nothing, or all except its owner. */
 export type Showing = boolean | 'without-owner'
 
 /**
- * Takes from some threads of a page what the caller may read, until the limit is full.
- * @param showing the decision for each of the threads
- * @param gathering where the items go
- * @returns the caller's first thread that found no room, or null if all had it
+ * Takes the threads that the caller may read from some threads of a page, until the limit is reached.
+ * @param showing the decision for each thread
+ * @param gathering receives the items
+ * @returns the caller's first thread that found no room, or null if all found room
  */
 export function gather(threads: readonly PageThread[], showing: readonly Showing[], gathering: Gathering): PageThread | null {
   for (const [which, thread] of threads.entries()) {

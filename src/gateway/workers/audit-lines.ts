@@ -1,13 +1,13 @@
 /**
- * The audit of a worker: its lines go to the primary, which alone writes, so that one file has them all, each of them whole. They
- * are sent together, and the next ones when the primary has those before.
+ * The audit of a worker: its lines go to the primary, the only writer, so that one file has all lines, each of them whole. Lines
+ * are sent in batches, the next when the primary has the previous one.
  */
 import type { Audit } from '../../audit/sinks.ts'
 import type { PrimaryHandlers } from './messages.ts'
 
-/** Lines that wait for the primary: beyond this they are lost, in characters. */
+/** Characters of lines that wait for the primary: beyond this, lines are lost. */
 const MOST_WAITING = 8 * 1024 * 1024
-/** What a primary that does not take the last lines may take of the end of the process, in milliseconds. */
+/** Milliseconds that a primary that does not take the last lines may delay the end of the process. */
 const LONGEST_END = 2000
 
 /** @param send gives lines to the primary; resolves when it has them */
@@ -18,7 +18,6 @@ export function auditLines(isOn: boolean, send: (lines: Parameters<PrimaryHandle
   let sending: Promise<void> | null = null
 
   const sendAll = async (): Promise<void> => {
-    // More come in the same moment: they go together.
     await new Promise(setImmediate)
     while (waiting.length > 0 || lost > 0) {
       const batch = { text: waiting.join(''), lost }
@@ -29,7 +28,7 @@ export function auditLines(isOn: boolean, send: (lines: Parameters<PrimaryHandle
     }
   }
   const begin = (): void => {
-    // A primary that takes nothing any more is gone, and with it this process.
+    // A primary that takes no lines is gone, and this process ends with it.
     sending ??= sendAll()
       .catch(() => {})
       .finally(() => (sending = null))

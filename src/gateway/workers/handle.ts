@@ -1,4 +1,4 @@
-/** One worker process, as the primary has it. */
+/** The primary's handle of one worker process. */
 import cluster from 'node:cluster'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,24 +8,19 @@ import type { Beginning, Conditions, PrimaryHandlers, WorkerHandlers } from './m
 import type { Lent } from './limiter.ts'
 
 export interface WorkerHandle {
-  /** Which of the workers it is, from 1. */
+  /** The number of the worker, from 1. */
   readonly number: number
-  /** Resolves with the address that it listens on; rejects with why it can't. */
   readonly listening: Promise<string>
-  /** Resolves when it is gone. */
   readonly gone: Promise<Ended>
   readonly conditions: () => Conditions
-  /** Those that it told last. */
   readonly figures: () => Figures
-  /** Asks it; null if it is gone, or goes meanwhile. Rejects with its error. */
+  /** Calls the worker; null if it is gone, or ends meanwhile. Rejects with its error. */
   ask<Name extends keyof WorkerHandlers>(
     name: Name,
     asked: Parameters<WorkerHandlers[Name]>[0],
   ): Promise<{ readonly answer: Awaited<ReturnType<WorkerHandlers[Name]>> } | null>
-  /** Asks for its figures; null if it is gone. */
   look(): Promise<Figures | null>
   kill(): void
-  /** Lets it come to its end, which it does if it was asked to stop. */
   leave(): void
 }
 
@@ -39,13 +34,12 @@ export interface WorkerHandleParts {
   readonly beginning: () => Beginning
   readonly lent: Lent
   readonly onAudit: PrimaryHandlers['audit']
-  /** How long it may take to answer, in milliseconds, by default 30 s: it is killed then, because nobody knows what it goes by. */
+  /** Milliseconds that it may take to answer, by default 30 s: then it is killed, because its state is unknown. */
   readonly longestAnswer: number | undefined
 }
 
 const PROGRAM = fileURLToPath(new URL(`./worker${extname(import.meta.url)}`, import.meta.url))
 
-/** How long a worker may take to start. */
 const LONGEST_START_MS = 60_000
 const LONGEST_ANSWER_MS = 30_000
 
@@ -76,7 +70,7 @@ export function startWorker(parts: WorkerHandleParts): WorkerHandle {
     },
     handlers,
   )
-  // What is said of a channel that closes is said by the end of the process.
+  // The end of the process reports the same as an error of its channel.
   child.on('error', () => {})
   const gone = new Promise<Ended>((resolve) => {
     child.once('exit', (code: number | null, signal: string | null) => {
@@ -93,7 +87,7 @@ export function startWorker(parts: WorkerHandleParts): WorkerHandle {
   )
 
   const ask: WorkerHandle['ask'] = async (name, asked) => {
-    // A stop takes as long as its streams: whoever asks for it sees to its end.
+    // A stop takes as long as its streams: its caller handles a worker that does not end.
     const hung = name === 'stop' ? undefined : setTimeout(kill, longestAnswer)
     try {
       return { answer: await calls.call(name, asked as never) } as never

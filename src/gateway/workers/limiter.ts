@@ -1,4 +1,4 @@
-/** Limits that hold over all workers: the primary counts, and workers ask it. */
+/** Limits over all workers: the primary counts, and workers ask it. */
 import type { OpenLimiter } from '../../limits/open.ts'
 import type { Limiter } from '../../limits/port.ts'
 import type { Call } from './rpc.ts'
@@ -12,7 +12,7 @@ export function borrowedLimiter(call: Call<PrimaryHandlers>): OpenLimiter {
       if (typeof opened !== 'number') return opened
       let isOpen = true
       return () => {
-        // Of a primary that is gone nobody needs anything back.
+        // If the primary is gone, nothing has to be given back.
         if (isOpen) call('close', opened).catch(() => {})
         isOpen = false
       }
@@ -21,13 +21,10 @@ export function borrowedLimiter(call: Call<PrimaryHandlers>): OpenLimiter {
   }
 }
 
-/** What the primary lends to one worker. */
 export interface Lent extends Pick<PrimaryHandlers, 'take' | 'open' | 'close'> {
-  /** Takes back the streams of a worker that is gone. */
   readonly takeBack: () => void
 }
 
-/** Lends to a worker. */
 export function lend(limiter: Limiter): Lent {
   const streams = new Map<number, () => void>()
   let last = 0

@@ -1,16 +1,14 @@
-/** One endpoint for the figures of all workers. */
+/** Joins the metrics of all workers into one endpoint. */
 import { joined, type Figures, type Metrics } from '../../observe/metrics.ts'
 
-/** The figures of the primary and its workers. */
 export interface JoinedMetrics extends Metrics {
-  /** Keeps what a worker had counted that is gone: a sum that falls would look like a restart of everything. */
+  /** Keeps the counts of a worker that is gone: a falling sum would look like a restart of everything. */
   keep(figures: Figures): void
 }
 
-/** What only counts up; of a worker that is gone there is no state. */
+/** Metrics that only count up; a worker that is gone has no state. */
 const COUNTED: ReadonlySet<unknown> = new Set(['counter', 'histogram', 'summary'])
 
-/** @param ask gives the figures of those that live */
 export function joinMetrics(own: Metrics, ask: () => Promise<readonly Figures[]>): JoinedMetrics {
   let kept: Figures = []
   return {

@@ -1,4 +1,4 @@
-/** The workers: started on one port, asked together, started again when they end, ended together. */
+/** The worker pool: starts workers on one port, restarts those that end, calls and stops all of them. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../../observe/log.ts'
 import type { Figures } from '../../observe/metrics.ts'
@@ -8,61 +8,55 @@ import { startWorker, type WorkerHandle } from './handle.ts'
 
 export interface WorkerPoolParts {
   readonly size: number
-  /** The configured port; 0 for any free one. */
+  /** The configured port; 0 for any free port. */
   readonly port: number
-  /** The active configuration, for a worker that starts. */
   readonly beginning: () => Pick<Beginning, 'prepared' | 'number'>
-  /** What a new worker borrows of the limits. */
   readonly lend: () => Lent
   readonly onAudit: PrimaryHandlers['audit']
-  /** Given the last known figures of a worker that is gone. */
   readonly onGone: (figures: Figures) => void
-  /** Told whenever a worker begins to serve or ends: how many serve now. */
   readonly onChange: (serving: number) => void
   readonly log: Logger
   /** As MemberParts. */
   readonly longestAnswer?: number
-  /** How often each is asked whether it still answers, in milliseconds, by default 10 s. */
+  /** Milliseconds between two checks that a worker still answers, by default 10 s. */
   readonly lookEvery?: number
 }
 
 export interface WorkerPool {
   /**
-   * Starts all of them.
+   * Starts all workers.
    * @returns the address that they listen on
-   * @throws Error with the reason of the first that can't start
+   * @throws Error with the reason of the first worker that can't start
    */
   start(): Promise<string>
-  /** Asks every worker; those that are gone, or go meanwhile, are left out. Rejects, when all have answered, if one failed. */
+  /** Calls every worker; those that are gone, or end meanwhile, are left out. Rejects, when all have answered, if one failed. */
   ask<Name extends keyof WorkerHandlers>(name: Name, asked: Parameters<WorkerHandlers[Name]>[0]): Promise<void>
-  /** The same; who can't do it is ended, because it would go by something else than the others. */
+  /** As `ask`, but ends a worker that fails: its state would differ from that of the others. */
   order<Name extends keyof WorkerHandlers>(name: Name, asked: Parameters<WorkerHandlers[Name]>[0]): Promise<void>
-  /** Does something while no worker is being started. */
+  /** Runs something while no worker is being started. */
   exclusively<T>(work: () => Promise<T>): Promise<T>
   figures(): Promise<readonly Figures[]>
   conditions(): readonly Conditions[]
   /**
-   * Starts none any more, and asks those that are there to stop, as RunningGateway.stop. Whoever has not come to its end well
-   * after the deadline is killed.
+   * Starts no more workers, and stops the others as RunningGateway.stop. A worker that has not ended well after the deadline is
+   * killed.
    */
   stop(deadline: number): Promise<void>
-  /** Ends what is left of them. */
   end(): Promise<void>
 }
 
-/** Time for a worker to close up after the deadline, and for one that has stopped to come to its end. */
+/** Milliseconds for a worker to close after the deadline, and for a stopped worker to end. */
 const LONGEST_CLOSE_MS = 3000
 const LONGEST_END_MS = 2000
-/** The pause before a worker is started again; twice as long after each that did not live for long. */
+/** The pause before a restart of a worker; it doubles after each worker that lived only for a short time. */
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 10_000
 const LONG_LIFE_MS = 60_000
 const LOOK_EVERY_MS = 10_000
 
-/** Creates the pool without starting a worker. */
 export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
   const { log, size, lookEvery = LOOK_EVERY_MS } = parts
-  /** Those that live, and of them those that serve. */
+  /** The living workers; `serving` is the part of them that serves. */
   const members = new Set<WorkerHandle>()
   const serving = new Set<WorkerHandle>()
   const retired = new AbortController()
@@ -77,9 +71,8 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
     return mine
   }
 
-  /** Starts one; resolves when it serves. @throws Error with why it can't */
   const launch = async (number: number): Promise<WorkerHandle> => {
-    // The port is free again when nobody listens: any free one would be another one then.
+    // With no listener left the port is free again: asking for any free port would give another port.
     if (bound !== null && serving.size === 0) port = Number(new URL(bound).port)
     const member = startWorker({
       number,
@@ -97,7 +90,7 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
     })
     try {
       const url = await member.listening
-      // The last of the others went while this one began: nobody would find it there.
+      // The last other worker ended while this one started: callers would not find it on this port.
       if (bound !== null && bound !== url) throw new Error(`worker ${number} listens elsewhere: ${url}`)
       bound = url
     } catch (error) {
@@ -126,7 +119,7 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
     return null
   }
 
-  /** Asks one now and then: who does not answer is killed. An orchestrator's probes ask the primary alone, and notice nothing. */
+  /** Kills a worker that does not answer. An orchestrator's probes reach only the primary, and notice nothing. */
   const attend = async (member: WorkerHandle): Promise<void> => {
     const gone = new AbortController()
     void member.gone.then(() => gone.abort())
@@ -138,7 +131,6 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
     while (await goesOn()) await member.look().catch(() => null)
   }
 
-  /** Sees to it that there is always one of this number. */
   const keep = async (first: WorkerHandle): Promise<void> => {
     const { number } = first
     let pause = FIRST_PAUSE_MS
@@ -156,7 +148,7 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
     }
   }
 
-  /** Asks all of them, to the end, also where one fails: nothing is left half asked. */
+  /** Calls all workers and waits for all results, also where one fails: no worker is left out. */
   const askAll = async (one: (member: WorkerHandle) => Promise<unknown>): Promise<void> => {
     const results = await Promise.allSettled([...members].map(one))
     const failed = results.find((result) => result.status === 'rejected')
@@ -183,7 +175,7 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
     exclusively,
     async figures() {
       const looked = await Promise.all([...serving].map(async (member) => ({ member, figures: await member.look() })))
-      // Of those that went meanwhile what they had told last was kept.
+      // For workers that ended meanwhile, the last known metrics were kept.
       return looked.flatMap(({ member, figures }) => (figures === null || !members.has(member) ? [] : [figures]))
     },
     conditions: () => [...serving].map(({ conditions }) => conditions()),
@@ -201,7 +193,7 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
       await Promise.all([...members].map(stop))
     },
     async end() {
-      // Who was not asked to stop has nothing to bring to an end.
+      // A worker that was not asked to stop has nothing to finish.
       const retry = isRetired() ? LONGEST_END_MS : 0
       retired.abort()
       await Promise.all(

@@ -1,6 +1,6 @@
 /**
- * A gateway of several processes on one port. The workers serve requests; this process serves none. It keeps the workers, tells
- * operators what they want to know, takes their orders, counts for all, writes the audit, and changes the configuration.
+ * A gateway of several processes on one port. The workers serve requests; this process serves none. It keeps the workers, serves
+ * operators, counts the limits for all, writes the audit, and changes the configuration.
  */
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
@@ -34,12 +34,11 @@ interface InForce extends Numbered {
   readonly adminCredentials: AdminCredentials | null
 }
 
-/** How many workers a configuration asks for. */
 export function workersOf({ workers }: Pick<Config, 'workers'>): number {
   return workers === 'auto' ? availableParallelism() : workers
 }
 
-/** What is to be closed, last opened first. */
+/** Close functions, called in reverse order. */
 type Closing = (() => unknown)[]
 
 /**
@@ -80,7 +79,7 @@ async function start(
   closing.push(() => revocations.stop())
   const audit = await openAuditSink(config.audit, { log, metrics, note: (text) => own.note('audit', text) })
   closing.push(() => audit?.stop())
-  // Workers with a database ask that: none asks here then.
+  // With a database, workers count there and never ask this limiter.
   const limiter = openLimiter(config.ownership, null, log)
   closing.push(() => limiter.stop())
 
@@ -134,7 +133,7 @@ async function start(
     metrics,
     log,
   })
-  // A worker that starts gets the active configuration: nothing else may be activated meanwhile.
+  // A starting worker gets the active configuration: nothing else may be activated meanwhile.
   const reloadAll: Gateway['reload'] = (cause) => workerPool.exclusively(() => reload(cause))
 
   await announce(prepared, { store, readiness: own, metrics, log })
@@ -152,7 +151,7 @@ async function start(
         current: () => revocations.current(),
         async reload() {
           await revocations.reload()
-          // Done is what everybody goes by.
+          // An order is done when all workers apply it.
           await workerPool.ask('revocations', null).catch((error: unknown) => {
             throw new StoreUnavailable(error instanceof Error ? error.message : String(error))
           })
@@ -197,7 +196,7 @@ function inForce(prepared: Prepared, number: number, log: Logger): InForce {
   return { prepared, number, adminCredentials }
 }
 
-/** Those that are left serve on; a gateway without any is not ready. */
+/** The remaining workers serve on; a gateway without any is not ready. */
 function sayWorkers(readiness: ReturnType<typeof makeReadiness>, serving: number, size: number): void {
   readiness.set('workers', serving === 0 ? 'no worker serves yet' : null)
   readiness.note('workers', serving === size ? null : `${serving} of ${size} workers serve: the others are being started`)

@@ -1,8 +1,8 @@
-/** What /readyz says where there are several workers. */
+/** Joins the conditions of several workers for /readyz. */
 import type { Readiness } from '../../http/listeners/readiness.ts'
 import type { Conditions } from './messages.ts'
 
-/** Ready when everybody is: what one waits for, all wait for. */
+/** Ready when all workers are: what one worker waits for, all wait for. */
 export function joinReadiness(own: Readiness, workers: () => readonly Conditions[]): Readiness {
   const all = (of: (one: Conditions) => ReadonlyMap<string, string>): ReadonlyMap<string, string> =>
     new Map([...workers().flatMap((one) => [...of(one)]), ...of({ pending: own.pending(), notes: own.notes() })])

@@ -1,9 +1,9 @@
-/** Questions and answers between two processes: each side asks the other by name, and gets what the other's handler gives. */
+/** Requests and answers between two processes: each side calls the other's handlers by name. */
 
-/** What a side answers, by name. What is asked and answered must survive a structured clone. */
+/** The handlers of a side, by name. Arguments and results must survive a structured clone. */
 export type Handlers<Names extends string = string> = Readonly<Record<Names, (asked: never) => unknown>>
 
-/** Asks the other side. Rejects with its error, or if it is gone. */
+/** Calls the other side. Rejects with its error, or if it is gone. */
 export type Call<Others> = <Name extends keyof Others & string>(
   name: Name,
   asked: Asked<Others[Name]>,
@@ -12,9 +12,8 @@ export type Call<Others> = <Name extends keyof Others & string>(
 type Asked<Handler> = Handler extends (asked: infer Question) => unknown ? Question : never
 type Answered<Handler> = Handler extends (asked: never) => infer Answer ? Answer : never
 
-/** The channel to the other side. */
 export interface Channel {
-  /** @param failed told if the other side can't be reached any more */
+  /** @param failed called if the other side can't be reached any more */
   send(message: unknown, failed: (error: Error | null) => void): void
   onMessage(listener: (message: unknown) => void): void
 }
@@ -24,18 +23,14 @@ type Message =
   | { readonly kind: 'answer'; readonly id: number; readonly value: unknown }
   | { readonly kind: 'error'; readonly id: number; readonly message: string }
 
-/** The mark of our own messages: the cluster has others on the same channel. */
+/** Marks our own messages: the cluster module sends others on the same channel. */
 const MARK = 'threadwarden'
 
-/** The other side is gone, and what it was asked has no answer. */
 export class Gone extends Error {
   override readonly name = 'Gone'
 }
 
-/**
- * Begins to ask and to answer.
- * @returns how to ask, and what says that the other side is gone
- */
+/** @returns the function for calls, and one that reports that the other side is gone */
 export function connectRpc<Others>(
   channel: Channel,
   handlers: Handlers,

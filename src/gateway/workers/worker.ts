@@ -1,4 +1,4 @@
-/** The program of a worker: a gateway on the port that all share. The primary starts it, tells it what to do and ends it. */
+/** The program of a worker: a gateway on the port that all workers share. The primary starts, directs and ends it. */
 import cluster from 'node:cluster'
 import { urlOf, assemble, type Assembled } from '../assembly.ts'
 import type { ConfigSnapshot } from '../../snapshot/snapshot.ts'
@@ -17,7 +17,7 @@ import { toldReadiness } from './readiness.ts'
 
 type Serving = Pick<Assembled, 'running' | 'generations' | 'revocations'> & { readonly log: Logger }
 
-// The terminal and whoever ends a whole group tell everybody; what becomes of a worker the primary says.
+// A terminal, or a signal to a process group, reaches all processes; only the primary decides what a worker does.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 
 const metrics = makeMetrics()
@@ -30,7 +30,7 @@ const handlers: WorkerHandlers = {
   figures: () => metrics.figures(),
   async revocations() {
     const { revocations } = await serving.promise
-    // Where no request comes any more nothing has to be known, and the store is closed.
+    // After the stop no request arrives, and the store is closed.
     if (!stopped) await revocations.reload()
   },
   async prepare(prepared) {
@@ -63,15 +63,14 @@ const { call } = connectRpc<PrimaryHandlers>(
   handlers,
 )
 
-/** A configuration whose files are still those that were checked. */
+/** @throws Error if the files have changed since the configuration was checked */
 function read(prepared: Prepared): Prepared {
   if (!stillHas(prepared)) throw new Error('keys or certificates have changed since the configuration was checked')
   return prepared
 }
 
-/** Serves until it is told to stop. */
 async function serve({ prepared, number, port, worker, workers }: Beginning): Promise<void> {
-  // What `ps` shows.
+  // Shown by `ps`.
   process.title = `threadwarden worker ${worker}`
   const { config } = read(prepared)
   const { limits } = config
@@ -82,7 +81,7 @@ async function serve({ prepared, number, port, worker, workers }: Beginning): Pr
     readiness: toldReadiness(makeReadiness(), (conditions) => void call('conditions', conditions).catch(() => {})),
     metrics,
     before: number - 1,
-    // Whatever one body may be has to fit into the share.
+    // The largest body has to fit into the worker's share.
     bodiesInFlight: Math.max(limits.bodiesInFlight / workers, limits.runBody, limits.body),
   }
   await assemble(prepared, log, { primary }, null, async ({ app, running, generations: snapshots, revocations }) => {

@@ -1,6 +1,6 @@
 /**
- * The operator API, on a listener of its own (docs/operations.md). Nothing is answered without a credential, and everything
- * that changes something, or was refused, is a line in the log.
+ * The operator API, on its own listener (docs/operations.md). Every answer requires a credential; every change and every refusal
+ * is a line in the log.
  */
 import { STATUS_CODES } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -13,7 +13,6 @@ import { addThreadRoutes, type AdminThreadParts } from './threads.ts'
 import { refusalAnswer } from '../pipeline/answer.ts'
 import { OPERATOR_LISTENER, readAllLines } from '../listeners/listening.ts'
 
-/** What the operator API is made of. */
 export interface AdminParts extends AdminRevocationParts, AdminThreadParts {
   readonly store: AdminRevocationParts['store'] & AdminThreadParts['store']
   readonly credentials: AdminCredentials
@@ -22,10 +21,9 @@ export interface AdminParts extends AdminRevocationParts, AdminThreadParts {
   readonly requestId: () => string
 }
 
-/** The longest id, percent-encoded: more than Fastify's 100 characters, which would make a 404 of it. */
+/** The longest id, percent-encoded: Fastify's limit of 100 characters would answer 404. */
 const MAX_PARAM_LENGTH = 16_384
 
-/** What a route does, for the log. */
 const ACTIONS: Readonly<Record<string, string>> = {
   'GET /revocations': 'list',
   'POST /revocations': 'revoke',
@@ -38,7 +36,6 @@ const ACTIONS: Readonly<Record<string, string>> = {
   'DELETE /threads/:id/grants': 'ungrant',
 }
 
-/** Outcomes with which an operator got what they wanted. */
 const DONE: ReadonlySet<string> = new Set(['done', 'reloaded', 'unchanged'])
 
 export interface ReloadResult {
@@ -49,7 +46,6 @@ export interface ReloadResult {
   readonly faults: readonly string[]
 }
 
-/** Makes the listener's application; it is not listening yet. */
 export function makeAdminApp(parts: AdminParts): FastifyInstance {
   const { log } = parts
   const audit: AuditLine = (request, outcome) => {
@@ -72,7 +68,7 @@ export function makeAdminApp(parts: AdminParts): FastifyInstance {
     ...OPERATOR_LISTENER,
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
-    // What the router can't read is no way to an answer without a credential.
+    // A target that the router can't read must not get an answer without a credential.
     frameworkErrors: (_error, request, reply) => void fail(fault(request, parts) ?? notFound(), request, reply),
     clientErrorHandler: (error, socket) => {
       if (!socket.writable) socket.destroy()
@@ -87,7 +83,7 @@ export function makeAdminApp(parts: AdminParts): FastifyInstance {
     request.audited = { client: request.ip, about: {} }
     const refused = fault(request, parts)
     if (refused !== null) throw refused
-    // Whatever stands behind an id that was not percent-encoded would be cut off, and another one would be meant.
+    // Text behind an unencoded `?` or `#` would be cut off, and the request would mean another id.
     if (/[?#]/.test(request.originalUrl) && !SCOPED.test(request.originalUrl)) throw notFound()
   })
   app.setErrorHandler(fail)
@@ -104,19 +100,17 @@ export function makeAdminApp(parts: AdminParts): FastifyInstance {
   return app
 }
 
-/** The upstream of a thread is all that may stand there: no thread id has a `?`, so that nothing of one is cut off. */
+/** Only the thread's upstream may follow as a query: no thread id has a `?`, so nothing of an id is cut off. */
 const SCOPED = /^\/threads\/[^?#]+\?scope=[^?#&]*$/
 
-/** What is wrong with a request before it is looked at; null for a caller with a credential. */
 function fault(request: FastifyRequest, { credentials }: AdminParts): Refused | null {
-  // Operators' tools send none. A page in an operator's browser does, also under a name that was bent to this address.
+  // Operators' tools send no Origin. A page in an operator's browser does, also with a host name rebound to this address.
   if (request.headers.origin !== undefined) return new Refused(refuse('origin-not-listed'))
   const lines = request.raw.headersDistinct['authorization'] ?? []
   if (isAdmitted(lines, credentials.credentials())) return null
   return new Refused(lines.length === 0 ? refuse('credential-missing') : refuse('token-malformed'))
 }
 
-/** The answer to what the HTTP parser could not read, as it stands on the wire. */
 function unreadable(code: string | undefined): string {
   const { status, headers, body } = refusalAnswer(
     refuse(code === 'HPE_HEADER_OVERFLOW' ? 'http-headers-too-large' : 'http-unreadable'),

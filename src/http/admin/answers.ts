@@ -1,4 +1,4 @@
-/** The answers of the operator API, and what of a request the log says besides how it went. */
+/** Writes the answers of the operator API, and collects what the log says of a request besides its outcome. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { makeJsonReader, type JsonObject } from '../../core/json/read.ts'
 import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
@@ -11,24 +11,21 @@ declare module 'fastify' {
   }
 }
 
-/** What the log says of a request, besides how it went. */
 export interface Audited {
-  /** A socket that is gone no longer knows its address. */
+  /** Kept because a closed socket no longer knows its address. */
   readonly client: string
   readonly about: About
 }
 
 export interface About {
-  /** A token, user or group, in one word. */
   readonly target?: string
   readonly thread?: string
   readonly right?: string
 }
 
-/** Writes the line of a request: how it went. */
 export type AuditLine = (request: FastifyRequest, outcome: string) => void
 
-/** A refusal on its way to the error handler, with a text of its own where the usual one would not help an operator. */
+/** A refusal on its way to the error handler, with its own text where the usual one would not help an operator. */
 export class Refused extends Error {
   override readonly name = 'Refused'
   readonly refusal: Refusal
@@ -41,22 +38,20 @@ export class Refused extends Error {
   }
 }
 
-/** For what is not there at all. */
 export const notFound = (text?: string): Refused => new Refused(refuse('route-unknown'), text)
 
-/** Notes what a request is about, for its line. */
 export function note(request: FastifyRequest, about: About): void {
   const { client = request.ip, about: before } = request.audited ?? {}
   request.audited = { client, about: { ...before, ...about } }
 }
 
-/** @throws Refused for a request that brings a body where none belongs */
+/** @throws Refused for a request with an unexpected body */
 export function withoutBody(request: FastifyRequest): void {
   if (request.body !== undefined && (request.body as Buffer).length > 0) throw new Refused(refuse('body-unexpected'))
 }
 
 /**
- * The body of a request, one JSON object.
+ * @returns the body, one JSON object
  * @throws Refused
  */
 export function objectOf(request: FastifyRequest): JsonObject {
@@ -66,7 +61,6 @@ export function objectOf(request: FastifyRequest): JsonObject {
   return reading.value
 }
 
-/** The refusal that an error stands for; `internal` for a fault of the gateway's own. */
 export function refusedBy(error: unknown): Refused {
   if (error instanceof Refused) return error
   if (error instanceof StoreUnavailable) return new Refused(refuse('store-unavailable'))
@@ -87,14 +81,13 @@ export function sendRefusal(reply: FastifyReply, { refusal, text }: Refused): Fa
 
 export function send(reply: FastifyReply, status: number, value: object): FastifyReply {
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-store', 'x-request-id': reply.request.id }
-  // A buffer, because Fastify gives a string a content type of its own choosing.
+  // A buffer, because Fastify adds its own content type to a string.
   return reply
     .code(status)
     .headers(headers)
     .send(Buffer.from(JSON.stringify(value)))
 }
 
-/** Answers that it is done, and there is nothing to show: 204. */
 export function sendDone(reply: FastifyReply): FastifyReply {
   return reply.code(204).headers({ 'cache-control': 'no-store', 'x-request-id': reply.request.id }).send()
 }

@@ -1,31 +1,29 @@
-/** The credentials of the operator API, and who has one. */
+/** Reads the credentials of the operator API, and checks requests for one. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 
-/** The credentials in force now. */
 export interface AdminCredentials {
   readonly credentials: () => readonly string[]
 }
 
-/** Where they are configured: one of the two. */
+/** Exactly one of the two is configured. */
 export interface AdminCredentialSource {
-  /** The credential itself. */
   readonly credential?: string | undefined
-  /** A file with it, or with the old and the new one, a line each. */
+  /** A file with the credential, or with the old and the new one, each on a line. */
   readonly credentialFile?: string | undefined
 }
 
-/** What somebody would have to guess: 32 random characters are more than 128 bits, also of hexadecimal digits. */
+/** The guessing effort: 32 random characters are more than 128 bits, also as hexadecimal digits. */
 const LEAST_LENGTH = 32
 const MOST = 2
 
-// What can stand in a header as one word. RFC 6750 §2.1 allows fewer; there is no need to refuse the others.
+// Characters allowed as one word of a header. RFC 6750 §2.1 allows fewer; there is no need to refuse the others.
 const WORD = /^[\x21-\x7e]+$/
 
 /**
- * Takes the credentials from the configuration. A file is read again for each request, which are few: so it rotates
- * without a restart, also where a mount replaces it by links.
- * @param onFault gets, once for each content of the file, why that is rejected; the last good credentials stay active
+ * A credential file is read again for each request, which are few: so it rotates without a restart, also where a mount replaces
+ * it by links.
+ * @param onFault gets, once for each content of the file, why it is rejected; the last good credentials stay active
  * @throws Error with what to do, if there is no usable credential at start
  */
 export function makeAdminCredentials(
@@ -53,7 +51,7 @@ export function makeAdminCredentials(
         good = credentialsIn(now, where, MOST)
       } catch (error) {
         if (!failing) onFault(error instanceof Error ? error.message : String(error))
-        // What is wrong with a content was said; that a file is away is said once until it is back.
+        // An invalid content was already reported; a missing file is reported once until it is back.
         failing = true
       }
       return good
@@ -69,7 +67,7 @@ function readFile(file: string, where: string): string {
   }
 }
 
-/** @throws Error that says what is wrong, and nothing of what it is */
+/** @throws Error that names the problem, and quotes nothing of the credential */
 function credentialsIn(text: string, where: string, most: number): readonly string[] {
   const lines = text
     .split('\n')
@@ -85,9 +83,9 @@ function credentialsIn(text: string, where: string, most: number): readonly stri
 }
 
 /**
- * True if a request brings one of the credentials. The time it takes says nothing of them: hashes are of one length, and
- * all of them are compared.
- * @param lines every `Authorization` of the request; of several nobody can say which one counts
+ * True if a request brings one of the credentials. The time it takes reveals nothing: all hashes have one length, and all are
+ * compared.
+ * @param lines every `Authorization` of the request; with several, it is undefined which counts
  */
 export function isAdmitted(lines: readonly string[], credentials: readonly string[]): boolean {
   const [line = ''] = lines

@@ -1,20 +1,19 @@
-/** How grants are written in requests and shown in answers, alike for owners and for operators. */
+/** Reads grants from requests and shows them in answers, alike for owners and for operators. */
 import type { Json, JsonObject } from '../../core/json/read.ts'
 import { isGranteeId, type Grant, type Grantee, type Right } from '../../core/decide/sharing.ts'
 import type { StoredGrant } from '../../store/port.ts'
 
-/** Who it is granted to. */
 type ShownGrantee = { readonly user: string } | { readonly group: string }
 
-/** A grant as it is shown; the time as RFC 3339 writes it. */
+/** Times are in RFC 3339 format. */
 export type ShownGrant = ShownGrantee & {
   readonly right: Right
-  /** The user id of who granted it, or `operator`. */
+  /** The granting user's id, or `operator`. */
   readonly grantedBy: string
   readonly grantedAt: string
 }
 
-/** What is wrong with what was written, for whoever wrote it; never anything of it. */
+/** The problem of a form, for its author; it quotes nothing of the form. */
 export interface FormFault {
   readonly fault: string
 }
@@ -23,9 +22,9 @@ const FORM =
   'Write {"user": "issuer:subject", "right": "read"} or {"group": "issuer:group", "right": "write"}; without "right" to take it back.'
 
 /**
- * Reads what is to be granted. To the letter: a key that nobody knows may be one that somebody relies on.
- * @param issuers the issuer keys of the configuration: to somebody of another one it would be granted without effect
- * @param owner whose the thread is: nothing can be granted to them
+ * Reads a grant strictly: a caller may rely on an unknown key.
+ * @param issuers the issuer keys of the configuration: a grant to a user of another issuer would have no effect
+ * @param owner the thread's owner, to whom no grant can be given
  */
 export function readGrant({ right, ...rest }: JsonObject, issuers: readonly string[], owner: string): Grant | FormFault {
   const grantee = readGrantee(rest)
@@ -39,8 +38,8 @@ export function readGrant({ right, ...rest }: JsonObject, issuers: readonly stri
 }
 
 /**
- * Reads from whom something is to be taken back. Of any issuer: what was granted once must be possible to take back when its
- * issuer is no longer configured.
+ * Reads the grantee of a grant to remove. Any issuer is accepted: a grant must stay removable when its issuer is no longer
+ * configured.
  */
 export function readGrantee({ user, group, ...others }: JsonObject): Grantee | FormFault {
   if (Object.keys(others).length > 0 || (user === undefined) === (group === undefined)) return { fault: FORM }
@@ -57,12 +56,11 @@ export function shownGrant({ kind, id, right, grantedBy, grantedAt }: StoredGran
   return { ...grantee, right, grantedBy, grantedAt: new Date(grantedAt).toISOString() }
 }
 
-/** A grantee in one word for a log line: `user:issuer:subject` or `group:issuer:group`. */
+/** A grantee as one word for a log line: `user:issuer:subject` or `group:issuer:group`. */
 export function granteeWord({ kind, id }: Grantee): string {
   return `${kind}:${id}`
 }
 
-/** True for the grant to this grantee. */
 export function isTo({ kind, id }: Grantee): (grant: Grantee) => boolean {
   return (grant) => grant.kind === kind && grant.id === id
 }

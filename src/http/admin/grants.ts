@@ -1,6 +1,6 @@
 /**
- * Grants for owners: the answers to `…/threadwarden/threads/ID/grants`. They are the gateway's own, and the upstream hears
- * nothing of them. Who may ask was decided as for every route.
+ * Answers owners' requests for `…/threadwarden/threads/ID/grants`. The gateway answers them itself; the upstream never sees them.
+ * The decision was made as for every route.
  */
 import { callerKey } from '../../core/decide/callers.ts'
 import { decide, isPermit, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
@@ -23,28 +23,25 @@ export interface GrantsParts {
   readonly rules: Rules
   readonly facts: StandingFacts
   readonly scope: string
-  /** The issuer keys of the configuration. */
   readonly issuers: readonly string[]
   readonly limiter: Limiter
-  /** How many grants one user may give per time. */
   readonly limit: Rate | 'off'
   readonly log: Logger
   /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
 
-/** Does what a permit for grants allows, and answers. A refusal where the form is wrong, or the thread is another's by now. */
 export type Grants = (permit: Permit, payload: Payload, exchange: Exchange) => Promise<Answer | Refusal>
 
 export function makeGrants(parts: GrantsParts): Grants {
   const { store, log } = parts
 
-  /** The thread has changed hands since it was decided: decided again, with what is known now. */
+  /** The owner has changed since the decision: decides again, with what is known now. */
   const lost = async (permit: Permit, key: ThreadKey, exchange: Exchange): Promise<Refusal> => {
     const facts = { ...parts.facts, record: await parts.records.record(key, permit.principal) }
     exchange.facts = facts
     const decision = decide(permit.descriptor, permit.principal, parts.rules, facts)
-    // Whoever may do it with the other owner's, too, has to say so again.
+    // A caller who may also change the new owner's grants has to repeat the request.
     return isRefusal(decision) ? decision : refuse('thread-foreign')
   }
 
@@ -71,7 +68,6 @@ export function makeGrants(parts: GrantsParts): Grants {
         tell('a thread was shared', permit, exchange, { target: granteeWord(grant), right: grant.right })
         return answer(201, shownGrant(grant))
       case 'unchanged': {
-        // Since when, and by whom, is said as it stands there.
         const threadAccess = (await store.grants(key, owner))?.find(isTo(grant))
         return answer(200, shownGrant(threadAccess ?? grant))
       }

@@ -1,4 +1,4 @@
-/** What an operator orders by `POST /revocations`: one token, or a user's. */
+/** Reads the body of `POST /revocations`: one token, or a user's tokens. */
 import { makeJsonReader, type Json } from '../../core/json/read.ts'
 import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
 import type { Revoked } from '../../store/port.ts'
@@ -10,13 +10,13 @@ export interface Order {
   readonly before: number | null
 }
 
-/** A refusal that tells an operator what to write; never anything of what was written. */
+/** A refusal whose text tells an operator what to write; it quotes nothing of the body. */
 export type OrderRefusal = Refusal & { readonly text: string }
 
 const FORM = 'Write {"tokenId": "…"}, or {"user": "issuer:subject"} with or without "before": "2026-01-31T12:00:00Z".'
 
 /**
- * Reads a body to the letter: a key that nobody knows may be one that somebody relies on.
+ * Reads a body strictly: an operator may rely on an unknown key.
  * @param body undefined if there was none
  * @param issuers the issuer keys of the configuration
  */

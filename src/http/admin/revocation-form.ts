@@ -1,44 +1,43 @@
-/** How operators write revocations and read them, alike in the operator API and on the command line. */
+/** Reads and shows revocations, alike in the operator API and on the command line. */
 import type { Revocation } from '../../core/decide/credential.ts'
 import { isUserId } from '../../core/route/ids.ts'
 import type { Revoked } from '../../store/port.ts'
 
-/** A revocation as operators see it; times as RFC 3339 writes them. */
+/** Times are in RFC 3339 format. */
 export type ShownRevocation =
   | { readonly tokenId: string; readonly revokedAt: string }
-  /** `before` is null where all tokens of the user are meant, those to come as well. */
+  /** `before` is null for all tokens of the user, including future ones. */
   | { readonly user: string; readonly before: string | null; readonly revokedAt: string }
 
-// RFC 3339 §5.6 with `T` and a zone: without one it would be the time of whichever machine reads it.
+// RFC 3339 §5.6 with `T` and a zone: without a zone, the time would depend on the machine that reads it.
 const TIME = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
 
-/** Reads a time such as `2026-01-31T12:00:00Z`. In milliseconds since the epoch; null if it is none. */
+/** Reads a time such as `2026-01-31T12:00:00Z`. In milliseconds since the epoch; null for anything else. */
 export function timeOf(text: string): number | null {
   const date = TIME.exec(text)?.[1]
   if (date === undefined) return null
-  // Date.parse takes 31 February for a day of March.
+  // Date.parse accepts 31 February as a day in March.
   const day = Date.parse(`${date}T00:00:00Z`)
   if (Number.isNaN(day) || !new Date(day).toISOString().startsWith(date)) return null
   const time = Date.parse(text)
   if (Number.isNaN(time)) return null
-  // A zone may take it out of the years 0000 to 9999: what would be written of it is no time of RFC 3339.
+  // A zone may move the time out of the years 0000 to 9999, which RFC 3339 can't write.
   return TIME.test(new Date(time).toISOString()) ? time : null
 }
 
-// RFC 7519 §4.1.7: any string. One with controls can be revoked by its user only.
+// RFC 7519 §4.1.7: any string. A token id with control characters can be revoked only through its user.
 const TOKEN_ID = /^[^\u0000-\u001f\u007f-\u009f]{1,1024}$/u
 
-/** True if `text` can be the id of a token: 1–1024 characters, no controls, no lone surrogates. */
+/** Accepts 1–1024 characters, no controls, no lone surrogates. */
 export function isTokenId(text: string): boolean {
   return text.isWellFormed() && TOKEN_ID.test(text)
 }
 
 /**
- * What is wrong with a user id as an operator wrote it. A user whom nobody can be would be revoked without effect, and
- * the operator would believe it.
+ * Checks a user id as an operator wrote it. Revoking an impossible user would have no effect, and the operator would not notice.
  * @param text `issuer:subject`, split at the first colon
  * @param issuers the issuer keys of the configuration
- * @returns null if nothing is; else whether the form or the issuer, and which issuer was named
+ * @returns null if it is right; otherwise whether the form or the issuer is wrong, and which issuer was named
  */
 export function userFault(text: string, issuers: readonly string[]): 'form' | { readonly issuer: string } | null {
   const colon = text.indexOf(':')
@@ -51,7 +50,6 @@ export function revokedBy(revocation: Revocation): Revoked {
   return revocation.kind === 'token' ? { tokenId: revocation.tokenId } : { userId: revocation.userId }
 }
 
-/** The one in a list that is about something, or undefined. */
 export function revocationOf(what: Revoked, list: readonly Revocation[]): Revocation | undefined {
   return list.find((one) =>
     'tokenId' in what ? one.kind === 'token' && one.tokenId === what.tokenId : one.kind === 'user' && one.userId === what.userId,
@@ -65,7 +63,7 @@ export function shown(revocation: Revocation): ShownRevocation {
   return { user, before: before === null ? null : new Date(before).toISOString(), revokedAt }
 }
 
-/** What a revocation is about, in one word for a log line: `token:…` or `user:issuer:subject`. */
+/** The subject of a revocation as one word for a log line: `token:…` or `user:issuer:subject`. */
 export function wordFor(what: Revoked): string {
   return 'tokenId' in what ? `token:${what.tokenId}` : `user:${what.userId}`
 }

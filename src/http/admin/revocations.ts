@@ -1,4 +1,4 @@
-/** Revocations in the operator API. */
+/** The routes for revocations in the operator API. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isRefusal } from '../../core/reasons.ts'
 import type { RevocationList, RevocationStore, Revoked } from '../../store/port.ts'
@@ -9,13 +9,11 @@ import { revocationOf, shown, wordFor } from './revocation-form.ts'
 export interface AdminRevocationParts {
   readonly store: RevocationStore
   readonly revocations: Pick<RevocationList, 'current' | 'reload'>
-  /** The issuer ids of the active configuration. */
   readonly issuers: () => readonly string[]
   /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
 
-/** Adds their routes to the application. */
 export function addRevocationRoutes(app: FastifyInstance, parts: AdminRevocationParts, audit: AuditLine): void {
   const { store } = parts
   const lift = async (request: FastifyRequest, reply: FastifyReply, what: Revoked): Promise<FastifyReply> => {
@@ -35,7 +33,7 @@ export function addRevocationRoutes(app: FastifyInstance, parts: AdminRevocation
     note(request, { target: wordFor(what) })
     const revokedAt = parts.clock()
     await store.revoke('tokenId' in what ? { kind: 'token', ...what, revokedAt } : { kind: 'user', ...what, before, revokedAt })
-    // Done is what this process goes by: if it can't be read back, the operator has to come again.
+    // The order is done when this process applies it: if the list can't be read back, the operator has to repeat the order.
     await parts.revocations.reload()
     const stored = revocationOf(what, parts.revocations.current())
     audit(request, 'done')

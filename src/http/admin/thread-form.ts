@@ -1,21 +1,20 @@
-/** How operators see a thread. */
+/** Shows threads to operators. */
 import { NOBODY, type ThreadAdministration } from '../../store/port.ts'
 import { shownGrant, type ShownGrant } from './grant-form.ts'
 
-/** All that the table holds of a thread. */
 type WholeThread = NonNullable<Awaited<ReturnType<ThreadAdministration['thread']>>>
 
 /**
- * How a thread stands: `live`; `new` while no run of it is confirmed; `deleted` by its owner; `withheld` from whoever owned it;
- * `seen` where it has no row and was only seen under `observe`.
+ * `new`: no run is confirmed. `deleted`: by its owner. `withheld`: its owner was removed. `seen`: it has no row, and was only
+ * seen under `observe`.
  */
 export type ThreadState = 'live' | 'new' | 'deleted' | 'withheld' | 'seen'
 
-/** A thread as operators see it; times as RFC 3339 writes them, null where there is no row. */
+/** Times are in RFC 3339 format, null where there is no row. */
 export interface ShownThread {
   readonly thread: string
   readonly state: ThreadState
-  /** The user id; null for nobody. */
+  /** The user id; null for an unowned thread. */
   readonly owner: string | null
   readonly agent: string | null
   readonly name: string | null
@@ -24,7 +23,7 @@ export interface ShownThread {
   readonly lastUsedAt: string | null
   readonly deletedAt: string | null
   readonly grants: readonly ShownGrant[]
-  /** Who was seen to run it under `observe`, the first first. */
+  /** The users who ran it under `observe`, earliest first. */
   readonly runners: readonly string[]
 }
 
@@ -33,7 +32,7 @@ export function shownThread(threadId: string, { row, grants, runners }: WholeThr
     thread: threadId,
     state: stateOf(row),
     owner: row === null || row.owner === NOBODY ? null : row.owner,
-    // The table has no agent for rows that no request has made.
+    // Rows that no request has made have no agent.
     agent: row === null || row.agentId === '' ? null : row.agentId,
     name: row?.name ?? null,
     archived: row?.archived ?? false,

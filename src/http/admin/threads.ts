@@ -1,4 +1,4 @@
-/** Threads in the operator API: what is known of one, and its grants. */
+/** The routes for threads in the operator API: one thread, and its grants. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isScope, isThreadId } from '../../core/route/ids.ts'
 import { refuse } from '../../core/reasons.ts'
@@ -10,7 +10,6 @@ import { shownThread } from './thread-form.ts'
 
 export interface AdminThreadParts {
   readonly store: GrantStore & Pick<ThreadAdministration, 'thread'>
-  /** The issuer ids of the active configuration. */
   readonly issuers: () => readonly string[]
   /** Milliseconds since the epoch. */
   readonly clock: () => number
@@ -18,7 +17,6 @@ export interface AdminThreadParts {
 
 type ThreadRequest = FastifyRequest<{ Params: { id: string }; Querystring: { scope?: string | string[] } }>
 
-/** Adds their routes to the application. */
 export function addThreadRoutes(app: FastifyInstance, parts: AdminThreadParts, audit: AuditLine): void {
   const { store } = parts
 
@@ -55,7 +53,7 @@ export function addThreadRoutes(app: FastifyInstance, parts: AdminThreadParts, a
       grantedAt: parts.clock(),
     }
     note(request, { target: granteeWord(grant), right: grant.right })
-    // Of the owner who was looked at: granted to somebody who owns it by now it would mean nothing.
+    // The grant requires the owner just read: given by another owner, it would mean nothing.
     const outcome = await store.grant(key, row.owner, grant)
     if (outcome === 'not-owner') throw noThread()
     if (outcome === 'too-many')
@@ -79,7 +77,6 @@ export function addThreadRoutes(app: FastifyInstance, parts: AdminThreadParts, a
 
 const noThread = (): Refused => notFound('There is no such thread, or it has no owner.')
 
-/** @throws Refused for what could not be read */
 function read<Form extends object>(form: Form | FormFault): Form {
   if ('fault' in form) throw new Refused(refuse('grant-malformed'), form.fault)
   return form

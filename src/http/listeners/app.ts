@@ -1,7 +1,7 @@
 /**
- * The public listener: the gate as a Fastify application. @fastify/http-proxy owns the one route, and before its handler
- * stands the gate. Fastify's router never sees what a caller wrote: every target is routed as `/`, and the gate reads the
- * original (docs/contributing/invariants.md, "Library defaults").
+ * The public listener: the gate as a Fastify application. @fastify/http-proxy owns the one route, and the gate runs before its
+ * handler. Fastify's router never sees a caller's target: every target is routed as `/`, and the gate reads the original
+ * (docs/contributing/invariants.md, "Library defaults").
  */
 import { STATUS_CODES } from 'node:http'
 import { Socket } from 'node:net'
@@ -27,7 +27,7 @@ import { publicListener, boundLines } from './listening.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     exchange: Exchange | null
-    /** The gate that it came to, and whose rules it goes by to its end. */
+    /** The gate at which the request arrived; it decides the request to its end. */
     gate: Gate | null
     arrived: Admitted | null
   }
@@ -35,14 +35,12 @@ declare module 'fastify' {
 
 export type { FastifyInstance }
 
-/** What the public listener is made of. */
 export interface AppParts {
   readonly gate: () => Gate
   /** Keeps the upstream connections of the active snapshot open for a request. Returns the function that releases them. */
   readonly hold: () => () => void
   readonly upstreamUrl: string
   readonly log: Logger
-  /** Told of what could not be read as a request, and was answered all the same. */
   readonly onUnreadable: (requestId: string, address: string | undefined, refusal: Refusal) => void
   /** Bytes of a request's head. */
   readonly maxHeaderSize: number
@@ -55,24 +53,23 @@ export interface AppParts {
 
 export interface PublicApp {
   readonly app: FastifyInstance
-  /** From now on each answer is the last of its connection, and says so: whoever asks again asks on another one. */
+  /** From now on each answer closes its connection and says so: the caller's next request uses another connection. */
   readonly leave: () => void
 }
 
-/** Makes the application; it is not listening yet. */
 export function makeApp(parts: AppParts): PublicApp {
   const { log } = parts
   const writeLine = requestLines(log)
   let leaving = false
   const connections = makeCallerConnections()
   const app = fastify({
-    // One line a request, written below from what the gate learnt.
+    // One line a request is written below, with what the gate found.
     logger: false,
     rewriteUrl: () => '/',
     genReqId: parts.requestId,
     requestIdHeader: false,
     trustProxy: trustedHops(parts.trustedProxies),
-    // The gate answers while closing in its own words.
+    // The gate itself answers while closing.
     return503OnClosing: false,
     ...publicListener(parts.maxHeaderSize),
     clientErrorHandler: (error, socket) => answerUnreadable(parts, error, socket, connections),
@@ -81,16 +78,16 @@ export function makeApp(parts: AppParts): PublicApp {
   app.decorateRequest('exchange', null)
   app.decorateRequest('gate', null)
   app.decorateRequest('arrived', null)
-  // Bodies stay streams: the gate reads them, or lets them through.
+  // Bodies stay streams: the gate reads them, or passes them on.
   app.removeAllContentTypeParsers()
 
-  // By its callback: what is answered at once, as most requests are, waits for no promise.
+  // Uses the callback: most requests are answered at once and need no promise.
   app.addHook('onRequest', (request, reply, done) => {
     const connection = connections.of(request.raw.socket)
     if (connection.closing) return void reply.hijack()
-    // Nothing was begun for what came behind the last answer, and the caller may ask it again (RFC 9112 §9.6).
+    // A request behind the last answer was not started, and the caller may send it again (RFC 9112 §9.6).
     if (leaving && saidLast(connection)) return void reply.hijack()
-    // A socket that is gone no longer knows its address.
+    // A closed socket no longer knows its address.
     const client = request.ip
     if (connection.open.length >= MAX_PIPELINED) {
       log.info({ client, requestId: request.id }, 'too many requests at once on a connection')
@@ -102,13 +99,13 @@ export function makeApp(parts: AppParts): PublicApp {
     request.gate = gate
     const exchange = gate.open(request.raw, request.id, parts.now(), client)
     request.exchange = exchange
-    // Node's parser reads nothing more on a connection that was to be upgraded: what comes next would never be answered.
+    // Node's parser reads nothing more on a connection with an upgrade request: later requests would never be answered.
     const upgrading = exchange.lines.has('upgrade')
     if (upgrading) reply.raw.shouldKeepAlive = false
     if (upgrading || exchange.headerFault !== null) connection.closing = true
     connection.open.push(reply.raw)
     if (leaving) makeLast(connection)
-    // Not Fastify's onResponse: it says nothing of answers that were cut off, and those have to be in the log too.
+    // Not Fastify's onResponse: it does not report cut answers, which must be in the log too.
     reply.raw.once('close', () => {
       letGo()
       closed(connection, reply.raw)
@@ -124,17 +121,17 @@ export function makeApp(parts: AppParts): PublicApp {
     else go(result)
   })
 
-  // A connection that closes while its caller still sends would take the answer with it.
+  // Closing the connection while its caller still sends would lose the answer.
   app.addHook('onSend', async ({ raw }) => {
     if (leaving && !raw.complete && raw.readableFlowing === true) await within(LAST_BODY_MS, (end) => raw.once('close', end))
   })
 
   void app.register(proxy, {
     upstream: parts.upstreamUrl,
-    // Nothing is sent by it. reply-from would otherwise open a pool of its own, which verifies no certificate.
+    // Nothing is sent by this client. Otherwise reply-from would open its own pool, which verifies no certificate.
     undici: new Client(parts.upstreamUrl) as never,
-    // The rest of the gate. Not its `handler`: before that it works out an address, which nothing here is sent to, and that takes
-    // a twelfth of a run's CPU. By its callback, which is not called for what is answered here.
+    // The rest of the gate. Not its `handler`: that first computes an upstream address, which is not used here and takes a
+    // twelfth of a run's CPU. Uses the callback, which is not called for what is answered here.
     preHandler: (request: FastifyRequest, reply: FastifyReply, done: (fault?: Error) => void) => {
       const { exchange, gate, arrived } = request
       if (exchange === null || gate === null || arrived === null) {
@@ -150,7 +147,7 @@ export function makeApp(parts: AppParts): PublicApp {
           done(error)
           return
         }
-        // Another status can't be told any more, and what has begun is not to look whole.
+        // The status can't change any more, and an answer that has begun must not look complete.
         log.error({ err: error, requestId: request.id }, 'the gateway failed')
         void reply.hijack()
         reply.raw.destroy()
@@ -162,7 +159,7 @@ export function makeApp(parts: AppParts): PublicApp {
     },
   } as never)
 
-  // Node would answer these by itself, before anybody was asked who they are.
+  // Node would answer these on its own, before authentication.
   for (const event of ['checkContinue', 'checkExpectation']) {
     app.server.on(event, (request, response) => void app.server.emit('request', request, response))
   }
@@ -171,7 +168,7 @@ export function makeApp(parts: AppParts): PublicApp {
     else socket.destroy()
   })
 
-  // Methods that no route has: the gate has answered in onRequest, unless somebody took it out.
+  // Methods without a route: the gate has answered in onRequest, unless that hook was removed.
   app.setNotFoundHandler((request, reply) => sendRefusal(request, reply, refuse('internal')))
   app.setErrorHandler((error: Error & { readonly code?: string }, request, reply) => {
     if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
@@ -193,10 +190,10 @@ export function makeApp(parts: AppParts): PublicApp {
   }
 }
 
-/** So many proxies may stand between a caller and here: nobody has more, and a head has room for a thousand addresses. */
+/** Most proxies between a caller and the gateway: real deployments have fewer, and a head has room for a thousand addresses. */
 const MOST_PROXIES = 16
 
-/** Whose X-Forwarded-For counts, as Fastify asks for it: the connection's address first, then from the last in the header on. */
+/** Which hops of X-Forwarded-For are trusted, in Fastify's form: first the connection's address, then the header from its end. */
 function trustedHops(proxies: readonly string[]): false | ((address: string, hop: number) => boolean) {
   if (proxies.length === 0) return false
   const isTrusted = compile([...proxies])
@@ -210,24 +207,23 @@ function sendRefusal(request: FastifyRequest, reply: FastifyReply, refusal: Refu
 
 function send(reply: FastifyReply, exchange: Exchange | null, answer: Answer): FastifyReply {
   void reply.code(answer.status).headers({ ...exchange?.answerHeaders, ...answer.headers })
-  // What is left of a body is read and forgotten, so that a caller who is still sending sees the answer.
+  // The rest of a body is read and discarded, so that a caller who is still sending sees the answer.
   if (!reply.request.raw.complete && answer.headers['connection'] !== 'close') reply.request.raw.resume()
-  // A buffer, because Fastify gives a string a content type of its own choosing.
+  // A buffer, because Fastify adds its own content type to a string.
   return answer.status === 204 ? reply.send() : reply.send(Buffer.from(answer.body))
 }
 
 /**
- * How many requests of one connection may wait for their answers at once. Answers behind the first are held in memory, and
- * each request costs a connection to the upstream: without a bound, a caller who pipelines takes as much as they like.
+ * Most unanswered requests of one connection. Answers behind the first are held in memory, and each request costs an upstream
+ * connection: without a bound, a caller who pipelines could take any amount.
  */
 const MAX_PIPELINED = 16
 
-/** Time for the rest of a body whose caller waits for no answer to it, in milliseconds. */
+/** Milliseconds for the rest of a body whose caller waits for no answer to it. */
 const LAST_BODY_MS = 5000
-/** Time for an answer to reach a caller who does not close the connection, in milliseconds. */
+/** Milliseconds for an answer to reach a caller who does not close the connection. */
 const LAST_WORDS_MS = 1000
 
-/** Waits for something, but not for ever. */
 async function within(milliseconds: number, begin: (end: () => void) => void): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   await new Promise<void>((resolve) => {
@@ -237,7 +233,7 @@ async function within(milliseconds: number, begin: (end: () => void) => void): P
   clearTimeout(timer)
 }
 
-/** Whatever the HTTP parser could not read gets an answer in our form and a closed connection (RFC 9112 §9.6). */
+/** Answers what the HTTP parser could not read in the gateway's form, and closes the connection (RFC 9112 §9.6). */
 function answerUnreadable(
   parts: AppParts,
   error: Error & { readonly code?: string },
@@ -250,12 +246,12 @@ function answerUnreadable(
 }
 
 /**
- * Answers where no request is, and closes the connection. Whatever the caller does then, the socket is gone soon: it
- * belongs to no parser any more, so no time-out of the server's and no drain would find it.
+ * Answers outside a request, and closes the connection. The socket is destroyed soon, whatever the caller does. It no longer
+ * belongs to a parser, so neither a server time-out nor a drain would find it.
  */
 function answerOutside(parts: AppParts, socket: Socket, refusal: Refusal, connections: CallerConnections): void {
   socket.on('error', () => socket.destroy())
-  // An answer that has begun can't take another one in its middle, and one that is due would be taken for this one.
+  // An answer that has begun can't be interrupted, and this answer would be taken for one that is due.
   if (!socket.writable || isDue(connections.of(socket))) {
     socket.destroy()
     return
@@ -268,13 +264,13 @@ function answerOutside(parts: AppParts, socket: Socket, refusal: Refusal, connec
   const lines = Object.entries({ ...headers, 'x-request-id': requestId, 'content-length': length, connection: 'close' })
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${head}\r\n${body}`)
-  // Its end is only seen by somebody who reads.
+  // The end of the connection is only seen while it is read.
   socket.resume()
   const cut = setTimeout(() => socket.destroy(), LAST_WORDS_MS)
   socket.once('close', () => clearTimeout(cut))
 }
 
-/** What the log says of a request. @param now milliseconds of a monotonic clock */
+/** @param now milliseconds of a monotonic clock */
 function lineOf({ method }: FastifyRequest, { raw }: FastifyReply, exchange: Exchange, client: string, now: number) {
   return {
     requestId: exchange.id,
@@ -285,7 +281,7 @@ function lineOf({ method }: FastifyRequest, { raw }: FastifyReply, exchange: Exc
     transport: exchange.client === 'single-route' ? exchange.client : undefined,
     thread: exchange.threadId,
     principal: exchange.principal?.id,
-    // An answer that never began has no status, whatever its default says.
+    // An answer that never began has no status, whatever its default is.
     status: raw.headersSent ? raw.statusCode : undefined,
     reason: exchange.reason,
     rule: exchange.rule?.name,

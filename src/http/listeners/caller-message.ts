@@ -1,20 +1,18 @@
 /**
- * A request as Node's parser gives it, with small chunks of its body put together. A body waits in memory until somebody reads
- * it, which may be as long as an issuer takes to say who its sender is; and of what waits Node counts the bytes, and not that
- * each chunk of one byte takes some 250.
+ * A request from Node's parser, with small chunks of its body joined. A body may wait in memory for as long as an issuer takes to
+ * answer. Of waiting chunks, Node counts only the bytes, but each chunk of one byte takes about 250.
  */
 import { IncomingMessage } from 'node:http'
 import { inPieces, isSmall, type Pieces } from '../pipeline/small-pieces.ts'
 
-/** The class of requests for Node's server (its option `IncomingMessage`). */
 export class CallerMessage extends IncomingMessage {
   #small: Pieces | null = null
   #isDue = false
 
   /**
-   * Called by the parser with each chunk, and with null at the end. Small chunks that come in one reading from the connection
-   * are handed on together behind it.
-   * @returns false where nothing more is to be read for now
+   * Called by the parser with each chunk, and with null at the end. Small chunks of one read from the connection are passed on
+   * together after it.
+   * @returns false where nothing more should be read for now
    */
   override push(chunk: Buffer | null): boolean {
     if (chunk === null) {
@@ -29,7 +27,7 @@ export class CallerMessage extends IncomingMessage {
     this.#small.take(chunk)
     if (!this.#isDue) {
       this.#isDue = true
-      // The parser lets the queues of ticks and promises run behind each chunk.
+      // The parser runs the tick and promise queues after each chunk.
       setImmediate(() => {
         this.#isDue = false
         this.#small?.end()

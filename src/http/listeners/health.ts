@@ -1,4 +1,4 @@
-/** The health listener: nothing secret, nothing to change. Each probe has a path of its own (docs/operations.md). */
+/** The health listener: it reveals no secret and changes nothing. Each probe has its own path (docs/operations.md). */
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Metrics } from '../../observe/metrics.ts'
 import type { OwnershipStore } from '../../store/port.ts'
@@ -10,19 +10,17 @@ export interface HealthParts {
   readonly readiness: Readiness
   readonly store: Pick<OwnershipStore, 'fault'>
   readonly metrics: Metrics
-  /** True once the configuration was loaded and the listeners are open. */
   readonly isStarted: () => boolean
 }
 
-/** Probes and scrapers need a few; the rest of the files that the process may open is for callers. */
+/** Probes and scrapers need few connections; the process's other file descriptors are for callers. */
 export const MOST_CONNECTIONS = 256
 
-/** Makes the listener's application; it is not listening yet. */
 export function makeHealthApp(parts: HealthParts): FastifyInstance {
   const app = fastify({ logger: false, forceCloseConnections: true, ...OPERATOR_LISTENER })
   readAllLines(app.server)
   boundConnections(app.server, MOST_CONNECTIONS)
-  // Anyone who reaches this listener can ask, and requests of callers are served by the same thread.
+  // Anyone who reaches this listener can ask, and the same thread serves callers.
   const fault = singleFlight(() => parts.store.fault())
   const exposed = singleFlight(() => parts.metrics.expose())
   app.get('/livez', () => ({ status: 'alive' }))

@@ -1,6 +1,6 @@
 /**
- * What a listener allows of connections and requests. Each setting of Node's server and of Fastify that could cut or cap
- * something is set here on purpose, so that none is a default that changes with a version (docs/operations.md).
+ * Limits of a listener's connections and requests. Each setting of Node's server and of Fastify that could cut or cap something
+ * is set here, so that no default changes with a version (docs/operations.md).
  */
 import { lookup } from 'node:dns/promises'
 import type { Server, ServerOptions } from 'node:http'
@@ -9,7 +9,7 @@ import type { FastifyInstance } from 'fastify'
 import { MAX_HEADER_LINES } from '../../core/wire/headers.ts'
 import { CallerMessage } from './caller-message.ts'
 
-/** The settings of Fastify that a listener is made with. Durations in milliseconds, 0 for none. */
+/** Fastify settings of a listener. Durations in milliseconds, 0 for none. */
 export interface ListenerOptions {
   readonly requestTimeout: number
   readonly connectionTimeout: 0
@@ -20,20 +20,20 @@ export interface ListenerOptions {
   readonly http: ServerOptions
 }
 
-/** How long a head may take; looked at every half minute. */
+/** Milliseconds for a head to arrive; checked every half minute. */
 const HEAD_TIMEOUT_MS = 60_000
 const LOOK_EVERY_MS = 30_000
 
-/** Closed that much later than callers are told, who may be about to send. */
+/** Connections close later than announced to callers: a caller may be about to send. */
 const KEEP_ALIVE_GRACE_MS = 1000
 
-/** A caller who went without a word, as with a cable that was cut, is asked after from then on; the system gives up later. */
+/** From then on the system probes a silent caller, for example behind a cut cable; the system gives up later. */
 const PROBE_AFTER_MS = 60_000
 
-/** What is held for a caller who reads slowly before their upstream waits, in bytes; and what is read of a connection at once. */
+/** Bytes held for a slow reader before the upstream waits, and bytes read of a connection at once. */
 const HIGH_WATER_MARK = 64 * 1024
 
-/** How many connections may wait to be taken, of those who all come again at once; Linux allows no more unless it is told to. */
+/** Most connections waiting to be accepted, when all callers reconnect at once; Linux allows no more unless configured. */
 const BACKLOG = 4096
 
 const HTTP: ServerOptions = {
@@ -46,29 +46,26 @@ const HTTP: ServerOptions = {
   highWaterMark: HIGH_WATER_MARK,
 }
 
-/** A stream may be silent, and a connection be used, for as long as they like. */
+/** Streams may be silent, and connections be used, without a time limit. */
 const LASTING = { connectionTimeout: 0, handlerTimeout: 0, maxRequestsPerSocket: 0 } as const
 
-/**
- * Those of the public listener.
- * @param maxHeaderSize bytes of a request's head
- */
+/** @param maxHeaderSize bytes of a request's head */
 export function publicListener(maxHeaderSize: number): ListenerOptions {
   return {
     ...LASTING,
-    // A whole request must have come in within this time, or a caller could hold a connection for nothing.
+    // A whole request must arrive within this time: otherwise a caller could hold a connection for nothing.
     requestTimeout: 300_000,
-    // Later than usual load balancers close theirs.
+    // Later than the usual close time of load balancers.
     keepAliveTimeout: 72_000,
     // The gate bounds bodies by route.
     bodyLimit: Number.MAX_SAFE_INTEGER,
-    // A request without a host is refused by the gate, in its own words.
-    // And one that says that it has no body has ended already, without an event for it.
+    // The gate itself refuses a request without a host.
+    // With optimizeEmptyRequests, a request that declares no body has ended already, without an event.
     http: { ...HTTP, maxHeaderSize, requireHostHeader: false, optimizeEmptyRequests: true, IncomingMessage: CallerMessage },
   }
 }
 
-/** Those of the operators' listeners: small requests, and nobody holds a connection by sending slowly. */
+/** For the operators' listeners: requests are small, and no caller can hold a connection by sending slowly. */
 export const OPERATOR_LISTENER: ListenerOptions = {
   ...LASTING,
   requestTimeout: 10_000,
@@ -78,21 +75,21 @@ export const OPERATOR_LISTENER: ListenerOptions = {
 }
 
 /**
- * Bounds the lines of a head, which Node takes on a server alone. More are refused there, or in older versions dropped without a
- * word: one more than a request may have is left, by which the gate sees that there were too many.
+ * Bounds the lines of a head, which Node allows only on a server. Node refuses further lines, or drops them silently in older
+ * versions. One line more than allowed is read, so that the gate sees that there were too many.
  */
 export function boundLines(server: Server): void {
   server.maxHeadersCount = MAX_HEADER_LINES + 1
 }
 
-/** Has all lines read, for the operators' listeners: the bytes of a head are their bound, and nobody counts there. */
+/** Reads all lines, for the operators' listeners: there the bytes of a head are the bound, and lines are not counted. */
 export function readAllLines(server: Server): void {
   server.maxHeadersCount = 0
 }
 
 /**
- * Bounds how many connections are open. The longest open one is closed for a new one: if new ones were refused, connections
- * without requests could keep an orchestrator's probes out, which would then restart the gateway.
+ * Bounds open connections by closing the oldest for a new one. If new ones were refused, connections without requests could keep
+ * an orchestrator's probes out, which would then restart the gateway.
  */
 export function boundConnections(server: Server, most: number): void {
   const open = new Set<Socket>()
@@ -105,12 +102,12 @@ export function boundConnections(server: Server, most: number): void {
 }
 
 /**
- * Begins to listen on one address.
+ * Listens on one address only.
  * @param host an address, or a name: the first address that it has
  * @throws the system's error
  */
 export async function listenOn(app: FastifyInstance, host: string, port: number): Promise<void> {
-  // Fastify would open one server more for each further address of localhost, and on those nothing of ours is set.
+  // For localhost, Fastify would open another server per further address, without the settings of this file.
   const { address } = await lookup(host)
   await app.listen({ host: address, port, backlog: BACKLOG })
 }

@@ -1,22 +1,19 @@
-/** What the gateway still waits for, by name: /readyz says it, and nothing is forwarded while the transport is unknown. */
+/** Named conditions that the gateway waits for, reported by /readyz. Nothing is forwarded while the transport is unknown. */
 
-/** Named conditions. */
 export interface Readiness {
-  /** Notes that something is pending and why, or with null that it no longer is. */
+  /** Records why something is pending; null: it no longer is. */
   set(name: string, pending: string | null): void
   pending(): ReadonlyMap<string, string>
-  /** Notes what an operator has to see though the gateway is ready, or with null that it is over. */
+  /** Records what an operator has to see although the gateway is ready; null: it is over. */
   note(name: string, text: string | null): void
   notes(): ReadonlyMap<string, string>
 }
 
-/** Conditions that show only once they are released. */
 export interface HeldBack extends Readiness {
   /** Shows what was set until now, and from now on everything as it is set. */
   release(): void
 }
 
-/** Holds back what is set, until it is released. */
 export function heldBack(readiness: Readiness): HeldBack {
   let held: Map<string, string | null> | null = new Map()
   return {

@@ -1,15 +1,14 @@
-/** Shares the result of an expensive operation between all who ask for it at about the same time. */
+/** Shares the result of an expensive operation between all callers that ask at about the same time. */
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Time, for tests. Milliseconds. */
+/** In milliseconds; replaceable for tests. */
 export interface FlightClock {
   readonly now: () => number
   readonly wait: (duration: number) => Promise<unknown>
 }
 
-/** After a run, the next one starts this many times as long later as the run took: it has a tenth of the time at most. */
+/** The pause after a run, as a multiple of its duration: the operation takes a tenth of the time at most. */
 const REST = 9
-/** And not sooner or later than this. */
 const SHORTEST_REST_MS = 50
 const LONGEST_REST_MS = 1000
 
@@ -46,7 +45,7 @@ export function singleFlight<T>(run: () => Promise<T>, { now, wait }: FlightCloc
       })
       return next
     }
-    // Not at once: a run that throws before it awaits would be over before it is noted.
+    // Started asynchronously: a run that throws before its first await would otherwise end before it is recorded.
     running = Promise.resolve().then(timed)
     return running
   }

@@ -1,11 +1,10 @@
-/** What answers take that are read whole, as lists are: as much is held for each as it needs at the time. */
+/** Accounts for the memory of answers that are read as a whole, such as lists: each reserves what it needs at the time. */
 import { readingCost } from '../pipeline/body-memory.ts'
 import type { BodyBudget } from '../pipeline/request-body.ts'
 
-/** An answer that is no larger takes nothing worth counting. */
+/** Smaller answers are not counted. */
 const SMALL = 64 * 1024
 
-/** The memory that one answer takes. */
 export class AnswerMemory {
   readonly #budget: BodyBudget
   #held = 0
@@ -16,33 +15,30 @@ export class AnswerMemory {
     this.#budget = budget
   }
 
-  /** True after there was no room for it. */
   get lacked(): boolean {
     return this.#lacked
   }
 
-  /** Holds what it takes to read so many bytes, beside what is kept. @returns false where that isn't there */
+  /** Reserves memory to read that many bytes, besides what is kept. @returns false if there is not enough */
   reads(bytes: number): boolean {
     return this.#hold(this.#kept + (bytes <= SMALL ? 0 : readingCost(bytes, 0)))
   }
 
-  /** Holds so many bytes, for what is read elsewhere and is going to be written. @returns false where they aren't there */
+  /** Reserves memory to write bytes that were read elsewhere. @returns false if there is not enough */
   holds(bytes: number): boolean {
     return this.#hold(bytes <= SMALL ? 0 : bytes)
   }
 
-  /** Some of what was read so last, of so many bytes, is kept. */
   keeps(bytes: number): void {
     this.#kept += bytes
   }
 
-  /** Holds what was written of it, and nothing else any more. */
+  /** Reserves memory only for the written answer from now on. */
   wrote(bytes: number): void {
     this.#kept = 0
     this.#hold(bytes <= SMALL ? 0 : Math.min(bytes, this.#held))
   }
 
-  /** Holds nothing any more. */
   release(): void {
     this.wrote(0)
   }

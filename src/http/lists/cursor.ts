@@ -1,7 +1,6 @@
 /**
- * The list cursor of the gateway: AES-256-GCM over a place in the upstream's pages, bound to the upstream, the
- * user and the query.
- * A caller can neither read the upstream's cursor in it, nor forge one, nor use another's.
+ * The list cursor of the gateway: a place in the upstream's pages, sealed by AES-256-GCM and bound to the upstream, the user and
+ * the query. A caller can neither read the upstream's cursor in it, nor forge a cursor, nor use another caller's.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import type { Place } from '../../core/wire/thread-page.ts'
@@ -11,15 +10,14 @@ const TAG_BYTES = 16
 const BLOCK_BYTES = 128
 
 export interface CursorSeal {
-  /** @param bound what the cursor is good for: user and query */
   seal(place: Place, bound: readonly unknown[]): string
-  /** The place, or null for a cursor that was not sealed here for the same user and query. */
+  /** Null for a cursor that was not sealed here for the same user and query. */
   open(cursor: string, bound: readonly unknown[]): Place | null
 }
 
 /**
- * Makes a seal of a secret that all processes on one store share.
- * @param scope the upstream's: a cursor is good in its lists alone
+ * @param secret shared by all processes on one store
+ * @param scope the upstream's: a cursor is valid only in its lists
  */
 export function makeCursorSeal(secret: Uint8Array, scope: string): CursorSeal {
   // The cursors of the first upstream are older than the scopes of others.
@@ -51,7 +49,7 @@ export function makeCursorSeal(secret: Uint8Array, scope: string): CursorSeal {
   }
 }
 
-/** To whole blocks: the length of a cursor would otherwise tell how many threads of others come before its place. */
+/** Pads to whole blocks: otherwise the length of a cursor would reveal how many threads of others come before its place. */
 function padded(text: string): Buffer {
   const bytes = Buffer.from(text, 'utf8')
   return Buffer.concat([bytes, Buffer.alloc(BLOCK_BYTES - (bytes.length % BLOCK_BYTES), ' ')])

@@ -1,4 +1,4 @@
-/** Which answers don't pass as the upstream gives them: lists, /info, and changes of threads that are listed from the table. */
+/** Rewrites the answers that do not pass unchanged: lists, /info, and changes of threads that are listed from the table. */
 import { mayUseAgent, type StandingFacts } from '../../core/decide/decide.ts'
 import type { Route } from '../../core/route/routes.ts'
 import type { Rules } from '../../core/decide/rules.ts'
@@ -22,7 +22,6 @@ export interface RewriterParts {
   readonly list: ThreadList
   readonly tableList: TableList
   readonly tableChange: TableChange
-  /** How the table is used before an upstream. */
   readonly tableUse: (upstream: RuntimeFacts) => TableUse
 }
 
@@ -30,8 +29,8 @@ export interface Rewriter {
   /** True for what the table answers, also where the upstream lacks the operation. */
   hasOperation(upstream: RuntimeFacts, route: Route): boolean
   /**
-   * The answer to what was permitted, or null where the upstream's passes as it is.
-   * @param memory where what it takes is held; whoever gave it lets it go
+   * Answers a permitted request; null where the upstream's answer passes unchanged.
+   * @param memory for what the answer takes; the caller of this function releases it
    */
   rewrite(
     granted: Pick<Granted, 'permit' | 'payload'>,

@@ -1,4 +1,4 @@
-/** Answers of the upstream's that the gateway reads and writes anew: the thread list, and /info for the other transport. */
+/** Reads and rewrites upstream answers: the thread list, and /info for the other transport. */
 import type { Json, JsonObject } from '../../core/json/read.ts'
 import { writeInSteps } from '../../core/json/write-in-steps.ts'
 import { refuse, type Reason, type Refusal } from '../../core/reasons.ts'
@@ -7,26 +7,22 @@ import type { AnswerMemory } from './answer-memory.ts'
 import { inTurns } from '../pipeline/turns.ts'
 import { jsonOf, type UpstreamAnswer, type UpstreamFailure } from '../upstream/upstream.ts'
 
-/** What became of one: a body to send, an answer of the upstream's to pass on, a failure, or a refusal. */
 export type Rewritten = Written | Unread
 
 export interface Written {
   readonly outcome: 'rewritten'
   readonly body: string | Buffer
-  /** The threads that it tells of, each of which its caller has to be allowed to read for as long as it is sent. */
+  /** The threads in the answer. Its caller has to be allowed to read each of them for as long as the answer is sent. */
   readonly tellsOf?: readonly string[]
 }
 
-/** An upstream answer that is passed through unchanged. */
 export type Unread = { readonly outcome: 'elsewise'; readonly answer: UpstreamAnswer } | UpstreamFailure | Refusal
 
-/** A JSON value that an upstream answered. */
 export interface ReadAnswer {
   readonly outcome: 'read'
   readonly value: Json
 }
 
-/** The bytes of an answer that says that it is JSON. */
 export interface ReadBytes {
   readonly outcome: 'read'
   readonly bytes: Buffer
@@ -34,9 +30,9 @@ export interface ReadBytes {
 
 /**
  * Reads the bytes of an answer that has to be JSON.
- * @param most its bound
- * @param unreadable the reason for one that is too large, not JSON or oddly encoded (502)
- * @param memory where what it takes is held (503 where it isn't there); not for one that is small
+ * @param most bytes at most
+ * @param unreadable the reason for an answer that is too large, not JSON or oddly encoded (502)
+ * @param memory for a large answer (503 if there is not enough)
  */
 export async function readBytes(
   answer: UpstreamAnswer | UpstreamFailure,
@@ -45,7 +41,7 @@ export async function readBytes(
   memory?: AnswerMemory,
 ): Promise<ReadBytes | Unread> {
   if (answer.outcome === 'failed') return answer
-  // Only 200 can be it; an error of the upstream's is passed on, anything else is not understood.
+  // Only 200 has the expected body; an upstream error is passed on, any other status is not understood.
   if (answer.status !== 200) {
     if (answer.status >= 300) return { outcome: 'elsewise', answer }
     answer.body.destroy()
@@ -63,7 +59,6 @@ export async function readBytes(
   return refuse(memory?.lacked === true ? 'bodies-budget-exhausted' : unreadable)
 }
 
-/** Reads an answer that has to be JSON, as above. */
 export async function readAnswer(
   answer: UpstreamAnswer | UpstreamFailure,
   most: number,
@@ -76,10 +71,7 @@ export async function readAnswer(
   return value === undefined ? refuse(unreadable) : { outcome: 'read', value }
 }
 
-/**
- * Writes an answer anew.
- * @param unreadable the reason for one that nests too deep to be written (502): this program reads deeper than it writes
- */
+/** @param unreadable the reason for an answer nested too deep to write (502): the gateway can read deeper than it writes */
 export function writtenAnew(value: unknown, unreadable: Reason): Rewritten {
   try {
     return { outcome: 'rewritten', body: JSON.stringify(value) }
@@ -88,7 +80,7 @@ export function writtenAnew(value: unknown, unreadable: Reason): Rewritten {
   }
 }
 
-/** Writes an answer anew that may be long: others have their turn meanwhile. */
+/** Writes a long answer in steps: other requests are served meanwhile. */
 export async function writtenInTurns(value: JsonObject, unreadable: Reason): Promise<Rewritten> {
   try {
     const pieces = await inTurns(writeInSteps(value, { value: {}, texts: new Map() }))

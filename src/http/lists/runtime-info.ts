@@ -1,4 +1,4 @@
-/** /info: what the upstream says of itself, with the agents that the caller may use and what works for this client. */
+/** Answers /info: the upstream's description, with the agents that the caller may use and what works for this client. */
 import { isObject, type JsonObject } from '../../core/json/read.ts'
 import type { Permit } from '../../core/decide/decide.ts'
 import { refuse } from '../../core/reasons.ts'
@@ -12,17 +12,14 @@ import { readAnswer, writtenAnew, type Rewritten } from './rewriting.ts'
 
 const MAX_INFO_BYTES = 256 * 1024
 
-/** What of the upstream's answer a caller is told. */
 export interface InfoRules {
   /** True for a client of the other transport. */
   readonly bridged: boolean
-  /** The agents that the caller may use; null where all callers may use all. */
+  /** Null where all callers may use all agents. */
   readonly mayUse: ((agentId: string) => boolean) | null
-  /** Whether lists and changes of threads come from the table. */
   readonly use: TableUse
 }
 
-/** Asks the upstream and writes its answer anew for the caller of this exchange. */
 export async function infoFor(
   forwarder: Forwarder,
   permit: Permit,
@@ -32,7 +29,7 @@ export async function infoFor(
   memory: AnswerMemory,
 ): Promise<Rewritten> {
   const answer = await forwarder.ask(permit, exchange, signal)
-  // Whatever else an upstream says to the question is its own, unless it could tell of agents that are not the caller's.
+  // Other upstream answers pass unchanged, unless they could reveal agents that the caller may not use.
   if (mayUse === null && answer.outcome === 'answered' && answer.status !== 200) return { outcome: 'elsewise', answer }
   const read = await readAnswer(answer, MAX_INFO_BYTES, 'upstream-answer-unreadable', memory)
   if (read.outcome !== 'read') return read
@@ -45,7 +42,7 @@ export async function infoFor(
 
 function withAgents(info: JsonObject, mayUse: (agentId: string) => boolean): JsonObject {
   const agents = info['agents']
-  // What is no map of agents says nothing that could be held against the policy.
+  // An answer without a map of agents cannot be checked against the policy.
   const usable = isObject(agents) ? Object.entries(agents).filter(([agentId]) => mayUse(agentId)) : []
   return { ...info, agents: Object.fromEntries(usable) }
 }

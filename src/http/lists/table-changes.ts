@@ -1,6 +1,6 @@
 /**
- * Names, archives and ends of threads that are listed from the table. The upstream is asked first; where it has no such
- * operation (422) the table does it, and answers as the managed platform does (runtime-behaviour.md, "Routes").
+ * Renames, archives and deletes threads that are listed from the table. The upstream is asked first; where it lacks the operation
+ * (422), the table does it, and answers as the managed platform does (runtime-behaviour.md, "Routes").
  */
 import type { Permit } from '../../core/decide/decide.ts'
 import { isObject, type JsonObject } from '../../core/json/read.ts'
@@ -26,7 +26,6 @@ export interface TableChangeParts {
   readonly clock: () => number
 }
 
-/** Changes a thread as a permit allows. */
 export type TableChange = (
   permit: Permit,
   payload: Payload,
@@ -36,13 +35,12 @@ export type TableChange = (
   use: TableUse,
 ) => Promise<Rewritten>
 
-/** The most that is read of a record of a thread. */
 const MAX_RECORD_BYTES = 1024 * 1024
 
 export function makeTableChange(parts: TableChangeParts): TableChange {
   const { store, forwarder, claims } = parts
 
-  /** The answer, or null where the table has no such thread or can't make anything of what is asked. */
+  /** The answer; null where the table has no such thread or can't use the request. */
   const change = async (permit: Permit, payload: Payload, { deletion }: Exchange): Promise<JsonObject | null> => {
     const key = threadKey(permit, parts.scope)
     if (key === null || !isReadable(payload)) return null
@@ -66,7 +64,7 @@ export function makeTableChange(parts: TableChangeParts): TableChange {
     // The managed platform has these operations: its 422 is about the request.
     if (use === 'never' || answer.status !== 422 || upstream.managed) return changed(permit, answer)
     try {
-      // The upstream took its time, and the table asks nobody else whether the caller may do this.
+      // The upstream took time, and the table makes no check of its own whether the caller may do this.
       const late = await forwarder.refusal(permit, exchange)
       const done = late ?? (await change(permit, payload, exchange))
       if (done === null) return { outcome: 'elsewise', answer }
@@ -79,12 +77,11 @@ export function makeTableChange(parts: TableChangeParts): TableChange {
   }
 }
 
-/** True for a change of a thread that is not the caller's: what the upstream says of its owner is not for them. */
+/** True for a change of another user's thread: the caller must not see what the upstream says of its owner. */
 export function isGuests({ owner, principal, observed }: Permit): boolean {
   return owner !== principal.id && observed === null
 }
 
-/** What the upstream answers to a change: the record of the thread. */
 async function changed(permit: Permit, answer: UpstreamAnswer): Promise<Rewritten> {
   if (answer.status !== 200 || !isGuests(permit)) return { outcome: 'elsewise', answer }
   const read = await readAnswer(answer, MAX_RECORD_BYTES, 'upstream-answer-unreadable')
@@ -94,7 +91,7 @@ async function changed(permit: Permit, answer: UpstreamAnswer): Promise<Rewritte
     : refuse('upstream-answer-unreadable')
 }
 
-/** What the runtime's clients send: a name is a text or null, and archived is yes or no. */
+/** Accepts what the runtime's clients send: a name is a text or null, and archived is a boolean. */
 function isReadable(payload: Payload): boolean {
   if (payload.kind !== 'json') return payload.kind === 'none'
   const { name, archived } = payload

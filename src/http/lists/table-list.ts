@@ -1,6 +1,6 @@
 /**
- * The thread list from the ownership table: the threads whose messages the caller may read, by the same decision as a list
- * from the upstream (docs/contributing/invariants.md, 3), in the runtime's own shape.
+ * The thread list from the ownership table, in the runtime's own format. It has the threads whose messages the caller may read,
+ * by the same decision as a list from the upstream (docs/contributing/invariants.md, 3).
  */
 import { isListed, listsForeign, type OwnerRecord, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'
@@ -28,24 +28,22 @@ export interface TableListParts {
 }
 
 export interface TableList {
-  /** @param memory where what it takes is held; whoever gave it lets it go */
+  /** @param memory for what the page takes; the caller of this function releases it */
   page(permit: Permit, memory: AnswerMemory): Promise<Rewritten>
-  /** True for a request with a cursor that the table gave this caller. */
   goesOn(permit: Permit): boolean
 }
 
-/** Where a page begins: behind this thread, or with the first. */
+/** A page begins after this thread. */
 type Key = NonNullable<ListWindow['after']>
 
-/** Bounds of one walk: the least candidates of one query, and queries for one request. */
+/** Bounds of one walk: candidates per query at least, and queries per request at most. */
 const LEAST_CANDIDATES = 100
 const MAX_QUERIES = 20
 
-/** What a thread takes until it is written, in bytes, and each character of its texts, which may be written as six. */
+/** Bytes per thread until it is written, and per character of its texts, which may be written as six. */
 const PER_THREAD = 1000
 const PER_CHARACTER = 8
 
-/** What some threads take until they are written. */
 function costOf(threads: readonly ListedThread[]): number {
   const characters = threads.reduce(
     (sum, { threadId, agentId, name }) => sum + threadId.length + agentId.length + (name?.length ?? 0),
@@ -54,18 +52,18 @@ function costOf(threads: readonly ListedThread[]): number {
   return threads.length * PER_THREAD + characters * PER_CHARACTER
 }
 
-/** A thread that was granted, as it would stand to a caller: no user id is without a colon. */
+/** Stands in for a granted thread: every user id has a colon, so this owner is no user. */
 const SHARED = { owner: 'somebody-else', deleted: false, granted: 'read' } as const
 
 export function makeTableList({ store, records, scope, rules, facts, seal, access }: TableListParts): TableList {
   const mayRead = (threadId: string, record: OwnerRecord, principal: Principal): boolean =>
     isListed(threadId, record, principal, rules, facts)
 
-  /** Gives pages of threads that may be a caller's to read, and says of each how it stands to them. */
   const candidatesFor = (principal: Principal) => {
     const readsForeign = listsForeign(principal, rules, facts)
     const whose: Reader | 'everybody' = readsForeign ? 'everybody' : readerOf(principal)
-    // Among everybody's threads nothing says what was granted. It matters where that would close a thread to the caller.
+    // Among all users' threads, rows do not say what was granted. Grants matter where a thread would be closed to the caller
+    // without them.
     const asksForGrants = readsForeign && !mayRead('another', SHARED, principal)
     return async (window: ListWindow) => {
       const candidates = await store.listed(scope, whose, window)
@@ -100,7 +98,7 @@ export function makeTableList({ store, records, scope, rules, facts, seal, acces
       if (start === 'forged') return refuse('query-cursor-invalid')
 
       const candidatesIn = candidatesFor(principal)
-      // What the runtime takes for a yes.
+      // The runtime accepts only this text as yes.
       const includeArchived = query.get('includeArchived') === 'true'
       const window = { agentId: query.get('agentId') ?? null, includeArchived, limit: Math.max(limit + 1, LEAST_CANDIDATES) }
       const shown: ListedThread[] = []
@@ -118,7 +116,7 @@ export function makeTableList({ store, records, scope, rules, facts, seal, acces
         if (!memory.holds(costOf(shown) + costOf(candidates.map(({ thread }) => thread))))
           return refuse('bodies-budget-exhausted')
         for (const { thread, record } of candidates) {
-          // A thread from which its owner was taken is out of every list, until it is assigned.
+          // A thread whose owner was removed is in no list until it is assigned.
           if (thread.owner === NOBODY || !mayRead(thread.threadId, record, principal)) continue
           if (shown.length === limit) return answer(shown.at(-1))
           shown.push(thread)
@@ -132,15 +130,11 @@ export function makeTableList({ store, records, scope, rules, facts, seal, acces
   }
 }
 
-/** What a cursor is good for: the user and the query. Those of the upstream's lists are good for something else. */
+/** A cursor is valid for the user and the query. Cursors of the upstream's lists are bound to something else. */
 function boundOf({ principal, descriptor }: Permit): readonly unknown[] {
   return ['table', principal.id, descriptor.query.filter(([name]) => name !== 'limit' && name !== 'cursor')]
 }
 
-/**
- * The list of one caller, from where it comes.
- * @param upstream the upstream's list, filtered
- */
 export async function listFrom(
   use: TableUse,
   table: TableList,

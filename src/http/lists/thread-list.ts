@@ -1,6 +1,6 @@
 /**
- * The thread list: walks the upstream's pages and keeps exactly the threads whose messages the caller may read, by the
- * same decision as that route (docs/contributing/invariants.md, 3).
+ * The thread list: walks the upstream's pages and keeps exactly the threads whose messages the caller may read. The decision is
+ * the same as for that route (docs/contributing/invariants.md, 3).
  */
 import { isListed, listsForeign, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
 import { isThreadId } from '../../core/route/ids.ts'
@@ -42,10 +42,7 @@ export interface ThreadListParts {
   readonly access: Access
 }
 
-/**
- * Gives the caller's list.
- * @param memory where what it takes is held; whoever gave it lets it go
- */
+/** @param memory for what the list takes; the caller of this function releases it */
 export type ThreadList = (
   permit: Permit,
   exchange: Exchange,
@@ -53,19 +50,17 @@ export type ThreadList = (
   memory: AnswerMemory,
 ) => Promise<Rewritten>
 
-/** A page of an upstream's list has no more bytes. */
 export const MAX_PAGE_BYTES = 32 * 1024 * 1024
 
-/** So many pages are walked for one request. */
 const MAX_PAGES = 20
 
-/** A page of more bytes is long: it may hold a hundred threads and more. */
+/** A larger page counts as long: it may hold a hundred threads and more. */
 const LONG_PAGE = 16 * 1024
 
-/** How many threads are decided in one go: others have their turn after them. */
+/** Threads decided in one go: other requests are served after them. */
 const AT_ONCE = 100
 
-/** What the caller may see of each of some threads, in their order; asked of the store in one query. */
+/** The caller's access to each thread, in order; one store query. */
 type Reading = (threads: readonly PageThread[]) => Promise<readonly Showing[]>
 
 export function makeThreadList(parts: ThreadListParts): ThreadList {
@@ -83,13 +78,13 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
   }
 
   /**
-   * The ids of all threads that the decision could open to the caller; null where it has to be asked of each. Asked anew for
-   * each page: fetching one may have taken long enough for something to be granted.
+   * The ids of all threads that the decision could open to the caller; null where each has to be checked. Read again for each
+   * page: a grant may have come while a page was fetched.
    */
   const naming = ({ principal }: Permit): Promise<ReadonlySet<string> | null> =>
     listsForeign(principal, rules, facts) ? Promise.resolve(null) : records.naming(scope, principal)
 
-  /** Under `observe`: what the upstream gives, but for join codes; and how much of it enforcing would have hidden. */
+  /** Under `observe`: the upstream's list without join codes, and how many threads enforcing would have hidden. */
   const observed: ThreadList = async (permit, exchange, signal, memory) => {
     const listedAt = parts.access.mark()
     const answer = await parts.forwarder.ask(permit, exchange, signal)
@@ -104,7 +99,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
       exchange.hidden += (await reading(page.threads.slice(at, at + AT_ONCE))).filter((how) => how === false).length
       await turn()
     }
-    // It is given whole or not at all: what a configuration that enforces would hide of it is no longer for this caller.
+    // The list is given whole or not at all: this caller may no longer see what an enforcing configuration would hide.
     const still = await stillListed(parts.access, permit, page.threads, ({ id }) => id, listedAt)
     if (still?.length !== page.threads.length) return refuse('rules-changed')
     const passing = Object.entries(value as JsonObject).filter(([name]) => facts.userScoped || !isJoinCode(name))
@@ -130,7 +125,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
       const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable', memory)
       if (read.outcome !== 'read') return read
       longest = Math.max(longest, read.bytes.length)
-      // Where the caller's threads may be few among many, only those are asked of that the store has for the caller.
+      // Where the caller's threads may be few among many, only the threads that the store names for the caller are checked.
       const names = read.bytes.length > LONG_PAGE ? await naming(permit) : null
       const page: ThreadPage | null = await inTurns(threadPageIn(read.bytes, (id) => names === null || names.has(id)))
       if (page === null) return refuse('upstream-list-unreadable')
@@ -149,7 +144,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
       }
       place = page.next === null ? null : { page: page.next, offset: 0 }
     }
-    // Nothing of the caller's is left as far as was walked: no cursor, which would only tell that others' threads follow.
+    // Nothing of the caller's is left as far as the walk went: a cursor would only reveal that others' threads follow.
     const nextCursor = place === null ? {} : { nextCursor: parts.seal.seal(place, bound) }
     const threads = await stillListed(parts.access, permit, gathering.items, ({ id }) => id as string, listedAt)
     if (threads === null) return refuse('store-unavailable')
@@ -159,14 +154,13 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
   return facts.enforcement === 'observe' ? observed : filtered
 }
 
-/** Writes the list that tells of some threads, and comes of pages of which the longest has so many bytes. */
 async function telling(list: JsonObject, threads: readonly { readonly id: string }[], longest: number): Promise<Rewritten> {
   const write = longest > LONG_PAGE ? writtenInTurns : writtenAnew
   const written = await write(list, 'upstream-list-unreadable')
   return written.outcome === 'rewritten' ? { ...written, tellsOf: threads.map(({ id }) => id) } : written
 }
 
-/** Gathers what the caller may read. @returns the first one that found no room, or null if all had it */
+/** @returns the first thread without room, or null if all had room */
 async function gatherFrom(threads: readonly PageThread[], reading: Reading, gathering: Gathering): Promise<PageThread | null> {
   for (let at = 0; at < threads.length; at += AT_ONCE) {
     if (at > 0) await turn()
@@ -177,7 +171,6 @@ async function gatherFrom(threads: readonly PageThread[], reading: Reading, gath
   return null
 }
 
-/** The threads on both sides of a place where there was no more room. */
 function between({ items }: Gathering, next: PageThread): Pick<Place, 'between'> {
   const last = items.at(-1)?.['id']
   return typeof last === 'string' ? { between: [last, next.id] } : {}

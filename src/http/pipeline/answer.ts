@@ -1,14 +1,13 @@
-/** The answers that the gateway makes itself: JSON, never a redirect, never HTML (docs/errors.md). */
+/** Makes the gateway's own answers: JSON, never a redirect, never HTML (docs/errors.md). */
 import { CODES, type Code, type LimitState, type Refusal } from '../../core/reasons.ts'
 
-/** An answer that is ready to be sent. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
-/** A hint for clients when to come back, in seconds. */
+/** When a client should try again, in seconds. */
 const RETRY_AFTER: Partial<Record<Code, string>> = {
   'not-ready': '1',
   'keys-unavailable': '5',
@@ -16,11 +15,7 @@ const RETRY_AFTER: Partial<Record<Code, string>> = {
   'shutting-down': '1',
 }
 
-/**
- * The answer to a refused request.
- * @param refusal why; only its code shows
- * @param status another status than the code's own, where the upstream's is kept
- */
+/** Only the code of a refusal shows. `status` replaces the code's own status, where the upstream's status is kept. */
 export function refusalAnswer(refusal: Refusal, status?: number): Answer {
   const { code, allow, limit } = refusal
   const { text } = CODES[code]
@@ -34,14 +29,14 @@ export function refusalAnswer(refusal: Refusal, status?: number): Answer {
       ...(retry === undefined ? {} : { 'retry-after': retry }),
       ...(limit === undefined ? {} : limitHeaders(limit)),
       ...challenge(code),
-      // Where a body ends can't be trusted after the first, and is far away after the second.
+      // The end of a body cannot be trusted after the first, and is far away after the second.
       ...(code === 'header-malformed' || code === 'body-too-large' ? { connection: 'close' } : {}),
     },
     body: JSON.stringify({ error: text, message: text, code }),
   }
 }
 
-/** When to come back, and the limit that was reached (draft-ietf-httpapi-ratelimit-headers-10 §3, §4). */
+/** When to try again, and the limit that was reached (draft-ietf-httpapi-ratelimit-headers-10 §3, §4). */
 function limitHeaders({ name, most, window, retryAfter }: LimitState): Record<string, string> {
   const seconds = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1000))
   return {
@@ -51,7 +46,7 @@ function limitHeaders({ name, most, window, retryAfter }: LimitState): Record<st
   }
 }
 
-/** RFC 6750 §3: a request without a credential gets the bare challenge, a bad credential its error. */
+/** RFC 6750 §3: a request without a credential gets the bare challenge, a bad credential gets its error. */
 function challenge(code: Code): Record<string, string> {
   switch (code) {
     case 'credential-missing':

@@ -1,4 +1,4 @@
-/** Keeps the ownership table true to what became of a request (docs/how-it-works.md, "Ownership"). */
+/** Updates the ownership table after the upstream's answer to a request (docs/how-it-works.md, "Ownership"). */
 import type { Permit } from '../../core/decide/decide.ts'
 import type { Json } from '../../core/json/read.ts'
 import { deletesThread, type RouteId } from '../../core/route/routes.ts'
@@ -10,33 +10,22 @@ import type { Payload } from './payload.ts'
 import type { Deletion } from './runs-under-way.ts'
 import type { UpstreamAnswer, UpstreamFailure } from '../upstream/upstream.ts'
 
-/** What a request has begun in the ownership table before it was sent. */
 export type Begun = Pick<Exchange, 'registration' | 'deletion'>
 
-/** Notes what the upstream's answer means for the thread. */
 export interface Claims {
-  /**
-   * @param begun what the request has begun in the table
-   * @returns null where there is nothing to note
-   */
+  /** @returns null where there is nothing to note */
   settle(permit: Permit, begun: Begun, payload: Payload, result: UpstreamAnswer | UpstreamFailure): Promise<void> | null
 }
 
-/** Statuses of a 4xx after which the run may have started all the same: the server, or one before it, gave up waiting. */
+/** 4xx statuses after which the run may have started: the server, or a server in front of it, gave up waiting. */
 const UNCERTAIN = new Set([408, 499])
 
-/** The key of the thread that a permit is about. */
 export function threadKey(permit: Permit, scope: string): ThreadKey | null {
   const { threadId } = permit.descriptor.ids
   return threadId === undefined ? null : { scope, threadId }
 }
 
-/**
- * Makes the keeper of claims.
- * @param scope the upstream's scope in the table
- * @param clock milliseconds since the epoch
- * @param observations where it is noted who used which thread, under `observe`
- */
+/** The clock gives milliseconds since the epoch. Under `observe`, `observations` notes who used which thread. */
 export function makeClaims(
   store: OwnershipStore,
   scope: string,
@@ -61,7 +50,7 @@ export function makeClaims(
     }
     if (permit.claim) {
       if (registration === null) return
-      // That the upstream takes somebody else's run says nothing of whether the thread is the owner's.
+      // An upstream that accepts another user's run does not show that the thread is the owner's.
       const settled = confirmed && principal.id === owner ? 'confirmed' : 'stays'
       const outcome = certainlyNotStarted(result) ? 'not-started' : settled
       if (await store.settle(key, owner, registration, outcome)) metrics.claimed('released')
@@ -73,7 +62,7 @@ export function makeClaims(
     try {
       await note(...said)
     } catch (error) {
-      // The row stays as it was before: with its owner, which is the safe side. The upstream has answered already.
+      // The row keeps its owner, which is the safe state. The upstream has answered already.
       log.error({ err: error }, 'the ownership table could not be brought up to date')
     }
   }
@@ -85,7 +74,6 @@ export function makeClaims(
   }
 }
 
-/** Routes that change what the table says of a thread. */
 const CHANGING: ReadonlySet<RouteId> = new Set(['threads/archive', 'threads/update'])
 
 /** The longest name that is kept, in characters. */
@@ -94,16 +82,13 @@ const MAX_NAME = 1000
 export interface Change {
   /** Milliseconds since the epoch. */
   readonly now: number
-  /** The deletion that was begun in the table, for one. */
+  /** The deletion that was begun in the table; null for a request that deletes nothing there. */
   readonly deletion: Deletion | null
-  /** Whether the upstream has done it, or the table alone: then the upstream still holds what was deleted. */
+  /** With `table`, only the table has changed: the upstream still holds what was deleted. */
   readonly by: 'upstream' | 'table'
 }
 
-/**
- * Notes what a request has changed of a thread.
- * @returns true if it was one that changes something, and the thread is there
- */
+/** @returns true if the request is of a kind that changes something, and the thread exists */
 export async function noteChange(
   store: Pick<OwnershipStore, 'endDeletion' | 'rename' | 'archive'>,
   key: ThreadKey,
@@ -123,12 +108,12 @@ export async function noteChange(
   return named && (typeof archived !== 'boolean' || (await store.archive(key, owner, archived)))
 }
 
-/** A name as every store can keep it: PostgreSQL has no NUL, and a lone surrogate is no text. */
+/** A name that every store can keep: PostgreSQL has no NUL, and a lone surrogate is not text. */
 function nameOf(name: Json): string | null {
   return typeof name === 'string' ? name.toWellFormed().replaceAll('\0', '\ufffd').slice(0, MAX_NAME).toWellFormed() : null
 }
 
-/** Nothing was sent, or the upstream refused: only then can a claim be taken back. */
+/** True if nothing was sent, or the upstream refused: only then can a claim be taken back. */
 export function certainlyNotStarted(result: UpstreamAnswer | UpstreamFailure): boolean {
   if (result.outcome === 'failed') return !result.maybeSent
   return result.status >= 400 && result.status < 500 && !UNCERTAIN.has(result.status)

@@ -1,19 +1,17 @@
-/** Client-disconnect signal. */
+/** Signals that a caller has disconnected. */
 
-/** As much of an AbortSignal as is made use of: one does wherever this is wanted. */
+/** The part of AbortSignal that the gateway uses: an AbortSignal fits wherever this type is required. */
 export interface ClientDisconnect {
-  /** True once they have left. */
   readonly aborted: boolean
   addEventListener(type: 'abort', listener: () => void): void
   removeEventListener(type: 'abort', listener: () => void): void
 }
 
-/** That of one caller. There is one for each request, and an AbortController costs more than many a request's decision. */
+/** Each request has such a signal, and an AbortController costs more than the decision of many a request. */
 export class ClientDisconnectSignal implements ClientDisconnect {
   aborted = false
   readonly #listeners: (() => void)[] = []
 
-  /** The caller has left: tells everybody who wants to know, once. */
   abort(): void {
     this.aborted = true
     for (const listener of this.#listeners.splice(0)) listener()

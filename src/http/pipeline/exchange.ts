@@ -1,4 +1,4 @@
-/** One request on its way through the gateway, as far as it is known. */
+/** The record of one request on its way through the gateway. */
 import type { IncomingMessage } from 'node:http'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import { corsHeaders, type CorsRules } from '../../core/wire/cors.ts'
@@ -14,60 +14,50 @@ import type { Mark } from './access.ts'
 import type { EndReason } from '../upstream/open-answers.ts'
 import type { Deletion, EndRun } from './runs-under-way.ts'
 
-/** What the log line of a request is made of; the gate fills it in as it learns. */
 export interface Exchange {
   readonly id: string
   /** Milliseconds of a monotonic clock. */
   readonly startedAt: number
-  /** The caller's address, as far as the trusted proxies tell. */
   readonly address: string
-  /** Under which it is decided. */
   enforcement: Enforcement
   readonly lines: HeaderLines
   readonly headerFault: Refusal | null
   /** Headers of every answer to this request: CORS and the request id. */
   readonly answerHeaders: Readonly<Record<string, string>>
-  /** How the caller writes: in an envelope, or by a path. */
   client: Transport
-  /** The scope of the upstream that it is for, and what the configuration calls that. */
   scope: string
   upstreamKey: string
-  /** What the upstream was when the request was let in: it is written for that, whatever happens meanwhile. */
+  /** What the upstream was when the request was let in: the request is written for that, whatever happens meanwhile. */
   upstream: RuntimeFacts | null
   principal: Principal | undefined
-  /** What the principal came with; null without one. */
   credential: Credential | null
   route: RouteLabel
-  /** What it is about, once that is known. */
   descriptor: RouteDescriptor | null
   threadId: string | undefined
   /** The place of this run in a row that is not settled yet. */
   registration: Registration
-  /** Ends the note of this run among those that may be executing; null for what is none. */
+  /** Ends the note of this run among those that may be executing; null for a request that is not a run. */
   endRun: EndRun | null
-  /** The deletion that this request begins in the table; null for what deletes nothing there. */
+  /** The deletion that this request begins in the table; null for a request that deletes nothing there. */
   deletion: Deletion | null
   reason: Reason | 'permitted' | undefined
-  /** True once its decision was told of: one request is one decision, whatever goes wrong after it. */
+  /** True once the decision was reported: a request has one decision, whatever goes wrong after it. */
   isDecided: boolean
-  /** What the decision went by; facts that it did not ask for are not there. */
+  /** What the decision used; facts that it did not ask for are absent. */
   facts: Facts | null
   rule: RulePlace | undefined
-  /** Under `observe`: why enforcing would have refused it. */
+  /** Under `observe`: why enforcement would have refused the request. */
   observed: Reason | null
-  /** Under `observe`: how many threads of a list enforcing would have hidden. */
+  /** Under `observe`: how many threads of a list enforcement would have hidden. */
   hidden: number
-  /** Called when it is sent by its permit, and so decided for the last time. */
+  /** Called when the request is sent by its permit: the decision is then final. */
   onSent: () => void
-  /** The moment that it was permitted at. */
   permittedAt: Mark
-  /** Takes a place among the streams that the caller may have open; null where that is not limited, or was done. */
+  /** Takes a place among the caller's open streams; null where that is not limited, or was done. */
   takePlace: (() => Promise<boolean>) | null
-  /** Why the gateway ended the answer before its end. */
   ended: EndReason | undefined
 }
 
-/** Begins the record of a request, of which only the head is known. */
 export function beginExchange(
   { rawHeaders, httpVersion }: Pick<IncomingMessage, 'rawHeaders' | 'httpVersion'>,
   known: Pick<Exchange, 'id' | 'startedAt' | 'address' | 'enforcement'>,

@@ -1,6 +1,6 @@
 /**
- * The way of a request: read the target, authenticate, classify, gather facts, decide, transform, forward. What
- * `arrive` does needs no body; `proceed` does the rest. Each gives the answer to send, or passes the request on.
+ * Takes a request through its steps: read the target, authenticate, classify, gather facts, decide, transform, forward.
+ * `arrive` needs no body; `proceed` does the rest. Each returns the answer to send, or passes the request on.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Authenticate, Authenticated } from '../../auth/authenticate.ts'
@@ -33,37 +33,30 @@ import type { Rewriter } from '../lists/rewriter.ts'
 import type { Rewritten } from '../lists/rewriting.ts'
 import type { TransportState } from '../upstream/transport-probe.ts'
 
-/** So often is a request decided whose access changes each time before it is sent. */
+/** The most decisions for a request whose access changes each time before it is sent. */
 const MOST_DECISIONS = 8
 
-/** What of making a permit is an upstream's own. */
 type PermitPartsOfMount = Pick<
   PermitParts,
   'scope' | 'sharesScope' | 'facts' | 'headerRules' | 'identity' | 'askHistory' | 'onHistoryUntold'
 >
 
-/** The gate that replaced another one, for a request that came to that. */
 export interface Successor {
   readonly outcome: 'succeeds'
   readonly gate: Gate
-  /** The same upstream there. */
   readonly mount: UpstreamBinding
-  /** The same caller there. */
   readonly principal: Principal
-  /** Holds its connections; gives what releases them. */
   readonly hold: () => () => void
 }
 
-/** An upstream that callers find under a public path. */
 export interface UpstreamBinding extends PermitPartsOfMount {
-  /** What it is called in the configuration. */
   readonly key: string
   readonly access: Access
-  /** Where a request of this caller goes on once another configuration is active; a refusal where that no longer takes it. */
+  /** Where the caller's request continues once another configuration is active; a refusal where that no longer takes it. */
   readonly successor: (principal: Principal) => Successor | Refusal
   /** `''` or `/a/b`. */
   readonly publicPath: string
-  /** What a self-hosted agent is called; null for a runtime. */
+  /** The name of a self-hosted agent; null for a runtime. */
   readonly agentId: string | null
   readonly transport: TransportState
   readonly forwarder: Forwarder
@@ -72,44 +65,38 @@ export interface UpstreamBinding extends PermitPartsOfMount {
 }
 
 export interface GateParts extends PayloadParts, Omit<PermitParts, keyof PermitPartsOfMount | 'access' | 'outdated' | 'metrics'> {
-  /** None lies within another. What is outside all of them is answered as the first one is. */
+  /** No mount is within another. The first mount answers for everything outside all mounts. */
   readonly mounts: readonly [UpstreamBinding, ...UpstreamBinding[]]
   readonly cors: CorsRules
   readonly authenticate: Authenticate
-  /** True for a credential that was revoked. */
   readonly isRevoked: (userId: string, credential: Credential) => boolean
   readonly limits: PayloadParts['limits'] & PermitParts['limits']
-  /** Of answers that are read whole. */
   readonly answerMemory: SharedBudget
   /** The public keys of assertions; null where there are none. */
   readonly keySet: Identity['keySet']
   readonly enforcement: Enforcement
   readonly metrics: Metrics
-  /** Told every decision, when it is made: the exchange has all that it went by. */
+  /** Called for every decision when it is made: the exchange has all that the decision used. */
   readonly onDecision: (exchange: Exchange, outcome: Refusal | 'permitted') => void
-  /** Told that a client of this transport was let through to an upstream of the other. */
+  /** Called when a client of this transport was forwarded to an upstream of the other. */
   readonly onBridged: (client: Transport) => void
-  /** Told of a fault of the gateway's own. */
   readonly onFault: (error: unknown, requestId: string) => void
   readonly isShuttingDown: () => boolean
 }
 
-/** A request that may go on to its body. */
 export interface Admitted {
   readonly outcome: 'arrived'
   readonly mount: UpstreamBinding
   readonly principal: Principal
-  /** What it is about; null for an envelope on the base path, of which only the body tells. */
+  /** Null for an envelope on the base path: only the body says what the request is about. */
   readonly descriptor: RouteDescriptor | null
 }
 
-/** What a request asks for, as its head says. */
 interface Target {
   readonly method: string
   readonly place: CachedTarget<UpstreamBinding>
 }
 
-/** A request whose body was read, and which is not decided yet. */
 export interface Undecided {
   readonly mount: UpstreamBinding
   readonly principal: Principal
@@ -121,21 +108,14 @@ export interface Undecided {
 }
 
 export interface Gate {
-  /**
-   * Starts the record of a request.
-   * @param now milliseconds of a monotonic clock
-   * @param address the caller's, as far as the trusted proxies tell
-   */
+  /** `now` is in milliseconds of a monotonic clock. `address` is the caller's, as far as the trusted proxies tell. */
   open(message: IncomingMessage, id: string, now: number, address: string): Exchange
-  /** Everything that needs no body; at once where nobody has to be asked. */
   arrive(message: IncomingMessage, target: string, exchange: Exchange): Admitted | Answer | Promise<Admitted | Answer>
-  /** The rest; answers itself, or passes the request on. */
   proceed(arrived: Admitted, message: IncomingMessage, response: ServerResponse, exchange: Exchange): Promise<Answer | 'passed'>
-  /** Its upstream of a key. */
   mountOf(key: string): UpstreamBinding | undefined
   /** Decides a request that came to another gate, which was replaced while the body was on its way. */
   resume(request: Undecided): Promise<Answer | 'passed'>
-  /** The answer to what is refused around the gate; it is a decision if there was none. */
+  /** The answer to a refusal from around the gate. The refusal counts as the decision if there was none. */
   refused(refusal: Refusal, exchange: Exchange): Answer
 }
 
@@ -173,7 +153,7 @@ export function makeGate(parts: GateParts): Gate {
       exchange.reason = 'permitted'
       return { status: 204, headers, body: '' }
     }
-    // Public by its nature, and asked for by those who have no token of a user's.
+    // Public by nature, and fetched by services that have no user token.
     if (rawTarget === KEY_SET_TARGET && method === 'GET' && parts.keySet !== null) {
       exchange.reason = 'permitted'
       const headers = { 'content-type': 'application/jwk-set+json', 'cache-control': 'public, max-age=300' }
@@ -184,7 +164,6 @@ export function makeGate(parts: GateParts): Gate {
     return authenticated instanceof Promise ? authenticated.then(entered) : entered(authenticated)
   }
 
-  /** Lets somebody in who has said who they are. */
   const enter = (authenticated: Authenticated | Refusal, asked: Target, exchange: Exchange): ReturnType<Gate['arrive']> => {
     if (authenticated.outcome === 'refused') return refused(authenticated, exchange)
     const { principal, credential } = authenticated
@@ -210,10 +189,11 @@ export function makeGate(parts: GateParts): Gate {
     metrics.dropped('query-name', target.droppedQueryNames)
 
     if (segments === null) return refused(refuse('route-unknown'), exchange)
-    // The one place for envelopes: what they ask for stands in their body alone (runtime-behaviour.md, "Single-route transport").
+    // The only place for envelopes. An envelope says in its body alone what it asks for
+    // (runtime-behaviour.md, "Single-route transport").
     if (mount.agentId === null && segments.length === 0) {
       if (method !== 'POST') return refused(refuse('route-unknown'), exchange)
-      // The runtime would take for a param what stands in the address and not in the params.
+      // The runtime would take a query value for a param that the envelope does not have.
       if (target.query.size > 0) return refused(refuse('query-beside-envelope'), exchange)
       exchange.client = 'single-route'
       return { outcome: 'arrived', mount, principal, descriptor: null }
@@ -224,7 +204,6 @@ export function makeGate(parts: GateParts): Gate {
     return refusal === null ? { outcome: 'arrived', mount, principal, descriptor } : refused(refusal, exchange)
   }
 
-  /** What can be said without the body. */
   const admit = (
     mount: UpstreamBinding,
     descriptor: RouteDescriptor,
@@ -253,19 +232,20 @@ export function makeGate(parts: GateParts): Gate {
       if (!response.writableFinished) left.abort()
       taken.release()
     })
-    // Authentication may have taken long enough for the caller to leave: nothing is begun for nobody.
+    // Authentication may have taken long enough for the caller to leave: then nothing begins.
     if (response.destroyed) return refused(refuse('caller-left'), exchange)
     const arriving = {
       message,
       lines: exchange.lines,
       caller,
       onWanted: () => {
-        // Only now is the body wanted: before, an answer was possible without it. HTTP/1.0 knows no such answer (RFC 9110 §10.1.1).
+        // The body is wanted only now: before, an answer was possible without it.
+        // HTTP/1.0 has no interim answer (RFC 9110 §10.1.1).
         if (exchange.lines.has('expect') && message.httpVersion !== '1.0') response.writeContinue()
       },
     }
     const mostOf = (asked: RouteDescriptor): number => mostBody(asked, principal, parts.rules, facts, configured(asked.route))
-    // Nobody's envelope is read beyond what they may bring on some route, or beyond a small one.
+    // The gateway reads no envelope beyond what the caller may send on some route, or beyond a small body.
     const mostOfAny = (): number => Math.max(parts.limits.body, mostBodyOfAny(principal, parts.rules, facts, configured))
     const reading =
       descriptor === null
@@ -280,7 +260,6 @@ export function makeGate(parts: GateParts): Gate {
     }
   }
 
-  /** Decides a request and does what it is permitted. */
   const settle = async (request: Undecided): Promise<Answer | 'passed'> => {
     const { mount, principal, body, response, exchange, signal, taken } = request
     try {
@@ -293,7 +272,7 @@ export function makeGate(parts: GateParts): Gate {
         exchange.observed = granted.permit.observed
         const done = await act(mount, granted, body, response, exchange, signal)
         if (done !== 'outdated') return done
-        // It was begun for the thread as it was then, and beside the runs of that moment.
+        // The deletion was begun for the thread as it was then, and beside the runs of that moment.
         exchange.deletion = null
         exchange.observed = null
       }
@@ -333,7 +312,7 @@ export function makeGate(parts: GateParts): Gate {
     return own
   }
 
-  /** Writes an answer anew, or gives null for one that passes. What is written is held until the caller has it. */
+  /** Null for an answer that passes. What is written is held until the caller has it. */
   const rewrite = async (
     { rewriter }: UpstreamBinding,
     granted: Pick<Granted, 'permit' | 'payload'>,
@@ -371,12 +350,12 @@ export function makeGate(parts: GateParts): Gate {
     }
     const upstream = upstreamOf(exchange)
     const rewritten = await rewrite(mount, { permit, payload }, response, exchange, signal)
-    // A cursor or limit that is none is a refusal like any other; what else becomes of a list was permitted.
+    // An invalid cursor or limit is a refusal like any other; everything else about a list was permitted.
     if (rewritten?.outcome === 'refused' && rewritten.code !== 'upstream-unusable') return refused(rewritten, exchange)
     if (rewritten?.outcome === 'failed' && rewritten.isOutdated === true) return 'outdated'
     if (isBridged(upstream, exchange.client)) parts.onBridged(exchange.client)
     if (rewritten === null && !permit.answerEmpty) {
-      // What is not sent is decided again, or fails.
+      // A request that is not sent is decided again, or fails.
       exchange.onSent = () => {
         body.forget()
         note(exchange, 'permitted')
@@ -423,20 +402,19 @@ function whoAsks({ authenticate, onFault }: GateParts, { id, lines }: Exchange, 
   }
 }
 
-/** What is wrong with a credential by now, though it was good at the head of the request. */
+/** What is wrong with a credential by now, though it was good at the head of the request; null for nothing. */
 function outdated({ clock, isRevoked }: GateParts, { principal, credential }: Exchange): Refusal | null {
   if (principal === undefined || credential === null) return null
   if (isRevoked(principal.id, credential)) return refuse('token-revoked')
   return credential.expiresAt !== undefined && credential.expiresAt <= clock() ? refuse('token-expired') : null
 }
 
-/** What the upstream was when the request was let in. */
 function upstreamOf({ upstream }: Exchange): RuntimeFacts {
   if (upstream === null) throw new Error('a request went on before anybody knew the upstream')
   return upstream
 }
 
-/** What the runtime answers to a connect with a thread that it never heard of (runtime-behaviour.md, "Routes"). */
+/** The runtime's answer to a connect with a thread that it does not know (runtime-behaviour.md, "Routes"). */
 function emptyThread(managed: boolean): Answer {
   if (managed) return { status: 204, headers: { 'cache-control': 'no-store' }, body: '' }
   return {

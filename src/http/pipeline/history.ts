@@ -1,6 +1,6 @@
 /**
- * `unknownThread: verify`: whether the upstream already holds something of a thread that nobody owns (docs/how-it-works.md,
- * "Ownership"). It sees the runtime's own store only.
+ * Asks whether the upstream already holds part of an unowned thread, for `unknownThread: verify`
+ * (docs/how-it-works.md, "Ownership"). The question sees the runtime's own store only.
  */
 import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
 import { isObject } from '../../core/json/read.ts'
@@ -11,15 +11,13 @@ import { upstreamRequest } from '../upstream/request.ts'
 import { collect } from '../upstream/answer-body.ts'
 import { jsonOf, type Upstream, type UpstreamAnswer } from '../upstream/upstream.ts'
 
-/** What the upstream said of a thread's history. */
 export type History = 'none' | 'some' | 'cannot-tell'
 
 /**
  * Asks the upstream for the messages and then the events of a thread.
- * @param facts what the upstream is
- * @param headers the caller's, as they would go upstream
- * @returns `none` if both are empty or unknown, `cannot-tell` where the runtime does not serve them (422, or it is too old),
- * `some` for content and every other refusal of the upstream's; a refusal (502, 504) if it gave no usable answer
+ * @param headers the caller's headers, as they would go upstream
+ * @returns `none` if both are empty or unknown. `cannot-tell` where the runtime does not serve them (422, or too old).
+ * `some` for content and every other refusal of the upstream. A refusal (502, 504) without a usable answer.
  */
 export type AskHistory = (
   facts: RuntimeFacts,
@@ -28,13 +26,10 @@ export type AskHistory = (
   signal: ClientDisconnect,
 ) => Promise<History | Refusal>
 
-/** Histories beyond this are not read to their end: they are not empty. */
+/** The gateway does not read a longer history to its end: it is not empty. */
 const MAX_BYTES = 64 * 1024
 
-/**
- * Makes the question.
- * @param suspect told of an answer that a change of the upstream's transport would explain
- */
+/** @param suspect called for an answer that a change of the upstream's transport would explain */
 export function makeAskHistory(upstream: Upstream, basePath: string, suspect: () => void = () => {}): AskHistory {
   return async (facts, threadId, headers, signal) => {
     for (const part of ['messages', 'events'] as const) {
@@ -50,7 +45,7 @@ export function makeAskHistory(upstream: Upstream, basePath: string, suspect: ()
   }
 }
 
-/** What one answer says of a history, or that it is one of a runtime that did not understand the question. */
+/** What an answer says of a history; `another-transport` from a runtime that did not understand the question. */
 async function told(answer: UpstreamAnswer, part: string): Promise<History | 'another-transport' | Refusal> {
   const { status, body } = answer
   if (status !== 200 && status !== 404) {
@@ -64,7 +59,8 @@ async function told(answer: UpstreamAnswer, part: string): Promise<History | 'an
   const value = bytes === 'too-large' ? undefined : jsonOf(bytes)
   const named = isObject(value) ? value : {}
   if (status === 200) return Array.isArray(named[part]) && named[part].length === 0 ? 'none' : 'some'
-  // A thread that is not there is no page of a framework's, and no envelope that a runtime of the other kind complains of.
+  // The answer for an unknown thread is not a framework's page.
+  // Nor is it a complaint about an envelope from a runtime of the other transport.
   const html = String(answer.headers['content-type']).includes('html')
   const complains = typeof named['code'] === 'string' && named['code'].startsWith('single_route_envelope')
   return html || complains ? 'another-transport' : 'none'

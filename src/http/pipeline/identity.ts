@@ -1,17 +1,18 @@
 /**
- * Tells the upstream who is asking, in a form that it can trust: headers that no caller can send, and an assertion that the
- * gateway signs for one request (docs/agents.md). What a caller sends under these names never passes.
+ * Tells the upstream who the caller is, in a form that it can trust (docs/agents.md). The form is headers that
+ * no caller can send, and an assertion that the gateway signs for one request.
+ * What a caller sends under these names never passes.
  */
 import { createHash, createPrivateKey, createPublicKey, randomUUID, type KeyObject } from 'node:crypto'
 import { createSigner } from 'fast-jwt'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 
-/** The identity headers: a name for each part, in lower case; what has none is not told. */
+/** A header name for each part, in lower case; a part without a name is not sent. */
 export type IdentityHeaderNames = Readonly<Partial<Record<'id' | 'name' | 'role' | 'permissions', string>>>
 
 export interface AssertionRules {
-  /** PEM of EC keys on P-256, the one that signs first; all are published. */
+  /** PEM of EC keys on P-256. The first key signs; all keys are published. */
   readonly keys: readonly string[]
   readonly issuer: string
   readonly audience: string
@@ -19,23 +20,18 @@ export interface AssertionRules {
   readonly lifetime: number
   /** In lower case. */
   readonly header: string
-  /** True where the assertion takes the place of the caller's token. */
   readonly replaceAuthorization: boolean
 }
 
-/** The upstream that an assertion is for. */
 export interface AssertionTarget {
-  /** Its scope in the ownership table: `''` for `upstream`. */
+  /** The scope in the ownership table: `''` for `upstream`. */
   readonly scope: string
-  /** Its audience, where that is not the one of the rules. */
+  /** Undefined for the audience of the rules. */
   readonly assertionAudience: string | undefined
 }
 
 export interface Identity {
-  /**
-   * The headers of one request upstream.
-   * @param target where it goes; by default `upstream`
-   */
+  /** @param target by default `upstream` */
   headers(principal: Principal, descriptor: RouteDescriptor, target?: AssertionTarget): Readonly<Record<string, string>>
   /** The public keys of assertions (RFC 7517); null where there are none. */
   readonly keySet: string | null
@@ -43,14 +39,10 @@ export interface Identity {
 
 const FIRST: AssertionTarget = { scope: '', assertionAudience: undefined }
 
-/** Assertions are not a token of the issuer's, and must not be taken for one (RFC 8725 §3.11). */
+/** Assertions are not the issuer's tokens, and must not be mistaken for them (RFC 8725 §3.11). */
 const TYPE = 'threadwarden+jwt'
 
-/**
- * Makes it.
- * @param clock milliseconds since the epoch
- * @throws Error for keys that can't be used
- */
+/** The clock gives milliseconds since the epoch. @throws Error for keys that cannot be used */
 export function makeIdentity(names: IdentityHeaderNames, rules: AssertionRules | null, clock: () => number): Identity {
   const assert = rules === null ? null : makeAssert(rules, clock)
   // A principal is the same object as long as their credential is remembered.
@@ -88,7 +80,7 @@ function inHeader(text: string): string {
   return text.toWellFormed().replace(/[^\x21-\x24\x26-\x7e]/gu, (one) => encodeURIComponent(one))
 }
 
-/** One of several, which are told apart by commas. */
+/** Commas separate the items of a list, so an item encodes its own commas. */
 function inList(text: string): string {
   return inHeader(text).replaceAll(',', '%2C')
 }
@@ -130,20 +122,13 @@ function makeAssert(rules: AssertionRules, clock: () => number) {
   return { headers, keySet: JSON.stringify({ keys: keys.map(({ jwk }) => jwk) }) }
 }
 
-/**
- * Checks a key of assertions.
- * @param signs true for the one that has to sign
- * @throws Error with what is wrong with it
- */
+/** `signs` is true for the key that has to sign. @throws Error that says what is wrong with the key */
 export function checkAssertionKey(pem: string, signs: boolean): void {
   const { privateKey } = readKey(pem)
   if (signs && privateKey === undefined) throw new Error('holds no private key, and is the one that signs')
 }
 
-/**
- * Reads a key of assertions.
- * @param pem a private key on P-256, or a public one that is only published
- */
+/** @param pem a private key on P-256, or a public key that is only published */
 function readKey(pem: string) {
   let key: KeyObject
   const secret = pem.includes('PRIVATE KEY')
@@ -155,7 +140,7 @@ function readKey(pem: string) {
   const publicKey = secret ? createPublicKey(key) : key
   if (publicKey.asymmetricKeyDetails?.namedCurve !== 'prime256v1') throw new Error('holds no EC key on P-256: ES256 needs one')
   const { kty, crv, x, y } = publicKey.export({ format: 'jwk' })
-  // RFC 7638 §3: the members in this order, and nothing between them.
+  // RFC 7638 §3: the members in this order, with nothing between them.
   const kid = createHash('sha256').update(JSON.stringify({ crv, kty, x, y })).digest('base64url')
   const privateKey = secret ? (key.export({ type: 'pkcs8', format: 'pem' }) as string) : undefined
   return { privateKey, jwk: { kty, crv, x, y, kid, use: 'sig', alg: 'ES256' } }

@@ -1,32 +1,28 @@
-/** What decisions go by of a thread: its row, or what it means that somebody was seen on it without one. */
+/** Looks up what a decision needs to know about a thread: its row or, without a row, the users seen on it. */
 import type { OwnerRecord } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import { readerOf } from '../../core/decide/sharing.ts'
 import type { OwnershipStore, RowFacts, ThreadAccess, ThreadKey } from '../../store/port.ts'
 
 export interface OwnerRecords {
-  /** The record of a thread, as it stands to a caller. At once where it is remembered. */
+  /** Returns at once where the record is remembered. */
   record(key: ThreadKey, principal: Principal): OwnerRecord | Promise<OwnerRecord>
-  /** Those of several; threads without one are not in the map. One query, however many ids. */
+  /** One query for all ids. Threads without a record are not in the map. */
   records(
     scope: string,
     threadIds: readonly string[],
     principal: Principal,
   ): Promise<ReadonlyMap<string, NonNullable<OwnerRecord>>>
-  /**
-   * The ids of the threads whose records name a caller: all that could be own or shared. Null where these are too many to
-   * tell, or where others may count as the caller's too.
-   */
+  /** The ids of the threads that a caller could own or share. Null where too many, or where others may count as theirs too. */
   naming(scope: string, principal: Principal): Promise<ReadonlySet<string> | null>
 }
 
-/** Telling so many ids takes a few milliseconds of SQLite. */
+/** Listing this many ids takes a few milliseconds of SQLite. */
 const MOST_NAMED = 10_000
 
 /**
- * Makes the look-up.
- * @param observing while nothing is enforced, who was seen first counts as the owner that a row would name; after it, what
- * was seen is not for others to claim
+ * @param observing true while nothing is enforced: the user seen first counts as the owner that a row would name.
+ * Once the gateway enforces, other users cannot claim a thread on which a user was only seen.
  */
 export function makeOwnerRecords(
   store: Pick<OwnershipStore, 'standing' | 'standings' | 'naming'>,
@@ -48,12 +44,11 @@ export function makeOwnerRecords(
         }),
       )
     },
-    // What somebody was only seen on is theirs while nothing is enforced.
+    // While nothing is enforced, a user also owns threads on which they were only seen.
     naming: async (scope, principal) => (observing ? null : store.naming(scope, readerOf(principal), MOST_NAMED)),
   }
 }
 
-/** What decisions go by of a thread that has a row. */
 export function recordOfRow({ owner, deleted, provisional, granted }: RowFacts): NonNullable<OwnerRecord> {
   return { owner, deleted, ...(provisional ? { provisional } : {}), ...(granted === null ? {} : { granted }) }
 }

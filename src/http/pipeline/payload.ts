@@ -1,4 +1,4 @@
-/** Reads what goes along with a request and checks it against its route: JSON into one reading, recordings as they come. */
+/** Reads the body of a request and checks it against its route. */
 import type { Readable } from 'node:stream'
 import {
   checkIds,
@@ -25,67 +25,52 @@ import { readRecording } from './recording.ts'
 import { bodyForm, boundedBody, hasBody, holdBody, type ArrivingBody, type HeldBody, type SharedBudget } from './request-body.ts'
 import { inTurn, inTurns } from './turns.ts'
 
-/**
- * What goes along with a permit: a JSON body that was checked (its bytes, and what a thread is called or become by it), or a
- * recording that streams through.
- */
+/** What goes along with a permit. A JSON body was checked, and comes with the name and archived flag that it sets. */
 export type Payload =
   | { readonly kind: 'none' }
   | {
       readonly kind: 'json'
-      /** Of a large one in pieces. */
+      /** A large body is in pieces. */
       readonly bytes: Buffer | readonly Uint8Array[]
       readonly name: Json | undefined
       readonly archived: Json | undefined
     }
   | { readonly kind: 'stream'; readonly type: string; readonly length: string | undefined; readonly body: Readable }
-  /** A JSON body for the gateway itself, whole: what is strange in it is refused and not dropped. */
+  /** A JSON body for the gateway itself: the gateway refuses what it does not know in the body, and drops nothing. */
   | { readonly kind: 'own'; readonly body: JsonObject }
 
 export interface PayloadParts {
   readonly limits: {
     readonly body: number
     readonly runBody: number
-    /** How many members an object in a body may have. */
+    /** The most members of one object in a body. */
     readonly bodyMembers: number
   }
-  /** Of the bytes of all bodies. */
+  /** For the bytes of all bodies. */
   readonly budget: SharedBudget
-  /** Of what reading them takes. */
+  /** For what reading the bodies takes. */
   readonly reading: SharedBudget
-  /** Told each name that did not pass. */
+  /** Called with each name that did not pass. */
   readonly onDropped: (name: string) => void
   readonly metrics: Metrics
 }
 
-/** A request's body, read; what of it passes is for the decision to say. */
 export interface ReadBody {
   readonly outcome: 'read'
-  /** The descriptor, with the thread that the body names. */
   readonly descriptor: RouteDescriptor
-  /**
-   * Makes the payload of it.
-   * @param policy what passes
-   * @param most the bound of what is sent, in bytes
-   */
+  /** `most` bounds what is sent, in bytes. */
   readonly write: (policy: BodyPolicy, most: number) => Payload | Refusal | Promise<Payload | Refusal>
-  /** Lets go of what was read, once it is written for the last time: an upstream may take long to answer. */
+  /** Releases what was read, after the last write: an upstream may take long to answer. */
   readonly forget: () => void
-  /** Lets go of everything. */
   readonly release: () => void
 }
 
 const NOTHING: Payload = { kind: 'none' }
 
-/** The bytes of a body that is larger are not held beside its text. */
+/** The gateway does not keep the bytes of a larger body beside its text. */
 const LARGE_BODY = 256 * 1024
 
-/**
- * Reads what a request brings along, as its route allows.
- * @param upstream what it is for: a single-route upstream takes no multipart
- * @param mostOf the bound of it, in bytes
- * @returns what it names and how it is written anew, or a refusal: 415, 413, 400 or 503
- */
+/** @returns the body, or a refusal: 415, 413, 400 or 503. A single-route upstream takes no multipart. */
 export function readPayload(
   parts: PayloadParts,
   descriptor: RouteDescriptor,
@@ -119,7 +104,7 @@ export function readPayload(
     outcome: 'read',
     descriptor,
     write: (_policy, atMost) => {
-      // It is read once: by the rules that were active when that began.
+      // A stream is read once, by the rules that were active when the reading began.
       if (isBegun) return refuse('rules-changed')
       if (Number(length ?? 0) > atMost) return refuse('body-too-large')
       isBegun = true
@@ -131,14 +116,11 @@ export function readPayload(
   }
 }
 
-/** The objects in an envelope of which the members are wanted one by one. */
 const ENVELOPED = ['body', ...NARROWED.map((path) => `body/${path}`)]
 
 /**
- * Reads an envelope, and what it brings along for what it asks.
- * @param most the bound of it, in bytes, whatever it asks
- * @param rules what is asked of whoever sends it
- * @returns the same as readPayload, and 404 for what is no envelope
+ * @param most the bound in bytes, whatever the envelope asks for
+ * @returns as readPayload; 404 for a body that is not an envelope
  */
 export async function readEnveloped(
   parts: PayloadParts,
@@ -148,7 +130,7 @@ export async function readEnveloped(
 ): Promise<ReadBody | Refusal> {
   if (!hasBody(arriving.lines)) return refuse('route-unknown')
   const form = bodyForm(arriving.lines)
-  // What is no JSON is no envelope, and nothing else is served on the base path.
+  // A body that is not JSON is not an envelope, and the base path serves nothing else.
   if (isRefusal(form) || form.form !== 'json') return refuse('route-unknown')
   return withJson(parts, most, arriving, ENVELOPED, (reading, bytes) => {
     if (bytes === 0) return refuse('route-unknown')
@@ -159,7 +141,8 @@ export async function readEnveloped(
     noteDropped(parts, envelope.dropped)
     parts.metrics.dropped('query-name', envelope.droppedQueryNames)
     if (body === undefined) return without(descriptor, 'body-not-object')
-    // The runtime takes a string for JSON that is written in it, and would read what nobody has checked (runtime-behaviour.md, "Single-route transport").
+    // The runtime parses a string body as JSON, and would read what the gateway has not checked
+    // (runtime-behaviour.md, "Single-route transport").
     if (!isObject(body)) return refuse('body-not-object')
     if ('texts' in reading) {
       const texts = reading.texts.get('body')
@@ -176,7 +159,7 @@ export async function readEnveloped(
 
 const NO_TEXTS: MemberTexts = new Map()
 
-/** Holds a recording that has to go into an envelope. */
+/** The gateway holds the recording whole: it has to go into an envelope. */
 async function withRecording(
   parts: PayloadParts,
   descriptor: RouteDescriptor,
@@ -190,25 +173,21 @@ async function withRecording(
   return guarded(parts, arriving.caller(), { bytes, release }, 0, () => checked(parts, descriptor, { value, texts }, bytes))
 }
 
-/** What comes of a request that brings nothing along. */
 function without(descriptor: RouteDescriptor, missing: Reason): ReadBody | Refusal {
   if (!isBodyOptional(descriptor.route)) return refuse(missing)
   return { outcome: 'read', descriptor, write: () => NOTHING, forget: () => {}, release: () => {} }
 }
 
-/** A JSON body that was read at once. */
 interface WholeSource extends JsonSource {
-  /** Its bytes as they came; null where they are not held beside the text. */
+  /** The bytes as they came; null where the gateway does not keep them beside the text. */
   readonly bytes: readonly Buffer[] | null
 }
 
-/** A JSON body that was read: a large one in steps. */
 type BodySource = WholeSource | Omit<SteppedReading, 'outcome'>
 
-/** A payload before somebody has said who lets it go. */
 type Made = Omit<ReadBody, 'release'>
 
-/** Takes what reading a body takes. @returns what gives it back, once; or a refusal: 503, or 413 where it can never be there */
+/** @returns a function that gives the memory back, once; or a refusal: 503, or 413 where the body can never fit */
 function takeReading({ reading }: PayloadParts, caller: string, bytes: number, values: number): (() => void) | Refusal {
   let cost = readingCost(bytes, values)
   if (cost > reading.most) return refuse('body-too-large')
@@ -220,7 +199,6 @@ function takeReading({ reading }: PayloadParts, caller: string, bytes: number, v
   }
 }
 
-/** Holds a JSON body while it is made into a payload; what is refused is held no longer. */
 async function withJson(
   parts: PayloadParts,
   most: number,
@@ -250,7 +228,7 @@ async function withJson(
   })
 }
 
-/** Reads what is held; it is held no longer if that fails. @param values about how many there are in it */
+/** Reads a held body, and releases it where that fails. @param values about how many JSON values the body has */
 async function guarded(
   parts: PayloadParts,
   caller: string,
@@ -270,7 +248,6 @@ async function guarded(
   let read: Made | Refusal | undefined
   try {
     const made = make()
-    // What is read at once waits for nobody.
     read = made instanceof Promise ? await made : made
   } finally {
     if (read?.outcome !== 'read') release()
@@ -287,7 +264,7 @@ async function guarded(
   }
 }
 
-/** Checks the ids of a JSON body, which is written anew when it is known what of it passes. */
+/** Checks the ids of a JSON body. The gateway writes the body again once it knows what of it passes. */
 function checked(parts: PayloadParts, descriptor: RouteDescriptor, source: BodySource, bytes: number): Made | Refusal {
   const ids = checkIds(descriptor, source.value)
   if (ids.outcome === 'refused') return ids
@@ -318,7 +295,6 @@ function checked(parts: PayloadParts, descriptor: RouteDescriptor, source: BodyS
   }
 }
 
-/** The payload of a large body: others have their turn between the steps. */
 async function writtenInTurns(
   note: (dropped: readonly string[]) => void,
   route: Route,
@@ -333,20 +309,20 @@ async function writtenInTurns(
   return payloadOf(body, pieces, length, most)
 }
 
-/** What came is sent as it came where it would be written just so. */
+/** Sends the bytes as they came where the gateway would write the same text. */
 function bytesOf(text: string, source: WholeSource): Buffer {
   if (text !== source.text || source.bytes === null) return Buffer.from(text)
   const [only, ...more] = source.bytes
   return only !== undefined && more.length === 0 ? only : Buffer.concat(source.bytes)
 }
 
-/** Some numbers grow when they are written anew; the limit holds for what is sent, too. */
+/** Some numbers grow when they are written again, so the limit applies to what is sent, too. */
 function payloadOf(body: JsonObject, bytes: Buffer | readonly Uint8Array[], length: number, most: number): Payload | Refusal {
   if (length > most) return refuse('body-too-large')
   return { kind: 'json', bytes, name: body['name'], archived: body['archived'] }
 }
 
-/** So many names of one body are told: the log says each of a bounded number once. */
+/** The most names of one body that are reported: the log reports each of a bounded number once. */
 const NAMES_TOLD = 100
 
 function noteDropped({ metrics, onDropped }: PayloadParts, names: readonly string[]): void {

@@ -1,7 +1,4 @@
-/**
- * From a request whose body was read to a permit: gathers the facts that the decision asks for, takes what the limits leave,
- * writes the body anew, and claims the thread where the permit says so.
- */
+/** Makes a permit for a request whose body was read: gathers facts, applies limits, writes the body again, claims the thread. */
 import { configuredBody } from '../../core/route/bodies.ts'
 import { decide, type Facts, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
 import { narrowed, upstreamHeaders, type UpstreamHeaderRules } from '../../core/wire/headers.ts'
@@ -34,7 +31,7 @@ export interface PermitParts {
   readonly rules: Rules
   readonly facts: StandingFacts
   readonly scope: string
-  /** True where other upstreams have the same scope: what one of them has deleted, another one may hold. */
+  /** True where other upstreams have the same scope: one may hold what another has deleted. */
   readonly sharesScope: boolean
   readonly records: OwnerRecords
   readonly store: Pick<OwnershipStore, 'claim' | 'settle' | 'beginDeletion' | 'noteWrite'>
@@ -45,34 +42,33 @@ export interface PermitParts {
   readonly headerRules: UpstreamHeaderRules
   readonly identity: Pick<Identity, 'headers'>
   readonly askHistory: AskHistory
-  /** Told that `verify` met an upstream that does not serve thread histories. */
+  /** Called when `verify` meets an upstream that does not serve thread histories. */
   readonly onHistoryUntold: () => void
   readonly metrics: Pick<Metrics, 'claimed' | 'upstreamFailed'>
-  /** What is wrong with the credential of a request by now. */
+  /** What is wrong with the credential of a request by now; null for nothing. */
   readonly outdated: (exchange: Exchange) => Refusal | null
   /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
 
-/** A permit and what goes upstream with it. */
 export interface Granted {
   readonly outcome: 'granted'
   readonly permit: Permit
   readonly payload: Payload
 }
 
-/** Another configuration is active by now: the request is to be decided by it, and by nothing of these. */
+/** Another configuration is active by now: that configuration alone may decide the request. */
 export interface Replaced {
   readonly outcome: 'replaced'
 }
 
-/** How often a request is decided whose facts change while it is: a history, a change of access, a lost race. */
+/** The most decisions for a request whose facts change meanwhile: a history, a change of access, a lost race. */
 const MOST_TURNS = 8
 
 /**
- * Comes to a permit, or a refusal. Behind the last check nothing is waited for, so that the request is sent by what is known
- * and configured at that moment. That the rules allow it to somebody was decided before the body was read: a record is looked
- * up for those alone who may have one looked up.
+ * Nothing is awaited after the last check, so the gateway sends the request by what it knows and has configured then.
+ * The gate has decided, before the body was read, that the rules allow the request to some caller.
+ * So the gateway looks up a record only for a caller who may cause a look-up.
  */
 export async function permitFor(
   parts: PermitParts,
@@ -95,7 +91,7 @@ export async function permitFor(
     const asOf = parts.access.mark()
     if (key !== null && descriptor.route.thread !== undefined) {
       const looked = parts.records.record(key, principal)
-      // What is remembered is there at once: each wait is a turn of the promise queue.
+      // A remembered record is there at once: each await is a turn of the promise queue.
       facts = { ...facts, record: looked instanceof Promise ? await looked : looked }
     }
     exchange.facts = facts
@@ -104,7 +100,7 @@ export async function permitFor(
     if (decision.outcome === 'needs') {
       if (decision.fact !== 'upstreamHistory' || threadId === undefined)
         throw new Error('a decision about a thread without its id')
-      // The upstream is asked about a thread that would be new: a caller who has had enough of them asks nothing.
+      // The question is about a thread that would be new, so the limit on new threads applies before it.
       const late = await taking.begin(decision.rule.limits.newThreads)
       if (late !== null) return late
       const history = await parts.askHistory(
@@ -121,11 +117,12 @@ export async function permitFor(
         if (facts.enforcement === 'enforce') return history
       }
       if (history === 'cannot-tell') parts.onHistoryUntold()
-      // Under `observe` nothing is reported that nobody knows. The question took its time, and somebody may own it by now.
+      // Under `observe` the gateway reports nothing that it does not know.
+      // The question took time, and another user may own the thread by now.
       facts = { ...facts, upstreamHistory: history === 'none' || isRefusal(history) ? 'none' : 'some' }
       continue
     }
-    // Body and history took their time, and nothing is begun for a credential that ended or was revoked meanwhile.
+    // Body and history took time. Nothing begins for a credential that ended or was revoked meanwhile.
     const outdated = parts.outdated(exchange)
     if (outdated !== null) return outdated
     let claim: ClaimResult | null = null
@@ -149,11 +146,11 @@ export async function permitFor(
       if (key !== null && exchange.deletion === null && deletesThread(descriptor.route) && facts.record?.owner === decision.owner)
         exchange.deletion = await beginDeletion(parts, key, decision)
       if (claim?.outcome === 'foreign') {
-        // Somebody was faster, or the owner took the thread away: decide again with what the store says now.
+        // Another user was faster, or the owner took the thread away: decide again with what the store says now.
         parts.metrics.claimed('lost-race')
         continue
       }
-      // Each of these took its time, too. What was claimed is given back unless the request is sent now.
+      // Each of these took time, too. What was claimed is given back unless the request is sent now.
       const late = parts.outdated(exchange)
       if (late !== null) return late
       if (parts.access.isReplaced() || (threadId !== undefined && parts.access.changedSince(asOf, [threadId]))) continue
@@ -182,35 +179,30 @@ async function beginDeletion(
   { owner }: Permit,
 ): Promise<Deletion | null> {
   const token = await store.beginDeletion(key, owner)
-  // What was executing at this moment may write behind the deletion, though it be over when that is answered.
+  // A run that executes at this moment may write after the deletion, even if the run is over when the upstream answers.
   const isUndisturbed = !sharesScope && !runs.mayBeExecuting(key)
   return token === null ? null : { token, isUndisturbed }
 }
 
-/** Takes back a claim for a run that was not sent. */
 async function giveBack({ store }: PermitParts, key: ThreadKey, { owner }: Permit, claim: ClaimResult | null): Promise<void> {
   if (claim === null || claim.outcome === 'foreign' || claim.registration === null) return
   await store.settle(key, owner, claim.registration, 'not-started')
 }
 
-/** A run by somebody else than the owner changes nothing of whose the thread is. */
+/** A run by a user other than the owner does not change who owns the thread. */
 function claimOf({ owner, principal, descriptor }: Permit, now: number): Claim {
   return { userId: owner, agentId: descriptor.ids.agentId ?? '', guest: owner !== principal.id, now }
 }
 
-/** What one request has taken of its caller's limits: each of them once, however often it is decided. */
+/** What one request has taken of its caller's limits: each limit once, however often the request is decided. */
 export interface LimitsTaken {
-  /** The caller, as limits count them. */
   readonly caller: () => string
-  /** Takes one of a rate, unless that was done before. */
   take(limiter: Limiter, name: RateName, who: string, rate: Rate): Promise<LimitState | null>
-  /** Takes a place among the answers that the caller may have open at once, unless the request has one. */
   open(limiter: Limiter, most: number): Promise<LimitState | null>
-  /** Gives the place back. One that is taken later is given back at once. */
+  /** Gives the place back. A place that is taken later is given back at once. */
   release(): void
 }
 
-/** Nothing is taken yet. */
 export function limitsTaken(caller: () => string): LimitsTaken {
   const rates = new Set<RateName>()
   let close: (() => void) | null = null
@@ -238,7 +230,6 @@ export function limitsTaken(caller: () => string): LimitsTaken {
   }
 }
 
-/** What a request takes of its caller's limits for a permit. */
 function limitLeases({ limits, limiter }: PermitParts, taken: LimitsTaken) {
   const { caller } = taken
   const take = async (
@@ -258,7 +249,7 @@ function limitLeases({ limits, limiter }: PermitParts, taken: LimitsTaken) {
     const rate = own ?? limits.newThreads
     return rate === 'off' ? null : take('newThreads', 'new-threads-limited', caller(), rate)
   }
-  /** What has to be taken for a permit, in this order; each but the first only if those before it were there. */
+  /** What has to be taken for a permit, in this order. A step runs only if all steps before it succeeded. */
   const needed = ({ descriptor: { route }, rule, begins }: Permit): readonly (() => Promise<Refusal | null> | null)[] => {
     const { requests = 'off', runs = limits.runs, streams = limits.streams, newThreads } = rule.limits
     const all: (() => Promise<Refusal | null> | null)[] = []
@@ -277,12 +268,12 @@ function limitLeases({ limits, limiter }: PermitParts, taken: LimitsTaken) {
   }
   return {
     begin,
-    /** Where nothing is limited there is nothing to wait for. */
+    /** Null where nothing is limited: there is nothing to await. */
     all: (permit: Permit): Promise<Refusal | null> | null => {
       const steps = needed(permit)
       return steps.length === 0 ? null : inTurn(steps)
     },
-    /** What takes a place for an answer that lasts; null where that is not limited, or was done for the permit. */
+    /** Takes a place for an answer that lasts; null where that is not limited, or was done for the permit. */
     lasting: ({ descriptor: { route }, rule }: Permit): (() => Promise<boolean>) | null => {
       const { streams = limits.streams } = rule.limits
       if (streams === 'off' || route.streams === true) return null

@@ -1,6 +1,6 @@
 /**
- * Makes the JSON recording of the single-route transport out of the multipart one that clients of routes send (contract
- * §1.3: `transcribe`): it has to be held whole, because the envelope carries it as base64.
+ * Converts a multipart recording to the JSON recording of the single-route transport (contract §1.3: `transcribe`).
+ * The gateway holds it whole, because the envelope carries it as base64.
  */
 import type { MemberTexts } from '../../core/json/member-texts.ts'
 import type { JsonObject } from '../../core/json/read.ts'
@@ -9,21 +9,21 @@ import type { Steps } from '../../core/json/steps.ts'
 import { holdBody, type ArrivingBody, type BodyBudget } from './request-body.ts'
 import { inTurns } from './turns.ts'
 
-/** A recording, read; `release` gives its bytes back to the budget. */
+/** `release` gives the bytes back to the budget. */
 export interface Recording {
   readonly outcome: 'read'
   readonly value: JsonObject
-  /** The text of its members: it is long. */
+  /** The JSON text of each member, in pieces because the audio is long. */
   readonly texts: MemberTexts
   readonly bytes: number
   readonly release: () => void
 }
 
 /**
- * Reads it. Base64 makes it longer by a third, and what is sent is held to the same bound: it may have three quarters of that.
+ * Reads a recording. Base64 makes it longer by a third, so it may have three quarters of the bound of what is sent.
  * @param type the content type, with its boundary
  * @param most the bound of the body in bytes
- * @returns a refusal: 413, 503, or 400 for a form without exactly one part `audio`, which is a file
+ * @returns a refusal: 413, 503, or 400 for a form without exactly one part `audio` that is a file
  */
 export async function readRecording(
   type: string,
@@ -53,16 +53,16 @@ export async function readRecording(
   return refuse('body-no-recording')
 }
 
-/** A recording is one part; clients send a few more at most. Each has a few lines before its content. */
+/** A recording is one part; clients send a few more at most. Each part has a few lines before its content. */
 const MAX_PARTS = 16
 const MAX_PART_HEAD = 8 * 1024
 
-/** How many bytes are copied, searched or encoded in one step. Base64 takes them by three. */
+/** The bytes that one step copies, searches or encodes. Base64 encodes three bytes at a time. */
 const AT_ONCE = 3 * 64 * 1024
 
 /**
- * The file `audio` of a form, as the runtime reads forms: two readers of multipart agree on little else. With two parts of
- * that name, two handlers could take different ones.
+ * The file `audio` of a form, as the runtime reads forms: two multipart readers agree on little else.
+ * With two parts of that name, two handlers could take different parts.
  */
 async function readForm(pieces: Buffer[], length: number, type: string): Promise<Pick<Recording, 'value' | 'texts'> | null> {
   const form = await inTurns(shortened(pieces, length, /boundary="?([^"]*)"?$/.exec(type)?.[1] ?? ''))
@@ -76,12 +76,13 @@ async function readForm(pieces: Buffer[], length: number, type: string): Promise
   }
   const [file, ...more] = audio
   if (!(file instanceof File) || more.length > 0) return null
-  // Where the reader found anything else, it has another content for it than was cut out, or has decoded it.
+  // Anything else means that the reader found another content than was cut out, or has decoded it.
   const [nul, which, ...others] = Buffer.from(await file.arrayBuffer())
   const content = form.contents[which ?? -1]
   if (nul !== 0 || others.length > 0 || content === undefined) return null
   const audioTexts = await inTurns(base64(content))
-  // Browsers that know no type send none, or this one; in JSON the runtime wants one that it knows (runtime-behaviour.md, "Routes").
+  // Browsers that know no type send none, or `application/octet-stream`.
+  // In JSON the runtime requires a type that it knows (runtime-behaviour.md, "Routes").
   const mimeType = file.type === '' || file.type === 'application/octet-stream' ? 'audio/webm' : file.type
   return {
     value: { audio: audioTexts.reduce((text, piece) => text + piece, ''), mimeType, filename: file.name },
@@ -93,13 +94,13 @@ async function readForm(pieces: Buffer[], length: number, type: string): Promise
   }
 }
 
-/** A form in which two bytes are in place of each content: a NUL, which no boundary has, and the number of the part. */
+/** A form in which two bytes replace each content: a NUL, which no boundary has, and the number of the part. */
 interface ShortForm {
   readonly text: Buffer
   readonly contents: readonly Buffer[]
 }
 
-/** Cuts the contents out of a form. @returns null for one of many parts or large heads: reading it would cost far more than its bytes */
+/** @returns null for a form with many parts or large heads: reading it would cost far more than its bytes */
 function* shortened(pieces: Buffer[], length: number, boundary: string): Steps<ShortForm | null> {
   const bytes = yield* joined(pieces, length)
   const text: Buffer[] = []
@@ -115,7 +116,7 @@ function* shortened(pieces: Buffer[], length: number, boundary: string): Steps<S
     const head = bytes.subarray(at - 2, at + MAX_PART_HEAD)
     const headEnd = head.indexOf('\r\n\r\n') + 4
     const from = at - 2 + headEnd
-    // Undici looks for the boundary without its hyphens, and then whether they and a line break stand before it.
+    // Undici finds the boundary without its hyphens, and then checks that they and a line break precede it.
     const next = yield* placeOf(boundary, bytes, from)
     if (contents.length === MAX_PARTS || headEnd < 4 || next < from + 4) return null
     text.push(head.subarray(0, headEnd), Buffer.from([0, contents.length]), bytes.subarray(next - 4, next - 2))
@@ -138,7 +139,6 @@ function* joined(pieces: Buffer[], length: number): Steps<Buffer> {
   return bytes
 }
 
-/** Where a text begins in bytes, from a place on, or -1. */
 function* placeOf(text: string, bytes: Buffer, from: number): Steps<number> {
   for (let at = from; at < bytes.length; at += AT_ONCE) {
     const place = bytes.subarray(at, at + AT_ONCE + text.length - 1).indexOf(text, 0, 'latin1')

@@ -1,4 +1,4 @@
-/** Reads request bodies within their bounds: each its own, and one for all that are held in memory at once. */
+/** Reads request bodies within two bounds: one for each body, and one for all bodies in memory at once. */
 import type { IncomingMessage } from 'node:http'
 import { Transform, type Readable } from 'node:stream'
 import { isJsonType, multipartType, type HeaderLines } from '../../core/wire/headers.ts'
@@ -6,24 +6,22 @@ import { refuse, type Refusal } from '../../core/reasons.ts'
 import { inPieces, type Take } from './small-pieces.ts'
 import { BodyTooLarge } from '../upstream/upstream.ts'
 
-/** The memory that all bodies together may take. */
+/** The memory that all bodies together may take, in bytes. */
 export interface BodyBudget {
   readonly most: number
-  /** Takes so many bytes, or says that they aren't there. */
+  /** False where so many bytes are not available. */
   take(bytes: number): boolean
   give(bytes: number): void
 }
 
 /** A budget of which no caller may take all. */
 export interface SharedBudget extends BodyBudget {
-  /** It, as one caller may take of it. */
   of(caller: string): BodyBudget
 }
 
 /**
- * Makes a budget of so many bytes.
- * @param share how many of them one caller may take. Who has nothing yet may take more at once: what is taken whole, as a large
- * body is when it is read, would be refused for ever otherwise.
+ * @param share how many bytes a caller may hold. A caller who holds nothing may take more at once.
+ * A large body is taken whole when it is read, and would be refused for ever otherwise.
  */
 export function makeBudget(most: number, share = most): SharedBudget {
   let left = most
@@ -58,13 +56,10 @@ export function makeBudget(most: number, share = most): SharedBudget {
   }
 }
 
-/** A body on its way in. */
 export interface ArrivingBody {
   readonly message: IncomingMessage
   readonly lines: HeaderLines
-  /** Who sends it, for what each caller may have held. */
   readonly caller: () => string
-  /** Called when it is about to be read. */
   readonly onWanted: () => void
 }
 
@@ -74,7 +69,7 @@ export function hasBody(lines: HeaderLines): boolean {
   return Number(lines.get('content-length')?.[0] ?? 0) > 0
 }
 
-/** How the headers say that the body is written, or a refusal: 415. */
+/** The form of the body according to the headers, or a refusal: 415. */
 export function bodyForm(
   lines: HeaderLines,
 ): { readonly form: 'json' } | { readonly form: 'multipart'; readonly type: string } | Refusal {
@@ -86,18 +81,16 @@ export function bodyForm(
   return multipart === null ? refuse('media-type-unsupported') : { form: 'multipart', type: multipart }
 }
 
-/** A body that is held in memory; `release` gives its bytes back to the budget, once. */
+/** `release` gives the bytes back to the budget, once. */
 export interface HeldBody {
   readonly bytes: number
   readonly release: () => void
 }
 
 /**
- * Hands a body on as it comes, for somebody to hold.
  * @param most the bound of this body in bytes: 413 beyond it
  * @param budget the bound of all bodies: 503 beyond it
- * @param take takes the next bytes, in pieces that are worth keeping (small-pieces.ts), or refuses them: the rest is not waited
- * for then
+ * @param take gets joined pieces (small-pieces.ts). Where it refuses them, the rest is not awaited
  */
 export function holdBody(
   { message, lines, onWanted }: ArrivingBody,
@@ -128,19 +121,19 @@ export function holdBody(
         fault = pieces.take(chunk)
       }
       if (fault === null) return
-      // What is left of it is for whoever answers to let go of.
+      // The code that answers discards the rest of the body.
       message.pause()
       done(fault)
     }
     const onEnd = (): void => done(pieces.end())
     const onBroken = (): void => done(refuse('body-aborted'))
     message.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken)
-    // One that broke off before has no event left to say so.
+    // A request that broke off before has no event left.
     if (message.destroyed && !message.readableEnded) onBroken()
   })
 }
 
-/** A body that goes through without being held; it breaks off with BodyTooLarge beyond its bound. */
+/** A body that streams through; it fails with BodyTooLarge beyond its bound in bytes. */
 export function boundedBody(message: IncomingMessage, most: number): Readable {
   let bytes = 0
   const bounded = new Transform({
@@ -150,13 +143,14 @@ export function boundedBody(message: IncomingMessage, most: number): Readable {
       else done(null, chunk)
     },
   })
-  // An upstream request that failed before it began listens no more; without a listener an error would end the process.
+  // An upstream request that failed before it began no longer listens.
+  // Without a listener, an error would end the process.
   bounded.on('error', () => {})
   message.on('error', (error) => bounded.destroy(error))
   message.on('close', () => {
     if (!message.readableEnded) bounded.destroy(new Error('the caller left'))
   })
-  // An upstream that answered early wants no more: the rest is read and forgotten, or the connection would stall.
+  // An upstream that answered early takes no more. The rest is read and discarded, or the connection would stall.
   bounded.on('close', () => {
     message.unpipe(bounded)
     message.resume()

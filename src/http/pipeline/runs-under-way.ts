@@ -1,42 +1,40 @@
 /**
- * The runs, suggestions and annotations that this process has sent and that may still be executing. What is executing when its
- * thread is deleted may write to it afterwards, and so may a run whose end nobody saw: a caller who leaves does not stop a run.
+ * The runs, suggestions and annotations that this process has sent and that may still be executing.
+ * Such a run may write to its thread after the thread's deletion.
+ * So may a run whose end the gateway did not see: a caller who leaves does not stop a run.
  */
 import { LONGEST_RUN, type ThreadKey } from '../../store/port.ts'
 
-/** Ends a run that was begun. @param isOver true where it certainly executes no more, or never did */
+/** @param isOver true where the run is certainly no longer executing, or never was */
 export type EndRun = (isOver: boolean) => void
 
-/** A deletion of a thread that was begun in the ownership table. */
 export interface Deletion {
   readonly token: string
-  /** True if the upstream holds nothing of the thread once it confirms the deletion, as far as this process knows. */
+  /** True if, as far as this process knows, the upstream holds nothing of the thread once it confirms the deletion. */
   readonly isUndisturbed: boolean
 }
 
 export interface RunsUnderWay {
   /** Notes a run, before it is claimed. */
   begin(key: ThreadKey): EndRun
-  /** True if a run on a thread may be executing. */
   mayBeExecuting(key: ThreadKey): boolean
 }
 
 interface Noted {
   open: number
-  /** When the last run began whose end nobody saw, in milliseconds since the epoch. */
+  /** The start of the last run whose end the gateway did not see, in milliseconds since the epoch. */
   lostAt: number
 }
 
-/** So many threads are remembered for runs whose end nobody saw; beyond it, every thread may have one for as long. */
+/**
+ * The most threads that are remembered for runs whose end the gateway did not see.
+ * Beyond it, every thread counts as having such a run for as long as a run may last.
+ */
 const MOST_LOST = 100_000
 
-/**
- * Makes the register.
- * @param clock milliseconds since the epoch
- */
+/** @param clock milliseconds since the epoch */
 export function makeRunsUnderWay(clock: () => number): RunsUnderWay {
   const noted = new Map<string, Noted>()
-  /** When a run was last forgotten for want of room. */
   let forgotAt = -Infinity
   let sweptAt = clock()
 
@@ -78,7 +76,6 @@ export function makeRunsUnderWay(clock: () => number): RunsUnderWay {
   }
 }
 
-/** A name that no two threads share. */
 function nameOf({ scope, threadId }: ThreadKey): string {
   return `${scope}/${threadId}`
 }

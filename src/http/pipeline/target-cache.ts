@@ -1,13 +1,12 @@
 /**
- * What targets come to: under which upstream one lies, and what is asked there by which method. It follows from the target and
- * the configuration alone, and a chat asks for the same few again and again, so it is remembered.
+ * Remembers what a target means: the upstream that serves it, and the operation for each method.
+ * The result depends on the target and the configuration alone, and a chat asks for the same few targets repeatedly.
  */
 import { classifyAt, type RouteDescriptor } from '../../core/route/classify.ts'
 import type { Refusal } from '../../core/reasons.ts'
 import { QUERY_NAMES } from '../../core/route/routes.ts'
 import { findMount, readTarget, type Target } from '../../core/route/target.ts'
 
-/** What a place has to say of its upstream. */
 interface Mounted {
   readonly publicPath: string
   readonly agentId: string | null
@@ -16,19 +15,17 @@ interface Mounted {
 export interface CachedTarget<Mount> {
   readonly outcome: 'placed'
   readonly target: Target
-  /** The first upstream, where it lies under none. */
+  /** The first upstream, where the target is below none. */
   readonly mount: Mount
-  /** Below the mount's public path; null outside all of them. */
+  /** Below the mount's public path; null outside all mounts. */
   readonly segments: readonly string[] | null
-  /** What is asked there by a method. */
   classified(method: string): RouteDescriptor | Refusal
 }
 
-/** Longer ones are not remembered, nor more than so many: callers choose them. */
+/** Callers choose targets, so longer targets are not remembered, nor more than `MOST`. */
 const LONGEST = 256
 const MOST = 4096
 
-/** Makes what finds the places of a configuration. */
 export function makeTargetCache<Mount extends Mounted>(
   mounts: readonly [Mount, ...Mount[]],
 ): (rawTarget: string) => CachedTarget<Mount> | Refusal {

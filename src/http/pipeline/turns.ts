@@ -1,13 +1,13 @@
 /**
- * Gives others their turn between the steps of long work. In one turn of the event loop one step is taken, whichever of the
- * requests it is of: sixteen large bodies at once hold up other requests no longer than one does. Short works are done at once,
- * and by the next turns where many come together.
+ * Gives other requests their turn between the steps of long work.
+ * A turn of the event loop runs one step over all requests: sixteen large bodies delay others no longer than one body does.
+ * Short work runs at once, or in the next turns where much of it comes together.
  */
 import type { Steps } from '../../core/json/steps.ts'
 
 const waiting: (() => void)[] = []
 
-/** Waits for the next turn that nobody else waits for before. */
+/** Resolves in the next turn that no earlier caller waits for. */
 export function turn(): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve)
@@ -20,7 +20,6 @@ function begin(): void {
   if (waiting.length > 0) setImmediate(begin)
 }
 
-/** Takes steps, and lets others have their turn between them. @returns what comes of the last one */
 export async function inTurns<Result>(steps: Steps<Result>): Promise<Result> {
   for (;;) {
     const { done, value } = steps.next()
@@ -29,14 +28,14 @@ export async function inTurns<Result>(steps: Steps<Result>): Promise<Result> {
   }
 }
 
-/** So long short works go on in one turn, in milliseconds; one that has begun is not broken off. */
+/** Milliseconds of short work in one turn. Work that has begun is not interrupted. */
 const SPELL_MS = 5
 
 const short: (() => void)[] = []
-/** What short works have taken of this turn, in milliseconds. */
+/** What short work has taken of this turn, in milliseconds. */
 let taken = 0
 
-/** Does short work at once; after others where these have had their share of this turn, or wait already. */
+/** Runs short work at once; later where short work has used its share of this turn, or already waits. */
 export function inTurn<Result>(work: () => Result): Result | Promise<Result> {
   if (taken < SPELL_MS && short.length === 0) {
     if (taken === 0) setImmediate(forget)
@@ -64,7 +63,7 @@ function forget(): void {
 }
 
 function goOn(): void {
-  // What has come meanwhile has its turn first.
+  // Work that has come meanwhile has its turn first.
   if (taken === 0) {
     const until = performance.now() + SPELL_MS
     do short.shift()?.()

@@ -1,44 +1,38 @@
-/** The body of an upstream's answer on its way in: handed to one reader as it comes, and held back while that takes no more. */
+/** Hands the body of an upstream answer to one reader as it comes, and holds it back while the reader takes no more. */
 import type { Readable } from 'node:stream'
 
-/** Whoever takes a body. */
 export interface BodyReader {
-  /** Takes the next bytes. @returns false to be handed nothing more until `resume` */
+  /** @returns false to get nothing more until `resume` */
   data(chunk: Buffer): boolean
-  /** There is no more than this last piece, or than what was handed on. */
+  /** The body ends with this last piece, or with what was handed on. */
   end(last?: Buffer): void
   broken(error: Error): void
 }
 
-/** A body. Nothing of it is lost before there is a reader, and it does not come without bound meanwhile. */
+/** Nothing of a body is lost before there is a reader, and what is held meanwhile is bounded. */
 export interface AnswerBody {
-  /** How many bytes it has, where it has come whole before there is a reader. */
+  /** The bytes of a body that came whole before there is a reader; otherwise undefined. */
   readonly whole: number | undefined
-  /** Hands it on from now on, what has come already at once. */
   read(reader: BodyReader): void
-  /** Goes on after the reader could take no more. */
   resume(): void
-  /** Closes the upstream request if it is still under way. The reader hears nothing more. */
+  /** Closes the upstream request if it is still under way. The reader gets no further call. */
   destroy(): void
 }
 
 export interface BodySource {
   pause(): void
   resume(): void
-  /** Gives up what is still to come. */
   abort(): void
 }
 
-/** How much is held for a reader who is not there yet, in bytes: an answer that is no larger is written whole. */
+/** Bytes that are held for a reader who is not there yet: an answer that is no larger is written whole. */
 const MOST_HELD = 64 * 1024
 
-/** A body that is told what comes. */
 export class ArrivingBody implements AnswerBody {
   readonly #source: BodySource
   #reader: BodyReader | null = null
   #held: Buffer[] = []
   #heldBytes = 0
-  /** True while the reader takes no more. */
   #full = false
   #paused = false
   #over: 'no' | 'ended' | 'broken' | 'destroyed' = 'no'
@@ -52,7 +46,6 @@ export class ArrivingBody implements AnswerBody {
     return this.#over === 'ended' && this.#reader === null ? this.#heldBytes : undefined
   }
 
-  /** The next bytes have come. */
   push(chunk: Buffer): void {
     if (this.#over !== 'no') return
     if (this.#reader !== null && this.#held.length === 0 && !this.#full) {
@@ -65,14 +58,13 @@ export class ArrivingBody implements AnswerBody {
     if (this.#full || this.#heldBytes > MOST_HELD) this.#pause()
   }
 
-  /** It has come whole. */
   finish(): void {
     if (this.#over !== 'no') return
     this.#over = 'ended'
     if (this.#held.length === 0) this.#reader?.end()
   }
 
-  /** It broke off: what was not handed on by then never is. */
+  /** The body broke off: what was not handed on by then never is. */
   fail(error: Error): void {
     if (this.#over !== 'no') return
     this.#over = 'broken'
@@ -127,7 +119,6 @@ export class ArrivingBody implements AnswerBody {
   }
 }
 
-/** Bytes that are there already as a body. */
 export function wholeBody(bytes: Buffer): AnswerBody {
   const body = new ArrivingBody({ pause() {}, resume() {}, abort() {} })
   pushInPieces(body, bytes)
@@ -135,12 +126,12 @@ export function wholeBody(bytes: Buffer): AnswerBody {
   return body
 }
 
-/** In pieces of which a slow reader takes one after the other: so it can be seen that it takes something. */
+/** A slow reader takes one piece after the other, so the gateway sees that it takes something. */
 function pushInPieces(body: ArrivingBody, bytes: Buffer): void {
   for (let at = 0; at < bytes.length; at += MOST_HELD) body.push(bytes.subarray(at, at + MOST_HELD))
 }
 
-/** A body of which somebody is told how it ended: true where it came whole. */
+/** Reports how a body ended: true where it came whole. */
 export function toldEnd(body: AnswerBody, onEnd: (isWhole: boolean) => void): AnswerBody {
   return {
     get whole() {
@@ -166,7 +157,6 @@ export function toldEnd(body: AnswerBody, onEnd: (isWhole: boolean) => void): An
   }
 }
 
-/** A stream as a body. */
 export function streamedBody(stream: Readable): AnswerBody {
   const body = new ArrivingBody({
     pause: () => stream.pause(),
@@ -176,17 +166,12 @@ export function streamedBody(stream: Readable): AnswerBody {
   stream.on('data', (chunk: Buffer) => pushInPieces(body, chunk))
   stream.once('end', () => body.finish())
   stream.on('error', (error) => body.fail(error))
-  // A stream that is destroyed without an error has broken off all the same.
+  // A stream that is destroyed without an error has broken off, too.
   stream.once('close', () => body.fail(new Error('the body ended early')))
   return body
 }
 
-/**
- * Reads a whole body.
- * @param most its bound in bytes
- * @param hasRoom asked each time for all the bytes that have come; where there is none, they are too many
- * @returns the bytes, or which way it could not be read
- */
+/** `most` is in bytes. `hasRoom` is asked each time for all the bytes that have come: with false, they are too many. */
 export function collect(
   body: AnswerBody,
   most: number,

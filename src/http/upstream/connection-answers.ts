@@ -1,4 +1,4 @@
-/** The answers under way on each connection of callers': with pipelining there may be several. */
+/** Tracks the answers under way on each caller's connection: with pipelining there may be several. */
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { AnswerBody } from './answer-body.ts'
@@ -6,7 +6,7 @@ import type { AnswerBody } from './answer-body.ts'
 export interface ConnectionAnswers {
   /** In the order of their requests. */
   readonly open: ServerResponse[]
-  /** True where the end of a request can't be trusted: what comes behind it is none (RFC 9112 §11.2). */
+  /** True where the end of a request cannot be trusted: what follows is not a request (RFC 9112 §11.2). */
   closing: boolean
 }
 
@@ -34,18 +34,17 @@ export function makeCallerConnections(): CallerConnections {
   }
 }
 
-/** An answer is over. */
 export function closed({ open }: ConnectionAnswers, response: ServerResponse): void {
   const at = open.indexOf(response)
   if (at !== -1) open.splice(at, 1)
 }
 
 /**
- * Ties an answer to the body that it passes on: who reads slowly holds back this body alone, and who leaves ends it.
- * @param closed told when the answer is over, which it may be already
+ * Ties an answer to the body that it passes on: a slow reader holds back this body alone, and a reader who leaves ends it.
+ * @param closed called when the answer is over, which it may be already
  */
 export function tie(response: ServerResponse, body: AnswerBody, closed: () => void = () => {}): void {
-  // A caller whose connection fails is a closed one: no error of theirs may reach the process.
+  // A connection that fails counts as closed: no error of a caller may reach the process.
   response.on('error', () => response.destroy())
   response.on('drain', () => body.resume())
   const end = (): void => {
@@ -57,37 +56,34 @@ export function tie(response: ServerResponse, body: AnswerBody, closed: () => vo
 }
 
 /**
- * Cuts an answer that can't come to its end. One that waits behind others has no socket yet, and node would leave its caller
- * waiting for the rest for ever: the connection goes with it.
+ * Cuts an answer that cannot finish. An answer that waits behind others has no socket yet:
+ * Node would leave its caller waiting for ever, so the gateway closes the connection, too.
  */
 export function cutOff(response: ServerResponse): void {
   if (response.socket === null) response.req.socket.destroy()
   response.destroy()
 }
 
-/** What is small enough that its bytes go out in one piece with the head, which is quicker than two. */
+/** Up to so many bytes go out in one piece with the head, which is quicker than two. */
 const ONE_PIECE = 16 * 1024
 
-/** Ends an answer. @param last what is left to write of it */
 export function endWith(response: ServerResponse, last: Buffer | undefined): void {
   if (last === undefined) response.end()
   else if (last.length > ONE_PIECE) response.end(last)
-  // Only text is joined with the head; in this encoding each byte is one character, and the other way round.
+  // Node joins only text with the head; in this encoding each byte is one character, and each character one byte.
   else response.end(last.toString('latin1'), 'latin1')
 }
 
-/** True if one of them has begun, or is still due for a request that came whole. */
 export function isDue({ open }: ConnectionAnswers): boolean {
   return open.some((response) => !response.writableFinished && (response.headersSent || response.req.complete))
 }
 
-/** Lets the connection close behind the latest of them; what has begun stays as it is. */
+/** Makes the connection close after the latest answer; answers that have begun stay as they are. */
 export function makeLast({ open }: ConnectionAnswers): void {
   const latest = open.at(-1)
   for (const response of open) if (!response.headersSent) response.shouldKeepAlive = response !== latest
 }
 
-/** True if the head of one has said that it is the last. */
 export function saidLast({ open }: ConnectionAnswers): boolean {
   return open.some((response) => response.headersSent && !response.shouldKeepAlive)
 }

@@ -1,29 +1,25 @@
 /**
- * The connections to the upstream: one request at a time on each, as many as there are requests under way, and the one that
- * was used last is used next. A pool of undici's looks through all that are busy for each request, of which with thousands of
- * open streams there are thousands, and keeps what it holds of a connection when that is closed.
+ * The connections to the upstream: one request at a time on each, without a cap, the last used first.
+ * An undici pool searches all busy connections for each request, which are thousands with thousands of open streams.
+ * It also keeps what it holds of a connection after the connection is closed.
  */
 import { Client } from 'undici'
 
-/** Connections, lent for one request each. */
 export interface Connections {
-  /** One that nothing is under way on: it is opened by its first request. */
+  /** A connection without a request under way; its first request opens it. */
   take(): Client
-  /** Gives it back when the answer has come whole. */
+  /** Gives a connection back when its answer has come whole. */
   give(connection: Client): void
-  /** Lets go of one on which something went wrong. */
   drop(connection: Client): void
-  /** How many there are, under way or idle. */
   readonly size: number
-  /** Closes each when what is under way on it is over. Nothing new can be sent. */
+  /** Closes each connection once its request is over. Nothing new can be sent. */
   close(): Promise<void>
   destroy(): Promise<void>
 }
 
-/** Makes them; none is open yet. */
 export function connectionsTo(url: string, options: Client.Options): Connections {
   const all = new Set<Client>()
-  // The last one used stands at the end.
+  // The last used connection is at the end.
   const idle: Client[] = []
   let closing = false
 
@@ -34,7 +30,8 @@ export function connectionsTo(url: string, options: Client.Options): Connections
   const open = (): Client => {
     const client = new Client(url, options)
     all.add(client)
-    // It was silent for too long, or its other end closed it. Whoever uses one just then is told by their request.
+    // The connection was silent for too long, or its other end closed it.
+    // A caller who uses it just then learns that from the request.
     client.on('disconnect', () => {
       const at = idle.indexOf(client)
       if (at === -1) return

@@ -1,6 +1,7 @@
 /**
- * Whether the upstream can be reached past the gateway, as far as this machine can tell: a runtime beside it that listens
- * on every address is open to whoever reaches the machine or the pod (SECURITY.md, "Mistakes that void everything").
+ * Checks whether the upstream can be reached past the gateway, as far as this machine can tell. A runtime beside it
+ * that listens on every address is open to all who reach the machine or the pod
+ * (SECURITY.md, "Mistakes that void everything").
  */
 import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
@@ -9,7 +10,7 @@ import { isLoopbackHost } from '../../core/wire/addresses.ts'
 /** An address that does not answer at all is not open. */
 const CONNECT_TIMEOUT_MS = 2000
 
-/** The addresses of this machine by which others reach it. Link-local ones need a zone to be connected to, and are left out. */
+/** The addresses by which others reach this machine. Link-local addresses need a zone, and are left out. */
 export function ownAddresses(): readonly string[] {
   return Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])
@@ -17,12 +18,7 @@ export function ownAddresses(): readonly string[] {
     .map(({ address }) => address)
 }
 
-/**
- * Finds the addresses of this machine on which the port of an upstream on loopback is open, too.
- * @param upstreamUrl the upstream; one on another machine can't be judged from here, and gives none
- * @param addresses the addresses to try, as ownAddresses gives them
- * @returns those that took a connection, as `host:port`
- */
+/** The addresses, as `host:port`, on which the port of an upstream on loopback is open, too. Another machine gives none. */
 export async function openPastLoopback(upstreamUrl: string, addresses: readonly string[]): Promise<readonly string[]> {
   const { hostname, port, protocol } = new URL(upstreamUrl)
   if (!isLoopbackHost(hostname)) return []

@@ -1,6 +1,6 @@
 /**
- * Sends a permitted request upstream and its answer back. It takes only a permit that decide made, writes the target
- * from the descriptor and the body from what was checked, and keeps the ownership table true to what became of it.
+ * Sends a permitted request upstream and its answer back. The forwarder takes only a permit that `decide` made.
+ * It writes the target from the descriptor and the body from what was checked, and then updates the ownership table.
  */
 import type { ServerResponse } from 'node:http'
 import { isPermit, type Permit } from '../../core/decide/decide.ts'
@@ -46,17 +46,14 @@ export interface ForwardParts {
 }
 
 export interface Forwarder {
-  /** Sends a permitted request and gives the answer, or the failure; for answers that the gateway reads itself. */
+  /** Sends a permitted request, for answers that the gateway reads itself. */
   ask(
     permit: Permit,
     exchange: Exchange,
     signal: ClientDisconnect,
     options?: AskOptions,
   ): Promise<UpstreamAnswer | UpstreamFailure>
-  /**
-   * Sends a permitted request and passes the answer on. Gives an answer of the gateway's own if it can't, or `outdated` where the
-   * request has to be decided again.
-   */
+  /** Gives the gateway's own answer where the request fails, or `outdated` where it has to be decided again. */
   pass(
     permit: Permit,
     exchange: Exchange,
@@ -64,7 +61,7 @@ export interface Forwarder {
     response: ServerResponse,
     signal: ClientDisconnect,
   ): Promise<Answer | 'passed' | 'outdated'>
-  /** Passes an answer on that `ask` gave, if its caller may still have it. */
+  /** Passes on an answer from `ask`, if its caller may still have it. */
   deliver(
     answer: UpstreamAnswer,
     permit: Permit,
@@ -78,17 +75,14 @@ export interface Forwarder {
     exchange: Exchange,
     response: ServerResponse,
   ): Promise<Answer | 'passed' | 'outdated'>
-  /** Why what was permitted is not done any more, where the gateway itself does it after the upstream has answered. */
+  /** Why what was permitted is no longer done, where the gateway itself acts after the upstream has answered. */
   refusal(permit: Permit, exchange: Exchange): Refusal | Promise<Refusal | null> | null
-  /** The answer in place of one that can't be used, counted. */
   unusable(refusal: Refusal, exchange: Exchange): Answer
-  /** The answer to a failure, counted and logged. */
   failed(failure: UpstreamFailure, exchange: Exchange): Answer
 }
 
 export interface AskOptions {
   readonly payload?: Payload
-  /** Another query than the descriptor's. */
   readonly query?: readonly (readonly [string, string])[]
 }
 
@@ -120,8 +114,8 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
   }
 
   /**
-   * Sends a request if its permit lasts until there is a connection for it: to make one takes time. Otherwise nothing is sent, and
-   * the request has to be decided again.
+   * Sends a request if its permit lasts until there is a connection: connecting takes time.
+   * Otherwise nothing is sent, and the request has to be decided again.
    */
   const sendWhileAllowed = async (
     request: UpstreamRequest,
@@ -181,14 +175,13 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
   ): 'passed' => {
     const onEnded = (why: Exchange['ended']): void => void (exchange.ended = why)
     const begun = answers.pass(body, { response, head, takePlace: exchange.takePlace, onEnded }, form, owner, answerRules)
-    // The caller is told at once that there is an answer, whenever the first of its body comes.
+    // The head tells the caller at once that there is an answer, whenever its body comes.
     if (!begun && form !== 'plain') response.flushHeaders()
-    // What was written whole is checked against nothing later.
+    // An answer that was written whole is not checked again.
     if (!response.writableFinished) access.opened(owner, exchange.permittedAt)
     return 'passed'
   }
 
-  /** Does what follows if the answer may begin; its body is given up if it may not. */
   const ifStillAllowed = async (
     permit: Permit,
     exchange: Exchange,
@@ -196,7 +189,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     begin: (owner: AnswerOwner) => Answer | 'passed',
     owner = ownerOf(permit, exchange),
   ): Promise<Answer | 'passed' | 'outdated'> => {
-    // Which agents it names was decided by the rules that were replaced.
+    // The rules that were replaced decided which agents the answer names.
     if (permit.descriptor.route.id === 'info' && access.isReplaced()) {
       body.destroy()
       return 'outdated'
@@ -221,7 +214,8 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     return ifStillAllowed(permit, exchange, answer.body, (owner) => {
       if (kind === 'redirect' || kind === 'html') {
         answer.body.destroy()
-        // An error keeps its status; a page or redirect in place of an answer is none (runtime-behaviour.md, "Clients": clients show nothing).
+        // An error keeps its status. A page or redirect in place of an answer is not an answer
+        // (runtime-behaviour.md, "Clients": clients show nothing).
         const status = kind === 'html' && answer.status >= 400 ? answer.status : undefined
         return refused(refuse(kind === 'redirect' ? 'upstream-redirect' : 'upstream-html'), exchange, status)
       }
@@ -273,10 +267,9 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
   return { ask, pass, deliver, deliverWritten, refusal, failed, unusable: refused }
 }
 
-/** A request begins for a token that is good, whatever an answer may outlast. */
+/** A request begins only with a valid token, whatever an answer may outlast. */
 const AT_EXPIRY = { tokenExpiry: 'close', grace: 0 } as const
 
-/** Nothing was sent: access may have changed since the request was permitted. */
 const OUTDATED: UpstreamFailure = {
   outcome: 'failed',
   refusal: refuse('rules-changed'),
@@ -285,14 +278,17 @@ const OUTDATED: UpstreamFailure = {
   detail: 'access may have changed before anything was sent',
 }
 
-/** How a runtime of the other transport answers what was written for this one (runtime-behaviour.md, "Single-route transport"), besides what else is answered so. */
+/**
+ * How a runtime of the other transport answers a request for this transport, besides other causes of these statuses
+ * (runtime-behaviour.md, "Single-route transport").
+ */
 const TELLING: Readonly<Record<UpstreamKind, readonly number[]>> = {
   'multi-route': [400, 404, 405, 415],
   'single-route': [404],
   endpoint: [],
 }
 
-/** True for what an upstream that has changed its transport, or is away, would come to. */
+/** True for a result that a changed transport or an absent upstream would explain. */
 function isTelling(result: UpstreamAnswer | UpstreamFailure, { transport }: RuntimeFacts): boolean {
   if (result.outcome === 'answered') return TELLING[transport].includes(result.status)
   return result.refusal.reason === 'upstream-unreachable' || result.refusal.reason === 'upstream-broke-off'

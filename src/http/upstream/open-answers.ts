@@ -1,6 +1,6 @@
 /**
- * Answers on their way to callers: passed on as they come, ended when the access ends that they rest on, and cut when their
- * reader takes nothing. Event streams are kept alive while the upstream is silent, and end with an event that the client sees.
+ * Passes answers to callers as they come, ends them when their access ends, and cuts them when their reader takes nothing.
+ * Event streams are kept alive while the upstream is silent, and end with an event that the client sees.
  */
 import type { ServerResponse } from 'node:http'
 import type { Credential } from '../../core/decide/credential.ts'
@@ -13,74 +13,61 @@ import type { Metrics } from '../../observe/metrics.ts'
 import type { AnswerBody } from './answer-body.ts'
 import { cutOff, endWith, tie } from './connection-answers.ts'
 
-/** Whose an answer is, and how long their credential is good. */
 export interface AnswerOwner {
   /** The user id, or `anonymous`. */
   readonly userId: string
   readonly credential: Credential | null
-  /** What allowed it; without one it is not checked again. */
+  /** What allowed the answer; without a permit, the answer is not checked again. */
   readonly permit?: Permit
-  /** The threads that it tells of, besides the one that the permit may be about. */
+  /** The threads in the answer, besides the thread of the permit. */
   readonly tellsOf?: readonly string[]
 }
 
-/** What an answer is written as: an event stream of some kind, or anything else. */
 export type AnswerForm = StreamForm | 'plain'
 
 export interface Caller {
   readonly response: ServerResponse
-  /** Writes the head. @param length of what follows in bytes, where that is known: nothing else may follow then */
+  /** Writes the head. @param length the bytes that follow, where that is known: nothing else may follow then */
   readonly head: (length?: number) => void
-  /** Takes a place among the streams that the caller may have open. False if none is left. Null where one was taken already. */
+  /** Takes a place among the caller's open streams; false if none is left. Null where a place was taken already. */
   readonly takePlace: (() => Promise<boolean>) | null
-  /** Told why an answer was ended before its end. */
   readonly onEnded: (why: EndReason) => void
 }
 
-/** Why the gateway ended an answer. */
 export type EndReason = 'not-allowed' | 'credential-expired' | 'credential-invalid' | 'shutting-down' | 'rate-limited' | 'stalled'
 
-/** The answers that are open now. */
 export interface OpenAnswers {
   /**
-   * Passes an answer on.
-   * @param body the upstream's answer
-   * @param caller who gets it
-   * @param rules the rules that apply to its end, whatever is configured meanwhile
-   * @returns true if some of it was sent already, and the head with it
+   * @param rules the rules for the end of this answer, whatever is configured meanwhile
+   * @returns true if some of the body was sent already, and the head with it
    */
   pass(body: AnswerBody, caller: Caller, form: AnswerForm, owner: AnswerOwner, rules: AnswerRules): boolean
-  /** Why an answer may not begin: its credential was revoked, or ends streams by now. */
+  /** Why an answer may not begin: its credential was revoked, or ends streams by now. Null if it may. */
   refusal(owner: AnswerOwner, rules: Pick<AnswerRules, 'tokenExpiry' | 'grace'>): Refusal | null
   count(): number
-  /** Ends all event streams, each with a RUN_ERROR event. */
   endAll(message: string, code: 'shutting-down'): void
-  /** Ends those whose credential was revoked. */
   endRevoked(): void
-  /** Whose answers are open. */
   owners(): readonly AnswerOwner[]
-  /** Ends those of these owners, the very objects: what they are is no longer allowed. */
+  /** Ends the answers of these owners, compared as objects: they are no longer allowed. */
   endOf(owners: ReadonlySet<AnswerOwner>): void
 }
 
 export interface AnswerRules {
-  /** Milliseconds of silence before a comment is sent; 0 for none. */
+  /** Milliseconds of silence before a keep-alive comment; 0 for none. */
   readonly keepAlive: number
-  /** What happens to an answer whose credential expires. */
   readonly tokenExpiry: 'close' | 'grace' | 'ignore'
-  /** Milliseconds that an answer may go on with `grace`. */
+  /** Milliseconds that an answer may continue with `grace`. */
   readonly grace: number
-  /** Milliseconds that a reader may take nothing; 0 for any. */
+  /** Milliseconds that a reader may take nothing; 0 for no limit. */
   readonly sendTimeout: number
 }
 
-/** A comment: clients skip it, proxies on the way see that the connection lives. */
+/** An SSE comment: clients skip it, and proxies on the way see that the connection lives. */
 const KEEP_ALIVE = ': keep-alive\n\n'
 /** Time for the last event of a stream to reach a caller. */
 const LAST_WORDS_MS = 1000
-/** An answer that is no event stream counts as one when it has been open for this long. */
+/** An answer that is not an event stream counts as a stream when it has been open for this long. */
 const LASTING_MS = 1000
-/** What an event stream is ended with: message and code of a RUN_ERROR. */
 type LastWord = readonly [message: string, code: EndReason]
 const NO_LONGER_ALLOWED: LastWord = ['You are no longer allowed to do this.', 'not-allowed']
 const EXPIRED: LastWord = ['Your sign-in has expired: sign in again.', 'credential-expired']
@@ -88,11 +75,7 @@ const REVOKED: LastWord = ['Your access was revoked: sign in again.', 'credentia
 /** Node's timers hold 31 bits: a longer delay would fire at once. */
 const MAX_DELAY = 2 ** 31 - 1
 
-/**
- * Makes the register of open answers.
- * @param clock milliseconds since the epoch
- * @param isRevoked asked of each answer when it opens: its request may be older than the revocation
- */
+/** Each answer asks `isRevoked` when it opens: its request may be older. The clock gives milliseconds since the epoch. */
 export function makeOpenAnswers(
   clock: () => number,
   metrics: Metrics,
@@ -105,7 +88,7 @@ export function makeOpenAnswers(
   type End = (word: LastWord) => void
   const open = new Map<End, Open>()
 
-  /** When an answer ends by rule: null for never. */
+  /** When an answer ends by rule, in milliseconds since the epoch; null for never. */
   const deadline = ({ credential }: AnswerOwner, rules: Pick<AnswerRules, 'tokenExpiry' | 'grace'>): number | null => {
     const expiresAt = credential?.expiresAt
     if (expiresAt === undefined || rules.tokenExpiry === 'ignore') return null
@@ -118,7 +101,6 @@ export function makeOpenAnswers(
     return endsAt !== null && endsAt <= clock() ? refuse('token-expired') : null
   }
 
-  /** Calls at a time, however far away that is; gives what takes it back. */
   const at = (time: number, act: () => void): (() => void) => {
     let timer: NodeJS.Timeout | undefined
     const wait = (): void => {
@@ -135,7 +117,7 @@ export function makeOpenAnswers(
     const boundary = form === 'frames' ? frameBoundary() : eventBoundary()
     if (isStream) metrics.streamOpened()
     const keep = (): void => {
-      // Who reads too slowly has enough to read, and would be kept one more each time.
+      // A slow reader has enough to read, and comments would pile up for it.
       if (boundary.between() && !response.writableEnded && !response.writableNeedDrain) response.write(KEEP_ALIVE)
     }
     let timer: NodeJS.Timeout | undefined
@@ -148,10 +130,10 @@ export function makeOpenAnswers(
     const end: End = ([message, code]) => {
       clearInterval(timer)
       if (cut !== undefined || response.writableFinished) return
-      // What is only waiting for its reader is not cut short by a drain.
+      // A shutdown does not cut an answer that only waits for its reader.
       if (response.writableEnded && code === 'shutting-down') return
       onEnded(code)
-      // What its reader has not taken yet is not delivered any more, and a plain answer has no form to say why.
+      // The gateway no longer delivers what the reader has not taken, and a plain answer has no form for the reason.
       if (!isStream || response.writableEnded) {
         cutOff(response)
         return
@@ -159,11 +141,11 @@ export function makeOpenAnswers(
       if (form === 'events')
         response.write(`${boundary.between() ? '' : '\n\n'}data: ${JSON.stringify({ type: 'RUN_ERROR', message, code })}\n\n`)
       if (form === 'frames' && boundary.between()) response.write(binaryRunError(message, code))
-      // Nothing can be said in the middle of a frame: the caller must see a broken answer, not a short one.
+      // The gateway cannot add an event in the middle of a frame: the caller must see a broken answer, not a short one.
       if (form === 'frames' && !boundary.between()) cutOff(response)
       else response.end()
       body.destroy()
-      // A caller who does not read would otherwise keep what is under way as long as they like.
+      // A caller who does not read would otherwise keep the answer under way as long as they like.
       cut = setTimeout(() => response.destroy(), LAST_WORDS_MS)
     }
     open.set(end, { owner, isStream })
@@ -178,10 +160,10 @@ export function makeOpenAnswers(
       if (isStream) metrics.streamClosed()
     })
     const over = refusal(owner, rules)
-    // What has come whole needs no comments, and its length holds.
+    // A body that has come whole needs no comments, so its length is right.
     if (over === null || isStream) head(over === null ? body.whole : undefined)
     if (over !== null) end(over.reason === 'token-revoked' ? REVOKED : EXPIRED)
-    // Nothing is handed on of an answer that may not even begin, and its last word stands.
+    // The gateway passes on nothing of an answer that may not begin: its last event stays the last.
     if (!isOpen(response)) return true
     const sent = { begun: false }
     body.read({
@@ -203,7 +185,7 @@ export function makeOpenAnswers(
       // The upstream broke off: the caller must see a broken answer, not a short one.
       broken: () => cutOff(response),
     })
-    // What the system took whole needs no timers.
+    // An answer that the system took whole needs no timers.
     if (!isOpen(response) && !hasMore(response)) return true
     if (isOpen(response) && form === 'events' && rules.keepAlive > 0) timer = setInterval(keep, rules.keepAlive)
     const endsAt = deadline(owner, rules)
@@ -235,7 +217,6 @@ export function makeOpenAnswers(
   }
 }
 
-/** True for an answer that may still be written to. */
 function isOpen({ writableEnded, destroyed }: ServerResponse): boolean {
   return !writableEnded && !destroyed
 }
@@ -245,22 +226,22 @@ function hasMore({ writableEnded, writableFinished, destroyed }: ServerResponse)
   return writableEnded && !writableFinished && !destroyed
 }
 
-/** What Node keeps of a connection for itself, and looks at before it calls one idle. */
+/** Node's private record of a connection, which Node reads before it calls the connection idle. */
 interface Queue {
   readonly bytesWritten: number
-  /** What of them the system has not taken yet. */
+  /** The part of `bytesWritten` that the system has not taken yet. */
   readonly writeQueueSize: number
 }
 
-/** How many bytes of a connection the system has taken, which is as much as is seen here of its reader. */
+/** The bytes of a connection that the system has taken: the gateway sees no more of its reader. */
 function taken(socket: ServerResponse['socket']): number {
   const queue = (socket as { readonly _handle?: Queue | null } | null)?._handle
   return queue === undefined || queue === null ? 0 : queue.bytesWritten - queue.writeQueueSize
 }
 
 /**
- * Calls when the reader of an answer takes nothing for too long: for once to twice as long as is given. An answer that waits
- * behind another one on its connection has no reader yet.
+ * Calls `onStall` when the reader of an answer takes nothing for `most` to twice `most` milliseconds.
+ * An answer that waits behind another answer on its connection has no reader yet.
  * @param most milliseconds; 0 for never
  */
 function stallWatch(
@@ -275,7 +256,8 @@ function stallWatch(
   }
   const look = (before: number): void => {
     timer = setTimeout(() => {
-      // One large write drains when all of it is taken, and none does behind the end: what counts is what was taken of them.
+      // A large write drains only when all of it is taken, and nothing drains after the end.
+      // So the watch counts the bytes taken.
       const now = taken(response.socket)
       if (response.socket === null || now !== before) look(now)
       else onStall()
@@ -287,7 +269,7 @@ function stallWatch(
       if (most === 0 || timer !== undefined) return
       if (!listens) {
         listens = true
-        // Before the body goes on, which may write so much that its reader is waited for again.
+        // First, before the body goes on: the body may write so much that its reader is awaited again.
         response.prependListener('drain', stop)
       }
       look(taken(response.socket))

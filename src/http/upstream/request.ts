@@ -1,4 +1,4 @@
-/** Writes a request as the upstream takes it: method, target and body by its transport, headers as they are given. */
+/** Writes a request for the upstream: method, target and body by its transport, headers as they are given. */
 import { Readable } from 'node:stream'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import { wireForm, type RuntimeFacts } from '../../core/route/transport.ts'
@@ -7,18 +7,12 @@ import type { UpstreamRequest } from './upstream.ts'
 export interface Question {
   readonly descriptor: RouteDescriptor
   readonly headers: Readonly<Record<string, string>>
-  /** By default the descriptor's. */
   readonly query?: RouteDescriptor['query'] | undefined
-  /** A recording is a stream; only a multi-route upstream takes one. A large body comes in pieces. */
+  /** A recording is a stream, which only a multi-route upstream takes. A large body comes in pieces. */
   readonly body?: Buffer | readonly Uint8Array[] | Readable | undefined
 }
 
-/**
- * Writes it.
- * @param upstream what the upstream is
- * @param basePath its base path
- * @throws Error for an operation that the upstream doesn't have: the gate has asked
- */
+/** @throws Error for an operation that the upstream does not have: the gate has checked that before */
 export function upstreamRequest(
   upstream: RuntimeFacts,
   basePath: string,
@@ -35,7 +29,7 @@ export function upstreamRequest(
     target,
     lasting,
     headers: { ...headers, 'content-type': 'application/json' },
-    // The body is JSON already, and may be large: it is neither written once more nor copied.
+    // The body is JSON already, and may be large: the gateway neither writes it again nor copies it.
     body: [Buffer.from(open), ...(pieces === undefined ? [] : [Buffer.from(',"body":'), ...pieces]), Buffer.from('}')],
   }
 }

@@ -1,7 +1,7 @@
 /**
- * What can be wrong between this gateway and the upstream at hand, said at start: `unknownThread: claim` before one that
- * has threads already, `verify` before one that can't be asked (docs/how-it-works.md, "Ownership"), one that can be reached past
- * the gateway.
+ * Reports at start what is wrong between this gateway and its upstream (docs/how-it-works.md, "Ownership").
+ * `unknownThread: claim` is wrong for an upstream that has threads already, and `verify` for one that cannot be asked.
+ * An upstream that can be reached past the gateway is wrong, too.
  */
 import { randomUUID } from 'node:crypto'
 import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
@@ -18,32 +18,27 @@ import { upstreamRequest } from './request.ts'
 import { collect } from './answer-body.ts'
 import { jsonOf, type Upstream } from './upstream.ts'
 
-/** Watches how the gateway fits its upstream. */
 export interface StartupChecks {
-  /** Looks when the upstream first answers, and when it has become another one. */
   look(upstream: RuntimeFacts): void
-  /** Told that a request met an upstream that does not serve histories. */
   historyUntold(): void
-  /** Says nothing more: another one looks now. */
+  /** Reports nothing more: other checks have taken over. */
   stop(): void
 }
 
 export interface StartupCheckParts {
   readonly upstream: Upstream
   readonly upstreamUrl: string
-  /** The addresses of this machine that others reach. */
   readonly addresses: readonly string[]
   readonly basePath: string
   readonly headers: Readonly<Record<string, string>>
   readonly store: OwnershipStore
-  /** The scope of its threads in the table. */
   readonly scope: string
   readonly unknownThread: UnknownThread
   readonly readiness: Pick<Readiness, 'set'>
   readonly log: Logger
 }
 
-/** A look at start must not hang on an upstream that stalls. */
+/** A check at start must not hang on an upstream that stalls. */
 const LOOK_TIMEOUT_MS = 30_000
 const MAX_LIST_BYTES = 32 * 1024 * 1024
 
@@ -110,11 +105,7 @@ export function runStartupChecks(parts: StartupCheckParts): StartupChecks {
   }
 }
 
-/**
- * Counts the threads that the upstream's own list shows.
- * @param facts what the upstream is; it must have the list
- * @returns null if it gave no list
- */
+/** Counts the threads in the upstream's own list; null if the upstream gave no list. */
 export async function listedThreads(
   { upstream, basePath }: Pick<StartupCheckParts, 'upstream' | 'basePath'>,
   facts: RuntimeFacts,

@@ -1,7 +1,7 @@
 /**
- * Asks the upstream what it is, and goes on asking. Until it has shown which transport it speaks nothing is forwarded,
- * unless the configuration names it. What is written for one transport means nothing to the other (core/transport.ts), so
- * an upstream that changes can refuse requests for a moment, and not misread them.
+ * Asks the upstream for its transport, at start and regularly after that. Until it has shown its transport, nothing is
+ * forwarded, unless the configuration names it. A request for one transport means nothing to the other
+ * (core/route/transport.ts): an upstream that changes can refuse requests for a moment, and not misread them.
  */
 import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
 import { assumedFacts, readRuntimeInfo, TRANSPORTS, type RuntimeFacts, type Transport } from '../../core/route/transport.ts'
@@ -11,16 +11,14 @@ import { upstreamRequest } from './request.ts'
 import { collect } from './answer-body.ts'
 import { jsonOf, type Upstream } from './upstream.ts'
 
-/** What the upstream is known to be. */
 export interface TransportState {
   /** Null while nothing may be forwarded. */
   current(): RuntimeFacts | null
-  /** Told of an answer, or of none, that a change would explain: the upstream is asked again at once. */
+  /** Called for an answer or a failure that a change of transport would explain: the probe then asks again soon. */
   suspect(): void
 }
 
 export interface TransportProbe extends TransportState {
-  /** Begins to ask; resolves after the first answer or failure. */
   start(): Promise<void>
   stop(): void
 }
@@ -30,17 +28,16 @@ export interface ProbeParts {
   readonly basePath: string
   /** The server's own headers: the probe has no caller. */
   readonly headers: Readonly<Record<string, string>>
-  /** The transport that the configuration names: then nothing waits for the answer. */
+  /** The transport that the configuration names: forwarding then does not wait for the answer. */
   readonly named: Transport | null
   readonly readiness: Pick<Readiness, 'set'>
-  /** Called when the upstream first answers as a runtime does, and when it has become another one. */
+  /** Called when the upstream first answers as a runtime, and when it has become another runtime. */
   readonly onNews: (upstream: RuntimeFacts) => void
   readonly log: Logger
-  /** Milliseconds between questions while the answer is awaited, and once it is known. */
+  /** Milliseconds between questions: while the answer is awaited, and once it is known. */
   readonly intervals: { readonly pending: number; readonly known: number }
 }
 
-/** What the upstream has shown itself to be. */
 export type Verdict =
   | { readonly kind: 'runtime'; readonly facts: RuntimeFacts; readonly version: string }
   | { readonly kind: 'away'; readonly why: string }
@@ -58,9 +55,9 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
   let timer: NodeJS.Timeout | undefined
   let asking = false
   let askedAt = 0
-  /** True if the next question is due as soon as it may be. */
+  /** True if the next question is due as soon as allowed. */
   let soon = false
-  /** The pause before it: longer with every suspicion that came to nothing. */
+  /** Milliseconds before that question: longer with every suspicion that proved wrong. */
   let retry = parts.intervals.pending
   let said = ''
   let doubted = ''
@@ -73,7 +70,6 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
     said = why ?? ''
   }
 
-  /** A transport that is named is believed, but not in silence. */
   const doubt = (why: string): void => {
     if (doubted === why) return
     doubted = why
@@ -109,7 +105,7 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
       say(`upstream.transport says ${named}, and the upstream is ${verdict.facts.transport}: name that, or auto`)
     } else if (verdict.kind === 'runtime') met(verdict.facts, verdict.version)
     else {
-      // An upstream that is unreachable keeps its known transport: what is written for it means nothing to the other kind.
+      // An unreachable upstream keeps its known transport: a request for it means nothing to the other transport.
       if (verdict.kind === 'unfit') facts = believed ? (answered ?? assumedFacts(named)) : null
       if (believed) doubt(verdict.why)
       say(believed ? null : verdict.why)
@@ -121,7 +117,7 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
     askLater()
   }
 
-  /** Callers may get telling answers as often as they like; the gateway does not ask as often. */
+  /** Callers can cause suspicious answers as often as they like; the gateway does not ask as often. */
   const askLater = (): void => {
     const pause = said !== '' ? parts.intervals.pending : soon ? retry : parts.intervals.known
     clearTimeout(timer)
@@ -133,7 +129,7 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
     suspect: () => {
       if (soon || stopped.signal.aborted) return
       soon = true
-      // The answer that is awaited may be older than this one: it is asked again after it.
+      // The awaited answer may be older than this suspicion: the probe asks again after it.
       if (!asking) askLater()
     },
     start: async () => {
@@ -149,10 +145,7 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
 
 export type AskRuntimeParts = Pick<ProbeParts, 'upstream' | 'basePath' | 'headers'>
 
-/**
- * Asks an upstream what it is, in the way of either transport.
- * @param named the transport to try first; by default multi-route
- */
+/** @param named the transport to try first; by default multi-route */
 export async function askRuntime(parts: AskRuntimeParts, named: Transport | null, signal: AbortSignal): Promise<Verdict> {
   const order = named === 'single-route' ? TRANSPORTS.toReversed() : TRANSPORTS
   const tried: string[] = []
@@ -167,7 +160,7 @@ export async function askRuntime(parts: AskRuntimeParts, named: Transport | null
   }
 }
 
-/** Asks in the way of one transport; `no` means that it isn't this one. */
+/** `no` means that the upstream does not speak this transport. */
 async function askAs(
   transport: Transport,
   { upstream, basePath, headers }: AskRuntimeParts,
@@ -185,7 +178,7 @@ async function askAs(
   if (answer.status === 401 || answer.status === 403) {
     return { kind: 'unfit', why: `${why}: name upstream.transport, or give upstream.headers a credential` }
   }
-  // It is there, and has no answer now (RFC 9110 §15.5.9, RFC 6585 §4).
+  // The upstream is there, and has no answer now (RFC 9110 §15.5.9, RFC 6585 §4).
   if (answer.status >= 500 || answer.status === 408 || answer.status === 429) return { kind: 'away', why }
   if (bytes === 'broke-off') return { kind: 'away', why: `${question} broke off in its answer` }
   const info = answer.status === 200 && bytes !== 'too-large' ? readRuntimeInfo(jsonOf(bytes)) : null

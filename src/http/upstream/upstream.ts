@@ -1,6 +1,6 @@
 /**
- * The connection to the upstream. One attempt for each request: what may have been read is never sent again, and a
- * failure says whether anything was sent at all.
+ * Sends requests to the upstream, one attempt each: what the upstream may have read is never sent again.
+ * A failure says whether anything was sent at all.
  */
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
@@ -11,24 +11,21 @@ import { ArrivingBody, type AnswerBody } from './answer-body.ts'
 import type { ClientDisconnect } from '../pipeline/client-disconnect.ts'
 import { connectionsTo, type Connections } from './connections.ts'
 
-/** A request to the upstream, written by the gateway from what it checked. */
 export interface UpstreamRequest {
   readonly method: string
-  /** Path and query. */
   readonly target: string
   readonly headers: Readonly<Record<string, string>>
-  /** In pieces, so that nothing large is copied to be put between others; or a stream. */
+  /** In pieces, so that nothing large is copied between others; or a stream. */
   readonly body?: readonly Uint8Array[] | Readable
-  /** True where the answer may last: what was sent is then not kept until its end. */
+  /** True where the answer may last: the gateway then does not keep what it sent until the answer ends. */
   readonly lasting?: boolean
   /**
-   * Asked when there is a connection, before anything is sent: to make one may take as long as `timeouts.connect`. With false
-   * nothing is sent.
+   * Asked when there is a connection, before anything is sent: connecting may take as long as `timeouts.connect`.
+   * With false, nothing is sent.
    */
   readonly mayBegin?: () => boolean
 }
 
-/** The head of an answer, with its body to come. */
 export interface UpstreamAnswer {
   readonly outcome: 'answered'
   readonly status: number
@@ -37,7 +34,6 @@ export interface UpstreamAnswer {
   readonly body: AnswerBody
 }
 
-/** No answer. */
 export interface UpstreamFailure {
   readonly outcome: 'failed'
   readonly refusal: Refusal
@@ -49,7 +45,7 @@ export interface UpstreamFailure {
   readonly detail: string
 }
 
-/** How the upstream is reached. Durations in milliseconds, 0 for none. */
+/** Durations in milliseconds, 0 for none. */
 export interface UpstreamOptions {
   readonly url: string
   /** PEM of a private certificate authority. */
@@ -58,39 +54,35 @@ export interface UpstreamOptions {
 }
 
 export interface Upstream {
-  /**
-   * Sends a request, once.
-   * @param request what to send
-   * @param signal aborted when the caller has left
-   */
+  /** Sends a request once. The signal aborts when the caller has left. */
   send(request: UpstreamRequest, signal: ClientDisconnect): Promise<UpstreamAnswer | UpstreamFailure>
-  /** Takes nothing new, and closes when what is under way is over. */
+  /** Takes nothing new, and closes once the requests under way are over. */
   retire(): Promise<void>
   close(): Promise<void>
 }
 
-/** The error that a body stream is destroyed with when it exceeds its limit. */
 export class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge'
 }
 
-/** Nothing here is left to a default that may change with a version (docs/operations.md). Durations in milliseconds. */
+/** Nothing here depends on a default that may change with a version (docs/operations.md). Durations in milliseconds. */
 const FIXED = {
-  // More than what runtimes say of an answer; what goes beyond it is none.
+  // More than runtimes send in a head; a larger head is not an answer.
   maxHeaderSize: 16 * 1024,
-  // Answers are bounded where they are read; what is passed on goes on for as long as it likes.
+  // Answers are bounded where the gateway reads them; an answer that passes through has no bound.
   maxResponseSize: -1,
   maxRequestsPerClient: 0,
   strictContentLength: true,
-  // A connection that its other end is about to close loses the request that is sent on it, and none is sent twice. Servers of
-  // runtimes close after 5 s of silence (Node, uvicorn), and not all of them say so: none is used again after a second, or
-  // 4 s before the time that one has said. Beyond a second undici measures by a clock that stands still where the process does.
+  // A connection that its other end is about to close loses the request sent on it, and no request is sent twice.
+  // Servers of runtimes close after 5 s of silence (Node, uvicorn), and not all of them announce that.
+  // So no connection is used again after 1 s, or 4 s before the announced time.
+  // Beyond a second, undici measures with a clock that stops while the process is stopped.
   keepAliveTimeout: 1000,
   keepAliveMaxTimeout: 600_000,
   keepAliveTimeoutThreshold: 4000,
 }
 
-/** How a connection is made: of several addresses each but the last has so long, and a machine that is gone is noticed. */
+/** Of several addresses, each but the last has so long to connect. Keep-alive notices a machine that is gone. */
 const CONNECTING = {
   autoSelectFamily: true,
   autoSelectFamilyAttemptTimeout: 250,
@@ -107,7 +99,7 @@ export function openUpstream(options: UpstreamOptions): Upstream {
   }
 }
 
-/** The connections that it is reached by. Nothing caps their number: each open stream holds one. */
+/** Nothing caps the number of connections: each open stream holds one. */
 export function connectionsFor({ url, ca, timeouts }: UpstreamOptions): Connections {
   return connectionsTo(url, {
     pipelining: 1,
@@ -141,7 +133,7 @@ function dispatch(
       }
     },
     onResponseStart(controller, status, headers) {
-      // 1xx answers come before the one that counts (RFC 9110 §15.2).
+      // 1xx answers precede the final answer (RFC 9110 §15.2).
       if (status < 200) return
       body = new ArrivingBody({
         pause: () => controller.pause(),
@@ -177,18 +169,21 @@ function dispatch(
   )
 }
 
-/** Headers and body as undici takes them: of pieces it doesn't know the length. */
+/** Undici does not know the length of a body in pieces. */
 function written({ headers, body, lasting }: UpstreamRequest): Pick<Dispatcher.DispatchOptions, 'headers' | 'body'> {
   if (body === undefined) return { headers }
   if (body instanceof Readable) return { headers, body }
   const [first, ...more] = body
   if (first !== undefined && more.length === 0 && lasting !== true) return { headers, body: first }
   const length = body.reduce((sum, piece) => sum + piece.length, 0)
-  // The types know no iterable, which it takes as it takes a stream (undici, "DispatchOptions").
+  // Undici takes an iterable as it takes a stream ("DispatchOptions"), but its types do not say so.
   return { headers: { ...headers, 'content-length': String(length) }, body: handedOver([...body]) as unknown as Readable }
 }
 
-/** What is sent is held until the answer is over, and by then these have let go of each piece. No generator: it waits more often. */
+/**
+ * Undici holds what is sent until the answer is over; this iterable has released each piece by then.
+ * A generator would await more often.
+ */
 function handedOver(pieces: Uint8Array[]): AsyncIterable<Uint8Array> {
   const next = (): Promise<IteratorResult<Uint8Array, undefined>> => {
     const value = pieces.shift()
@@ -207,7 +202,7 @@ function refusalOf(error: Error, maybeSent: boolean): Refusal {
     case 'EPIPE':
       return refuse('upstream-broke-off')
     default:
-      // Once connected, what is left are answers that HTTP doesn't allow.
+      // Once connected, the remaining errors are answers that HTTP does not allow.
       return refuse(maybeSent ? 'upstream-answer-unreadable' : 'upstream-unreachable')
   }
 }
@@ -216,7 +211,7 @@ function codeOf(error: Error): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name
 }
 
-/** The JSON in an answer; undefined if it is none. */
+/** Undefined if the answer is not JSON. */
 export function jsonOf(bytes: Buffer): Json | undefined {
   try {
     return JSON.parse(bytes.toString('utf8')) as Json

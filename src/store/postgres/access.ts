@@ -1,13 +1,13 @@
-/** The statements that decisions rest on: what is known of threads, in one query each. */
+/** The statements for decisions: all that is known of one or of several threads, in one query each. */
 import type { Statement } from '../../postgres/pool.ts'
 import type { Tables } from './database.ts'
 
-/** Of one thread ($1 scope, $2 id, $3 user, $4 groups, $5 whether to tell all grants), and of several ($2 their ids). */
+/** ONE: $1 scope, $2 id, $3 user, $4 groups, $5 whether to read all grants. SEVERAL: $2 is the list of ids. */
 export function accessStatements({ threads, grants, observations }: Tables): {
   readonly ONE: Statement
   readonly SEVERAL: Statement
 } {
-  // By the keys that the reader has, never by all grants of the thread: how many others have takes no time. 'write' > 'read'.
+  // Reads by the reader's own keys, never all grants of the thread: grants to others take no time. 'write' > 'read'.
   const right = (id: string): string =>
     `(SELECT max(access) AS granted FROM (
        SELECT access FROM ${grants} WHERE scope = $1 AND thread_id = ${id} AND kind = 'user' AND grantee = $3
@@ -18,8 +18,8 @@ export function accessStatements({ threads, grants, observations }: Tables): {
     `(SELECT array_agg(user_id ORDER BY first_used_at, user_id) AS runners FROM ${observations}
       WHERE scope = $1 AND thread_id = ${id} AND ran)`
   return {
-    // The row there, or the one after it: a row is found and read either way, and the time tells nothing. All grants are read
-    // of a thread only that the reader may use.
+    // The row, or the next one: a row is found and read either way, so the time reveals nothing.
+    // All grants are read only of a thread that the reader may use.
     ONE: {
       name: 'standing',
       text: `SELECT near.thread_id = $2 AS here, near.user_id AS owner, near.deleted, near.provisional, mine.granted, seen.runners,
@@ -32,9 +32,9 @@ export function accessStatements({ threads, grants, observations }: Tables): {
         LEFT JOIN (SELECT thread_id, user_id, deleted_at IS NOT NULL AS deleted, provisional FROM ${threads}
           WHERE scope = $1 AND thread_id >= $2 ORDER BY thread_id LIMIT 1) AS near ON true`,
     },
-    // Each table is asked once for all ids, in the order of its index, and what they say of a thread is put together at the end:
-    // joins would look into three of them for each id, or, by a planner that takes a list for a short one, worse. Of a thread's grants
-    // to groups all are read: the index is not asked for each group on each thread.
+    // Each table is read once for all ids, in index order, and the results are merged by thread at the end.
+    // Joins would look into three tables for each id, or do worse with a planner that takes a list for a short one.
+    // All group grants of a thread are read: the index is not asked for each group on each thread.
     SEVERAL: {
       name: 'standings',
       text: `SELECT id AS "threadId", max(owner) AS owner, bool_or(deleted) AS deleted, bool_or(provisional) AS provisional,

@@ -1,4 +1,4 @@
-/** Owners that operators give and take, in PostgreSQL. */
+/** Gives threads an owner or takes it away, for operators, in PostgreSQL. */
 import { Crossed } from '../../postgres/pool.ts'
 import { NOBODY, type ThreadAdministration } from '../port.ts'
 import type { Tables } from './database.ts'
@@ -8,11 +8,10 @@ const WHERE = 'WHERE scope = $1 AND thread_id = $2'
 
 interface Row {
   readonly owner: string
-  /** True for a live row that no run is pending on. */
+  /** True for a live row without a pending run. */
   readonly settled: boolean
 }
 
-/** Makes the part of the store that gives and takes them. */
 export function assignmentOn(
   { threads, grants, observations }: Tables,
   invalidations: PostgresInvalidations,
@@ -20,7 +19,7 @@ export function assignmentOn(
   const LOCK = {
     text: `SELECT user_id AS owner, deleted_at IS NULL AND NOT provisional AS settled FROM ${threads} ${WHERE} FOR UPDATE`,
   }
-  // Another life: what registered before settles nothing after it.
+  // A new life: a run that registered earlier settles nothing after it.
   const GIVE = {
     text: `UPDATE ${threads} SET user_id = $3, deleted_at = NULL, gone = false, deletion = NULL, provisional = false, pending = 0,
         life = life + 1
@@ -30,7 +29,7 @@ export function assignmentOn(
     text: `INSERT INTO ${threads} (scope, thread_id, user_id, agent_id, created_at, last_used_at)
       VALUES ($1, $2, $3, '', $4, $4) ON CONFLICT (scope, thread_id) DO NOTHING RETURNING 1 AS done`,
   }
-  // The run of a revival may have begun anew what was gone.
+  // The run of a revival may have created the thread again at the upstream.
   const TAKE = {
     text: `UPDATE ${threads} SET user_id = '', gone = gone AND NOT provisional, deletion = NULL, provisional = false, pending = 0,
         life = life + 1 ${WHERE}`,
@@ -46,7 +45,7 @@ export function assignmentOn(
         if (expected !== undefined && expected !== owner) return { outcome: 'changed', owner }
         if (owner === to && row?.settled === true) return { outcome: 'same' }
         if (row !== undefined) await queries.query(GIVE, [...one, to])
-        // Somebody has claimed it since it was looked at.
+        // Another request has claimed it since the look-up.
         else if ((await queries.query(INSERT, [...one, to, now])).length === 0) throw new Crossed()
         await queries.query(REMOVE_GRANTS, one)
         await queries.query(FORGET, one)

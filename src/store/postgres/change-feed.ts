@@ -1,16 +1,14 @@
 /**
- * Changes, told to every process within a second and each with its number, so that whoever listens knows whether it has heard
- * of all of them.
+ * Announces changes to every process within a second. Each has its number, so a listener knows whether it has heard all.
  *
- * Why `isFresh` is a promise of one second: a change counts itself as the last statement of its transaction, under the lock of
- * the row that counts. So changes are committed in the order of their numbers, and PostgreSQL delivers their notifications in
- * the order of the commits (NOTIFY, "Notes"). A process asks for the number again and again. Let it have asked at the time
- * `a`, on its own monotonic clock, and been answered `n`: whatever was committed before `a` has a number of at most `n`.
- * `provenAt` becomes `a` only once the notification of `n` has been heard, with none missing before it, or once everything
- * was given up for lost. In both cases what was remembered of each change before `a` is gone. A memory that is used only
- * while `now - provenAt < 1 s` is therefore never wrong about a change that was committed a second ago or earlier. Nothing is
- * assumed of how fast notifications are, or that they come at all: where they are lost, in a pooler or with a connection, the
- * numbers differ, and everything is given up for lost.
+ * Why `isFresh` promises one second: a change counts itself as the last statement of its transaction, under the lock of the
+ * counting row. So changes are committed in the order of their numbers. PostgreSQL delivers their notifications in the order of
+ * the commits (NOTIFY, "Notes"). A process asks for the number repeatedly. Let it ask at the time `a`, on its own monotonic
+ * clock, and get `n`: each change committed before `a` has a number of at most `n`. `provenAt` becomes `a` only once the
+ * notification of `n` was heard with none missing before it, or once everything was given up as lost. In both cases
+ * the memory of each change before `a` is gone. So a memory used only while `now - provenAt < 1 s` is
+ * never wrong about a change committed a second ago or earlier. The proof does not assume that notifications are
+ * fast, or that they arrive. Where a pooler or a broken connection loses them, the numbers differ, and everything is given up.
  */
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
@@ -19,34 +17,32 @@ import { madeIn } from './migrations.ts'
 import { queriesOn, type Queries, type Statement } from '../../postgres/pool.ts'
 import { quoted, type PostgresSettings } from '../../postgres/settings.ts'
 
-/** How long what is remembered may be used without being proven again. */
+/** How long remembered access may be used without new proof. */
 const BOUND_MS = 1000
 
-/** Time between two questions: on the connection that listens, and while there is none. */
+/** Time between two questions: on the listening connection, and without one. */
 const ASK_MS = 250
 const ASK_WITHOUT_MS = 500
 
-/** Time between two attempts to connect: doubled until the second. */
+/** Time between two attempts to connect: doubled up to the second value. */
 const FIRST_PAUSE_MS = 100
 const LAST_PAUSE_MS = 1000
 
-/** A listening connection that has not answered for so long may be of no use: what it says is asked elsewhere as well. */
+/** After this time without an answer of the listening connection, the question is also asked elsewhere. */
 const PATIENCE_MS = 500
 
-/** Longer payloads are refused by PostgreSQL (8000 bytes, with the number and its end). */
+/** PostgreSQL refuses longer payloads (8000 bytes, with the number and its end). */
 const MOST_BYTES = 7900
 
 export interface ChangeFeedParts {
   readonly settings: PostgresSettings
-  /** Where queries run while the listening connection is gone. */
   readonly pool: Queries
-  /** The name of the number in the table of versions, and part of the channel's. */
+  /** The name of the number in `versions`, and part of the channel name. */
   readonly name: string
-  /** Gets what a change has told. */
   readonly onChange: (about: unknown) => void
-  /** Anything may have changed: notifications were or may have been lost. */
+  /** Anything may have changed: notifications were lost, or may have been. */
   readonly onLost: () => void
-  /** Told with each number of when the schema was made that it is from, in milliseconds since the epoch; null: it does not say. */
+  /** Gets with each number when its schema was made, in milliseconds since the epoch; null: it does not say. */
   readonly onAnswer: (made: number | null) => void
   /** A monotonic clock, in milliseconds. */
   readonly now: () => number
@@ -54,17 +50,16 @@ export interface ChangeFeedParts {
 
 export interface ChangeFeed {
   start(): void
-  /** True if everything that was committed until a second ago has been told. */
+  /** True if this process has heard of every change that was committed until a second ago. */
   isFresh(): boolean
-  /** Counts and tells a change; it has to be the last statement of its transaction. What is too long to tell is told as null. */
+  /** Counts and announces a change. It must be the last statement of its transaction. A too long value is announced as null. */
   announce(queries: Queries, about: unknown): Promise<void>
   stop(): void
 }
 
-/** Makes a feed that does not listen yet. */
 export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswer, now }: ChangeFeedParts): ChangeFeed {
   const versions = `${quoted(settings.schema)}.versions`
-  // Names of channels are short, and all of a database share them.
+  // Channel names are short, and all schemas of a database share them.
   const channel = `threadwarden_${name}_${createHash('sha256').update(settings.schema).digest('hex').slice(0, 16)}`
   const NUMBER: Statement = { text: `SELECT value, ${madeIn(settings.schema)} AS made FROM ${versions} WHERE name = $1` }
   const ANNOUNCE: Statement = {
@@ -72,16 +67,15 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
       SELECT pg_notify($2, '[' || value || ',' || $3::text || ']') FROM counted`,
   }
   let session: pg.Client | null = null
-  /** The last number of which the change was heard, with all before it. */
+  /** The last number that was heard together with all before it. */
   let heard = 0
-  /** A number that was told by a question, and of which nothing was heard yet. */
   let awaited: { readonly number: number; readonly asked: number } | null = null
   let provenAt = -Infinity
   let stopped = false
   let asking: NodeJS.Timeout | undefined
   let connecting: Promise<void> | undefined
 
-  /** Asks for the number. @param counts whether the answer is still of use when it comes */
+  /** @param counts whether the answer is still of use when it comes */
   const number = async (queries: Queries, counts: () => boolean): Promise<number> => {
     const [row] = await queries.query<{ value: number; made: number | null }>(NUMBER, [name])
     const made = row?.made ?? null
@@ -98,14 +92,13 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
     provenAt = awaited.asked
     awaited = null
   }
-  /** Takes in an answer of the listening connection. */
   const take = (counted: number, asked: number, before: number): void => {
     if (counted > heard && awaited === null) {
       // The notification may be on its way: it has until the next answer.
       awaited = { number: counted, asked }
       return
     }
-    // Fewer than were heard of before: another server answers, with another past.
+    // A lower number than before: another server answers, with another history.
     if (counted > heard || counted < before || counted < (awaited?.number ?? 0)) {
       onLost()
       heard = counted
@@ -113,12 +106,12 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
     awaited = null
     provenAt = asked
   }
-  /** Asks whether anything was missed, on another connection than the one that listens, which is gone or does not answer. */
+  /** Asks another connection whether anything was missed: the listening one is gone or does not answer. */
   const askElsewhere = async (on: pg.Client | null): Promise<void> => {
     const counts = (): boolean => !stopped && session === on
     const counted = await number(pool, counts).catch(() => heard)
     if (!counts() || counted === heard) return
-    // What was heard since then is more; a number that went back is seen by the connection that listens.
+    // Numbers heard since then are higher. The listening connection notices a number that went back.
     if (on !== null && counted < heard) return
     heard = counted
     onLost()
@@ -130,7 +123,7 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
     // Open streams learn of changes only from this feed.
     const late = setTimeout(() => void askElsewhere(on), PATIENCE_MS).unref()
     try {
-      // A connection that stands and says nothing is gone, too.
+      // An open connection that does not answer counts as gone, too.
       const counts = (): boolean => !stopped && on === session
       const counted = await number(queriesOn(on, settings, BOUND_MS), counts)
       if (counts()) take(counted, asked, before)
@@ -146,7 +139,7 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
   }
   const listen = async (): Promise<void> => {
     const client = await connect(settings)
-    // It keeps no process alive. The types don't know the method.
+    // It must not keep the process alive. The types lack this method.
     ;(client as unknown as { unref(): void }).unref()
     client.on('notification', (message) => {
       if (message.channel === channel) hear(message.payload)
@@ -168,7 +161,7 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
       throw error
     }
     session = client
-    // What was remembered until now is not covered by what is heard from now on.
+    // Later notifications do not cover what was remembered until now.
     onLost()
   }
   const connectAgain = async (): Promise<void> => {
@@ -177,7 +170,7 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
         await listen()
         return
       } catch {
-        // Whoever needs the server is told by its failure.
+        // Callers that need the server see its failure.
         await new Promise((resolve) => setTimeout(resolve, pause).unref())
       }
     }
@@ -199,7 +192,7 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
       clearTimeout(asking)
       const client = session
       session = null
-      // A server that hangs does not answer a goodbye.
+      // Not awaited: a server that hangs does not answer.
       void client?.end()
     },
   }

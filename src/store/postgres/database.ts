@@ -1,11 +1,10 @@
-/** PostgreSQL as the parts of the store use it: its tables, and every failure as StoreUnavailable. */
+/** PostgreSQL for the parts of the store: its tables, and every failure as StoreUnavailable. */
 import { PostgresFailure } from '../../postgres/failure.ts'
 import type { PostgresPool, Queries, TransactionKind } from '../../postgres/pool.ts'
 import { quoted } from '../../postgres/settings.ts'
 import { StoreUnavailable, type ThreadKey } from '../port.ts'
 import type { SchemaIdentity } from './schema-identity.ts'
 
-/** The tables, as they stand in statements. */
 export interface Tables {
   readonly threads: string
   readonly grants: string
@@ -27,12 +26,12 @@ export function tablesIn(schema: string): Tables {
   }
 }
 
-/** Statements and transactions, as in src/postgres/pool.ts; they reject with StoreUnavailable. */
+/** As in src/postgres/pool.ts, but they reject with StoreUnavailable. */
 export interface Database extends Queries {
   transaction<T>(work: (queries: Queries) => Promise<T>, kind?: TransactionKind): Promise<T>
 }
 
-/** Makes it of a pool, whose schema is asked for as long as it is the one that was opened. */
+/** Refuses all queries while the schema is another than the opened one. */
 export function databaseOn(pool: PostgresPool, past: SchemaIdentity): Database {
   const guarded = <T>(work: () => Promise<T>): Promise<T> => {
     const fault = past.fault()
@@ -46,10 +45,9 @@ export function databaseOn(pool: PostgresPool, past: SchemaIdentity): Database {
   }
 }
 
-/** How often a step that others cross is begun anew. It can't go on for ever by chance. */
+/** The most attempts of a step that concurrent changes invalidate. Chance alone does not cause so many. */
 export const ATTEMPTS = 20
 
-/** After so many attempts. */
 export function crossed(): StoreUnavailable {
   return new StoreUnavailable('the ownership store failed: the row of a thread was changed by others again and again')
 }
@@ -59,14 +57,14 @@ export function listsOf(keys: readonly ThreadKey[]): [scopes: readonly string[],
   return [keys.map(({ scope }) => scope), keys.map(({ threadId }) => threadId)]
 }
 
-/** A text that nobody compares, as PostgreSQL can hold it: it has no character of number 0. */
+/** For a text that is never compared: PostgreSQL cannot hold U+0000. */
 export function storable(text: string | null): string | null {
   return text?.replaceAll('\0', '\ufffd') ?? null
 }
 
 function unavailable(error: unknown): never {
   if (error instanceof StoreUnavailable) throw error
-  // What is no failure of the server is a mistake in the program: nothing is known then, either.
+  // Any other error is a mistake in the program: nothing is known then, either.
   const said = error instanceof PostgresFailure || error instanceof Error ? error.message : String(error)
   throw new StoreUnavailable(`the ownership store failed: ${said}`)
 }

@@ -1,16 +1,15 @@
-/** Grants in PostgreSQL. */
+/** Stores grants in PostgreSQL. */
 import { BY_OPERATOR, MAX_GRANTS, MAX_GRANTS_TO_ONE, type Right } from '../../core/decide/sharing.ts'
 import type { Queries } from '../../postgres/pool.ts'
 import type { GrantStore, StoredGrant, ThreadKey } from '../port.ts'
 import type { Database, Tables } from './database.ts'
 import type { PostgresInvalidations } from './invalidations.ts'
 
-/** What a grant is, as columns of `grants`. */
 export const GRANT_COLUMNS = 'kind, grantee AS id, access AS "right", granted_by AS "grantedBy", granted_at AS "grantedAt"'
 
 const WHERE = 'WHERE scope = $1 AND thread_id = $2'
 
-/** What there is before something is granted: what the grantee had, and by whom; and what counts against the bounds. */
+/** The state before a grant: the grantee's right and its giver, and the counts that have bounds. */
 interface Survey {
   readonly before: Right | null
   readonly giver: string | null
@@ -18,9 +17,8 @@ interface Survey {
   readonly toOne: number
 }
 
-/** Makes the part of the store that holds grants. */
 export function grantsOn(database: Database, { threads, grants }: Tables, invalidations: PostgresInvalidations): GrantStore {
-  // Only live rows with an owner have grants. The lock makes grants and what takes them away go one after the other.
+  // Only live rows with an owner have grants. The lock serializes grants with statements that remove them.
   const OWNER = `SELECT user_id AS owner FROM ${threads} ${WHERE} AND deleted_at IS NULL AND user_id <> ''`
   const LOCK = { text: `${OWNER} FOR UPDATE` }
   const OF_THREAD = { text: `SELECT ${GRANT_COLUMNS} FROM ${grants} ${WHERE} ORDER BY granted_at, kind, grantee` }

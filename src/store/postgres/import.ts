@@ -1,16 +1,14 @@
-/** Rows that are taken over from elsewhere into PostgreSQL. An owner that is there is never replaced. */
+/** Imports rows into PostgreSQL. An existing owner is never replaced. */
 import { Crossed, type Queries } from '../../postgres/pool.ts'
 import { NOBODY, type ImportedThread, type ImportOutcome, type ThreadAdministration, type ThreadKey } from '../port.ts'
 import { listsOf, storable, type Database, type Tables } from './database.ts'
 import type { PostgresInvalidations } from './invalidations.ts'
 
-/** Whose a thread is, and whether it is deleted. */
 interface Owned {
   readonly owner: string
   readonly deleted: boolean
 }
 
-/** What is known of the threads of a step, by name. */
 interface Known {
   readonly rows: Map<string, Owned>
   readonly runners: ReadonlyMap<string, readonly string[]>
@@ -18,7 +16,6 @@ interface Known {
 
 const ASKED = 'unnest($1::text[], $2::text[]) AS asked (scope, thread_id)'
 
-/** Makes the part of the store that takes rows over. */
 export function importOn(
   database: Database,
   tables: Tables,
@@ -34,7 +31,7 @@ export function importOn(
       FROM (SELECT DISTINCT scope, thread_id FROM ${ASKED}) AS each JOIN ${observations} USING (scope, thread_id)
       WHERE ran GROUP BY scope, thread_id`,
   }
-  // In the order of the keys: two imports that have the same threads wait for each other, and not in a circle.
+  // In key order: two imports of the same threads wait for each other, but not in a circle.
   const INSERT = {
     text: `INSERT INTO ${threads} (scope, thread_id, user_id, agent_id, name, archived, created_at, last_used_at)
       SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::boolean[], $7::bigint[], $8::bigint[])
@@ -73,9 +70,9 @@ export function importOn(
           added.map(({ createdAt }) => createdAt),
           added.map(({ lastUsedAt }) => lastUsedAt),
         ])
-        // Somebody has claimed one of them since they were looked at.
+        // Another request has claimed one of them since the look-up.
         if (inserted.length < added.length) throw new Crossed()
-        // The operator has decided.
+        // The operator has decided: observations of the threads no longer count.
         if ((await queries.query(FORGET, listsOf(added))).length > 0) changed(null)
         return outcomes
       })
@@ -83,7 +80,7 @@ export function importOn(
   }
 }
 
-/** What becomes of each row, in their order: what one adds, those behind it find. */
+/** The outcome of each row, in order: later rows find what an earlier row adds. */
 function outcomesOf(rows: readonly ImportedThread[], known: Known, settleConflicts: boolean): readonly ImportOutcome[] {
   return rows.map((row) => {
     const name = nameOf(row)

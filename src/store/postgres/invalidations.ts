@@ -7,14 +7,12 @@ import type { Database } from './database.ts'
 import type { SchemaIdentity } from './schema-identity.ts'
 import { makeAccessCache, type AccessCache } from '../access-cache.ts'
 
-/** The threads whose access a transaction has changed; null for many. */
+/** Reports the threads whose access a transaction has changed; null for many. */
 export type Changed = (keys: readonly ThreadKey[] | null) => void
 
-/** The invalidations, and the transactions that send them. */
 export interface PostgresInvalidations extends AccessInvalidations {
-  /** Runs a transaction that changes access, and sends the invalidations. */
   change<T>(work: (queries: Queries, changed: Changed) => Promise<T>): Promise<T>
-  /** Null for none. It answers once `start` was called, and changes are heard of. */
+  /** Null for none. It answers only after `start`, once changes are heard. */
   readonly cache: AccessCache | null
   start(): void
   stop(): void
@@ -22,17 +20,12 @@ export interface PostgresInvalidations extends AccessInvalidations {
 
 type Listener = (key: ThreadKey | null) => void
 
-/** The name of the counter of access changes. */
 const STANDING = 'standing'
 
-/** More threads than this are told of as all. */
+/** A change of more threads than this is announced as a change of all. */
 const MOST_KEYS = 100
 
-/**
- * Creates the invalidations.
- * @param cacheSize how many threads are remembered; 0: none
- * @param past told of the past of the schema that answers
- */
+/** @param cacheSize how many threads are remembered; 0: none */
 export function makePostgresInvalidations(
   database: Database,
   pool: PostgresPool,
@@ -70,7 +63,7 @@ export function makePostgresInvalidations(
           return result
         })
       } finally {
-        // Also where nobody knows whether it was committed.
+        // Also if it is unknown whether the transaction was committed.
         told.forEach(tell)
       }
     },
@@ -86,13 +79,13 @@ export function makePostgresInvalidations(
   }
 }
 
-/** Keys as they are announced; null for many. */
+/** Null for many. */
 function announced(keys: readonly (ThreadKey | null)[]): readonly (readonly [scope: string, threadId: string])[] | null {
   const known = keys.filter((key) => key !== null)
   return known.length < keys.length ? null : known.map(({ scope, threadId }) => [scope, threadId] as const)
 }
 
-/** Keys as they were announced; null for many, and for what another program may have said. */
+/** Null for many, and for a payload of another program. */
 function keysOf(about: unknown): readonly (ThreadKey | null)[] {
   if (!Array.isArray(about)) return [null]
   return about.map((pair: unknown) => {

@@ -1,4 +1,4 @@
-/** Lists of threads from PostgreSQL, for runtimes that have none of their own. */
+/** Lists threads from PostgreSQL, for runtimes without a list of their own. */
 import type { Statement } from '../../postgres/pool.ts'
 import type { ListedThread, ListWindow, OwnershipStore } from '../port.ts'
 import type { Database, Tables } from './database.ts'
@@ -6,12 +6,11 @@ import type { Database, Tables } from './database.ts'
 const NAMED = `there.thread_id AS "threadId", user_id AS owner, provisional, agent_id AS "agentId", name, archived,
   created_at AS "createdAt", there.last_used_at AS "updatedAt"`
 
-/** Makes the part of the store that lists. */
 export function listsOn(database: Database, { threads, grants }: Tables): Pick<OwnershipStore, 'listed'> {
-  // The values are $1 the scope, $2 the agent, $3 and $4 where the page before ended, $5 the limit, $6 and $7 the reader.
   /**
-   * The keys of a page of the threads of `whose`. Each part is one range of an index in the order of the list, of which no more
-   * is read than the page is long: what was used at the very time at which the page before ended, and what was used before.
+   * The keys of a page. Each part reads one index range in list order, and no more rows than the page is long.
+   * One part has the threads used exactly when the page before ended, the other those used earlier.
+   * Values: $1 scope, $2 agent, $3 and $4 the end of the page before, $5 limit, $6 and $7 the reader.
    */
   const pageOf = (whose: string, agent: string, archived: readonly boolean[]): string =>
     archived
@@ -24,8 +23,8 @@ export function listsOn(database: Database, { threads, grants }: Tables): Pick<O
       )
       .join(' UNION ALL ')
   const ORDERED = 'ORDER BY last_used_at DESC, thread_id LIMIT $5'
-  // The rows themselves are looked up only of what is on the page. LIMIT 1 keeps the planner to looking each of them up: it thinks
-  // too much of how many they are, and reads all threads instead.
+  // Whole rows are looked up only for the page. LIMIT 1 makes the planner look up each of them.
+  // Otherwise it overestimates their number, and reads all threads instead.
   const rowOf = (id: string): string =>
     `LATERAL (SELECT * FROM ${threads} WHERE scope = $1 AND thread_id = ${id} LIMIT 1) AS there`
 
@@ -33,7 +32,7 @@ export function listsOn(database: Database, { threads, grants }: Tables): Pick<O
     WITH page AS (${pageOf('scope = $1', agent, archived)} ${ORDERED})
     SELECT ${NAMED}, NULL AS granted FROM page CROSS JOIN ${rowOf('page.thread_id')}
       ORDER BY page.last_used_at DESC, page.thread_id`
-  // What is granted is collected from the index of grantees, each thread once, with its right.
+  // Grants are collected from the index of grantees, each thread once, with its right.
   const ofReader = (agent: string, archived: readonly boolean[]): string => `
     WITH
       granted AS MATERIALIZED (SELECT thread_id, max(access) AS access FROM (

@@ -1,4 +1,4 @@
-/** Looks whether a gateway could open a store on PostgreSQL, without making or changing anything. */
+/** Checks whether a gateway could open a store on PostgreSQL, without creating or changing anything. */
 import { failureOf } from '../../postgres/failure.ts'
 import { schemaStateOf } from './migrations.ts'
 import { openPool, type PostgresPool } from '../../postgres/pool.ts'
@@ -7,23 +7,20 @@ import { tablesIn } from './database.ts'
 
 export type PostgresLook = { readonly place: string } & (
   | {
-      /** It can be read and written. */
       readonly outcome: 'usable'
-      /** Those of which it has rows. */
       readonly scopes: readonly string[]
-      /** How many steps its schema is behind this program's; a start makes them. */
+      /** How many migrations its schema lacks; a start applies them. */
       readonly behind: number
     }
-  /** Its tables are not there, and can be made. */
+  /** Its tables do not exist, but can be created. */
   | { readonly outcome: 'missing' }
   /** A gateway would not start. */
   | { readonly outcome: 'unusable'; readonly message: string; readonly hint: string }
 )
 
-/** The rights that a user needs on a table. */
 const TABLE_RIGHTS = ['SELECT', 'INSERT', 'UPDATE', 'DELETE']
 
-/** Looks at it. It takes as long as the settings allow for connecting and for a statement. */
+/** Takes as long as the settings allow for connecting and for a statement. */
 export async function lookAtPostgres(settings: PostgresSettings): Promise<PostgresLook> {
   const place = `schema ${settings.schema} in ${placeOf(settings)}`
   let pool: PostgresPool | undefined
@@ -73,7 +70,7 @@ async function seen(pool: PostgresPool, settings: PostgresSettings, place: strin
     return unusable(`the user ${user} may not read and write all tables of ${place}`, `grant ${TABLE_RIGHTS.join(', ')} on them`)
   }
   const { threads } = tablesIn(schema)
-  // From one scope to the next by the primary key: of millions of rows it reads as many as there are scopes.
+  // Goes from scope to scope by the primary key: of millions of rows it reads as many as there are scopes.
   const scopes = await pool.query<{ scope: string }>({
     text: `WITH RECURSIVE scopes (scope) AS (SELECT min(scope) FROM ${threads}
       UNION ALL SELECT (SELECT min(scope) FROM ${threads} WHERE scope > scopes.scope) FROM scopes WHERE scope IS NOT NULL)

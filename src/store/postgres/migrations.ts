@@ -1,4 +1,4 @@
-/** Brings a database to the schema of this program. */
+/** Migrates a database to the schema of this program. */
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import { connect } from '../../postgres/connecting.ts'
@@ -7,7 +7,6 @@ import { queriesOn, type Queries } from '../../postgres/pool.ts'
 import { MIGRATIONS, type Migration } from './schema.ts'
 import { placeOf, quoted, type PostgresSettings } from '../../postgres/settings.ts'
 
-/** How long another process that migrates is waited for. */
 const LOCK_TIMEOUT_MS = 60_000
 
 interface Applied {
@@ -16,16 +15,12 @@ interface Applied {
 }
 
 export interface SchemaState {
-  /** The steps that it went through; null where there are no tables at all. */
+  /** How many migrations were applied; null without any tables. */
   readonly applied: number | null
-  /** Those that are still to come. */
   readonly missing: readonly Migration[]
 }
 
-/**
- * How far a database is.
- * @throws PostgresFailure, also if it is newer than this program knows, or came to be by other steps than this program's
- */
+/** @throws PostgresFailure, also if it is newer than this program knows, or was made by other steps than this program's */
 export async function schemaStateOf(
   queries: Queries,
   settings: PostgresSettings,
@@ -54,22 +49,22 @@ export async function schemaStateOf(
 }
 
 /**
- * An expression: when the schema was made, in milliseconds since the epoch. It is data, so that a backup that is put back has
- * it, and one that was made anew in the place of a lost one has another.
+ * An SQL expression: when the schema was made, in milliseconds since the epoch.
+ * It is data, so a restored backup has the same value. A new schema in place of a lost one has another value.
  */
 export function madeIn(schema: string): string {
   return `(SELECT applied_at FROM ${quoted(schema)}.migrations WHERE number = 1)`
 }
 
 /**
- * Brings a database to the schema of this program. Of processes that start at once, one migrates and the others wait.
- * @returns how far it was before
- * @throws PostgresFailure; the database is as it was then
+ * Migrates a database. Of processes that start at once, one migrates and the others wait.
+ * @returns the state before
+ * @throws PostgresFailure; the database is unchanged then
  */
 export async function migrate(settings: PostgresSettings, known: readonly Migration[] = MIGRATIONS): Promise<SchemaState> {
   let client: pg.Client | undefined
   try {
-    // The driver waits as long as it takes: a step over a large table has no measure.
+    // The driver has no time limit here: the duration of a step over a large table is unknown.
     client = await connect(settings, { query_timeout: 0 })
     const state = await schemaStateOf(queriesOn(client, settings), settings, known)
     return state.missing.length === 0 ? state : await apply(client, settings, known)
@@ -81,8 +76,8 @@ export async function migrate(settings: PostgresSettings, known: readonly Migrat
 }
 
 /**
- * One transaction, with a lock that ends with it: a step is there as a whole or not at all, and a pooler in between can't
- * leave the lock with a connection that somebody else gets.
+ * One transaction, with a lock that ends with it, so that a step is applied as a whole or not at all.
+ * A pooler in between can't leave the lock with a connection that another client gets.
  */
 async function apply(client: pg.Client, settings: PostgresSettings, known: readonly Migration[]): Promise<SchemaState> {
   const schema = quoted(settings.schema)
@@ -107,7 +102,7 @@ async function apply(client: pg.Client, settings: PostgresSettings, known: reado
   return state
 }
 
-/** A schema that was prepared is taken as it is: its user needs no right to make others. */
+/** Uses a prepared schema as it is: its user needs no right to create schemas. */
 async function makeSchema(queries: Queries, { schema }: PostgresSettings): Promise<void> {
   const there = await queries.query({ text: 'SELECT 1 FROM pg_namespace WHERE nspname = $1' }, [schema])
   if (there.length === 0) await queries.query({ text: `CREATE SCHEMA ${quoted(schema)}` })
@@ -117,7 +112,7 @@ async function makeSchema(queries: Queries, { schema }: PostgresSettings): Promi
   })
 }
 
-/** The number of the lock: by schema, since one database may have several. */
+/** By schema, since one database may have several. */
 function lockOf(schema: string): string {
   return createHash('sha256').update(`threadwarden ${schema}`).digest().readBigInt64BE(0).toString()
 }

@@ -1,4 +1,4 @@
-/** What was seen under `enforcement: observe`, in PostgreSQL. */
+/** Stores what was seen under `enforcement: observe`, in PostgreSQL. */
 import type { ObservationStore, ObservedThread } from '../port.ts'
 import type { Database, Tables } from './database.ts'
 
@@ -10,14 +10,13 @@ export function runnersText(observations: string): string {
     ORDER BY first_used_at, user_id`
 }
 
-/** How many threads were seen to be run and have no row, and how many of them were run by several users ($1 scope; null: all). */
+/** How many threads were run and have no row, and how many of them several users ran ($1 scope; null: all). */
 export function observedCountText({ threads, observations }: Tables): string {
   return `SELECT count(*) AS threads, count(*) FILTER (WHERE users > 1) AS conflicts
     FROM (SELECT count(*) AS users ${unowned(threads, observations)}
       AND ($1::text IS NULL OR scope = $1) GROUP BY scope, thread_id) AS each`
 }
 
-/** Makes the part of the store that holds observations. */
 export function observationsOn(database: Database, tables: Tables): ObservationStore {
   const { threads, observations } = tables
   const KNOWN = {
@@ -44,7 +43,7 @@ export function observationsOn(database: Database, tables: Tables): ObservationS
   return {
     async observe({ scope, threadId }, userId, agentId, ran, now) {
       const one = [scope, threadId, userId]
-      // Reading takes no lock, and most of what is seen was seen a moment ago.
+      // Reading takes no lock, and most observations repeat one from a moment ago.
       const [row] = await database.query<{ usedAt: number; ran: boolean }>(KNOWN, one)
       if (row !== undefined && now - row.usedAt < MINUTE && (row.ran || !ran)) return
       await database.query(NOTE, [...one, agentId, now, ran])

@@ -19,7 +19,7 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
 const WHERE = 'WHERE scope = $1 AND thread_id = $2'
-// Nobody is no user: rows whose owner was taken are nobody's to work on.
+// NOBODY is no user: no user may work on unowned rows.
 const MINE = `${WHERE} AND user_id = $3 AND user_id <> ''`
 
 interface Row {
@@ -27,25 +27,24 @@ interface Row {
   readonly deleted: boolean
   readonly provisional: boolean
   readonly usedAt: number
-  /** True where a run has something to write: a deletion is under way, or this process has sent none of the runs. */
+  /** True if a run must be recorded: a deletion is under way, or this process has sent none of the runs. */
   readonly stale: boolean
 }
 
 interface StandingRow {
-  /** False where the row is of the next thread; null where there is none. */
+  /** False if the row is of the next thread; null without a row. */
   readonly here: boolean | null
   readonly owner: string
   readonly deleted: boolean
   readonly provisional: boolean
   readonly granted: Right | null
   readonly runners: readonly string[] | null
-  /** All of its grants, where it may be remembered. */
+  /** All of its grants, if it may be remembered. */
   readonly grants: readonly Grant[] | null
 }
 
 type Ownership = Omit<OwnershipStore, 'listed' | 'fault' | 'close'>
 
-/** Makes the part of the store that decisions go by. */
 export function ownershipOn(database: Database, tables: Tables, invalidations: PostgresInvalidations): Ownership {
   const { threads, grants, secrets } = tables
   const { ONE, SEVERAL } = accessStatements(tables)
@@ -54,7 +53,7 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
     text: `SELECT user_id AS owner, deleted_at IS NOT NULL AS deleted, provisional, last_used_at AS "usedAt",
       deletion IS NOT NULL OR runs_by NOT IN ($3, '*') AS stale FROM ${threads} ${WHERE}`,
   }
-  // Each from an index alone, up to so many.
+  // Each part reads only an index, up to the limit.
   const NAMING = {
     name: 'naming',
     text: `SELECT thread_id AS "threadId" FROM (
@@ -63,7 +62,7 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
         UNION ALL SELECT thread_id FROM ${grants} WHERE kind = 'group' AND grantee = ANY($3::text[]) AND scope = $1
       ) AS named LIMIT $4`,
   }
-  // A row of another's, and a settled live one, are left alone: then no row comes back. A new row, or a new life, has one run.
+  // Another user's row, and a settled live one, stay unchanged: then no row comes back. A new row or life has one run.
   const REGISTER = {
     name: 'register',
     text: `INSERT INTO ${threads} AS there
@@ -85,7 +84,7 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
     text: `UPDATE ${threads} SET pending = pending + 1, runs_by = CASE runs_by WHEN $4 THEN $4 ELSE '*' END
       ${MINE} AND provisional AND deleted_at IS NULL RETURNING life, pending`,
   }
-  // Of a settled live row: that it is used, that a deletion under way is overtaken, and by whom its runs were sent.
+  // Records on a settled live row its use and the sender of its runs, and that the run overtakes a running deletion.
   const CONTINUE = {
     name: 'continue',
     text: `UPDATE ${threads} SET last_used_at = CASE WHEN $4 - last_used_at >= ${MINUTE} THEN $4 ELSE last_used_at END, deletion = NULL,
@@ -114,12 +113,11 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
       ${MINE} AND deletion = $6 AND deleted_at IS NULL RETURNING 1 AS done`,
   }
   const REMOVE_GRANTS = { text: `DELETE FROM ${grants} ${WHERE}` }
-  // In the order of an index, or a planner may look for it among all the rows of other scopes.
+  // In index order: otherwise a planner may search all the rows of other scopes.
   const ANY = { text: `SELECT true AS there FROM ${threads} WHERE scope = $1 ORDER BY thread_id LIMIT 1` }
   const KEEP_SECRET = { text: `INSERT INTO ${secrets} (name, value) VALUES ('cursor', $1) ON CONFLICT DO NOTHING` }
   const SECRET = { text: `SELECT value FROM ${secrets} WHERE name = 'cursor'` }
 
-  /** What this process is called in `runs_by`. */
   const self = randomUUID()
 
   const claim = async ({ scope, threadId }: ThreadKey, { userId, agentId, guest, now }: Claim): Promise<ClaimResult> => {
@@ -130,7 +128,7 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
       if (row === undefined ? guest : row.owner !== userId || (guest && row.deleted)) return { outcome: 'foreign' }
       if (row !== undefined && !row.provisional && !row.deleted) {
         if (!row.stale && now - row.usedAt < MINUTE) return { outcome: 'own', registration: null }
-        // None: it was deleted or given away since it was looked at.
+        // No row: it was deleted or given away since the look-up.
         const noted = await database.query(CONTINUE, [...key, userId, now, self])
         if (noted.length === 0) continue
         return { outcome: 'own', registration: null }
@@ -139,7 +137,7 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
         guest ? REGISTER_GUEST : REGISTER,
         guest ? [...key, userId, self] : [...key, userId, agentId, now, self],
       )
-      // None: the row has become another's or was settled since it was looked at.
+      // No row: it has become another user's or was settled since the look-up.
       if (registered === undefined) continue
       return { outcome: registered.pending === 1 ? 'new' : 'own', registration: registered.life }
     }
@@ -193,7 +191,7 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
         const { scope, threadId } = key
         const buried = await queries.query(BURY, [scope, threadId, userId, now, gone])
         if (buried.length === 0) return
-        // A statement of its own, after the row is locked: it sees the grants that were made until then.
+        // A separate statement, after the row is locked: it sees the grants that were made until then.
         await queries.query(REMOVE_GRANTS, [scope, threadId])
         changed([key])
       }),

@@ -1,34 +1,33 @@
-/** Rows of PostgreSQL that are thrown away. */
+/** Prunes rows of PostgreSQL. */
 import type { PruneRule, ThreadAdministration, ThreadKey } from '../port.ts'
 import { listsOf, type Database, type Tables } from './database.ts'
 import type { PostgresInvalidations } from './invalidations.ts'
 
-// What the upstream still holds, or a run may be bringing back, is not for others to claim, however long ago it was deleted.
+// Others must not claim what the upstream still holds, or a run may be restoring, however long ago it was deleted.
 const GONE = 'gone AND NOT provisional AND deleted_at < $1'
 const DELETED = `${GONE} AND ($2::text IS NULL OR scope = $2)`
 const UNUSED = "deleted_at IS NULL AND archived = ANY('{false,true}'::boolean[]) AND last_used_at < $1"
 
-/** Rows of before a time, live ones or tombstones, in one scope or, with null, in all. */
+/** Rows from before a time, live ones or tombstones; the scope is null for all. */
 interface Found {
   readonly scope: string | null
   readonly live: boolean
   readonly before: number
 }
 
-/** Makes the part of the store that throws rows away. */
 export function pruningOn(
   database: Database,
   { threads, observations }: Tables,
   invalidations: PostgresInvalidations,
 ): Pick<ThreadAdministration, 'prune' | 'prunable'> {
-  // The index begins with the scope: each scope is asked for its own, instead of reading all rows for a few.
+  // The index begins with the scope: each scope is queried separately, instead of reading all rows for a few.
   const scopes = `RECURSIVE scopes (scope) AS (SELECT min(scope) FROM ${threads}
     UNION ALL SELECT (SELECT min(scope) FROM ${threads} WHERE scope > scopes.scope) FROM scopes WHERE scope IS NOT NULL)`
   const unused = (
     end: string,
   ): string => `SELECT found.scope, thread_id FROM (SELECT scope FROM scopes WHERE $2::text IS NULL OR scope = $2) AS scopes
     CROSS JOIN LATERAL (SELECT scope, thread_id FROM ${threads} WHERE scope = scopes.scope AND ${UNUSED} ${end}) AS found ${end}`
-  // The condition stands twice: a row that somebody uses between finding and deleting stays.
+  // The condition is repeated: a row that is used between finding and deleting stays.
   const remove = (condition: string): string => `DELETE FROM ${threads} AS there USING found
     WHERE there.scope = found.scope AND there.thread_id = found.thread_id AND ${condition}
     RETURNING there.scope, there.thread_id AS "threadId"`
@@ -38,7 +37,7 @@ export function pruningOn(
   const PRUNE_UNUSED = { text: `WITH ${scopes}, found AS MATERIALIZED (${unused('LIMIT $3')}) ${remove(UNUSED)}` }
   const COUNT_DELETED = { text: `SELECT count(*) FROM ${threads} WHERE ${DELETED}` }
   const COUNT_UNUSED = { text: `WITH ${scopes} SELECT count(*) FROM (${unused('')}) AS unused` }
-  // Nobody ever heard of it any more.
+  // The thread then counts as never seen.
   const FORGET = {
     text: `DELETE FROM ${observations} AS seen USING unnest($1::text[], $2::text[]) AS asked (scope, thread_id)
       WHERE seen.scope = asked.scope AND seen.thread_id = asked.thread_id`,
@@ -71,7 +70,7 @@ export function pruningOn(
   }
 }
 
-/** No row is deleted and live at once; and a rule that says nothing throws nothing away. */
+/** No row is deleted and live at once. A rule without a condition prunes nothing. */
 function foundBy({ scope: asked, deletedBefore, unusedSince }: PruneRule): Found | null {
   const scope = asked ?? null
   if (deletedBefore === undefined) return unusedSince === undefined ? null : { scope, live: true, before: unusedSince }

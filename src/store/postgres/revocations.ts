@@ -1,4 +1,4 @@
-/** Revocations in PostgreSQL. */
+/** Stores revocations in PostgreSQL. */
 import type { Revocation } from '../../core/decide/credential.ts'
 import type { Queries } from '../../postgres/pool.ts'
 import { StoreUnavailable, type RevocationStore, type Revoked } from '../port.ts'
@@ -14,15 +14,14 @@ interface Row {
 
 const COLUMNS = 'kind, id, issued_before AS before, revoked_at AS "revokedAt"'
 
-/** What was revoked of a user ($1). */
+/** $1 is the user. */
 export function revocationsOfUserText(revocations: string): string {
   return `SELECT ${COLUMNS} FROM ${revocations} WHERE kind = 'user' AND id = $1`
 }
 
 /**
- * Makes the part of the store that holds revocations. What a schema says that is another one than was opened is no answer:
- * in an empty one nothing is revoked, and the known revocations stay active.
- * @param made an expression: when the schema was made
+ * Accepts no answer of a schema other than the opened one: an empty one revokes nothing, and known revocations stay active.
+ * @param made an SQL expression: when the schema was made
  */
 export function revocationsOn(
   database: Database,
@@ -30,7 +29,7 @@ export function revocationsOn(
   made: string,
   past: SchemaIdentity,
 ): RevocationStore {
-  // Of two about one user the wider stays: null is wider than any time. One about a token is as wide as another.
+  // Of two revocations of one user the wider stays; null is wider than any time. Two of one token are equal.
   const UPSERT = {
     text: `INSERT INTO ${revocations} AS there (kind, id, issued_before, revoked_at) VALUES ($1, $2, $3, $4)
       ON CONFLICT (kind, id) DO UPDATE SET issued_before = excluded.issued_before, revoked_at = excluded.revoked_at
@@ -45,7 +44,7 @@ export function revocationsOn(
     name: 'revocations-version',
     text: `SELECT value, ${made} AS made FROM ${versions} WHERE name = 'revocations'`,
   }
-  /** @throws StoreUnavailable if it is another one */
+  /** @throws StoreUnavailable if the schema is another than the opened one */
   const versionIn = async (queries: Queries): Promise<number> => {
     const [row] = await queries.query<{ value: number; made: number | null }>(VERSION)
     past.see(row?.made ?? null)
@@ -77,7 +76,6 @@ export function revocationsOn(
   }
 }
 
-/** A row of the table, as the rest of the program knows it. */
 export function revocationOf({ kind, id, before, revokedAt }: Row): Revocation {
   return kind === 'token' ? { kind, tokenId: id, revokedAt } : { kind, userId: id, before, revokedAt }
 }

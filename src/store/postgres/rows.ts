@@ -1,4 +1,4 @@
-/** What PostgreSQL holds, for operators: whole rows, how much there is, and all that is held of a user. */
+/** Reads PostgreSQL for operators: whole rows, statistics, and all data of a user. */
 import type { RowFilter, StoredGrant, StoreStats, ThreadAdministration, ThreadKey, ThreadRow, UserData } from '../port.ts'
 import type { Database, Tables } from './database.ts'
 import { GRANT_COLUMNS } from './grants.ts'
@@ -7,7 +7,6 @@ import { revocationOf, revocationsOfUserText } from './revocations.ts'
 
 const BY_KEY = 'ORDER BY scope, thread_id'
 
-/** Makes the part of the store that shows it. */
 export function rowsOn(
   database: Database,
   tables: Tables,
@@ -20,7 +19,6 @@ export function rowsOn(
   const GRANTS = {
     text: `SELECT ${GRANT_COLUMNS} FROM ${grants} WHERE scope = $1 AND thread_id = $2 ORDER BY granted_at, kind, grantee`,
   }
-  /** Counts all rows, or with a condition those of one scope. */
   const counts = (where: string) => ({
     text: `SELECT count(*) FILTER (WHERE deleted_at IS NULL) AS threads, count(*) FILTER (WHERE deleted_at IS NOT NULL) AS deleted,
         count(*) FILTER (WHERE provisional) AS provisional,

@@ -1,23 +1,20 @@
 /**
- * Notices that a schema was lost and made anew while it was in use: in the new one every thread is nobody's, and another
- * process may have made it without a thought. Nothing is asked of it then. A backup that is put back has the past of the one
- * that was opened, and is used again by itself.
+ * Notices that a schema was lost and made again while it was in use. In the new one every thread is unowned, and another
+ * process may have made it unnoticed. The store then asks nothing of it.
+ * A restored backup has the history of the opened schema, and the store uses it again automatically.
  */
 import { placeOf, type PostgresSettings } from '../../postgres/settings.ts'
 
 export interface SchemaIdentity {
-  /**
-   * Takes in whose past answers now.
-   * @param made when the schema was made that answers; null if it does not say: it is empty, or is just being restored
-   */
+  /** @param made when the answering schema was made; null if it does not say: it is empty, or is being restored */
   see(made: number | null): void
-  /** Calls a function whenever another past answers than before. */
+  /** Calls a function whenever a schema with another history answers than before. */
   onChange(listener: () => void): void
-  /** Why nothing may be asked of it; null if it is the one that was opened. */
+  /** Why nothing may be asked of the schema; null if it is the opened one. */
   fault(): string | null
 }
 
-/** @param opened when the schema was made that was opened */
+/** @param opened when the opened schema was made */
 export function schemaIdentityFrom(opened: number, settings: PostgresSettings): SchemaIdentity {
   const other =
     `schema ${settings.schema} in ${placeOf(settings)} is another one than was opened: it was lost and made anew; ` +

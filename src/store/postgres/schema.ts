@@ -1,13 +1,12 @@
-/** The tables of this program in PostgreSQL, as the steps that make them. */
+/** The tables of this program in PostgreSQL, as the migrations that make them. */
 import { createHash } from 'node:crypto'
 
-// COLLATE "C" is what makes ids compare byte for byte, whatever collation the database has.
-// `pending` counts the registered runs of a row that no run has confirmed yet (0 and provisional = false once it is settled);
-// `life` counts its revivals and changes of owner, so that a run from before settles nothing after it. `gone` is true for a
-// tombstone of which the upstream has confirmed that it holds nothing any more.
-// The indexes of `threads` are in the order of lists. The primary key of `grants` begins with the thread, for decisions; one
-// index with the grantee, for lists. A row takes its grants along wherever it goes: whoever owns the thread next has granted
-// nothing yet.
+// COLLATE "C" makes ids compare byte for byte, whatever collation the database has.
+// `pending` counts the registered runs of a row that no run has confirmed yet; 0 with provisional = false once it is settled.
+// `life` counts its revivals and changes of owner, so that an earlier run settles nothing later.
+// `gone` is true for a tombstone once the upstream has confirmed that it holds nothing of the thread.
+// The indexes of `threads` are in list order. The primary key of `grants` begins with the thread, for decisions.
+// One index begins with the grantee, for lists. A deleted row takes its grants along: the next owner has granted nothing yet.
 // `versions` holds what other processes ask for: one number instead of a table.
 const OWNERSHIP = `
   CREATE TABLE {schema}.threads (
@@ -65,8 +64,8 @@ const OWNERSHIP = `
   INSERT INTO {schema}.versions (name, value) VALUES ('revocations', 0), ('standing', 0);
 `
 
-// What limits count, in the form of the library that counts per time (src/limits/postgres.ts): its keys are digests, so nobody's
-// id is in them. A stream counts until its lease ends.
+// Counters of limits, in the form of the library that counts per time (src/limits/postgres.ts).
+// Its keys are digests, so they contain no user id. A stream counts until its lease ends.
 const LIMITS = `
   CREATE TABLE {schema}.rate_limits (key text COLLATE "C" PRIMARY KEY, points integer NOT NULL DEFAULT 0, expire bigint);
   CREATE INDEX rate_limits_expire ON {schema}.rate_limits (expire);
@@ -78,17 +77,15 @@ const LIMITS = `
   CREATE INDEX open_streams_by_caller ON {schema}.open_streams (caller);
 `
 
-// `deletion` names the deletions of a thread that are under way, until a run is claimed: their answers may come late. `runs_by` is
-// the process that has sent all runs of the thread, or `*` for several and for what is not known: that process alone can tell that
-// none is executing when the thread is deleted.
+// `deletion` and `runs_by` mean the same as in src/store/sqlite/schema.ts.
 const DELETIONS = `
   ALTER TABLE {schema}.threads ADD COLUMN deletion text COLLATE "C";
   ALTER TABLE {schema}.threads ADD COLUMN runs_by text COLLATE "C" NOT NULL DEFAULT '*';
 `
 
-// What makes a list cost no more than its page is long: the indexes of lists hold live rows alone, and begin with all that a list
-// may leave aside (agent, archived). `threads_of_user` is for what is done with all of a user's rows, in whatever state, and is
-// not written when a thread is used.
+// List indexes hold only live rows, and begin with the optional conditions of a list (agent, archived).
+// So a list costs no more than its page.
+// `threads_of_user` serves work on all rows of a user, in any state. It is not written when a thread is used.
 const LISTS = `
   CREATE INDEX threads_of_user ON {schema}.threads (user_id, scope, thread_id);
   CREATE INDEX listed_by_user ON {schema}.threads (user_id, scope, archived, last_used_at DESC, thread_id)
@@ -107,17 +104,16 @@ const LISTS = `
   CREATE INDEX grants_by_giver ON {schema}.grants (granted_by, kind, grantee);
 `
 
-/** A step from one schema to the next. */
 export interface Migration {
   readonly number: number
   readonly name: string
-  /** Statements, in which `{schema}` stands for the schema of the configuration. */
+  /** Statements. `{schema}` is replaced by the schema of the configuration. */
   readonly text: string
   /** SHA-256 of the text, in hexadecimal digits. */
   readonly checksum: string
 }
 
-/** Only ever appended to: what was applied somewhere stays as it is, to the letter. */
+/** Append only: an applied migration must not change by a single letter. */
 export const MIGRATIONS: readonly Migration[] = [
   ['ownership', OWNERSHIP],
   ['limits', LIMITS],

@@ -1,9 +1,9 @@
-/** How runs that had registered end, in PostgreSQL. */
+/** Settles registered runs when they end, in PostgreSQL. */
 import type { OwnershipStore, ThreadKey } from '../port.ts'
 import { ATTEMPTS, crossed, type Database, type Tables } from './database.ts'
 import type { PostgresInvalidations } from './invalidations.ts'
 
-// Of this registration: settled by nobody, and of this life of the thread.
+// A row of this registration: not settled yet, and of this life of the thread.
 const MINE = `WHERE scope = $1 AND thread_id = $2 AND user_id = $3 AND user_id <> '' AND provisional AND life = $4`
 // The last run of a row that had no life before.
 const LAST = `${MINE} AND pending = 1 AND deleted_at IS NULL`
@@ -13,15 +13,14 @@ export function settlingOn(
   { threads, grants }: Tables,
   invalidations: PostgresInvalidations,
 ): OwnershipStore['settle'] {
-  // A run that may have started leaves a live row as it is, registered for good; only a tombstone was confirmed before.
+  // A run that may have started settles only a tombstone, which was confirmed before. A live row stays registered.
   const SETTLE = {
     name: 'settle',
     text: `UPDATE ${threads} SET provisional = false, pending = 0, deleted_at = NULL, gone = false ${MINE}
       AND ($5::boolean OR deleted_at IS NOT NULL)`,
   }
-  // The last run takes the row along; otherwise it leaves it to the others, or as the tombstone that it was. Of a row that
-  // another process is changing both conditions are looked at again by the database, and neither may hold: then no row comes
-  // back.
+  // The last run removes the row, or leaves the tombstone that it was. An earlier run leaves the row to the others.
+  // While another process changes the row, the database checks both conditions again. If neither is true, no row comes back.
   const LEAVE = {
     name: 'leave',
     text: `WITH
@@ -34,7 +33,7 @@ export function settlingOn(
   const REGISTERED = { text: `SELECT 1 AS there FROM ${threads} ${MINE}` }
   const REMOVE = { text: `DELETE FROM ${threads} ${LAST} RETURNING 1 AS done` }
 
-  /** A row that somebody was granted something on: it is deleted with its grants, which sends an invalidation. */
+  /** Removes a row that has grants, together with them, which sends an invalidation. */
   const removeShared = (key: ThreadKey, values: readonly unknown[]): Promise<boolean> =>
     invalidations.change(async (queries, changed) => {
       const removed = await queries.query(REMOVE, values)

@@ -1,4 +1,4 @@
-/** The store on PostgreSQL, all of it in one schema, shared safely by several processes on several machines. */
+/** The store on PostgreSQL: one schema, shared safely by several processes on several machines. */
 import { failureOf, PostgresFailure } from '../../postgres/failure.ts'
 import { madeIn, migrate } from './migrations.ts'
 import { openPool, type OnIdleFailure, type PostgresPool } from '../../postgres/pool.ts'
@@ -19,22 +19,19 @@ import { revocationsOn } from './revocations.ts'
 import { rowsOn } from './rows.ts'
 
 export interface PostgresOptions {
-  /** Of how many threads it is remembered who may use them; 0, which is the default: none. */
+  /** For how many threads access is remembered; 0, the default: none. */
   readonly cache?: number
-  /** Told of connections that break while nobody uses them. */
+  /** Called when an idle connection breaks. */
   readonly onIdleFailure?: OnIdleFailure
 }
 
 export interface OpenedPostgres {
   readonly store: Store
-  /** Its connections, for what else is kept in the same schema. They close with the store. */
+  /** Its connections, for other data in the same schema. They close with the store. */
   readonly pool: PostgresPool
 }
 
-/**
- * Opens the store and brings its schema up to date.
- * @throws StoreUnavailable with the place and what to do, if it can't be reached or written
- */
+/** @throws StoreUnavailable with the place and a remedy, if it can't be reached or written */
 export async function openPostgresStore(settings: PostgresSettings, options: PostgresOptions = {}): Promise<OpenedPostgres> {
   const { cache = 0, onIdleFailure } = options
   let pool: PostgresPool | undefined
@@ -84,16 +81,15 @@ function storeOn(pool: PostgresPool, settings: PostgresSettings, cache: number, 
 }
 
 interface State {
-  /** Why nothing can be read or written, though the server answers. Null if nothing stands in the way. */
+  /** Why nothing can be read or written, though the server answers; null without a fault. */
   readonly fault: string | null
   /** When the schema was made; null if it does not say. */
   readonly made: number | null
 }
 
 /**
- * Looks at the server, and whether all tables are there and may be used. It reads none of them: what a table is locked for is
- * the concern of those who need that table.
- * @throws PostgresFailure if one of them is missing
+ * Checks the server, and that all tables exist and may be used. It reads no table: a lock concerns only users of that table.
+ * @throws PostgresFailure if a table is missing
  */
 async function stateOf(pool: PostgresPool, { schema, user }: PostgresSettings): Promise<State> {
   const text = `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only')::boolean AS "readOnly",

@@ -1,4 +1,4 @@
-/** All that is a user's in PostgreSQL, given to another or forgotten, in steps. */
+/** Transfers or erases all data of a user in PostgreSQL, in steps. */
 import type { Queries } from '../../postgres/pool.ts'
 import { NOBODY, type ThreadAdministration, type ThreadKey } from '../port.ts'
 import { listsOf, type Tables } from './database.ts'
@@ -7,13 +7,12 @@ import type { PostgresInvalidations } from './invalidations.ts'
 const ASKED = 'unnest($1::text[], $2::text[]) AS asked (scope, thread_id)'
 const KEY = 'scope, thread_id AS "threadId"'
 
-/** All that is a user's: in one scope, or with null in all. */
+/** The scope is null for all. */
 interface Whose {
   readonly userId: string
   readonly scope: string | null
 }
 
-/** Makes the part of the store that works on all that is a user's. */
 export function peopleOn(
   { threads, grants, observations }: Tables,
   invalidations: PostgresInvalidations,
@@ -22,18 +21,18 @@ export function peopleOn(
     WHERE there.scope = asked.scope AND there.thread_id = asked.thread_id`
   const picked = `WITH picked AS MATERIALIZED
     (SELECT scope, thread_id FROM ${threads} WHERE user_id = $1 AND ($3::text IS NULL OR scope = $3) LIMIT $2)`
-  // Said twice: a row that has become another's between the two stays as it is.
+  // The owner is checked twice: a row that changes its owner between the two stays as it is.
   const ofPicked = 'FROM picked WHERE there.scope = picked.scope AND there.thread_id = picked.thread_id AND user_id = $1'
   const returning = 'RETURNING there.scope, there.thread_id AS "threadId"'
 
-  // Another life: what registered before settles nothing after it. The run of a revival may have begun anew what was gone. A live
-  // row that no run has confirmed stays one, as by a run that nobody will settle: it says no more of the thread than before.
+  // A new life: a run that registered earlier settles nothing after it. The run of a revival may have created the thread again.
+  // A live row that no run has confirmed stays unconfirmed, as by a run that is never settled: it says no more than before.
   const MOVE = {
     text: `${picked} UPDATE ${threads} AS there SET user_id = $4, gone = gone AND NOT provisional, deletion = NULL,
         provisional = provisional AND deleted_at IS NULL, pending = (provisional AND deleted_at IS NULL)::integer, life = life + 1
       ${ofPicked} ${returning}`,
   }
-  // What the upstream holds of the thread is not for others to claim; the name that the user gave it goes.
+  // Others must not claim what the upstream holds of the thread. The name that the user gave it is removed.
   const BURY = {
     text: `${picked} UPDATE ${threads} AS there SET user_id = '', name = NULL, deleted_at = coalesce(deleted_at, $4),
         gone = gone AND NOT provisional, provisional = false, pending = 0, life = life + 1 ${ofPicked} ${returning}`,
@@ -46,7 +45,7 @@ export function peopleOn(
     text: `SELECT ${KEY} FROM ${observations} WHERE user_id = $1 AND ($3::text IS NULL OR scope = $3)
       ORDER BY scope, thread_id LIMIT $2`,
   }
-  // Grants go one after the other with what takes them away.
+  // Serializes grants with statements that remove them.
   const LOCK = {
     text: `SELECT 1 AS locked FROM ${ASKED} JOIN ${threads} AS there USING (scope, thread_id)
       ORDER BY there.scope, there.thread_id FOR UPDATE OF there`,
@@ -75,7 +74,7 @@ export function peopleOn(
         agent_id = CASE WHEN excluded.agent_id = '' OR (there.agent_id <> '' AND excluded.last_used_at <= there.last_used_at)
           THEN there.agent_id ELSE excluded.agent_id END`,
   }
-  // Also where others were seen to run it: that two were is a conflict, and forgetting one of them must not settle it.
+  // Also where others ran it: two runners are a conflict, and forgetting one of them must not settle it.
   const BURY_SEEN = {
     text: `INSERT INTO ${threads} (scope, thread_id, user_id, agent_id, created_at, last_used_at, deleted_at)
       SELECT scope, thread_id, '', agent_id, first_used_at, last_used_at, $4::bigint
@@ -90,7 +89,7 @@ export function peopleOn(
       if (count > 0) changed(null)
       return count
     })
-  /** What a grant or a sight of the user is on, at most so many, with the rows of those threads locked. */
+  /** At most `limit` threads with a grant to the user or an observation of the user, with their rows locked. */
   const find = async (queries: Queries, statement: { text: string }, { userId, scope }: Whose, limit: number) => {
     const keys = listsOf(await queries.query<ThreadKey>(statement, [userId, limit, scope]))
     await queries.query(LOCK, keys)
@@ -99,7 +98,7 @@ export function peopleOn(
 
   return {
     transfer: (from, to, limit, scope) => {
-      // What is nobody's was nobody's to give.
+      // No user owns an unowned thread, so no user can transfer it.
       if (from === to || from === NOBODY || to === NOBODY) return Promise.resolve(0)
       const whose = { userId: from, scope: scope ?? null }
       return step(async (queries) => {

@@ -1,4 +1,4 @@
-/** Owners that operators give and take, in the SQLite file. */
+/** Gives threads an owner or takes it away, for operators, in the SQLite file. */
 import { NOBODY, type AssignOutcome, type ThreadAdministration, type ThreadKey } from '../port.ts'
 import { sql, type Connection } from './connection.ts'
 import { removeGrants } from './grants.ts'
@@ -9,7 +9,7 @@ const WHERE = 'WHERE scope = :scope AND thread_id = :threadId'
 const ROW = sql<{ user_id: string; deleted_at: number | null; provisional: number }>(
   `SELECT user_id, deleted_at, provisional FROM threads ${WHERE}`,
 )
-// Another life: what registered before settles nothing after it.
+// A new life: a run that registered earlier settles nothing after it.
 const GIVE = sql(
   `UPDATE threads SET user_id = :to, deleted_at = NULL, gone = 0, deletion = NULL, provisional = 0, pending = 0, life = life + 1
    ${WHERE}`,
@@ -18,13 +18,12 @@ const INSERT = sql(
   `INSERT INTO threads (scope, thread_id, user_id, agent_id, created_at, last_used_at)
    VALUES (:scope, :threadId, :to, '', :now, :now)`,
 )
-// The run of a revival may have begun anew what was gone.
+// The run of a revival may have created the thread again at the upstream.
 const TAKE = sql(
   `UPDATE threads SET user_id = '', gone = gone AND provisional = 0, deletion = NULL, provisional = 0, pending = 0, life = life + 1
    ${WHERE}`,
 )
 
-/** Makes the part of the store that gives and takes them. */
 export function assignmentIn(invalidations: SqliteInvalidations): Pick<ThreadAdministration, 'assign' | 'withhold'> {
   return {
     assign: (key, to, now, expected) =>

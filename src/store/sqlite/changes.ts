@@ -1,24 +1,21 @@
 /**
- * The last access changes in the SQLite file, each by the number that counts it: with them the other processes know which
- * threads a count that has grown is about. A change of many threads is in no row, and neither is one by an older program: where a
- * number is missing, any thread may have changed.
+ * Numbers the last access changes in the SQLite file, so that other processes learn which threads a grown count is about.
+ * A change of many threads has no row, nor has a change by an older program.
+ * Where a number is missing, any thread may have changed.
  */
 import type { ThreadKey } from '../port.ts'
 import { sql, type Connection } from './connection.ts'
 
-/** The access that a step has changed: of one thread, of many, or none. */
 export type Changed = ThreadKey | 'many' | 'nothing'
 
-/** A change of access to one thread. */
 export interface NumberedChange {
   readonly number: number
   readonly key: ThreadKey
 }
 
-/** Counted up by a backup that is put back, which may have any count of changes. */
+/** Increases when a backup is restored, which may have any count of changes. */
 export const SCHEMA = sql<number>('PRAGMA schema_version')
 
-/** So many are kept, and so many are told of one by one. */
 const KEPT = 256
 
 const NUMBER = sql<{ value: number }>("SELECT value FROM versions WHERE name = 'standing'")
@@ -36,11 +33,7 @@ export function countChanges(database: Connection): number {
   return counted(database.get(NUMBER))
 }
 
-/**
- * Counts a change, and notes of which thread it is. The last statements of a step: in databases with locks on rows this count is
- * held by all.
- * @returns its number
- */
+/** Counts a change. Call it last in a step: in databases with row locks, all changes share this row. @returns its number */
 export function noteChange(database: Connection, changed: ThreadKey | 'many'): number {
   const number = counted(database.get(NEXT))
   if (changed !== 'many') database.run(PUT, { number, scope: changed.scope, threadId: changed.threadId })
@@ -48,10 +41,7 @@ export function noteChange(database: Connection, changed: ThreadKey | 'many'): n
   return number
 }
 
-/**
- * The changes behind a number up to another one.
- * @returns null where any thread may have changed: one of them is not known, or they are too many
- */
+/** @returns null if any thread may have changed: a change is not known, or they are too many */
 export function changesBetween(database: Connection, after: number, number: number): readonly NumberedChange[] | null {
   if (number < after || number - after > KEPT) return null
   if (number === after) return []

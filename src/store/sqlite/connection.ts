@@ -1,51 +1,48 @@
-/** A connection to a SQLite file, with its statements: they are prepared at their first use and go with it. */
+/** A connection to a SQLite file, with its statements: they are prepared at their first use and live as long as it. */
 import Database from 'better-sqlite3'
 
-/** A statement, and what its rows look like. All values are bound by name. */
+/** A statement and the type of its rows. All values are bound by name. */
 export interface Sql<Row> {
   readonly text: string
-  /** Never there: it carries the type. */
+  /** Always undefined: it carries the type. */
   readonly row?: Row
 }
 
-/** Values by name. What a statement does not name is left aside. */
+/** Values by name. A statement ignores names that it does not use. */
 export type Values = Readonly<Record<string, string | number | null | Uint8Array>>
 
 export interface Connection {
   get<Row>(sql: Sql<Row>, values?: Values): Row | undefined
-  /** The first column of the first row, of a statement that has no values. */
+  /** The first column of the first row, of a statement without values. */
   value<Value>(sql: Sql<Value>): Value | undefined
   all<Row>(sql: Sql<Row>, values?: Values): Row[]
-  /** Changes rows. @returns how many */
+  /** @returns how many rows it changed */
   run(sql: Sql<never>, values?: Values): number
-  /** Does a step that reads, all of it at one state of the data. */
+  /** Runs a step that only reads, on one state of the data. */
   snapshot<T>(step: () => T): T
-  /** Does a step that reads and writes, atomically over all processes: the write lock comes first. */
+  /** Runs a step atomically across processes: it takes the write lock first. */
   locked<T>(step: () => T): T
   close(): void
 }
 
-/** How long SQLite itself waits for a lock: nothing else goes on in the process meanwhile. */
+/** How long SQLite itself waits for a lock. It blocks the whole process meanwhile. */
 const BLOCKING_MS = 25
 
-/** Names the rows of a statement. */
 export function sql<Row = never>(text: string): Sql<Row> {
   return { text }
 }
 
 /**
- * Opens a file.
- * @param mustExist true to fail where it is missing, false to make it
- * @param prepare brings its schema up to date, or throws
- * @throws what SQLite throws, and what `prepare` does
+ * @param mustExist false to create a missing file
+ * @throws what SQLite or `prepare` throws
  */
 export function connect(file: string, mustExist: boolean, prepare: (database: Database.Database) => void): Connection {
   const database = new Database(file, { fileMustExist: mustExist, timeout: BLOCKING_MS })
   try {
     database.pragma('journal_mode = WAL')
-    // A claim that was answered must survive a loss of power.
+    // A claim that was answered must survive a power failure.
     database.pragma('synchronous = FULL')
-    // Who was erased is in no free page of the file, nor in a backup of it; the log is shortened when it begins anew.
+    // No free page and no backup may contain an erased user. SQLite shortens the log when it starts it again.
     database.pragma('secure_delete = ON')
     database.pragma('journal_size_limit = 0')
     prepare(database)
@@ -67,7 +64,6 @@ export function connect(file: string, mustExist: boolean, prepare: (database: Da
   }
 }
 
-/** Prepares a statement at its first use. */
 function preparedBy<Statement>(prepare: (text: string) => Statement): (sql: Sql<unknown>) => Statement {
   const statements = new Map<string, Statement>()
   return ({ text }) => {

@@ -1,25 +1,23 @@
-/** What a failure of SQLite means for the connection it happened on, and what it is in words for an operator. */
+/** Classifies failures of SQLite, and describes them for an operator. */
 import Database from 'better-sqlite3'
 
-/** True if another process has the lock: the same step may work a moment later, and nothing of it was done. */
+/** True if another process has the lock: nothing of the step was done, and a retry may work. */
 export function isBusy(error: unknown): boolean {
   return hasCode(error, /^SQLITE_(?:BUSY|LOCKED|PROTOCOL)/)
 }
 
 /**
- * True if the connection may not recover from it, or goes on seeing what was so when it was opened (a file that was not to be
- * written then). Writes that the disk did not take are none of these: SQLite rolls them back, and reads go on.
+ * True if the connection may not recover, or keeps a state from its opening, such as a file that was read-only then.
+ * Failed disk writes are not included: SQLite rolls them back, and reads continue.
  */
 export function isLasting(error: unknown): boolean {
   return isDamage(error) || hasCode(error, /^SQLITE_(?:IOERR(?!_WRITE)|READONLY|CANTOPEN|PERM|NOMEM|INTERNAL)/)
 }
 
-/** True if the content of the file is wrong. */
 export function isDamage(error: unknown): boolean {
   return hasCode(error, /^SQLITE_(?:CORRUPT|NOTADB)/)
 }
 
-/** The failure for an operator, with SQLite's own word for it. */
 export function inWords(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error instanceof Database.SqliteError ? `${error.message} (${error.code})` : error.message

@@ -1,7 +1,7 @@
 /**
- * The file of the SQLite store, used in steps that are atomic. It is opened anew by itself after failures that a connection
- * may not recover from, and never made anew: a file that vanished is a fault until it is back, because in an empty one every
- * thread would be nobody's.
+ * The file of the SQLite store, used in atomic steps.
+ * It is reopened after failures that a connection may not recover from, but never created again.
+ * A vanished file is a fault until it is back: in an empty file every thread would be unowned.
  */
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -13,28 +13,26 @@ import { identityOf, obstacle, placeOf, type Place } from './place.ts'
 import { migrate, SCHEMA_VERSION, schemaOf } from './schema.ts'
 import { makeTurns, type Turns } from './turns.ts'
 
-/** A step on the file. It may be done several times, but has no effect except the last time. */
+/** A step on the file. It may run several times, but only its last run has an effect. */
 export type Step<T> = (database: Connection) => T
 
-/** How long another process's lock is waited for, in milliseconds; then the answer is 503. */
+/** How long to wait for another process's lock, in milliseconds; then the answer is 503. */
 const PATIENCE_MS = 5000
-/** The same where somebody waits for a word on how the store is. */
+/** The same for a health probe. */
 const PROBE_PATIENCE_MS = 1000
-/** The least time between two openings. */
 const REOPENING_MS = 1000
-/** How long a connection is read from without a look at whether its file still stands in its place. */
+/** How long a connection is read from without a check that its file is still at its path. */
 const LOOKING_MS = 100
 
-/** An open file. Every failure of a step is a rejection with StoreUnavailable. */
+/** An open file. Every failed step rejects with StoreUnavailable. */
 export class SqliteFile {
   readonly path: string
-  /** True from the first write that failed, and from each new connection, until `probe` has written something. */
+  /** True after a failed write and after each reopening, until `probe` has written something. */
   #unproven = false
-  /** True from the first sign of damage until somebody has found that there is none. */
+  /** True from the first sign of damage until a check has found none. */
   damaged = false
   readonly #turns: Readonly<Record<'read' | 'write' | 'probe', Turns>>
   #connection: Connection | null = null
-  /** Of the last connection that worked. */
   #place: Place | null = null
   #triedAt = -Infinity
   #lookedAt = -Infinity
@@ -49,10 +47,8 @@ export class SqliteFile {
   }
 
   /**
-   * Opens a file, making it and its folder where they are missing, and migrates it where it is of an older program.
-   * @param path the path of the database
-   * @param retry how long another process's lock is waited for, in milliseconds
-   * @throws StoreUnavailable with the path and what to do, if it can't be opened or written
+   * Creates a missing file or folder, and migrates the file of an older program.
+   * @throws StoreUnavailable with the path and a remedy, if it can't be opened or written
    */
   static async open(path: string, retry = PATIENCE_MS): Promise<SqliteFile> {
     const file = new SqliteFile(path, retry)
@@ -68,7 +64,6 @@ export class SqliteFile {
     }
   }
 
-  /** Does a step that reads, all of it at one state of the data. */
   async read<T>(step: Step<T>): Promise<T> {
     try {
       return await this.#turns.read.take(() => {
@@ -80,7 +75,7 @@ export class SqliteFile {
     }
   }
 
-  /** Does a step of one statement that reads: such a one is at one state of the data by itself. */
+  /** Runs a read of one statement, which needs no transaction to see one state of the data. */
   async ask<T>(step: Step<T>): Promise<T> {
     try {
       return await this.#turns.read.take(() => step(this.#connected(false)))
@@ -89,7 +84,7 @@ export class SqliteFile {
     }
   }
 
-  /** Does the same at once, for somebody who can do without. @returns null where it fails: who needs the file will be told */
+  /** Runs an optional read at once. @returns null if it fails: the next required step reports the failure */
   glance<T>(step: Step<T>): T | null {
     try {
       return step(this.#connected(false))
@@ -98,7 +93,6 @@ export class SqliteFile {
     }
   }
 
-  /** Does a step that reads and writes, atomically over all processes. */
   async write<T>(step: Step<T>): Promise<T> {
     try {
       return await this.#turns.write.take(() => this.#written(step))
@@ -107,10 +101,7 @@ export class SqliteFile {
     }
   }
 
-  /**
-   * Writes what is not worth waiting for. It is left out where another process has the lock, and where writing fails.
-   * @returns true if it was written
-   */
+  /** Runs an optional write. @returns false if it was skipped: another process has the lock, or writing fails */
   note(step: Step<unknown>): boolean {
     if (this.#turns.write.waiting > 0) return false
     try {
@@ -122,10 +113,7 @@ export class SqliteFile {
     }
   }
 
-  /**
-   * Finds out whether the file can be written now: by its lock, which costs nothing, or by a write where that may fail.
-   * @param step writes something small
-   */
+  /** Checks whether the file can be written: by its lock, which costs nothing, or by `step` while writing is unproven. */
   async probe(step: Step<unknown>): Promise<void> {
     try {
       await this.#turns.probe.take(() => this.#written((connection) => this.#unproven && step(connection)))
@@ -135,7 +123,7 @@ export class SqliteFile {
     }
   }
 
-  /** Which file it is that is in use, or was last. Another one may hold anything. */
+  /** Identifies the file that is in use, or was last. Another file may hold anything. */
   get identity(): string | null {
     return this.#place?.file ?? null
   }
@@ -150,7 +138,7 @@ export class SqliteFile {
     return connection.locked(() => step(connection))
   }
 
-  /** The connection, looked after. @throws if there is none now */
+  /** @throws if there is no connection now */
   #connected(writing: boolean): Connection {
     if (this.#closed) throw new Error('it is closed')
     const now = performance.now()
@@ -164,7 +152,7 @@ export class SqliteFile {
     return this.#reopen(now)
   }
 
-  /** A new connection, or the old one if there can't be a new one: where nothing can be written, it may still be read from. */
+  /** Returns the old connection if no new one can be opened: it may still be readable where nothing can be written. */
   #reopen(now: number): Connection {
     this.#triedAt = now
     try {
@@ -184,7 +172,7 @@ export class SqliteFile {
     const why = obstacle(this.#place, now)
     if (why !== null) throw new Error(why)
     const connection = connect(this.path, this.#place !== null, prepare)
-    // Not before: with the last connection SQLite takes away what it would have to make anew, on a disk that may be full.
+    // Not earlier: with its last connection SQLite deletes files that it would have to create again, on a disk that may be full.
     this.#connection?.close()
     this.#connection = connection
     this.#place = placeOf(this.path)
@@ -206,14 +194,14 @@ export class SqliteFile {
   }
 }
 
-/** Makes a missing file: for its user alone, because it holds who talks about what; SQLite makes those beside it likewise. */
+/** Only this user may read the file, because it says who talks about what. SQLite creates its other files likewise. */
 function make(path: string): void {
   const why = obstacle(null, placeOf(path))
   if (why !== null) throw new Error(why)
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 
-/** What a file has to be to be taken up again: as it was, or put back from a backup of an older program. */
+/** A reopened file must be as it was, or be restored from a backup of an older program. */
 function requireSchema(database: Database.Database): void {
   const schema = schemaOf(database)
   if (schema === 0) throw new Error('its file is empty: put back what was there')

@@ -1,11 +1,10 @@
-/** Grants in the SQLite file. */
+/** Stores grants in the SQLite file. */
 import { BY_OPERATOR, MAX_GRANTS, MAX_GRANTS_TO_ONE, type Grantee, type Reader, type Right } from '../../core/decide/sharing.ts'
 import type { GrantOutcome, GrantStore, StoredGrant, ThreadKey } from '../port.ts'
 import { sql, type Connection } from './connection.ts'
 import type { SqliteFile } from './file.ts'
 import type { Changed, SqliteInvalidations } from './invalidations.ts'
 
-/** What a grant is, as columns of `grants`. */
 export const GRANT_COLUMNS = 'kind, grantee AS id, access AS "right", granted_by AS grantedBy, granted_at AS grantedAt'
 
 const THREAD = 'scope = :scope AND thread_id = :threadId'
@@ -14,7 +13,7 @@ const GRANT = `${THREAD} AND kind = :kind AND grantee = :grantee`
 // Only live rows with an owner have grants.
 const OWNER = sql<{ user_id: string }>(`SELECT user_id FROM threads WHERE ${THREAD} AND deleted_at IS NULL AND user_id <> ''`)
 const OF_THREAD = sql<StoredGrant>(`SELECT ${GRANT_COLUMNS} FROM grants WHERE ${THREAD} ORDER BY granted_at, kind, grantee`)
-// Those of operators, or those of everybody else.
+// Grants of operators and grants of all others are counted separately.
 const COUNT = sql<{ grants: number }>(
   `SELECT count(*) AS grants FROM grants WHERE ${THREAD} AND (granted_by = :operator) = (:grantedBy = :operator)`,
 )
@@ -30,7 +29,7 @@ const PUT = sql(
 )
 const REMOVE = sql(`DELETE FROM grants WHERE ${GRANT}`)
 const REMOVE_ALL = sql(`DELETE FROM grants WHERE ${THREAD}`)
-// By name: with statistics SQLite would rather read the threads in their order, until it meets some of the grantee's.
+// INDEXED BY: with statistics SQLite would read the threads in their order, until it finds enough of the grantee's.
 const TO = `SELECT scope, thread_id AS threadId, ${GRANT_COLUMNS} FROM grants INDEXED BY grants_by_grantee WHERE kind = :kind AND grantee = :grantee`
 const TO_FIRST = sql<ThreadKey & StoredGrant>(`${TO} ORDER BY scope, thread_id LIMIT :limit`)
 const TO_NEXT = sql<ThreadKey & StoredGrant>(
@@ -48,10 +47,10 @@ const GROUP_RIGHTS = sql<{ thread_id: string; grantee: string; access: Right }>(
   `SELECT thread_id, grantee, access FROM json_each(:threadIds) AS asked
      CROSS JOIN grants ON scope = :scope AND thread_id = asked.value AND kind = 'group'`,
 )
-/** Of more groups than this it is not each of them that is looked up on each of many threads. */
+/** With more groups than this, not each group is looked up on each of many threads. */
 const FEW_GROUPS = 16
 
-// Each reads one range of the index of grantees, or one for each group, and no more of them than are asked for.
+// Each reads one range of the grantee index, or one range per group, and no more rows than the limit.
 const GRANTED_TO_ONE = sql<GrantedRow>(
   `SELECT -1 AS at, thread_id AS threadId, access AS "right" FROM grants
    WHERE kind = :kind AND grantee = :grantee AND scope = :scope AND thread_id > :after ORDER BY thread_id LIMIT :limit`,
@@ -63,20 +62,18 @@ const GRANTED_TO_GROUPS = sql<GrantedRow>(
 )
 
 interface GrantedRow {
-  /** Which of the groups that were asked for it is; -1 for the one that stood first. */
+  /** Index among the groups of the query; -1 for the grantee that the part began with. */
   readonly at: number
   readonly threadId: string
   readonly right: Right
 }
 
-/** Where to go on among all that was granted to a reader: behind this thread of this grantee's. */
 export interface GrantedFrom {
-  /** Which of the reader's groups it is; -1 for the user. */
+  /** Index of the reader's group; -1 for the user. */
   readonly at: number
   readonly threadId: string
 }
 
-/** Makes the part of the store that holds grants. */
 export function grantsIn(file: SqliteFile, invalidations: SqliteInvalidations): GrantStore {
   return {
     grants: (key, owner) => file.read((database) => (isGrantable(database, key, owner) ? grantsOf(database, key) : null)),
@@ -94,19 +91,18 @@ export function grantsIn(file: SqliteFile, invalidations: SqliteInvalidations): 
   }
 }
 
-/** All grants of a thread, the oldest first. */
 export function grantsOf(database: Connection, key: ThreadKey): readonly StoredGrant[] {
   return database.all(OF_THREAD, { ...key })
 }
 
-/** Takes all grants of a thread away. @returns how many there were */
+/** @returns how many there were */
 export function removeGrants(database: Connection, key: ThreadKey): number {
   return database.run(REMOVE_ALL, { ...key })
 }
 
 /**
- * The widest right that was granted to a reader on a thread. It is looked up by each of the reader's own keys, and never by
- * all grants of the thread: it takes the same time whatever was granted to others.
+ * The widest right of a reader on a thread. It is looked up by the reader's own keys, never by all grants of the thread.
+ * So it takes the same time whatever was granted to others.
  */
 export function rightOn(database: Connection, key: ThreadKey, { userId, groups }: Reader): Right | null {
   let widest = database.get(ONE, { ...key, kind: 'user', grantee: userId })?.access ?? null
@@ -118,9 +114,9 @@ export function rightOn(database: Connection, key: ThreadKey, { userId, groups }
 }
 
 /**
- * The widest right that was granted to a reader on each of several threads; those without one are not in the map. For a reader
- * of many groups all grants to groups are read, which are no more than a thread may have, in place of each group on each thread:
- * the time of a list tells how many threads the upstream gave, and may tell how many groups they were granted to.
+ * The widest right of a reader on each of several threads; threads without a right are not in the map.
+ * For a reader of many groups it reads all group grants, whose number per thread is bounded, not each group on each thread.
+ * The time of a list reveals how many threads the upstream gave, and may reveal how many groups they were granted to.
  * @param threadIds a JSON list
  */
 export function rightsOn(database: Connection, scope: string, threadIds: string, reader: Reader): ReadonlyMap<string, Right> {
@@ -138,11 +134,7 @@ export function rightsOn(database: Connection, scope: string, threadIds: string,
   return rights
 }
 
-/**
- * What was granted to a reader, a part of it: to the user first, then to each of the groups.
- * @param from null for the first part
- * @returns so many grants, and where the next part begins; null at the end
- */
+/** A part of a reader's grants, the user's first, then each group's; `from` is null for the first part, `next` at the end. */
 export function grantedIn(
   database: Connection,
   scope: string,

@@ -1,4 +1,4 @@
-/** Whether the SQLite store can be read and written now. */
+/** Checks whether the SQLite store can be read and written now. */
 import { StoreUnavailable } from '../port.ts'
 import { sql } from './connection.ts'
 import type { SqliteFile } from './file.ts'
@@ -7,20 +7,16 @@ import { standingOf } from './ownership.ts'
 
 const PROBE = sql("INSERT INTO versions (name, value) VALUES ('probe', 1) ON CONFLICT DO UPDATE SET value = value + 1")
 
-/** The least time between two looks through a damaged file, in milliseconds. */
 const LOOKING_MS = 1000
-/** How many times as long as a look took the next one waits: a large file is read for a long time. */
+/** The next check waits this many times as long as the last one took: a large file takes long to read. */
 const PATIENCE = 10
 
-/**
- * Makes the question.
- * @returns asks it: null, or what is wrong, in words for an operator
- */
+/** @returns a check, which gives null or the fault for an operator */
 export function healthOf(file: SqliteFile): () => Promise<string | null> {
   let looking = false
   let nextLook = -Infinity
 
-  /** Damage stays damage until the file was looked through and has none: what is read next may be another part of it. */
+  /** The file stays damaged until a check finds no damage: the next read may use another part of it. */
   const lookThrough = async (): Promise<void> => {
     const began = performance.now()
     if (looking || began < nextLook) return
@@ -33,7 +29,7 @@ export function healthOf(file: SqliteFile): () => Promise<string | null> {
 
   return async () => {
     try {
-      // What decisions rest on is asked as they ask it.
+      // The probe asks exactly what decisions ask.
       await file.read((database) => standingOf(database, { scope: '', threadId: '' }, { userId: '', groups: [] }))
       await file.probe((database) => database.run(PROBE))
     } catch (error) {

@@ -1,4 +1,4 @@
-/** Rows that are taken over from elsewhere into the SQLite file. An owner that is there is never replaced. */
+/** Imports rows into the SQLite file. An existing owner is never replaced. */
 import { NOBODY, type ImportedThread, type ImportOutcome, type ThreadAdministration } from '../port.ts'
 import { sql, type Connection } from './connection.ts'
 import type { SqliteFile } from './file.ts'
@@ -10,7 +10,6 @@ interface Options {
   readonly settleConflicts: boolean
 }
 
-/** Whose a thread is, and whether it is deleted. */
 interface Owned {
   readonly user_id: string
   readonly deleted_at: number | null
@@ -22,7 +21,6 @@ const INSERT = sql(
    VALUES (:scope, :threadId, :owner, :agentId, :name, :archived, :createdAt, :lastUsedAt)`,
 )
 
-/** Makes the part of the store that takes rows over. */
 export function importIn(file: SqliteFile, invalidations: SqliteInvalidations): Pick<ThreadAdministration, 'import'> {
   return {
     import: (rows, options) =>
@@ -51,7 +49,7 @@ function importRows(
       added.set(name, { user_id: row.owner, deleted_at: null })
     } else {
       database.run(INSERT, valuesOf(row))
-      // The operator has decided.
+      // The operator has decided: observations of the thread no longer count.
       if (forgetObservations(database, row) > 0) forgotten = true
     }
     return outcome

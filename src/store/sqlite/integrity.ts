@@ -1,21 +1,17 @@
-/** Looks a SQLite file through for damage, in a thread of its own: it reads all of it, and requests go on meanwhile. */
+/** Checks a SQLite file for damage in a worker thread: it reads the whole file, and requests continue meanwhile. */
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import Database from 'better-sqlite3'
 import { inWords } from './errors.ts'
 
-/** How closely: `quick` leaves out whether indexes and tables say the same. */
+/** `quick` does not compare indexes with tables. */
 export type Closeness = 'quick' | 'whole'
 
-/** What the thread is told. It is this module again. */
 interface Order {
   readonly damageIn: string
   readonly closeness: Closeness
 }
 
-/**
- * Looks for damage.
- * @returns null if there is none, or what is wrong, in words for an operator
- */
+/** @returns null if there is no damage, or its description for an operator */
 export function findDamage(file: string, closeness: Closeness): Promise<string | null> {
   return new Promise((resolve) => {
     const order: Order = { damageIn: file, closeness }

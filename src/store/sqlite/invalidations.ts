@@ -7,23 +7,22 @@ import { nameOf } from '../access-cache.ts'
 
 export type { Changed } from './changes.ts'
 
-/** The invalidations, and the steps that send them. */
 export interface SqliteInvalidations extends AccessInvalidations {
-  /** Does a step that reads and writes, and tells of what it changed. */
+  /** Runs a step that writes, and announces what it changed. */
   write<T>(step: Step<{ readonly result: T; readonly changed: Changed }>): Promise<T>
   stop(): void
 }
 
 type Listener = (key: ThreadKey | null) => void
 
-/** How many changes a file counts, and which file that is: another one, or a backup that was put back, has another past. */
+/** The count of changes, and its file: another file, or a restored backup, has another history. */
 interface Count {
   readonly version: number
   readonly identity: string | null
   readonly schema: number | undefined
 }
 
-/** A count, and what has changed since the one that was known; null: any thread may have. */
+/** A count, and the changes since the known one; null: any thread may have changed. */
 interface Seen {
   readonly count: Count
   readonly changes: readonly NumberedChange[] | null
@@ -31,21 +30,19 @@ interface Seen {
 
 const INTERVAL_MS = 250
 
-/** Who has to know before anybody else can ask. */
+/** Has to know of a change before any caller can ask. */
 export interface Forerunner {
-  /** This process changes access. */
   onOwn(changed: ThreadKey | 'many'): void
-  /** The listeners are about to be told: access that they look up has to be current. */
+  /** Called before the listeners: access that they look up has to be current. */
   onNews(): void
 }
 
-/** Creates the invalidations of an open file. */
 export function invalidationsOf(file: SqliteFile, first: Forerunner): SqliteInvalidations {
   const listeners = new Set<Listener>()
   let timer: NodeJS.Timeout | undefined
-  /** What the listeners were told of, in the file that it is counted in; null while that is not known. */
+  /** The count that was last announced to the listeners, with its file; null while it is not known. */
   let known: Count | null = null
-  /** True if it could not be read at the beginning: what has changed since then is not known, either. */
+  /** True if the first read failed: then the changes since that time are not known, either. */
   let lost = false
   let looking = false
 
@@ -53,10 +50,9 @@ export function invalidationsOf(file: SqliteFile, first: Forerunner): SqliteInva
     first.onNews()
     for (const listener of [...listeners]) listener(key)
   }
-  /** What was told last, if it was counted in this file. */
   const toldIn = ({ identity, schema }: Count): number | null =>
     known?.identity === identity && known.schema === schema ? known.version : null
-  /** Asked within a step: after it another file may be in use. */
+  /** Call it within a step: after it another file may be in use. */
   const see = (database: Connection, version: number): Seen => {
     const count = { version, identity: file.identity, schema: database.value(SCHEMA) }
     const before = toldIn(count)
@@ -70,7 +66,7 @@ export function invalidationsOf(file: SqliteFile, first: Forerunner): SqliteInva
     lost = false
     const keys = new Map<string, ThreadKey | null>()
     if (before === null || changes === null) keys.set('', null)
-    // Some of them may have been told since they were looked up, and one thread may have changed again and again.
+    // Some may have been announced since the look-up, and one thread may have changed several times.
     else for (const { number, key } of changes) if (number > before) keys.set(nameOf(key), key)
     keys.forEach(tell)
   }
@@ -80,7 +76,7 @@ export function invalidationsOf(file: SqliteFile, first: Forerunner): SqliteInva
     try {
       const seen = await file.read((database) => {
         const now = see(database, countChanges(database))
-        // The first look only finds out where the count is: at once, because a change of one's own may follow.
+        // The first look only learns the count. It keeps it at once, because a change by this process may follow.
         if (known === null && !lost) known = now.count
         return now
       })

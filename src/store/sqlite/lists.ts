@@ -1,6 +1,6 @@
 /**
- * Lists of threads from the SQLite file, for runtimes that have none of their own. SQLite works while everything else in the
- * process waits, so a list is read in steps: none looks at more than a bounded number of rows, whatever the table holds.
+ * Lists threads from the SQLite file, for runtimes without a list of their own.
+ * SQLite blocks the whole process, so a list is read in steps of a bounded number of rows, whatever the table holds.
  */
 import type { Reader } from '../../core/decide/sharing.ts'
 import type { ListedThread, ListWindow } from '../port.ts'
@@ -14,21 +14,20 @@ interface Row extends Omit<ListedThread, 'archived' | 'provisional' | 'granted'>
   readonly provisional: number
 }
 
-/** How many rows one step looks up, and how many grants: the names of so many threads have up to 300 KB. */
+/** The most rows or grants of one step: the names of that many threads have up to 300 KB. */
 const AT_ONCE = 100
 
 const NAMED = `there.thread_id AS threadId, user_id AS owner, provisional, agent_id AS agentId, name, archived,
   created_at AS createdAt, last_used_at AS updatedAt`
 
-/** Where a thread stands in the list. */
 interface Key {
   readonly threadId: string
   readonly usedAt: number
 }
 
 /**
- * The keys of a page of the threads of `whose`. Each part is one range of an index in the order of the list, of which no more is
- * read than the page is long: what was used at the very time at which the page before ended, and what was used before.
+ * The keys of a page. Each part reads one index range in list order, and no more rows than the page is long.
+ * One part has the threads used exactly when the page before ended, the other those used earlier.
  */
 function keysOf(whose: string, { agentId, includeArchived }: ListWindow): Sql<Key> {
   const agent = agentId === null ? '' : 'AND agent_id = :agentId'
@@ -45,7 +44,7 @@ function keysOf(whose: string, { agentId, includeArchived }: ListWindow): Sql<Ke
 const OF_EVERYBODY = 'scope = :scope'
 const OF_READER = "user_id = :userId AND user_id <> '' AND scope = :scope"
 
-/** Of the threads of a page those that are on it still, each by its key; the user is null on everybody's page. */
+/** The threads of a page that still belong on it, each found by its key; the user is null on everybody's page. */
 const OF_PAGE = sql<Row>(
   `SELECT ${NAMED} FROM json_each(:threadIds) AS asked
      CROSS JOIN threads AS there ON there.scope = :scope AND there.thread_id = asked.value
@@ -53,7 +52,7 @@ const OF_PAGE = sql<Row>(
      AND (:includeArchived = 1 OR archived = 0)`,
 )
 
-/** Of some threads, of whomever they are by now, those that are in the window, and not behind what is on the page already; each by its key. */
+/** Of some threads of any owner, those in the window and not after the end of the page; each found by its key. */
 const AMONG = sql<Row>(
   `SELECT ${NAMED} FROM json_each(:threadIds) AS asked
      CROSS JOIN threads AS there ON there.scope = :scope AND there.thread_id = asked.value
@@ -62,13 +61,12 @@ const AMONG = sql<Row>(
      AND last_used_at <= :usedAt AND (last_used_at < :usedAt OR there.thread_id > :afterId)`,
 )
 
-/** A page with the threads of the grants that were looked at, and where to go on with them: null before the first and behind the last. */
+/** A page with the threads of the grants read so far, and where to continue; null before the first and after the last. */
 interface Sharing {
   readonly page: readonly ListedThread[]
   readonly next: GrantedFrom | null
 }
 
-/** Reads a page of a list (port.ts). */
 export async function listedIn(
   file: SqliteFile,
   steps: Steps,
@@ -86,7 +84,7 @@ export async function listedIn(
     limit,
   }
   const step = <T>(work: (database: Connection) => T): Promise<T> => steps.take(() => file.read(work))
-  /** The rows of some keys. What was used meanwhile stays where it stood. */
+  /** The rows of some keys. A thread used meanwhile keeps its position. */
   const rowsOf = async (keys: readonly Key[], userId: string | null): Promise<readonly ListedThread[]> => {
     const threadIds = JSON.stringify(keys.map(({ threadId }) => threadId))
     const rows = await step((database) => database.all(OF_PAGE, { ...values, userId, threadIds }))
@@ -96,7 +94,7 @@ export async function listedIn(
       return thread === undefined ? [] : [{ ...thread, updatedAt: usedAt }]
     })
   }
-  /** A page of the threads of `whose`: full, unless there are no more, whatever is taken from it meanwhile. */
+  /** A page that is full unless there are no more threads, even if some are removed meanwhile. */
   const pageOf = async (whose: string, userId: string | null): Promise<readonly ListedThread[]> => {
     const page = new Map<string, ListedThread>()
     for (let from = {}; ;) {
@@ -113,7 +111,6 @@ export async function listedIn(
   }
   if (reader === 'everybody') return pageOf(OF_EVERYBODY, null)
   const { userId } = reader
-  /** Takes the next grants in. */
   const share = (database: Connection, { page, next: from }: Sharing): Sharing => {
     const { grants, next } = grantedIn(database, scope, reader, from, AT_ONCE)
     if (grants.length === 0) return { page, next }
@@ -134,7 +131,7 @@ export async function listedIn(
   return sharing.page
 }
 
-/** The last used first, and those used at the same time by their ids, byte for byte. */
+/** The last used first; those used at the same time by id, byte for byte. */
 function inOrder(one: ListedThread, other: ListedThread): number {
   return other.updatedAt - one.updatedAt || Buffer.compare(Buffer.from(one.threadId), Buffer.from(other.threadId))
 }

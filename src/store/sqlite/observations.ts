@@ -1,4 +1,4 @@
-/** What was seen under `enforcement: observe`, in the SQLite file. */
+/** Stores what was seen under `enforcement: observe`, in the SQLite file. */
 import type { ObservationStore, ObservedThread, ThreadKey } from '../port.ts'
 import { sql, type Connection } from './connection.ts'
 import type { SqliteFile } from './file.ts'
@@ -19,7 +19,7 @@ const NOTE = sql(
      agent_id = CASE WHEN excluded.agent_id = '' THEN agent_id ELSE excluded.agent_id END`,
 )
 const ANY = sql<{ there: 1 }>('SELECT 1 AS there FROM observations LIMIT 1')
-// Of the thread, or of the one after it: rows are found and read either way, and the time tells nothing.
+// Rows of this thread or of the next one: rows are found and read either way, so the time reveals nothing.
 const NEAREST = sql<{ thread_id: string; user_id: string; ran: number }>(
   `SELECT thread_id, user_id, ran FROM observations
    WHERE scope = :scope AND thread_id =
@@ -50,12 +50,11 @@ const RUNS = sql<{ userId: string; agentId: string; firstUsedAt: number; lastUse
 )
 const FORGET = sql('DELETE FROM observations WHERE scope = :scope AND thread_id = :threadId')
 
-/** Makes the part of the store that holds observations. */
 export function observationsIn(file: SqliteFile): ObservationStore {
   return {
     async observe(key, userId, agentId, ran, now) {
       const values = { ...key, userId, agentId, now, ran: ran ? 1 : 0 }
-      // Reading needs no lock, and most of what is seen was seen a moment ago.
+      // Reading needs no lock, and most observations repeat one from a moment ago.
       const row = await file.read((database) => database.get(KNOWN, values))
       if (row !== undefined && now - row.last_used_at < MINUTE && row.ran >= values.ran) return
       await file.write((database) => database.run(NOTE, values))
@@ -69,18 +68,15 @@ export function observationsIn(file: SqliteFile): ObservationStore {
   }
 }
 
-/** Who ran a thread, the first first; as slowly where nobody did. */
+/** Who ran a thread, the first first. It takes as long for a thread that no user ran. */
 export function runnersOf(database: Connection, key: ThreadKey): readonly string[] {
-  // Most stores have none, and then no thread costs more than this.
+  // Most stores have no observations; then each thread costs only this query.
   if (database.get(ANY) === undefined) return []
   const rows = database.all(NEAREST, { ...key })
   return rows.filter((row) => row.thread_id === key.threadId && row.ran === 1).map((row) => row.user_id)
 }
 
-/**
- * Who ran each of these threads, the first first.
- * @param threadIds a JSON list
- */
+/** @param threadIds a JSON list */
 export function runnersOfSeveral(database: Connection, scope: string, threadIds: string): ReadonlyMap<string, readonly string[]> {
   const runners = new Map<string, string[]>()
   if (database.get(ANY) === undefined) return runners
@@ -90,15 +86,11 @@ export function runnersOfSeveral(database: Connection, scope: string, threadIds:
   return runners
 }
 
-/**
- * How many threads were seen to be run and have no row, and how many of them were run by several users.
- * @param scope undefined for all of them
- */
+/** Counts threads that were run and have no row, and those of them that several users ran; undefined: in all scopes. */
 export function countObserved(database: Connection, scope?: string): { readonly threads: number; readonly conflicts: number } {
   return database.get(COUNT, { scope: scope ?? null }) ?? { threads: 0, conflicts: 0 }
 }
 
-/** Forgets who was seen on a thread. @returns how many were */
 export function forgetObservations(database: Connection, key: ThreadKey): number {
   return database.run(FORGET, { ...key })
 }

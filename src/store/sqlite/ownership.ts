@@ -20,14 +20,14 @@ import { runnersOf, runnersOfSeveral } from './observations.ts'
 import type { SqliteAccess } from './access.ts'
 
 const MINUTE = 60_000
-/** A time of use that is older than this is not left out where it cannot be written at once: deletions rely on it. */
+/** A time of use that is older than this is always written, even if that has to wait: deletions rely on it. */
 const HOUR = 60 * MINUTE
 
 const WHERE = 'WHERE scope = :scope AND thread_id = :threadId'
-// Nobody is no user: rows whose owner was taken are nobody's to work on.
+// NOBODY is no user: no user may work on unowned rows.
 const MINE = `${WHERE} AND user_id = :userId AND user_id <> ''`
 
-/** The process that has sent all runs of a thread, if this one sends another. */
+/** The new `runs_by` when this process sends a run: this process if it sent all runs, otherwise `*`. */
 const SENT_BY = "CASE runs_by WHEN :self THEN :self ELSE '*' END"
 
 interface Owned {
@@ -44,8 +44,8 @@ interface Row extends Omit<Owned, 'thread_id'> {
   readonly runs_by: string
 }
 
-// The row there, or the one after it: a row is found and read either way, and the time tells nothing. The scope comes out of a
-// subquery, because SQLite plans a range beside a bound value anew at each use, to see what its statistics say of the value.
+// The row, or the next one: a row is found and read either way, so the time reveals nothing.
+// The scope is a subquery: SQLite plans a range beside a bound value again at each use, to consult its statistics.
 const NEAREST = sql<Owned>(
   `SELECT thread_id, user_id, deleted_at, provisional FROM threads
    WHERE scope = (SELECT :scope) AND thread_id >= :threadId ORDER BY thread_id LIMIT 1`,
@@ -54,7 +54,7 @@ const SEVERAL = sql<Owned>(
   `SELECT thread_id, user_id, deleted_at, provisional FROM threads
    WHERE scope = :scope AND thread_id IN (SELECT value FROM json_each(:threadIds))`,
 )
-// Each from an index alone, up to so many.
+// Each part reads only an index, up to the limit.
 const NAMING = sql<{ thread_id: string }>(
   `SELECT thread_id FROM threads WHERE user_id = :userId AND user_id <> '' AND scope = :scope
    UNION ALL SELECT thread_id FROM grants WHERE kind = 'user' AND grantee = :userId AND scope = :scope
@@ -86,7 +86,7 @@ const NOTE_WRITE = sql(
      last_used_at = CASE WHEN ${IS_USED_AGAIN} THEN :now ELSE last_used_at END ${WHERE}`,
 )
 const TOUCH = sql(`UPDATE threads SET last_used_at = :now ${MINE} AND deleted_at IS NULL`)
-// A run that may have started leaves a live row as it is, registered for good; only a tombstone was confirmed before.
+// A run that may have started settles only a tombstone, which was confirmed before. A live row stays registered.
 const SETTLE = sql(
   `UPDATE threads SET provisional = 0, pending = 0, deleted_at = NULL, gone = 0 ${MINE} AND provisional = 1 AND life = :life
      AND (:confirmed = 1 OR deleted_at IS NOT NULL)`,
@@ -112,9 +112,7 @@ const SECRET = sql<{ value: Buffer }>("SELECT value FROM secrets WHERE name = 'c
 
 type Ownership = Omit<OwnershipStore, 'listed' | 'fault' | 'close'>
 
-/** Makes the part of the store that decisions go by. */
 export function ownershipIn(file: SqliteFile, invalidations: SqliteInvalidations, remembered: SqliteAccess): Ownership {
-  /** What this process is called in `runs_by`. */
   const self = randomUUID()
   const touch = (key: ThreadKey, { userId, now }: Claim): void => {
     if (file.note((database) => database.run(TOUCH, { ...key, userId, now }))) remembered.noteUse(key, now)
@@ -140,14 +138,14 @@ export function ownershipIn(file: SqliteFile, invalidations: SqliteInvalidations
       }),
     async claim(key, claim) {
       const { userId, now } = claim
-      // Remembered is a live row that is settled, and as of now: then the row has nothing more to say than when it was used.
+      // Only a settled live row is remembered, and it is current. Then the row could add only when it was used.
       const last = remembered.find(key, { userId, groups: [] })?.row?.owner === userId ? remembered.usedAt(key) : undefined
       if (last !== undefined && now - last < HOUR) {
         if (now - last >= MINUTE) touch(key, claim)
         return { outcome: 'own', registration: null }
       }
       const row = await file.ask((database) => database.get(ROW, { ...key }))
-      // The common case goes without the lock: a live row of theirs that is settled, and says all that it has to say of this run.
+      // The common case needs no lock: the user's settled live row, which already says all that it has to say of this run.
       const isSettled = row?.user_id === userId && userId !== NOBODY && row.provisional === 0 && row.deleted_at === null
       const isNoted = isSettled && row.deletion === null && (row.runs_by === self || row.runs_by === '*')
       if (!isNoted || now - row.last_used_at >= HOUR) return file.write((database) => register(database, key, claim, self))
@@ -174,7 +172,7 @@ export function ownershipIn(file: SqliteFile, invalidations: SqliteInvalidations
     beginDeletion: (key, userId) =>
       invalidations.write((database) => {
         const begun = database.get(BEGIN_DELETION, { ...key, userId, deletion: randomUUID() })
-        // What is remembered of the thread no longer says all that a run has to know.
+        // The remembered access no longer says all that a run has to know.
         return { result: begun?.deletion ?? null, changed: begun === undefined ? 'nothing' : key }
       }),
     endDeletion: (key, userId, deletion, now, gone) =>
@@ -199,7 +197,7 @@ export function ownershipIn(file: SqliteFile, invalidations: SqliteInvalidations
   }
 }
 
-/** What is known of a thread. All three questions are asked whatever the first one says: the time is not to tell. */
+/** Always asks all three questions: the time must not reveal the answer of the first one. */
 export function standingOf(database: Connection, key: ThreadKey, reader: Reader): ThreadAccess {
   const row = database.get(NEAREST, { ...key })
   const right = rightOn(database, key, reader)
@@ -226,7 +224,7 @@ function standingsOf(
   return standings
 }
 
-/** What a row says of its thread: with `deleted_at` it is a tombstone, until a run of its owner is confirmed. */
+/** With `deleted_at` a row is a tombstone, until a run of its owner is confirmed. */
 function factsOf({ user_id: owner, deleted_at: deletedAt, provisional }: Owned, granted: Right | null): RowFacts {
   const deleted = deletedAt !== null
   return { owner, deleted, provisional: provisional === 1, granted: deleted ? null : granted }
@@ -275,6 +273,6 @@ function settle(
     return { result: true, changed: 'nothing' }
   }
   database.run(REMOVE, values)
-  // Whoever owns the thread next has granted nothing yet.
+  // The next owner of the thread has granted nothing yet.
   return { result: true, changed: removeGrants(database, key) > 0 ? key : 'nothing' }
 }

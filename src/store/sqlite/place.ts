@@ -1,23 +1,23 @@
 /**
- * Where the file of a store lies: by the file that a name leads to, not by the name. A connection goes on with the file that
- * it opened, wherever that was moved, and whatever stands at its name now.
+ * Identifies the file of a store by the file that a path leads to, not by the path.
+ * A connection keeps the file that it opened, wherever that was moved, and whatever is at its path now.
  */
 import { readlinkSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
-/** A file, and the log that belongs to it while it is in use; null for what is not there. */
+/** A file, and its log while it is in use; null for a missing file. */
 export interface Place {
   readonly file: string | null
   readonly log: string | null
 }
 
-/** What stands at a path now. The log is looked for first: who makes a store makes the file first. */
+/** Looks for the log first: a process that makes a store makes the file first. */
 export function placeOf(path: string): Place {
   const log = identityOf(`${target(path)}-wal`)
   return { file: identityOf(path), log }
 }
 
-/** Where a path leads to, be there something or not: SQLite follows links, and puts the log beside the file itself. */
+/** Follows links, also to a missing file: SQLite follows them, and puts the log beside the file itself. */
 function target(path: string, most = 40): string {
   try {
     const link = readlinkSync(path)
@@ -27,7 +27,7 @@ function target(path: string, most = 40): string {
   }
 }
 
-/** Which file a path leads to; null if there is none, or none that can be reached. */
+/** Null if there is no file, or it can't be reached. */
 export function identityOf(path: string): string | null {
   try {
     const { dev, ino } = statSync(path, { bigint: true })
@@ -37,11 +37,7 @@ export function identityOf(path: string): string | null {
   }
 }
 
-/**
- * Tells why what stands at a path can't be taken up in place of what stood there.
- * @param before what was in use, null for nothing
- * @returns null if it can
- */
+/** @returns why the file at a path can't be used in place of the one before; null if it can */
 export function obstacle(before: Place | null, now: Place): string | null {
   if (before === null && now.file === null && now.log !== null)
     return 'its file is gone, and the -wal beside it is of it: put the file back, or, to begin with an empty table, in which every thread is nobody’s, take the -wal and -shm away'

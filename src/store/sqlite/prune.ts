@@ -1,4 +1,4 @@
-/** Rows of the SQLite file that are thrown away. */
+/** Prunes rows of the SQLite file. */
 import type { PruneRule, ThreadAdministration, ThreadKey } from '../port.ts'
 import { sql, type Connection, type Sql } from './connection.ts'
 import type { SqliteFile } from './file.ts'
@@ -6,7 +6,6 @@ import { removeGrants } from './grants.ts'
 import type { Changed, SqliteInvalidations } from './invalidations.ts'
 import { forgetObservations } from './observations.ts'
 
-/** How the rows of a rule are found and counted. */
 interface Found {
   readonly page: Sql<ThreadKey>
   readonly count: Sql<{ rows: number }>
@@ -14,12 +13,12 @@ interface Found {
 
 const LISTED = 'threads.scope AS scope, threads.thread_id AS threadId'
 
-// What the upstream still holds, or a run may be bringing back, is not for others to claim, however long ago it was deleted.
+// Others must not claim what the upstream still holds, or a run may be restoring, however long ago it was deleted.
 const DELETED = found(
   '',
   'threads WHERE gone = 1 AND provisional = 0 AND deleted_at < :deletedBefore AND (:scope IS NULL OR scope = :scope)',
 )
-// The index begins with the scope: each scope is asked for its own, instead of reading all rows for a few.
+// The index begins with the scope: each scope is queried separately, instead of reading all rows for a few.
 const UNUSED = found(
   `WITH RECURSIVE scopes (scope) AS (
      SELECT min(scope) FROM threads
@@ -29,7 +28,6 @@ const UNUSED = found(
 )
 const REMOVE = sql('DELETE FROM threads WHERE scope = :scope AND thread_id = :threadId')
 
-/** Makes the part of the store that throws rows away. */
 export function pruningIn(
   file: SqliteFile,
   invalidations: SqliteInvalidations,
@@ -51,7 +49,7 @@ function found(before: string, rows: string): Found {
   }
 }
 
-/** No row is deleted and live at once; and a rule that says nothing throws nothing away. */
+/** No row is deleted and live at once. A rule without a condition prunes nothing. */
 function rowsOf({ deletedBefore, unusedSince }: PruneRule): Found | null {
   if (deletedBefore === undefined) return unusedSince === undefined ? null : UNUSED
   return unusedSince === undefined ? DELETED : null
@@ -64,7 +62,7 @@ function prune(database: Connection, rule: PruneRule, limit: number): { readonly
   for (const key of keys) {
     database.run(REMOVE, { ...key })
     removeGrants(database, key)
-    // Nobody ever heard of it any more.
+    // The thread then counts as never seen.
     forgetObservations(database, key)
   }
   return { result: keys.length, changed: keys.length > 0 && rows === UNUSED ? 'many' : 'nothing' }

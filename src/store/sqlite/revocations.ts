@@ -1,4 +1,4 @@
-/** Revocations in SQLite, in the same file as the threads. */
+/** Stores revocations in the SQLite file of the threads. */
 import type { Revocation } from '../../core/decide/credential.ts'
 import type { RevocationStore, Revoked } from '../port.ts'
 import { sql, type Connection } from './connection.ts'
@@ -11,7 +11,7 @@ interface Row {
   readonly revoked_at: number
 }
 
-// Of two about one user the wider stays: null is wider than any time. One about a token is as wide as another.
+// Of two revocations of one user the wider stays; null is wider than any time. Two of one token are equal.
 const UPSERT = sql(
   `INSERT INTO revocations (kind, id, issued_before, revoked_at) VALUES (:kind, :id, :before, :revokedAt)
    ON CONFLICT (kind, id) DO UPDATE SET issued_before = excluded.issued_before, revoked_at = excluded.revoked_at
@@ -24,10 +24,7 @@ const OF_USER = sql<Row>(`${ROWS} WHERE kind = 'user' AND id = :userId`)
 const VERSION = sql<{ value: number }>("SELECT value FROM versions WHERE name = 'revocations'")
 const NEXT = sql("UPDATE versions SET value = value + 1 WHERE name = 'revocations'")
 
-/**
- * The revocations of an open file.
- * @param file it stays open: whoever opened it closes it
- */
+/** @param file stays open: the caller that opened it closes it */
 export function revocationsIn(file: SqliteFile): RevocationStore {
   return {
     revoke: (revocation) =>

@@ -1,4 +1,4 @@
-/** What the SQLite file holds, for operators: whole rows, how much there is, and all that is held of a user. */
+/** Reads the SQLite file for operators: whole rows, statistics, and all data of a user. */
 import type { RowFilter, StoredGrant, StoreStats, ThreadAdministration, ThreadKey, ThreadRow, UserData } from '../port.ts'
 import { sql, type Connection, type Sql, type Values } from './connection.ts'
 import type { SqliteFile } from './file.ts'
@@ -17,7 +17,6 @@ const BY_KEY = 'ORDER BY scope, thread_id'
 const ONE = sql<Row>(`${ROWS} WHERE scope = :scope AND thread_id = :threadId`)
 const OF_OWNER = sql<Row>(`${ROWS} WHERE user_id = :userId AND user_id <> '' ${BY_KEY}`)
 
-/** Counts all rows, or with a condition those of one scope. */
 const counts = (where: string): Sql<Omit<StoreStats, 'observed' | 'conflicts'>> =>
   sql(
     `SELECT count(*) FILTER (WHERE deleted_at IS NULL) AS threads, count(*) FILTER (WHERE deleted_at IS NOT NULL) AS deleted,
@@ -41,7 +40,6 @@ const SEEN = sql<UserData['observed'][number]>(
    FROM observations WHERE user_id = :userId ${BY_KEY}`,
 )
 
-/** Makes the part of the store that shows it. */
 export function rowsIn(file: SqliteFile): Pick<ThreadAdministration, 'thread' | 'threads' | 'stats' | 'userData'> {
   return {
     thread: (key) =>

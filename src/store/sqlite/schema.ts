@@ -1,10 +1,10 @@
-/** The schema of the SQLite store, and the steps that lead to it from each of those before. */
+/** The schema of the SQLite store, and the migrations to it from each earlier schema. */
 import { createHash } from 'node:crypto'
 import type Database from 'better-sqlite3'
 import { largest } from '../../core/json/extremes.ts'
 
-// BINARY collation is SQLite's default and stands here as a promise: ids compare byte for byte.
-// `pending` counts the registered runs of a row that no run has confirmed yet (0 and provisional = 0 once it is settled);
+// BINARY is SQLite's default collation, and explicit here as a promise: ids compare byte for byte.
+// `pending` counts the registered runs of a row that no run has confirmed yet; 0 with provisional = 0 once it is settled.
 // `life` counts its revivals, so that a run from before a deletion settles nothing after it.
 const THREADS = `
   CREATE TABLE threads (
@@ -25,7 +25,7 @@ const THREADS = `
   CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT;
 `
 
-// `issued_before` is null where all tokens of a user are meant, and for single tokens.
+// `issued_before` is null for single tokens, and where all tokens of a user are meant.
 // `versions` holds what other processes poll: one number instead of a table.
 const REVOCATIONS = `
   CREATE TABLE revocations (
@@ -39,7 +39,7 @@ const REVOCATIONS = `
   INSERT INTO versions (name, value) VALUES ('revocations', 0);
 `
 
-// What was seen under `enforcement: observe`. It makes nobody an owner: several users of one thread are several rows.
+// Observations under `enforcement: observe` make no user an owner: several users of one thread are several rows.
 const OBSERVATIONS = `
   CREATE TABLE observations (
     scope TEXT NOT NULL COLLATE BINARY,
@@ -53,9 +53,10 @@ const OBSERVATIONS = `
   ) STRICT, WITHOUT ROWID;
 `
 
-// The primary key of `grants` begins with the thread, for decisions; its index with the grantee, for lists. The indexes of
-// `threads` are in the order of lists. `gone` is 1 for a tombstone of whose thread the upstream has confirmed that it holds
-// nothing: until then, only that made tombstones. `migrations` says by which steps a file came to be.
+// The primary key of `grants` begins with the thread, for decisions; its index with the grantee, for lists.
+// The indexes of `threads` are in list order. `migrations` records the steps that made a file.
+// `gone` is 1 for a tombstone once the upstream has confirmed that it holds nothing of the thread.
+// Before this migration only such a confirmation made tombstones.
 const SHARING = `
   ALTER TABLE threads ADD COLUMN archived INTEGER NOT NULL DEFAULT 0 CHECK (archived IN (0, 1));
   ALTER TABLE threads ADD COLUMN gone INTEGER NOT NULL DEFAULT 0 CHECK (gone IN (0, 1));
@@ -85,19 +86,19 @@ const SHARING = `
   ) STRICT;
 `
 
-// `deletion` names the deletions of a thread that are under way, until a run is claimed: their answers may come late. `runs_by` is
-// the process that has sent all runs of the thread, or `*` for several and for what is not known: that process alone can tell that
-// none is executing when the thread is deleted.
+// `deletion` identifies the running deletions of a thread, until a run is claimed: their answers may come late.
+// `runs_by` is the process that has sent all runs of the thread, or `*` for several processes and for an unknown one.
+// Only that process can tell that no run is executing when the thread is deleted.
 const DELETIONS = `
   ALTER TABLE threads ADD COLUMN deletion TEXT;
   ALTER TABLE threads ADD COLUMN runs_by TEXT NOT NULL DEFAULT '*';
 `
 
-// What makes a list cost no more than its page is long: the indexes of lists hold live rows alone, and begin with all that a list
-// may leave aside (agent, archived). `deleted_at` stands in them because SQLite would look each row up for it.
-// `grants_by_grantee` has the right beside the thread; `grants_by_giver` counts what one user has granted to another.
-// `threads_of_user` is for what is done with all of a user's rows, in whatever state, and is not written when a thread is used.
-// `standing_changes` says which thread each of the last changes was about, by the number that counts it.
+// List indexes hold only live rows, and begin with the optional conditions of a list (agent, archived).
+// So a list costs no more than its page. `deleted_at` is in them because SQLite would look up each row for it.
+// `grants_by_grantee` has the right beside the thread; `grants_by_giver` counts a user's grants to another user.
+// `threads_of_user` serves work on all rows of a user, in any state. It is not written when a thread is used.
+// `standing_changes` has the thread of each of the last changes, by the number of the change.
 const LISTS = `
   DROP INDEX threads_by_user;
   DROP INDEX threads_by_use;
@@ -117,7 +118,6 @@ const LISTS = `
   ) STRICT;
 `
 
-/** A step from one schema to the next. */
 interface Migration {
   readonly number: number
   readonly name: string
@@ -126,7 +126,7 @@ interface Migration {
   readonly checksum: string
 }
 
-/** Only ever appended to; the number of a step is the schema that it leads to, SQLite's user_version. */
+/** Append only. The number of a step is the schema that it leads to, SQLite's user_version. */
 export const MIGRATIONS: readonly Migration[] = [
   ['threads', THREADS],
   ['revocations', REVOCATIONS],
@@ -143,12 +143,12 @@ export const MIGRATIONS: readonly Migration[] = [
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 
-/** From which schema on a file says by which steps it came to be. */
+/** The first schema that records its migrations. */
 const RECORDED_FROM = 4
 
 /**
- * The schema of a file; 0 for one without any.
- * @throws an Error that says so if it is newer than this program knows, or came to be by other steps than this program's
+ * The schema of a file; 0 for a file without one.
+ * @throws an Error that says so if it is newer than this program knows, or was made by other steps than this program's
  */
 export function schemaOf(database: Database.Database): number {
   const version = database.pragma('user_version', { simple: true }) as number
@@ -167,9 +167,8 @@ export function schemaOf(database: Database.Database): number {
 }
 
 /**
- * Brings a file to the schema of this program. One transaction that begins with the write lock: of processes that open at
- * once, one migrates and the others wait.
- * @throws as schemaOf does, and what SQLite throws; the file is as it was then
+ * Migrates a file in one transaction that begins with the write lock. So one of several processes migrates, and the others wait.
+ * @throws as schemaOf does, and what SQLite throws; the file is unchanged then
  */
 export function migrate(database: Database.Database): void {
   const record = `INSERT INTO migrations (number, name, checksum, applied_at)
@@ -179,7 +178,7 @@ export function migrate(database: Database.Database): void {
       for (const { text } of MIGRATIONS.slice(schemaOf(database))) database.exec(text)
       const statement = database.prepare<[number, string, string]>(record)
       for (const { number, name, checksum } of MIGRATIONS) statement.run(number, name, checksum)
-      // Written always, so that a store that can't be written is found at start and not at the first claim.
+      // Always written, so that an unwritable store is found at start and not at the first claim.
       database.pragma(`user_version = ${SCHEMA_VERSION}`)
     })
     .immediate()

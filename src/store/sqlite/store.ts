@@ -1,4 +1,4 @@
-/** The store on SQLite, all of it in one file, shared safely by several processes on one machine. */
+/** The store on SQLite: one file, shared safely by several processes on one machine. */
 import type { Store } from '../port.ts'
 import { assignmentIn } from './assignment.ts'
 import { SqliteFile } from './file.ts'
@@ -17,23 +17,18 @@ import { accessCacheOf } from './access.ts'
 import { makeSlots, makeSteps } from '../steps.ts'
 
 export interface SqliteOptions {
-  /** How long another process's lock is waited for, in milliseconds, by default 5000. */
+  /** How long to wait for another process's lock, in milliseconds; 5000 by default. */
   readonly retry?: number
-  /** Of how many threads it is remembered who may use them, by default 20,000. */
+  /** For how many threads access is remembered; 20,000 by default. */
   readonly cache?: number
 }
 
-/** So many lists are read at once, because what they hold meanwhile is not counted. */
+/** Bounds the lists that are read at once, because their memory is not counted. */
 const LISTS_AT_ONCE = 8
 
-/** A few megabytes. */
 const CACHE = 20_000
 
-/**
- * Opens the store, making file and folder where they are missing.
- * @param path the path of the database
- * @throws StoreUnavailable with the path and what to do, if it can't be opened or written
- */
+/** @throws StoreUnavailable with the path and a remedy, if it can't be opened or written */
 export async function openSqliteStore(path: string, { retry: retry, cache = CACHE }: SqliteOptions = {}): Promise<Store> {
   const file = await SqliteFile.open(path, retry)
   const remembered = accessCacheOf(file, cache)

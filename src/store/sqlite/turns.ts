@@ -1,12 +1,11 @@
 /**
- * Waiting for a lock without standing still: SQLite itself can only wait by blocking the whole process, so it gives up soon,
- * and the step is tried again after a pause in which everything else goes on.
+ * Waits for a lock without blocking the process. SQLite itself can only wait by blocking, so it gives up soon.
+ * The step is then tried again after a pause in which other work runs.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Does steps, one after the other where they have to wait. */
 export interface Turns {
-  /** Does a step, at once if nobody waits. It is retried while a lock makes it fail, until its time is over. */
+  /** Runs a step, at once if none waits. It is retried while a lock makes it fail, until its time is over. */
   take<T>(step: () => T): Promise<T>
   readonly waiting: number
 }
@@ -14,11 +13,7 @@ export interface Turns {
 const FIRST_PAUSE_MS = 2
 const LONGEST_PAUSE_MS = 25
 
-/**
- * Makes turns.
- * @param patience how long a step is tried, in milliseconds, the time included in which others were before it
- * @param isBusy whether a failure is that of a lock: nothing of the step was done then
- */
+/** @param patience how long a step is tried, in milliseconds, including its wait for earlier steps */
 export function makeTurns(patience: number, isBusy: (error: unknown) => boolean): Turns {
   let waiting = 0
   let last: Promise<unknown> = Promise.resolve()
@@ -45,7 +40,7 @@ export function makeTurns(patience: number, isBusy: (error: unknown) => boolean)
         }
       }
       waiting += 1
-      // In turn: of many that wait only one blocks the process for a moment, and the first that came is served first.
+      // In turn: of many waiting steps only one blocks the process for a moment, and the first is served first.
       const mine = last.then(() => retry(step, until))
       last = mine.catch(() => {})
       try {

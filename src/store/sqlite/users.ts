@@ -1,19 +1,18 @@
-/** All that is a user's in the SQLite file, given to another or forgotten, in steps. */
+/** Transfers or erases all data of a user in the SQLite file, in steps. */
 import { NOBODY, type ThreadAdministration, type ThreadKey } from '../port.ts'
 import { sql, type Connection, type Sql } from './connection.ts'
 import { removeGrants } from './grants.ts'
 import type { SqliteInvalidations } from './invalidations.ts'
 
 const WHERE = 'WHERE scope = :scope AND thread_id = :threadId'
-/** What is a user's in a table: in one scope, or with null in all. */
 const keysOf = (rows: string): Sql<ThreadKey> =>
   sql(`SELECT scope, thread_id AS threadId FROM ${rows} AND (:scope IS NULL OR scope = :scope) LIMIT :limit`)
 const THREADS = keysOf('threads WHERE user_id = :userId')
 const RECEIVED = keysOf("grants WHERE kind = 'user' AND grantee = :userId")
 const SEEN = keysOf('observations WHERE user_id = :userId')
 
-// Another life: what registered before settles nothing after it. The run of a revival may have begun anew what was gone. A live
-// row that no run has confirmed stays one, as by a run that nobody will settle: it says no more of the thread than before.
+// A new life: a run that registered earlier settles nothing after it. The run of a revival may have created the thread again.
+// A live row that no run has confirmed stays unconfirmed, as by a run that is never settled: it says no more than before.
 const MOVE = sql(
   `UPDATE threads SET user_id = :to, gone = gone AND provisional = 0, deletion = NULL, provisional = provisional = 1 AND deleted_at IS NULL,
      pending = provisional = 1 AND deleted_at IS NULL, life = life + 1 ${WHERE}`,
@@ -37,7 +36,7 @@ const MOVE_SEEN = sql(
 )
 const REMOVE_SEEN = sql(`DELETE FROM observations ${WHERE} AND user_id = :userId`)
 
-// What the upstream holds of the thread is not for others to claim; the name that the user gave it goes.
+// Others must not claim what the upstream holds of the thread. The name that the user gave it is removed.
 const BURY = sql(
   `UPDATE threads SET user_id = '', name = NULL, deleted_at = coalesce(deleted_at, :now), gone = gone AND provisional = 0, provisional = 0, pending = 0,
      life = life + 1 ${WHERE}`,
@@ -46,7 +45,7 @@ const REMOVE_GIVEN = sql(
   `DELETE FROM grants WHERE (scope, thread_id, kind, grantee) IN
      (SELECT scope, thread_id, kind, grantee FROM grants WHERE granted_by = :userId LIMIT :limit)`,
 )
-// Also where others were seen to run it: that two were is a conflict, and forgetting one of them must not settle it.
+// Also where others ran it: two runners are a conflict, and forgetting one of them must not settle it.
 const BURY_SEEN = sql(
   `INSERT INTO threads (scope, thread_id, user_id, agent_id, created_at, last_used_at, deleted_at)
    SELECT scope, thread_id, '', agent_id, first_used_at, last_used_at, :now FROM observations
@@ -54,7 +53,6 @@ const BURY_SEEN = sql(
    ON CONFLICT DO NOTHING`,
 )
 
-/** Makes the part of the store that works on all that is a user's. */
 export function peopleIn(invalidations: SqliteInvalidations): Pick<ThreadAdministration, 'transfer' | 'erase'> {
   const step = (work: (database: Connection) => number): Promise<number> =>
     invalidations.write((database) => {
@@ -68,7 +66,7 @@ export function peopleIn(invalidations: SqliteInvalidations): Pick<ThreadAdminis
   }
 }
 
-/** Whose things become whose, and in which scope: null for all of them. */
+/** Null for all scopes. */
 interface Move {
   readonly from: string
   readonly to: string
@@ -76,7 +74,7 @@ interface Move {
 }
 
 function transfer(database: Connection, { from, to, scope }: Move, limit: number): number {
-  // What is nobody's was nobody's to give.
+  // No user owns an unowned thread, so no user can transfer it.
   if (from === NOBODY || to === NOBODY) return 0
   let count = 0
   for (const key of database.all(THREADS, { userId: from, scope, limit })) {

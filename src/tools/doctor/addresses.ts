@@ -1,23 +1,22 @@
-/** Where the gateway of a configuration is found. */
+/** Finds the addresses of the gateway from its configuration. */
 import { mountsOf } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Subject } from './subject.ts'
 
-/** An address on which a gateway may listen, as one on this machine can be reached; null if nobody can know its port. */
+/** The address of a listener as this machine can reach it; null if its port is not known. */
 function origin({ host, port }: { readonly host: string; readonly port: number }): string | null {
   if (port === 0) return null
   const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
 }
 
-/** The origin of the health listener. */
 export function healthOrigin(config: Config): string | null {
   return origin(config.health)
 }
 
 /**
- * The base of the gateway's routes to an upstream: what a frontend has as its `runtimeUrl`. The address that was wished is that of
- * the first upstream; the others are found beside it.
+ * The base of the gateway's routes to an upstream: the `runtimeUrl` of a frontend.
+ * The address that the operator gave is that of the first upstream; the others are derived from it.
  */
 export function publicBase({ config, mount, wishes }: Pick<Subject, 'config' | 'mount' | 'wishes'>): string | null {
   const isFirst = mount.key === mountsOf(config)[0].key
@@ -26,5 +25,4 @@ export function publicBase({ config, mount, wishes }: Pick<Subject, 'config' | '
   return listening === null ? null : `${listening}${mount.publicPath}`
 }
 
-/** Why a listener can't be asked. */
 export const PORT_ZERO = 'its port is 0, so where it listens is not known'

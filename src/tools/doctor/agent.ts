@@ -1,4 +1,4 @@
-/** A self-hosted agent: is there something that answers? What it is the configuration alone says, and it answers no questions. */
+/** Checks that a self-hosted agent answers. It answers no questions about itself: only the configuration says what it is. */
 import { askUpstream, codeOf } from './asking.ts'
 import { judgeClock } from './clock.ts'
 import { explainUpstream } from './failures.ts'
@@ -19,7 +19,7 @@ export const AGENT_CHECK: Check = {
 async function reach(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
   const { url, basePath, place } = subject.mount
   try {
-    // Runs are POSTed: whatever it says to a GET, it is there.
+    // Runs are POSTed, so any answer to a GET shows that the agent is there.
     const { headers } = await askUpstream(subject, { method: 'GET', target: basePath, headers: subject.headers }, signal)
     const { clockTolerance } = subject.config.authentication
     return [

@@ -1,6 +1,6 @@
 /**
- * Whether upstreams with threads of their own are apart. If two of them are one runtime, or share its storage, whoever owns a
- * thread at one can read and write at the other what somebody else has there.
+ * Checks that upstreams with threads of their own are separate.
+ * If two upstreams are one runtime or share storage, the owner of a thread at one can use another user's thread at the other.
  */
 import { isObject } from '../../core/json/read.ts'
 import { hasOperation } from '../../core/route/transport.ts'
@@ -15,7 +15,6 @@ import { asCaller } from './threads.ts'
 const CHECK = 'threads.apart'
 const MAX_LIST_BYTES = 4 * 1024 * 1024
 
-/** The check of it: of each upstream, against those before it. */
 export const APART_CHECK: Check = { name: CHECK, run: isApart }
 
 async function isApart(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
@@ -51,7 +50,7 @@ function compared(one: Subject, other: Subject): Finding {
   return ok(CHECK, `it lists no thread that ${name} lists`)
 }
 
-/** The ids that the upstream's own list shows; null where it shows none. */
+/** Null if the upstream gives no list. */
 async function listedIds(subject: Subject, signal: AbortSignal): Promise<ReadonlySet<string> | null> {
   const { mount, known, upstream } = subject
   const list = routeOf('GET', 'threads')

@@ -1,4 +1,4 @@
-/** Questions over HTTP: to the upstream on the gateway's connection to it, and to everything else as a client. */
+/** HTTP requests of the doctor: to the upstream over the gateway's connection, and to everything else as a client. */
 import { request } from 'undici'
 import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
 import type { UpstreamAnswerHeaders } from '../../core/wire/headers.ts'
@@ -12,26 +12,22 @@ import type { Subject } from './subject.ts'
 export interface Heard {
   readonly status: number
   readonly headers: UpstreamAnswerHeaders
-  /** Empty for a stream of events, which is left at once. */
+  /** Empty for an event stream, which the doctor leaves at once. */
   readonly text: string
 }
 
-/** No answer; the message is an error code and never holds what was sent. */
+/** No answer. The message is an error code and never contains what was sent. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer'
 }
 
 const MAX_BYTES = 4 * 1024 * 1024
 
-/** The descriptor of a route that is there; the words of its path, ids filled in. */
 export function routeOf(method: string, ...segments: readonly string[]): RouteDescriptor {
   return classify(method, [...segments], new Map()) as RouteDescriptor
 }
 
-/**
- * Asks the upstream.
- * @throws NoAnswer
- */
+/** @throws NoAnswer */
 export async function askUpstream({ upstream }: Subject, asked: UpstreamRequest, signal: AbortSignal): Promise<Heard> {
   const answer = await upstream.send(asked, signal)
   if (answer.outcome === 'failed') throw new NoAnswer(answer.detail)
@@ -44,7 +40,6 @@ export async function askUpstream({ upstream }: Subject, asked: UpstreamRequest,
   return { status, headers, text: typeof bytes === 'string' ? '' : bytes.toString('utf8') }
 }
 
-/** Asks the upstream for its /info in the way of its transport. */
 export function askInfo(
   subject: Subject,
   facts: RuntimeFacts,
@@ -58,12 +53,11 @@ export function askInfo(
 export interface Asked {
   readonly method?: 'GET' | 'POST' | 'OPTIONS'
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent as JSON. */
   readonly body?: Json
 }
 
 /**
- * Asks as a client does. Redirects are not followed: a client would not take its token there.
+ * Asks as a client does. It does not follow redirects: a client would not send its token there.
  * @throws NoAnswer
  */
 export async function ask(url: string, { method = 'GET', headers = {}, body }: Asked, signal: AbortSignal): Promise<Heard> {
@@ -86,19 +80,17 @@ export async function ask(url: string, { method = 'GET', headers = {}, body }: A
   }
 }
 
-/** The error code of a failure: never its text, which may hold what was sent. */
+/** The error code of a failure, never its text, which may contain what was sent. */
 export function codeOf(error: unknown): string {
   if (error instanceof NoAnswer) return error.message
   if (!(error instanceof Error)) return 'failed'
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name
 }
 
-/** True for a stream of server-sent events. */
 export function isStream(headers: UpstreamAnswerHeaders): boolean {
   return String(headers['content-type']).toLowerCase().startsWith('text/event-stream')
 }
 
-/** A JSON object, or null. */
 export function objectIn({ text }: Heard): JsonObject | null {
   try {
     const value = JSON.parse(text) as Json

@@ -1,16 +1,13 @@
-/** Whether two clocks agree, as the Date header of an answer tells: tokens are judged by time. */
+/** Compares two clocks by the Date header of an answer: the gateway judges tokens by time. */
 import type { UpstreamAnswerHeaders } from '../../core/wire/headers.ts'
 import { problem, notChecked, ok, seconds, warning, type Finding } from './finding.ts'
 
-/** A difference that is worth a word though no token fails by it. */
+/** The operator should know of this difference, though no token fails because of it. */
 const NOTICEABLE_MS = 5000
 
 /**
- * Judges a clock.
- * @param check the name of the check
- * @param whose whose clock it is, as it stands in a sentence
- * @param headers of its answer
- * @param local when it came by the clock here, in milliseconds
+ * @param whose whose clock it is, as a phrase of the message
+ * @param local when the answer arrived by the local clock, in milliseconds
  * @param tolerance the configured clockTolerance, in milliseconds
  */
 export function judgeClock(

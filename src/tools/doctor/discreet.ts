@@ -1,17 +1,13 @@
-/** Nothing that is secret, and nothing that could steer a terminal, leaves with a finding, whoever wrote it into an answer. */
+/** Removes secrets and terminal controls from findings, whatever answer they came from. */
 import type { Finding } from './finding.ts'
 
-/** Shorter values are words that also stand elsewhere, and no secrets. */
+/** Shorter values also occur as ordinary words, and are not secrets. */
 const LEAST_SECRET = 6
 
 const MOST_TEXT = 600
 
-/**
- * Makes the last step before the output.
- * @param secrets values that must not appear
- */
 export function makeDiscreet(secrets: readonly string[]): (finding: Finding) => Finding {
-  // The longest first: one may be part of another.
+  // The longest first: a secret may be part of another.
   const hidden = secrets.filter((secret) => secret.length >= LEAST_SECRET).sort((a, b) => b.length - a.length)
   const any = hidden.length === 0 ? null : new RegExp(hidden.map(literally).join('|'), 'gi')
   const clean = (text: string): string => {

@@ -1,4 +1,4 @@
-/** Runs the checks in order, each within its time. One that fails or hangs says so, and the others go on. */
+/** Runs the checks in order, each with a time limit. A check that fails or hangs gives a finding, and the others go on. */
 import { readFileSync } from 'node:fs'
 import { mountsOf, serverHeaders, type Mount } from '../../config/mounts.ts'
 import { storeOf } from '../../config/store-place.ts'
@@ -20,26 +20,18 @@ import { ROUTES_CHECK } from './routes.ts'
 import { STREAMS_CHECK } from './streams.ts'
 import { UPSTREAM_CHECKS } from './upstream.ts'
 
-/** Of what is there once. */
 const FIRST: readonly Check[] = [...STORE_CHECKS, ...ISSUER_CHECKS]
 
-/** Of a runtime, in this order: what one finds out, those behind it use. */
+/** Checks of a runtime, in this order: later checks use what earlier ones found out. */
 const RUNTIME_CHECKS: readonly Check[] = [...UPSTREAM_CHECKS, ROUTES_CHECK, ...OPENNESS_CHECKS, ...THREAD_CHECKS, STREAMS_CHECK]
 
-/** A check of something, and what its name ends with: the key of the upstream, where it is of one that has a key. */
 interface Step {
   readonly check: Check
   readonly subject: Subject
   readonly key: string
 }
 
-/**
- * Examines everything around a configuration.
- * @param config a configuration that was loaded and checked
- * @param machine what is looked at of this machine
- * @param onCheck told of each check before it begins
- * @param clock milliseconds since the epoch
- */
+/** @param clock milliseconds since the epoch */
 export async function examine(
   config: Config,
   wishes: Wishes,

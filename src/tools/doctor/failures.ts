@@ -1,17 +1,11 @@
-/** What a failed connection means, in words for an operator. */
+/** Explains a failed connection to an operator. */
 
 export interface Explained {
   readonly message: string
   readonly remedy: string
 }
 
-/**
- * Explains why an upstream gave no answer.
- * @param code the error code
- * @param url where it was looked for
- * @param at where the upstream stands in the configuration
- * @param what what is looked for: a runtime, or an agent
- */
+/** @param at the path of the upstream in the configuration */
 export function explainUpstream(code: string, url: string, at: string, what: 'runtime' | 'agent'): Explained {
   switch (code) {
     case 'ECONNREFUSED':

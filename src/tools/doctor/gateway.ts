@@ -1,4 +1,4 @@
-/** The gateway itself, asked as its probes and its clients ask. */
+/** Checks the gateway itself, with the requests of its probes and its clients. */
 import { ask, codeOf, objectIn, type Heard } from './asking.ts'
 import { healthOrigin, PORT_ZERO, publicBase } from './addresses.ts'
 import { notChecked, ok, problem, type Finding } from './finding.ts'
@@ -6,22 +6,17 @@ import { settingOf, type Check, type Subject } from './subject.ts'
 import { isObject } from '../../core/json/read.ts'
 
 export const READY_CHECK: Check = { name: 'gateway.ready', run: ready }
-/** The check that nobody comes in without a token; of each upstream. */
 export const STRANGER_CHECK: Check = { name: 'gateway.authentication', run: refusesStrangers }
-/** The check of CORS, which is the same for all upstreams. */
 export const PREFLIGHT_CHECK: Check = { name: 'gateway.preflight', run: preflights }
-/** The check of what a caller is answered; of each runtime. */
 export const CALLER_CHECK: Check = { name: 'gateway.caller', run: answersCallers }
 
 const START = 'start it with threadwarden serve'
 
-/** The code of a refusal in the gateway's own form. */
 export function codeIn(heard: Heard): string {
   const code = objectIn(heard)?.['code']
   return typeof code === 'string' && /^[a-z0-9-]{1,60}$/.test(code) ? ` (${code})` : ''
 }
 
-/** Asks, where the gateway is; where it isn't, or nobody knows where, the finding says so. */
 async function atBase(
   check: string,
   subject: Subject,
@@ -36,7 +31,6 @@ async function atBase(
   }
 }
 
-/** Where the gateway is not, or does not answer. */
 export function absent(check: string, url: string, code: string): Finding {
   if (code === 'ECONNREFUSED') return notChecked(check, `nothing listens on ${url}`, START)
   return notChecked(check, `${url} gives no answer (${code})`, `is it the gateway? If it is not running, ${START}`)
@@ -79,7 +73,7 @@ function refusesStrangers(subject: Subject, signal: AbortSignal): Promise<readon
   const check = 'gateway.authentication'
   return atBase(check, subject, async (base) => {
     const { config, mount } = subject
-    // An agent has no /info; without an input nothing runs, whoever answers.
+    // An agent has no /info. Without an input nothing runs, whatever server answers.
     const asked: readonly (readonly [what: string, heard: Heard])[] =
       mount.agentId === null
         ? [

@@ -1,4 +1,4 @@
-/** The issuers: are their keys there, and do their clocks agree with the one here? */
+/** Checks the issuers: are their keys available, and do their clocks agree with the local clock? */
 import { randomUUID } from 'node:crypto'
 import { makeIssuers, type Issuer } from '../../auth/issuer.ts'
 import { codeOf } from './asking.ts'
@@ -6,7 +6,7 @@ import { judgeClock } from './clock.ts'
 import { notChecked, ok, problem, type Finding } from './finding.ts'
 import type { Check, Subject } from './subject.ts'
 
-/** Fetching metadata and then keys takes its time-out twice. */
+/** The gateway fetches metadata and then keys, so its timeout counts twice. */
 const PATIENCE_MS = 11_000
 
 export const ISSUER_CHECKS: readonly Check[] = [
@@ -37,7 +37,7 @@ async function keysOf(issuer: Issuer, failures: ReadonlyMap<string, string>): Pr
   return ok('issuers.keys', `${key}: ${many} ${isFetched(config) ? 'fetched' : 'read from its file'}`)
 }
 
-/** An issuer that is asked about each token is asked about one that nobody has. */
+/** An issuer with introspection is asked about a token that does not exist. */
 async function askedOf({ introspection }: Issuer): Promise<'answers' | 'unavailable'> {
   const said = await introspection?.ask(randomUUID())
   return said !== undefined && 'outcome' in said && said.reason === 'keys-unavailable' ? 'unavailable' : 'answers'
@@ -58,7 +58,7 @@ function isFetched(config: Issuer['config']): boolean {
 }
 
 async function clocks({ config, clock }: Subject): Promise<readonly Finding[]> {
-  // Only what is configured is fetched, and an issuer with a key file is asked for nothing.
+  // The doctor fetches only from configured addresses, and fetches nothing for an issuer with a key file.
   const fetched = makeIssuers(config.authentication, { clock, onFetchFailure: () => {} }).filter(({ config }) =>
     isFetched(config),
   )

@@ -1,6 +1,6 @@
 /**
- * One run through the gateway, and whatever stands before it, because the operator asked for it: do events come one by one?
- * It makes a thread, which then belongs to whoever the token is.
+ * One run through the gateway and any proxy before it, on the operator's request: do events arrive one at a time?
+ * The run creates a thread, which then belongs to the user of the token.
  */
 import { randomUUID } from 'node:crypto'
 import { request, type Dispatcher } from 'undici'
@@ -13,26 +13,24 @@ import type { Check, Subject } from './subject.ts'
 
 const CHECK = 'gateway.run'
 
-/** An agent takes the time that it takes. */
 const PATIENCE_MS = 60_000
 
-/** A run that is over sooner says nothing of what stands on the way. */
+/** A shorter run shows nothing about proxies on the way. */
 const LONG_ENOUGH_MS = 500
 
-/** Events that came within so much of one another came in one piece. */
+/** Events that arrived within this time of each other arrived in one piece. */
 const ONE_PIECE_MS = 50
 
 const MAX_BYTES = 16 * 1024 * 1024
 
 export const RUN_CHECK: Check = { name: CHECK, atLeast: PATIENCE_MS, run: runOnce }
 
-/** What came of a run; times in milliseconds since it was sent. */
+/** The course of a run; times in milliseconds since it was sent. */
 interface Course {
   readonly first: number
   readonly last: number
   readonly events: number
   readonly error: boolean
-  /** True if the stream ended in the middle. */
   readonly brokeOff: boolean
 }
 
@@ -77,7 +75,7 @@ async function runOnce(subject: Subject, signal: AbortSignal): Promise<readonly 
   }
   const course = await follow(answer.body as AsyncIterable<Buffer>, sent)
   const findings = [judge(course)]
-  // nginx obeys the header and takes it out, so its absence means nothing behind a proxy.
+  // nginx obeys the header and removes it, so behind a proxy its absence means nothing.
   if (wishes.url === null && headers['x-accel-buffering'] !== 'no') {
     findings.push(
       warning(CHECK, 'the answer lacks X-Accel-Buffering: no, which this gateway sets', 'is it this gateway that listens there?'),
@@ -86,7 +84,7 @@ async function runOnce(subject: Subject, signal: AbortSignal): Promise<readonly 
   return findings
 }
 
-/** Asks for compression as browsers do, so that whatever would compress the stream shows itself. */
+/** Asks for compression as browsers do, so that a proxy that would compress the stream shows itself. */
 function send(url: string, message: string, token: string | null, signal: AbortSignal): Promise<Dispatcher.ResponseData | Error> {
   return request(url, {
     method: 'POST',
@@ -122,7 +120,7 @@ async function follow(body: AsyncIterable<Buffer>, sent: number): Promise<Course
       if (bytes > MAX_BYTES) break
       const lines = (text + chunk.toString('latin1')).split('\n')
       text = lines.pop() ?? ''
-      // Comments keep a stream alive and are no events.
+      // SSE comments keep a stream alive and are not events.
       const came = lines.filter((line) => line.startsWith('data:'))
       error ||= came.some((line) => /"type": *"RUN_ERROR"/.test(line))
       if (came.length === 0) continue

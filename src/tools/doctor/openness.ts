@@ -1,4 +1,4 @@
-/** Who else gets at the upstream: by its debug stream, from a page in a browser, or past the gateway. */
+/** Checks who else can reach the upstream: by its debug stream, from a page in a browser, or past the gateway. */
 import { isLoopbackHost } from '../../core/wire/addresses.ts'
 import { openPastLoopback } from '../../http/upstream/exposure.ts'
 import { askInfo, askUpstream, isStream } from './asking.ts'

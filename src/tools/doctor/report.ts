@@ -1,11 +1,10 @@
-/** Findings as a person reads them, and as a program does. */
+/** Formats findings for people and for programs. */
 import { isFault, type Finding, type Level } from './finding.ts'
 import { largest } from '../../core/json/extremes.ts'
 
 const MARKS: Readonly<Record<Level, string>> = { ok: 'ok', warning: 'WARNING', problem: 'PROBLEM', unknown: 'unknown' }
 const WIDTH = largest(Object.values(MARKS).map((mark) => mark.length))
 
-/** For a person: a group for each part, a line for each finding, what to do about it below. */
 export function report(findings: readonly Finding[]): string {
   const groups = Map.groupBy(findings, ({ check }) => check.split('.')[0] ?? check)
   const text = [...groups].map(([part, members]) => [part, ...members.flatMap(linesOf)].join('\n'))
@@ -24,7 +23,6 @@ function summary(findings: readonly Finding[]): string {
   return `${[part('problem', 'problem', 'problems'), part('warning', 'warning', 'warnings'), `${counts.unknown} unknown`, `${counts.ok} ok`].join(', ')}.`
 }
 
-/** For a program. */
 export function asData(findings: readonly Finding[]): object {
   return { healthy: !findings.some(isFault), counts: count(findings), findings }
 }

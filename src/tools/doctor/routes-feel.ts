@@ -1,6 +1,7 @@
 /**
- * Finds out which routes an upstream has without doing anything there: by a method that no route has, by envelopes that
- * fail before they act, and by reading what can be read. Ids are random; nothing is ever sent that could change something.
+ * Finds out which routes an upstream has without any effect there.
+ * It uses a method that no route has, envelopes that fail before they act, and routes that only read. Ids are random, and no
+ * request could change anything.
  */
 import { randomUUID } from 'node:crypto'
 import { envelopeOf } from '../../core/route/envelope.ts'
@@ -9,7 +10,6 @@ import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
 import { askUpstream, type Heard } from './asking.ts'
 import type { Subject } from './subject.ts'
 
-/** What was felt of one path or method. */
 export interface Felt {
   readonly routes: readonly Route[]
   readonly outcome: 'there' | 'absent' | 'untold'
@@ -19,13 +19,10 @@ export interface Felt {
 
 const METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-/** No route has it: where there is one the runtime says 405 and which methods it has, elsewhere 404. */
+/** No route has this method: for an existing path the runtime answers 405 with its methods, otherwise 404. */
 const NO_ROUTE_HAS = 'PUT'
 
-/**
- * Feels for the paths of a multi-route upstream.
- * @returns null if the upstream does not tell paths that it has from those that it doesn't
- */
+/** @returns null if the upstream answers alike for known and unknown paths */
 export async function feelPaths(subject: Subject, signal: AbortSignal): Promise<readonly Felt[] | null> {
   const put = (path: string): Promise<Heard> =>
     askUpstream(subject, { method: NO_ROUTE_HAS, target: `${subject.mount.basePath}${path}`, headers: subject.headers }, signal)
@@ -34,7 +31,7 @@ export async function feelPaths(subject: Subject, signal: AbortSignal): Promise<
   return control.status === 404 && felt.some(({ outcome }) => outcome === 'there') ? felt : null
 }
 
-/** Reads the routes that can be read, where wrong methods tell nothing. The debug stream has a check of its own. */
+/** Reads the readable routes, for an upstream where wrong methods show nothing. The debug stream has its own check. */
 export async function readPaths(subject: Subject, signal: AbortSignal): Promise<readonly Felt[]> {
   const readable = ROUTES.filter(({ method, id }) => method === 'GET' && id !== 'info' && id !== 'cpk-debug-events')
   return Promise.all(
@@ -47,10 +44,7 @@ export async function readPaths(subject: Subject, signal: AbortSignal): Promise<
   )
 }
 
-/**
- * Feels for the methods of a single-route upstream, and for what lies behind its tunnel.
- * @returns null if the upstream does not tell methods that it has from those that it doesn't
- */
+/** @returns null if the upstream answers alike for known and unknown methods */
 export async function feelEnvelopes(subject: Subject, facts: RuntimeFacts, signal: AbortSignal): Promise<readonly Felt[] | null> {
   const { basePath } = subject.mount
   const post = (envelope: object): Promise<Heard> =>
@@ -87,18 +81,16 @@ function read405(routes: readonly Route[], heard: Heard | undefined): Felt {
   if (heard?.status === 404) return { routes, outcome: 'absent', methods: null }
   if (heard?.status !== 405) return { routes, outcome: 'untold', methods: null }
   const allow = heard.headers['allow']
-  // What is no method is not repeated: nobody knows what an upstream writes there.
+  // Anything that is not a method is dropped: an upstream could write any text there.
   const named = typeof allow === 'string' ? allow.split(',').map((name) => name.trim().toUpperCase()) : null
   const methods = named?.map((name) => (METHODS.includes(name) ? name : 'another method')) ?? null
   return { routes, outcome: 'there', methods }
 }
 
-/** The routes of each path. */
 function byPath(routes: readonly Route[]): readonly (readonly Route[])[] {
   return [...Map.groupBy(routes, ({ path }) => path.join('/')).values()]
 }
 
-/** A path with ids that nobody has. */
 function pathOf([route]: readonly Route[]): string {
   return `/${(route?.path ?? []).map((word) => (word.startsWith(':') ? randomUUID() : word)).join('/')}`
 }

@@ -1,4 +1,4 @@
-/** Which routes the upstream has, compared with what the gateway expects (core/routes.ts). */
+/** Compares the routes of the upstream with those that the gateway expects (core/routes.ts). */
 import { ROUTES, type Route } from '../../core/route/routes.ts'
 import type { RuntimeFacts } from '../../core/route/transport.ts'
 import { askInfo } from './asking.ts'
@@ -6,7 +6,6 @@ import { notChecked, ok, problem, unknown, warning, type Finding } from './findi
 import { feelEnvelopes, feelPaths, readPaths, type Felt } from './routes-feel.ts'
 import { UNSHOWN, type Check, type Known, type Subject } from './subject.ts'
 
-/** Without these there is no chat. */
 const ESSENTIAL: readonly string[] = ['agent/run', 'agent/connect']
 
 export const ROUTES_CHECK: Check = { name: 'upstream.routes', run: compare }
@@ -58,7 +57,7 @@ function judge(felt: readonly Felt[], known: Known): Finding {
       'requests that only one of the two knows are refused: read docs/transports.md on what differs between versions',
     )
   }
-  // The runtime hides its memory routes unless it is told to expose them.
+  // The runtime hides its memory routes unless its configuration exposes them.
   const missing = absent.filter(({ id }) => !id.startsWith('memories/'))
   const untold = felt.filter(({ outcome }) => outcome === 'untold').flatMap(({ routes }) => routes)
   if (missing.length > 0 && known.version?.startsWith('1.75.') === true) {
@@ -74,7 +73,7 @@ function judge(felt: readonly Felt[], known: Known): Finding {
   return ok('upstream.routes', 'all the routes that the gateway expects, with their methods')
 }
 
-/** An upstream that answers 404 to wrong methods shows the routes that can be read, and no others. */
+/** An upstream that answers 404 to wrong methods shows only its readable routes. */
 function partly(read: readonly Felt[]): Finding {
   const by = (outcome: Felt['outcome']): string =>
     names(read.filter((one) => one.outcome === outcome).flatMap(({ routes }) => routes))

@@ -1,4 +1,4 @@
-/** The ownership store: can it be opened and written, and will it still be there tomorrow? Nothing is made or changed. */
+/** Checks the ownership store: can the gateway open and write it, and is it on durable storage? The check changes nothing. */
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { storeOf } from '../../config/store-place.ts'
@@ -9,10 +9,9 @@ import { notChecked, ok, problem, warning, type Finding } from './finding.ts'
 import { scopesIn } from '../../config/mounts.ts'
 import type { Check, KnownTable, Subject } from './subject.ts'
 
-/** While the check waits for another process's lock, nothing else goes on here. */
+/** The check blocks the whole process while it waits for another process's lock. */
 const BUSY_TIMEOUT_MS = 1000
 
-/** The checks of the store: those of a file, or that of a server. */
 export const STORE_CHECKS: readonly Check[] = [
   { name: 'store.file', run: (subject) => ofFile(subject, (file) => look(file, subject.table)) },
   { name: 'store.durable', run: (subject) => ofFile(subject, (file) => durable(file, subject.machine.mounts)) },
@@ -32,7 +31,6 @@ async function ofServer({ config, wishes, table }: Subject): Promise<readonly Fi
   const [connectTimeout, statementTimeout] = [settings.connectTimeout, settings.statementTimeout].map((time) =>
     Math.min(time, wishes.timeout),
   ) as [number, number]
-  // Loaded where it is used alone.
   const { lookAtPostgres } = await import('../../store/postgres/look.ts')
   const seen = await lookAtPostgres({ ...settings, connectTimeout, statementTimeout })
   if (seen.outcome !== 'unusable') table.scopes = seen.outcome === 'missing' ? [] : seen.scopes
@@ -79,7 +77,7 @@ function ownersIn(scopes: readonly string[]): string {
   return scopes.length === 0 ? 'nobody owns a thread yet' : 'it has owners of threads'
 }
 
-/** Threads of an upstream that was given another key are nobody's under that: they must not be lost unseen. */
+/** If an upstream gets another key, its threads are unowned under the new key: the operator must see that. */
 function leftBehind({ config, table }: Subject): readonly Finding[] {
   const configured = scopesIn(config)
   const left = (table.scopes ?? []).filter((scope) => !configured.includes(scope))

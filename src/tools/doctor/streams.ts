@@ -1,6 +1,7 @@
 /**
- * Whether event streams come through from the upstream, as far as the head of one tells: that of a connect to a thread
- * that nobody has, which makes nothing. Whether events really come one by one only a run can tell (live-run.ts).
+ * Checks that event streams pass from the upstream, as far as the response head shows.
+ * The check connects to a thread that does not exist, which creates nothing. Only a run shows whether events arrive one at a
+ * time (live-run.ts).
  */
 import { randomUUID } from 'node:crypto'
 import type { UpstreamAnswerHeaders } from '../../core/wire/headers.ts'
@@ -38,11 +39,11 @@ async function look(subject: Subject, signal: AbortSignal): Promise<readonly Fin
   ]
 }
 
-/** What a stream that comes straight from a runtime doesn't have. */
+/** Headers that a stream straight from a runtime does not have. */
 export function signsOfBuffering(headers: UpstreamAnswerHeaders): readonly string[] {
   const text = (name: string): string => String(headers[name] ?? '').toLowerCase()
   const signs: string[] = []
-  // A stream that was over before its head was written is sent with its length, which is nothing.
+  // A stream that ended before its head was written is sent with its length, 0.
   const over = text('content-length') === '0'
   if (text('content-length') !== '' && !over) signs.push('has a content-length')
   if (text('content-length') === '' && !text('transfer-encoding').includes('chunked')) signs.push('is not sent in chunks')
@@ -54,7 +55,6 @@ export function signsOfBuffering(headers: UpstreamAnswerHeaders): readonly strin
   return signs
 }
 
-/** The input of a run on a thread of its own. */
 export function runInput(messages: readonly object[]): object {
   return { threadId: randomUUID(), runId: randomUUID(), state: {}, messages, tools: [], context: [], forwardedProps: {} }
 }

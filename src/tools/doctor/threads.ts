@@ -1,4 +1,4 @@
-/** Whether `ownership.unknownThread` fits the upstream at hand: both ways of being wrong give threads to strangers, or to nobody. */
+/** Checks that `ownership.unknownThread` fits the upstream: a wrong value gives threads to strangers, or to no user. */
 import { randomUUID } from 'node:crypto'
 import { isRefusal } from '../../core/reasons.ts'
 import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
@@ -15,7 +15,6 @@ export const THREAD_CHECKS: readonly Check[] = [
 
 const CLAIM_OR_DENY = 'set ownership.unknownThread to claim or deny: docs/configuration.md tells how to choose'
 
-/** The headers of a caller's question, as far as the doctor has them. */
 export function asCaller({ mount, wishes, headers }: Subject): Readonly<Record<string, string>> {
   if (wishes.token === null || !mount.forwardAuthorization) return headers
   return { authorization: `Bearer ${wishes.token}`, ...headers }
@@ -33,7 +32,7 @@ async function histories(subject: Subject, signal: AbortSignal): Promise<readonl
   return [ok('upstream.histories', `unknownThread is ${mount.unknownThread}; verify ${could} with this upstream`)]
 }
 
-/** A runtime without the routes answers 404 of every thread, which looks like one without a history. */
+/** A runtime without the routes answers 404 for every thread, which looks like a thread without a history. */
 function told404(history: History, routes: boolean | null): History | 'without-routes' | 'perhaps-without-routes' {
   if (history !== 'none' || routes === true) return history
   return routes === false ? 'without-routes' : 'perhaps-without-routes'

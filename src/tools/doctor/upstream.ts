@@ -1,4 +1,4 @@
-/** The upstream: does it answer, and as what? Asked as the gateway asks it, on its own account. */
+/** Checks that the upstream answers, and as what. The requests are those that the gateway sends for itself. */
 import { askRuntime } from '../../http/upstream/transport-probe.ts'
 import { askInfo, askUpstream, codeOf, objectIn } from './asking.ts'
 import { judgeClock } from './clock.ts'
@@ -7,10 +7,9 @@ import { notChecked, ok, problem, seconds, unknown, type Finding } from './findi
 import { settingOf, UNSHOWN, type Check, type Subject } from './subject.ts'
 import { isObject } from '../../core/json/read.ts'
 
-/** The versions that are run in the tests of this program. */
+/** The versions that this program's tests run. */
 const TESTED = ['1.75', '1.54']
 
-/** The checks of what the upstream is. */
 export const UPSTREAM_CHECKS: readonly Check[] = [
   {
     name: 'upstream.reachable',
@@ -89,7 +88,7 @@ function unfit(why: string, named: string | null, subject: Subject): Finding {
 
 function judgeVersion(version: string | null): Finding {
   if (version === null) return notChecked('upstream.version', UNSHOWN)
-  // What an upstream says of itself is printed only if it looks like a version.
+  // The doctor prints what an upstream says about itself only if it looks like a version.
   if (!/^[\w.+-]{1,40}$/.test(version)) return unknown('upstream.version', 'the upstream names no version')
   if (TESTED.some((tested) => version.startsWith(`${tested}.`))) {
     return ok('upstream.version', `runtime ${version}, which this gateway is tested with`)

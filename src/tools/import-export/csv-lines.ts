@@ -1,11 +1,11 @@
-/** The lines of a CSV file (RFC 4180) with a header, as they come. */
+/** Reads the lines of a CSV file (RFC 4180) with a header, as a stream. */
 import { pipeline, Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 import { fromText } from './csv-formulas.ts'
 import { SourceFault, type SourceLine } from './source-line.ts'
 import { suggestion } from './suggestion.ts'
 
-/** More than any line has that makes sense, in bytes: a quote that is never closed would swallow the file. */
+/** The longest record, in bytes: otherwise a quote that is never closed would take in the whole file. */
 const MOST_RECORD = 64 * 1024
 
 interface Parsed {
@@ -14,12 +14,8 @@ interface Parsed {
 }
 
 /**
- * Reads them.
  * @param bytes UTF-8, with or without a byte order mark
- * @param columns what the header may name
- * @param required what it has to name
- * @throws SourceFault for a header that is none, text that is not UTF-8, and quotes that nobody can tell the end of: from there on
- *   nobody knows what is a line
+ * @throws SourceFault for an invalid header, text that is not UTF-8, and quotes without a clear end: then no line is certain
  */
 export async function* csvLines<C extends string>(
   bytes: AsyncIterable<Uint8Array>,
@@ -76,7 +72,7 @@ function faultOf(code: string): string {
   }
 }
 
-/** Text of UTF-8, a byte order mark taken off. */
+/** Decodes UTF-8 and removes a byte order mark. */
 async function* decoded(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let line = 1

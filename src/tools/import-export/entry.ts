@@ -1,22 +1,20 @@
-/** What a line of a source says: whose a thread is, and what is known of it besides. */
+/** Reads a line of a source: the owner of a thread, and further facts about the thread. */
 import { isAgentId, isThreadId } from '../../core/route/ids.ts'
 import { timeOf } from '../../http/admin/revocation-form.ts'
 import { NOBODY, type ThreadKey, type ThreadRow } from '../../store/port.ts'
 import { personFault, type People } from './users.ts'
 import { scopeFault } from './scopes.ts'
 
-/** The word for a row whose owner was taken away. A user id has a colon, or is `anonymous`. */
+/** The word for a row whose owner was removed. A user id has a colon, or is `anonymous`. */
 export const NOBODY_WORD = 'nobody'
 
-/** What a file may say of a thread. */
 export const COLUMNS = ['thread', 'user', 'agent', 'name', 'archived', 'created', 'used', 'deleted', 'scope'] as const
 
 export type Column = (typeof COLUMNS)[number]
 
-/** What is known of a thread besides its owner. Times are milliseconds since the epoch. */
+/** The facts about a thread besides its owner. Times are milliseconds since the epoch. */
 export type ThreadFacts = Omit<ThreadRow, keyof ThreadKey | 'owner' | 'provisional'>
 
-/** A line that says whose a thread is. */
 export interface Row extends ThreadKey {
   readonly kind: 'row'
   /** 1-based. */
@@ -26,12 +24,11 @@ export interface Row extends ThreadKey {
   readonly facts: ThreadFacts
 }
 
-/** A line that can't be taken, with what it says of whose a thread is as far as that can be told. */
+/** An invalid line, with the thread and owner that it names, if they can be read. */
 export interface Fault {
   readonly kind: 'fault'
   readonly line: number
   readonly reason: string
-  /** Of the thread, where there is one. */
   readonly scope: string
   readonly threadId: string | null
   readonly owner: string | null
@@ -39,24 +36,19 @@ export interface Fault {
 
 export type Entry = Row | Fault
 
-/** By what lines are read. */
 export interface Reading {
   readonly people: People
-  /** The scopes that there are. */
   readonly scopes: readonly string[]
-  /** That of what says none; null where it has to be said. */
+  /** The scope of lines that name none; null if each line has to name it. */
   readonly scope: string | null
-  /** Milliseconds since the epoch: the time of what says none. */
+  /** Milliseconds since the epoch: the time of lines that name none. */
   readonly now: number
 }
 
-/** Names are shown in lists: longer ones are no names. In UTF-16 units, as the runtime counts. */
+/** Lists show names, so a longer text is not a name. In UTF-16 units, as the runtime counts. */
 const MOST_NAME = 1000
 
-/**
- * Reads what stands in a line.
- * @param fields by column; undefined, null and `''` say nothing
- */
+/** @param fields by column; undefined, null and `''` mean no value */
 export function readEntry(
   line: number,
   fields: Readonly<Partial<Record<Column, unknown>>>,
@@ -85,7 +77,6 @@ export function readEntry(
   return { kind: 'row', line, scope, threadId, owner: user === NOBODY_WORD ? NOBODY : user, facts }
 }
 
-/** What is wrong with what a line says of the scope; null if nothing is. */
 function scopeWrong(scope: unknown, scopes: readonly string[]): string | null {
   if (scope === null) return `it names no upstream: write its key into scope, or name --scope KEY (${scopes.join(', ')})`
   if (typeof scope !== 'string') return `${quoted(scope)} is no key of an upstream`
@@ -119,12 +110,11 @@ function readFacts(said: (column: Column) => unknown, now: number): ThreadFacts 
   }
 }
 
-/** True for a name that every store can keep: PostgreSQL has no NUL in a text. */
+/** True for a name that every store can keep: PostgreSQL text has no NUL. */
 export function isThreadName(value: unknown): value is string {
   return typeof value === 'string' && value.length <= MOST_NAME && value.isWellFormed() && !value.includes('\0')
 }
 
-/** A value of a line, for a message; what is long is cut. */
 function quoted(value: unknown): string {
   const text = JSON.stringify(value)
   return text.length <= 100 ? text : `${text.slice(0, 100)}…`

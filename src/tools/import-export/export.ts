@@ -1,17 +1,16 @@
-/** Rows of the ownership table as lines of a file, in the form that an import takes. */
+/** Formats rows of the ownership table as lines of a file that an import can read. */
 import { NOBODY, type RowFilter, type ThreadAdministration, type ThreadKey, type ThreadRow } from '../../store/port.ts'
 import { asText } from './csv-formulas.ts'
 import { COLUMNS, NOBODY_WORD, type Column } from './entry.ts'
 import type { Retry } from './retry.ts'
 import type { Format } from './source-file.ts'
 
-/** Rows that are asked for at once. */
 const PAGE = 1000
 
-/** A row as files and lists show it; what it does not have is null. Of `upstream` it has no scope. */
+/** A row as files and lists show it; missing values are null. A row of `upstream` has no scope. */
 export type ShownRow = Readonly<Record<Exclude<Column, 'scope'>, string | boolean | null>> & { readonly scope?: string }
 
-/** A row for operators. Times as RFC 3339 writes them; the user is `nobody` where the owner was taken away. */
+/** Times are in RFC 3339 form; the user is `nobody` if the owner was removed. */
 export function shownRow(row: ThreadRow): ShownRow {
   return {
     thread: row.threadId,
@@ -31,7 +30,7 @@ export function timeText(time: number): string {
 }
 
 /**
- * All rows that a filter names, in the order of their keys.
+ * All rows that a filter matches, in the order of their keys.
  * @throws StoreUnavailable
  */
 export async function* rowsOf(
@@ -50,19 +49,16 @@ export async function* rowsOf(
   }
 }
 
-/** True if there are rows of other scopes than `''` among those that a filter names. */
 export async function hasScopes(store: Pick<ThreadAdministration, 'threads'>, filter: RowFilter, retry: Retry): Promise<boolean> {
-  // Rows come in the order of their scopes, and every key comes behind a space.
+  // Rows come in the order of their scopes, and every scope key sorts after a space.
   return (await retry(() => store.threads(filter, { scope: ' ', threadId: '' }, 1))).length > 0
 }
 
-/** What rows may have that most don't: the time of a tombstone, and a scope. */
 export interface ExportedColumns {
   readonly deleted: boolean
   readonly scope: boolean
 }
 
-/** The lines of a file, with these columns. */
 export async function* exportLines(
   rows: AsyncIterable<ThreadRow>,
   format: Format,
@@ -77,7 +73,7 @@ export async function* exportLines(
   }
 }
 
-/** RFC 4180 §2: what has quotes, commas or ends of lines in it is quoted, and quotes are doubled. */
+/** RFC 4180 §2: a field with quotes, commas or line ends is quoted, and quotes are doubled. */
 function csvField(value: string | boolean | null): string {
   const text = value === null ? '' : asText(String(value))
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text

@@ -1,34 +1,29 @@
-/** Reads a source to its end before anything of it is written. */
+/** Reads a source to its end before the import writes any of it. */
 import type { ThreadKey } from '../../store/port.ts'
 import type { Entry } from './entry.ts'
 import type { Problem } from './problem.ts'
 import type { StagingTable } from './staging-table.ts'
 
 export interface Filled {
-  /** Lines of a file, or threads of a list. */
   readonly read: number
   readonly invalid: number
   readonly unmapped: number
-  /** Threads that the source does not say whose they are, and that have an owner in the table. */
+  /** Threads without an owner in the source, and with an owner in the table. */
   readonly there: number
-  /** Threads that a mapping gives to different users. */
   readonly disputed: number
-  /** Threads that something is known of. */
   readonly threads: number
-  /** True if the signal came before the end: what was read is of no use. */
+  /** True if the signal came before the end: the data is then incomplete and of no use. */
   readonly interrupted: boolean
 }
 
-/** What is told while it is read. */
 export interface FillOptions {
   readonly signal: AbortSignal
   readonly onProblem: (problem: Problem) => void
 }
 
 /**
- * Copies a source into a staging table, and seals that.
- * @param isThere whether a thread has an owner in the table, of which the source does not say whose it is
- * @throws SourceFault if it can't be read to its end
+ * @param isThere whether a thread without an owner in the source has an owner in the table
+ * @throws SourceFault if the source cannot be read to its end
  */
 export async function fill(
   source: AsyncIterable<Entry | Problem>,
@@ -70,7 +65,7 @@ export async function fill(
       await take(entry)
     }
   } catch (error) {
-    // The signal ends what the source waits for, with an error of its own.
+    // The signal ends the source's pending reads with an error of its own.
     if (!options.signal.aborted) throw error
   }
   const interrupted = options.signal.aborted

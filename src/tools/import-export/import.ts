@@ -1,4 +1,4 @@
-/** An import from beginning to end: the source is read, then taken over. Done again, it goes on where it was interrupted. */
+/** Runs an import: reads the source, then takes it over. A repeated import continues where an interrupted one ended. */
 import { NOBODY, type ThreadKey } from '../../store/port.ts'
 import type { Entry } from './entry.ts'
 import { fill, type FillOptions } from './fill.ts'
@@ -9,34 +9,30 @@ import { BATCH, takeOver, type Tally, type TakeoverOptions, type Target } from '
 export interface ImportReport extends Readonly<Tally> {
   /** Lines of the file, or threads of the list. */
   readonly read: number
-  /** Lines that say again what another one said. */
   readonly repeated: number
   readonly invalid: number
-  /** Threads of the list that nobody says whose they are, and that have no owner. */
+  /** Threads of the list that have an owner neither in the source nor in the table. */
   readonly unmapped: number
   /** Threads of the mapping that are not in the list; null without a mapping. */
   readonly unlisted: number | null
-  /** False if it was interrupted: done again, it goes on. */
+  /** False after an interruption: a repeated import continues. */
   readonly complete: boolean
 }
 
 export interface ImportOptions extends Omit<TakeoverOptions, 'onProgress'>, FillOptions {
-  /** Told when the source was read: how many threads there are to settle. */
   readonly onRead: (threads: number) => void
-  /** Told how many are settled. */
   readonly onSettled: (done: number) => void
 }
 
 export interface Source {
   readonly entries: AsyncIterable<Entry | Problem>
-  /** What entries are looked up in, if there is such a thing. */
+  /** The mapping to look entries up in; null for none. */
   readonly mapping: StagingTable | null
 }
 
 /**
- * Imports.
- * @param tally counted up as it goes, so that it is known how far it came if the store fails
- * @throws SourceFault if the source can't be read to its end: then nothing was imported
+ * @param tally counts during the import, so that the caller knows the progress if the store fails
+ * @throws SourceFault if the source cannot be read to its end: then nothing was imported
  * @throws StoreUnavailable when the retry limit is reached
  */
 export async function importFrom(source: Source, target: Target, tally: Tally, options: ImportOptions): Promise<ImportReport> {
@@ -61,10 +57,7 @@ export async function importFrom(source: Source, target: Target, tally: Tally, o
   }
 }
 
-/**
- * Reads a mapping to its end, for a list to be looked up in.
- * @returns the mapping, to be closed; null if the signal came before the end
- */
+/** @returns the mapping, which the caller closes; null if the signal came before the end */
 export async function readMapping(
   entries: AsyncIterable<Entry>,
   options: FillOptions,

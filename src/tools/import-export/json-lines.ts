@@ -1,18 +1,15 @@
-/** The lines of a file with a JSON object in each, as they come. */
+/** Reads the lines of a file with a JSON object in each, as a stream. */
 import { makeJsonReader } from '../../core/json/read.ts'
 import { isRefusal } from '../../core/reasons.ts'
 import type { SourceLine } from './source-line.ts'
 import { suggestion } from './suggestion.ts'
 
-/** More than any line has that makes sense, in bytes. */
+/** The longest line, in bytes. */
 const MOST_LINE = 64 * 1024
 const NEWLINE = 0x0a
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
-/**
- * Reads them; empty lines are left out.
- * @param columns the keys that an object may have
- */
+/** Empty lines are left out. */
 export async function* jsonLines<C extends string>(
   bytes: AsyncIterable<Uint8Array>,
   columns: readonly C[],
@@ -48,7 +45,7 @@ function faultOf(reason: string): string {
   }
 }
 
-/** What stands between newlines; what is too long is not held. */
+/** Splits at newlines; it does not keep a line that is too long. */
 async function* splitLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array | 'too-long'> {
   let held: Uint8Array[] = []
   let length = 0

@@ -1,4 +1,4 @@
-/** Confirms what was seen under `enforcement: observe`: until an operator does, it makes nobody an owner. */
+/** Confirms owners seen under `enforcement: observe`: an observation gives no ownership until an operator confirms it. */
 import { NOBODY, type ObservationStore, type ObservedThread, type ThreadKey } from '../../store/port.ts'
 import type { Row } from './entry.ts'
 import { BATCH, takeRows, type Tally, type Takeover, type TakeoverOptions, type Target } from './takeover.ts'
@@ -6,10 +6,8 @@ import { BATCH, takeRows, type Tally, type Takeover, type TakeoverOptions, type 
 export type ObservedTarget = Target & Pick<ObservationStore, 'observed'>
 
 /**
- * Gives each thread that one user alone was seen to run to that user. Of several nobody is chosen: that is a conflict, and left
- * to the operator.
- * @param scope only of this scope; undefined for all
- * @param tally counted up as it goes
+ * Gives each thread that only one user was seen to run to that user. Several users are a conflict for the operator.
+ * @param scope only this scope; undefined for all
  * @throws StoreUnavailable when the retry limit is reached
  */
 export async function confirmObserved(
@@ -18,7 +16,7 @@ export async function confirmObserved(
   tally: Tally,
   options: TakeoverOptions,
 ): Promise<Takeover> {
-  // They come in the order of their keys, and no thread id is empty.
+  // Threads come in the order of their keys, and no thread id is empty.
   let after: ThreadKey | null = scope === undefined ? null : { scope, threadId: '' }
   for (;;) {
     if (options.signal.aborted) return { ...tally, repeated: 0, interrupted: true }

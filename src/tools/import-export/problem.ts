@@ -1,24 +1,19 @@
-/** What could not be taken over, and why. */
+/** A thread that an import could not take over, and why. */
 import { NOBODY } from '../../store/port.ts'
 import { NOBODY_WORD } from './entry.ts'
 
-/** Something for the operator to settle. */
 export interface Problem {
   readonly kind: 'invalid' | 'conflict' | 'unmapped'
-  /** The line of the file that it came from. */
   readonly line: number | null
-  /** Of the thread, where there is one. */
   readonly scope: string
   readonly threadId: string | null
-  /** Whose the source says that it is. */
   readonly owner: string | null
-  /** With whom it is in conflict. */
+  /** The users with whom the line is in conflict. */
   readonly users: readonly string[]
-  /** In words, to follow the line and the thread. */
+  /** The words that follow the line and the thread in a message. */
   readonly reason: string
 }
 
-/** A problem as data: what does not apply is left out. */
 export function problemData({ kind, line, scope, threadId, owner, users, reason }: Problem): object {
   return {
     kind,
@@ -30,7 +25,7 @@ export function problemData({ kind, line, scope, threadId, owner, users, reason 
   }
 }
 
-/** An owner in words: `nobody` where the owner was taken away. */
+/** An owner as text: `nobody` if the owner was removed. */
 export function ownerWord(owner: string): string {
   return owner === NOBODY ? NOBODY_WORD : owner
 }

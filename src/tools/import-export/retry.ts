@@ -1,30 +1,28 @@
-/** Work on a store in steps: what fails for a moment is tried again, and the gateways on it get their turn between steps. */
+/** Works on a store in steps: a failed step is tried again, and the gateways on the store get time between steps. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { StoreUnavailable } from '../../store/port.ts'
 
-/** Tries a step until it succeeds or the retry limit is reached. */
 export type Retry = <T>(step: () => Promise<T>) => Promise<T>
 
-/** How patient to be; times in milliseconds. */
+/** Times are in milliseconds. */
 export interface RetryOptions {
   /** From the first failure of a step to its last attempt. */
   readonly limit: number
-  /** The pause after the first failure; it doubles with each. */
+  /** The pause after the first failure; it doubles with each failure. */
   readonly first: number
-  /** Stops retrying. */
   readonly signal: AbortSignal
-  /** Told of a step's first failure. */
+  /** Called with a step's first failure. */
   readonly onTrouble: (error: StoreUnavailable) => void
 }
 
 const LONGEST_PAUSE = 5000
 
-/** The operator's own: a restart of the database, or a change of its leader, takes less. */
+/** For commands of an operator: a restart of the database, or a change of its leader, takes less time. */
 export const PATIENT = { limit: 30_000, first: 100 }
 
 /**
- * Makes it. A step is repeated only where the store did not answer: every step can be done twice.
- * @throws StoreUnavailable, by the attempts, when the limit is over or the signal came
+ * Repeats a step only if the store did not answer: every step can safely run twice.
+ * @throws StoreUnavailable, from the attempts, after the limit or an abort
  */
 export function makeRetry({ limit, first, signal, onTrouble }: RetryOptions): Retry {
   return async (step) => {
@@ -43,12 +41,12 @@ export function makeRetry({ limit, first, signal, onTrouble }: RetryOptions): Re
   }
 }
 
-/** As long as one step may keep the others waiting after it, in milliseconds. */
+/** The longest pause after a step, in milliseconds. */
 const LONGEST_BREATH = 50
 
 /**
- * Does a step, and then lets the others have as much time as it took: SQLite has one write lock, and whoever took it again at
- * once would starve the gateways.
+ * Runs a step, then leaves the store to others for as long as the step took.
+ * SQLite has one write lock: a process that took it again at once would starve the gateways.
  */
 export async function throttled<T>(step: () => Promise<T>): Promise<T> {
   const began = performance.now()
@@ -59,15 +57,10 @@ export async function throttled<T>(step: () => Promise<T>): Promise<T> {
 
 export interface Steps {
   readonly done: number
-  /** True if the signal came before nothing was left. */
   readonly interrupted: boolean
 }
 
-/**
- * Repeats a step until nothing is left.
- * @param step gives how many rows it worked on; 0 when nothing is left
- * @param onProgress told how many in all
- */
+/** @param step returns the number of rows that it processed; 0 when none are left */
 export async function inSteps(
   step: () => Promise<number>,
   retry: Retry,

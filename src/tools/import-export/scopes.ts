@@ -1,12 +1,8 @@
-/** The upstreams in whose scopes threads can be, as operators write them. */
+/** Checks and formats the scopes of threads, as operators write them. */
 import { isScope } from '../../core/route/ids.ts'
 import { suggestion } from './suggestion.ts'
 
-/**
- * What is wrong with a scope.
- * @param scopes those that there are
- * @returns null if nothing is; else the words to follow it
- */
+/** @returns null for a valid scope; else the words that follow it in a message */
 export function scopeFault(scope: string, scopes: readonly string[]): string | null {
   if (scopes.includes(scope)) return null
   const keys = scopes.filter((one) => one !== '')
@@ -16,7 +12,7 @@ export function scopeFault(scope: string, scopes: readonly string[]): string | n
   return `the configuration has no upstream of this key: ${there}`
 }
 
-/** Where a thread is, to follow its id: nothing where that is `upstream`. */
+/** The words that follow a thread id to say where it is; empty for the scope of `upstream`. */
 export function atScope(scope: string): string {
   return scope === '' ? '' : ` at ${scope}`
 }

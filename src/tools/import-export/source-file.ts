@@ -1,4 +1,4 @@
-/** Files that say whose threads are: CSV with a header, or a JSON object in each line. */
+/** Reads files that name the owners of threads: CSV with a header, or a JSON object in each line. */
 import { COLUMNS, readEntry, type Column, type Entry, type Reading } from './entry.ts'
 import { csvLines } from './csv-lines.ts'
 import { jsonLines } from './json-lines.ts'
@@ -9,17 +9,13 @@ export const FORMATS: readonly Format[] = ['csv', 'jsonl']
 
 const REQUIRED = ['thread', 'user'] as const
 
-/** The format that the name of a file tells of, or null. */
+/** The format that a file name implies, or null. */
 export function formatOf(file: string): Format | null {
   if (/\.csv$/i.test(file)) return 'csv'
   return /\.(?:jsonl|ndjson)$/i.test(file) ? 'jsonl' : null
 }
 
-/**
- * Reads a file as it comes.
- * @param columns what it may say
- * @throws SourceFault if it can't be told where its lines are
- */
+/** @throws SourceFault if its lines cannot be told apart */
 export async function* entriesOf(
   bytes: AsyncIterable<Uint8Array>,
   format: Format,
@@ -32,7 +28,6 @@ export async function* entriesOf(
   }
 }
 
-/** Reads a mapping: a file that says no more than whose each thread is. */
 export function mappingOf(bytes: AsyncIterable<Uint8Array>, format: Format, reading: Reading): AsyncGenerator<Entry> {
   return entriesOf(bytes, format, reading, REQUIRED)
 }

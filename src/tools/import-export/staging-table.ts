@@ -1,40 +1,37 @@
 /**
- * What a source said, put aside until all of it was read: only then is it known which threads it gives to two users, and
- * only then is anything written to the store. It takes no more memory for millions of lines than for a few.
+ * Holds what a source says until all of it is read.
+ * Only then is it known which threads the source gives to two users, and only then does the import write to the store. Memory
+ * use does not grow with the number of lines.
  */
 import Database from 'better-sqlite3'
 import { SourceFault } from './source-line.ts'
 import type { Entry, Row } from './entry.ts'
 import type { ThreadKey } from '../../store/port.ts'
 
-/** A line of those that give one thread to different users. */
 export interface Rival extends ThreadKey {
   readonly line: number
   readonly owner: string
 }
 
-/** What is there of some threads, in the order of their keys. */
 export interface StagingPage {
-  /** Of each thread on whose owner all lines agree, the first line that can be taken. */
+  /** For each thread on whose owner all lines agree, the first valid line. */
   readonly rows: readonly Row[]
-  /** Threads that the source gives to different users. */
   readonly disputed: readonly ThreadKey[]
-  /** Lines that say again what another one said. */
+  /** Lines that repeat what another line says. */
   readonly repeated: number
-  /** What to ask the next page after; null at the end. */
+  /** The key to ask the next page after; null at the end. */
   readonly next: ThreadKey | null
 }
 
 export interface StagingTable {
-  /** Puts a line aside. One that can't be taken counts where it gives a thread to somebody else than another line does. */
+  /** Adds a line. An invalid line counts only if it gives a thread to another user than another line does. */
   add(entry: Entry): void
-  /** Ends the adding. @returns how many threads there are */
+  /** Ends the adding. @returns the number of threads */
   seal(): number
-  /** A page of the threads behind one, or the first page; of so many threads. */
+  /** A page of at most `limit` threads after a key, or the first page for null. */
   page(after: ThreadKey | null, limit: number): StagingPage
-  /** Whose a thread is: null if no line says so, `disputed` if the lines disagree. */
+  /** The owner of a thread: null if no line names the thread, `disputed` if the lines disagree. */
   ownerOf(key: ThreadKey): Row | 'disputed' | null
-  /** The lines that give a thread to different users, in their order. */
   rivals(key: ThreadKey): IterableIterator<Rival>
   close(): void
 }
@@ -71,14 +68,15 @@ interface Line {
 
 interface Group extends ThreadKey {
   readonly agreed: number
-  /** The first line that can be taken; null if there is none. */
+  /** Null if no line is valid. */
   readonly first: number | null
   readonly takeable: number
 }
 
 /**
- * Makes one. It lies in a temporary file that nobody but this process can open: SQLite makes it with mode 0600 and takes its name
- * away at once, so that it is gone with the process, however that ends. SQLITE_TMPDIR and TMPDIR say in which folder.
+ * Makes a table in a temporary file that no other process can open.
+ * SQLite makes the file with mode 0600 and removes its name at once, so it is gone with the process, however that ends.
+ * SQLITE_TMPDIR and TMPDIR choose its folder.
  */
 export function makeStagingTable(): StagingTable {
   const database = new Database('')
@@ -90,7 +88,7 @@ export function makeStagingTable(): StagingTable {
       throw new SourceFault(`the temporary file failed (${error.message}): SQLITE_TMPDIR names another folder for it`)
     }
   }
-  // Nothing of it has to survive anything.
+  // None of the data has to survive the process.
   for (const setting of ['journal_mode = OFF', 'synchronous = OFF', 'cache_size = -65536']) database.pragma(setting)
   database.exec(LINES)
   const insert = database.prepare<object>(
@@ -125,7 +123,7 @@ export function makeStagingTable(): StagingTable {
   return {
     add(entry) {
       const { line, scope, threadId, owner } = entry
-      // What names no thread, or nobody for it, disputes nothing.
+      // A line without a thread or an owner disputes nothing.
       if (threadId === null || owner === null) return
       guard(() => insert.run({ line, scope, threadId, owner, ...(entry.kind === 'row' ? valuesOf(entry) : NOT_TAKEABLE) }))
     },
@@ -165,7 +163,7 @@ function keyOf({ scope, threadId }: ThreadKey): ThreadKey {
   return { scope, threadId }
 }
 
-/** Lines none of which can be taken were told already, each by itself. */
+/** If no line of a group is valid, each line was already reported on its own. */
 function isDisputed(group: Group): boolean {
   return group.agreed === 0 && group.first !== null
 }

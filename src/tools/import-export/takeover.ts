@@ -1,7 +1,4 @@
-/**
- * Takes rows over into the store. An owner that is there is never replaced: what stands against a row is reported, and left as
- * it is.
- */
+/** Takes rows over into the store. An existing owner is never replaced: a conflict is reported, and the store stays as it is. */
 import { NOBODY, type ImportedThread, type ImportOutcome, type Store, type ThreadKey, type ThreadRow } from '../../store/port.ts'
 import type { Row } from './entry.ts'
 import { throttled, type Retry } from './retry.ts'
@@ -10,7 +7,7 @@ import type { StagingTable } from './staging-table.ts'
 
 export type Target = Pick<Store, 'import' | 'assign' | 'bury' | 'thread'>
 
-/** A store that isn't there yet: everything can be taken over. For a dry run, which makes none. */
+/** A store that does not exist yet, for a dry run, which makes none. Every row can be taken over. */
 export const EMPTY_TARGET: Target = {
   import: (rows) => Promise.resolve(rows.map(() => ({ outcome: 'added' }))),
   assign: () => Promise.resolve({ outcome: 'assigned', before: null }),
@@ -20,37 +17,30 @@ export const EMPTY_TARGET: Target = {
 
 export interface Tally {
   added: number
-  /** There already, with the same owner. */
   same: number
   conflicts: number
 }
 
 export interface TakeoverOptions {
-  /** True to say what would become of the rows, and change nothing. */
   readonly dryRun: boolean
   /** Milliseconds since the epoch. */
   readonly now: number
   readonly retry: Retry
   readonly signal: AbortSignal
   readonly onProblem: (problem: Problem) => void
-  /** Told how many threads are settled. */
   readonly onProgress: (done: number) => void
 }
 
-/** Rows in one step of the store. */
 export const BATCH = 500
 
 export interface Takeover extends Tally {
-  /** Lines that say again what another one said. */
   readonly repeated: number
-  /** True if the signal came before the end; doing it again goes on. */
   readonly interrupted: boolean
 }
 
 /**
- * Takes over what a source said.
  * @param staging sealed
- * @param tally counted up as it goes, so that it is known how far it came if the store fails
+ * @param tally counts during the work, so that the caller knows the progress if the store fails
  * @throws StoreUnavailable when the retry limit is reached
  */
 export async function takeOver(staging: StagingTable, target: Target, tally: Tally, options: TakeoverOptions): Promise<Takeover> {
@@ -70,7 +60,6 @@ export async function takeOver(staging: StagingTable, target: Target, tally: Tal
   }
 }
 
-/** The lines that give a thread to different users. */
 export function* disputes(staging: StagingTable, { scope, threadId }: ThreadKey): Generator<Problem> {
   for (const { line, owner } of staging.rivals({ scope, threadId })) {
     const reason = 'the file gives this thread to different users'
@@ -78,10 +67,7 @@ export function* disputes(staging: StagingTable, { scope, threadId }: ThreadKey)
   }
 }
 
-/**
- * Takes rows over in one step, and says what stands against which.
- * @param rows of different threads
- */
+/** Takes over rows of different threads in one step, and reports the conflicts. */
 export async function takeRows(rows: readonly Row[], target: Target, tally: Tally, options: TakeoverOptions): Promise<void> {
   if (rows.length === 0) return
   const outcomes = await throttled(() => settle(rows, target, options))
@@ -95,7 +81,7 @@ export async function takeRows(rows: readonly Row[], target: Target, tally: Tall
   }
 }
 
-/** What became of each row. `alive` is a conflict as well: the file says that the thread was deleted, and it is in use. */
+/** The result for a row. `alive` is a conflict, too: the file says that the thread was deleted, but it is in use. */
 type Outcome =
   | Exclude<ImportOutcome, { outcome: 'conflict' }>
   | { readonly outcome: 'conflict'; readonly with: 'owner' | 'observed' | 'deleted' | 'alive'; readonly users: readonly string[] }
@@ -117,8 +103,8 @@ async function settle(rows: readonly Row[], target: Target, options: TakeoverOpt
 }
 
 /**
- * A row that is taken over as a tombstone, in two steps: between them it is its owner's, and nobody else's. Whether the upstream still
- * holds something of the thread nobody said, so it is kept for ever.
+ * Takes a row over as a tombstone, in two steps: between them the thread belongs only to its owner.
+ * It is unknown whether the upstream still holds data of the thread, so the tombstone is kept for ever.
  */
 async function bury(
   row: Row,
@@ -134,7 +120,7 @@ async function bury(
   }
   if (outcome.outcome === 'same') {
     const there = (await retry(() => target.thread(key)))?.row ?? null
-    // One that an interrupted run of this has left behind is not in use yet.
+    // A row left by an interrupted run of this import is not in use yet.
     if (there === null || !isAsImported(there, row)) return { outcome: 'conflict', with: 'alive', users: [row.owner] }
   }
   if (!dryRun) await retry(() => target.bury(key, row.owner, deletedAt, false))
@@ -152,7 +138,7 @@ function isAsImported(there: ThreadRow, { owner, facts }: Row): boolean {
   )
 }
 
-/** A row whose owner was taken away stays foreign to everybody, deleted or not: nobody can have deleted it. */
+/** A row whose owner was removed stays foreign to all users, deleted or not: no user can have deleted it. */
 async function withhold(row: Row, target: Target, { dryRun, now, retry: retry }: TakeoverOptions): Promise<Outcome> {
   const key = keyOf(row)
   const known = await retry(() => target.thread(key))

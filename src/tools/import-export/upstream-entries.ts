@@ -1,4 +1,4 @@
-/** What the upstream's list says of threads, with whose they are: by a mapping, or by a field of the list itself. */
+/** Combines the upstream's list of threads with their owners, from a mapping or from a field of the list. */
 import { isAgentId } from '../../core/route/ids.ts'
 import type { Json, JsonObject } from '../../core/json/read.ts'
 import type { ThreadKey } from '../../store/port.ts'
@@ -8,15 +8,13 @@ import type { StagingTable } from './staging-table.ts'
 import { disputes } from './takeover.ts'
 import type { ListedItem } from './upstream-list.ts'
 
-/** Says whose a listed thread is. @param scope that of the upstream */
 export type Whose = (item: ListedItem, scope: string) => Owner
 
-/** Whose it is: `line` is that of the mapping, or null. */
+/** `line` is that of the mapping, or null. */
 export type Owner =
   | { readonly kind: 'user'; readonly user: string; readonly line: number | null }
   | { readonly kind: 'problems'; readonly problems: Iterable<Problem> }
 
-/** By a mapping that was read to its end. */
 export function byMapping(mapping: StagingTable): Whose {
   return ({ id }, scope) => {
     const key = { scope, threadId: id }
@@ -27,7 +25,7 @@ export function byMapping(mapping: StagingTable): Whose {
   }
 }
 
-/** By a field that the upstream fills: the subject of a user of one issuer. */
+/** By a field that the upstream fills with the subject of a user of the issuer. */
 export function byField(field: string, issuer: string): Whose {
   return ({ id, item }, scope) => {
     const subject = Object.hasOwn(item, field) ? item[field] : undefined
@@ -41,10 +39,7 @@ function unmapped(key: ThreadKey, reason: string): Owner {
   return { kind: 'problems', problems: [{ kind: 'unmapped', line: null, ...key, owner: null, users: [], reason }] }
 }
 
-/**
- * Reads listed threads. Facts that can't be read are left out; they are the upstream's, and nothing rests on them.
- * @param scope that of the upstream
- */
+/** Leaves out unreadable facts: they are the upstream's, and no decision depends on them. */
 export async function* upstreamEntries(
   items: AsyncIterable<ListedItem>,
   whose: Whose,
@@ -69,7 +64,6 @@ function factsOf(item: JsonObject): Readonly<Record<string, unknown>> {
   }
 }
 
-/** A time as lists of runtimes write it, or as a number of milliseconds, in the form that entries have. */
 function timeIn(value: Json | undefined): string | undefined {
   const time = typeof value === 'string' ? Date.parse(value) : typeof value === 'number' ? value : Number.NaN
   const date = new Date(time)

@@ -1,4 +1,4 @@
-/** The upstream's own list of threads, all pages of it: what an import takes over where the runtime keeps one. */
+/** Reads all pages of the upstream's own list of threads, for an import from a runtime that keeps one. */
 import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
 import type { JsonObject } from '../../core/json/read.ts'
 import { readThreadPage, type ThreadPage } from '../../core/wire/thread-page.ts'
@@ -9,7 +9,6 @@ import { collect } from '../../http/upstream/answer-body.ts'
 import { jsonOf, type Upstream } from '../../http/upstream/upstream.ts'
 import { SourceFault } from './source-line.ts'
 
-/** A thread as the upstream lists it. */
 export interface ListedItem {
   readonly id: string
   readonly item: JsonObject
@@ -18,11 +17,10 @@ export interface ListedItem {
 export interface UpstreamListParts {
   readonly upstream: Upstream
   readonly basePath: string
-  /** Those of the configuration, and a credential. */
   readonly headers: Readonly<Record<string, string>>
   /** The transport that the configuration names, or null. */
   readonly named: Transport | null
-  /** Whose threads; empty for all agents in one list. A managed runtime has none without an agent. */
+  /** The agents whose threads are listed; empty for all agents in one list. A managed runtime has no list without an agent. */
   readonly agentIds: readonly string[]
   readonly signal: AbortSignal
 }
@@ -30,10 +28,7 @@ export interface UpstreamListParts {
 const MAX_PAGE_BYTES = 32 * 1024 * 1024
 const PAGE_TIMEOUT_MS = 60_000
 
-/**
- * Reads the list.
- * @throws SourceFault if the upstream gives none, or not to its end
- */
+/** @throws SourceFault if the upstream gives no list, or not all of it */
 export async function* upstreamList(parts: UpstreamListParts): AsyncGenerator<ListedItem> {
   const facts = await askFacts(parts)
   for (const agentId of parts.agentIds.length === 0 ? [null] : parts.agentIds) {

@@ -1,4 +1,4 @@
-/** The body of a simulated request: a whole JSON text, held against the same rules as one that arrives. */
+/** Reads the body of a simulated request: a whole JSON text, under the same rules as a real one. */
 import { checkIds, isBodyOptional } from '../../core/route/bodies.ts'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import { admitEnvelope, type EnvelopeRules } from '../../core/route/envelope.ts'
@@ -7,18 +7,16 @@ import { refuse, type Reason, type Refusal } from '../../core/reasons.ts'
 
 export interface TriedBody {
   readonly outcome: 'read'
-  /** With the thread that the body names. */
+  /** Includes the thread that the body names. */
   readonly descriptor: RouteDescriptor
-  /** Null where there is none. */
   readonly value: JsonObject | null
   readonly bytes: number
   readonly dropped: readonly string[]
 }
 
 /**
- * Reads the body of a request to a route.
  * @param bytes empty for none
- * @param most the bound of it, in bytes
+ * @param most its largest size, in bytes
  */
 export function readBody(bytes: Uint8Array, descriptor: RouteDescriptor, most: number): TriedBody | Refusal {
   const { body } = descriptor.route
@@ -31,9 +29,8 @@ export function readBody(bytes: Uint8Array, descriptor: RouteDescriptor, most: n
 }
 
 /**
- * Reads an envelope.
- * @param most the bound of it, in bytes, whatever it asks
- * @param rules what is asked of whoever sends it
+ * @param most its largest size in bytes, whatever the envelope asks for
+ * @param rules what the gateway requires of its sender
  */
 export function readEnvelope(bytes: Uint8Array, most: number, rules: EnvelopeRules): TriedBody | Refusal {
   if (bytes.length === 0) return refuse('route-unknown')

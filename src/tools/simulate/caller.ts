@@ -1,4 +1,4 @@
-/** The caller of a simulated request: by a token that is verified as the gateway does, by claims that are taken as given, or by nothing. */
+/** The caller of a simulated request: by a token that is verified as in the gateway, by claims that are trusted, or anonymous. */
 import { makeAuthenticate } from '../../auth/authenticate.ts'
 import { timeIn, userOf } from '../../auth/claim-rules.ts'
 import { makeIssuers } from '../../auth/issuer.ts'
@@ -10,19 +10,17 @@ import { isRefusal, refuse, type Reason, type Refusal } from '../../core/reasons
 export type Presented =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'token'; readonly token: string }
-  /** Of the issuer with this key, or of the one that their `iss` names. */
+  /** Claims of the issuer with this key, or of the issuer that their `iss` names. */
   | { readonly kind: 'claims'; readonly claims: JsonObject; readonly issuer: string | undefined }
 
-/** Who it is, or why nobody. */
 export interface Caller {
   readonly principal: Principal | Refusal
-  /** What an operator should know of it. */
   readonly notes: readonly string[]
 }
 
 /**
- * Finds out who asks. A token is verified in full: the keys of its issuer are fetched, and the issuer is asked about an
- * opaque one. What was revoked is not looked at.
+ * Finds out who the caller is. A token is verified in full: the issuer's keys are fetched, and the issuer is asked about an
+ * opaque token. Revocations are not checked.
  * @param clock milliseconds since the epoch
  */
 export async function callerOf(presented: Presented, { authentication }: Config, clock: () => number): Promise<Caller> {

@@ -1,11 +1,10 @@
-/** Values of claims that comparisons tell apart. */
+/** Makes values of claims that comparisons distinguish. */
 import { holdsOf, type ClaimTest } from '../../core/decide/conditions.ts'
 import type { Json } from '../../core/json/read.ts'
 
-/** A value, or nothing there. */
+/** A value, or `undefined` for no claim. */
 export type Sample = Json | undefined
 
-/** One of every type that a claim can have. */
 const STRANGE: readonly Sample[] = [
   undefined,
   'something else',
@@ -20,10 +19,7 @@ const STRANGE: readonly Sample[] = [
   null,
 ]
 
-/**
- * Values of one claim, one for each way in which comparisons can come out together; where nothing is there comes first.
- * @param tests comparisons of the same claim
- */
+/** One value for each combination of results that comparisons of a claim can have; a missing claim comes first. */
 export function samplesOf(tests: readonly ClaimTest[]): readonly Sample[] {
   const found = new Map<string, Sample>()
   for (const sample of [undefined, ...tests.flatMap(hits), ...lists(tests), ...numbers(tests), ...STRANGE]) {
@@ -33,7 +29,7 @@ export function samplesOf(tests: readonly ClaimTest[]): readonly Sample[] {
   return [...found.values()]
 }
 
-/** Values that meet a comparison; none where it is met by nothing being there. */
+/** Values that meet a comparison; empty if a missing claim meets it. */
 export function hits(test: ClaimTest): readonly Json[] {
   switch (test.is) {
     case 'equal':
@@ -50,7 +46,6 @@ export function hits(test: ClaimTest): readonly Json[] {
   }
 }
 
-/** True, false or `failed`: what a comparison makes of a value. */
 export function outcomeOf(test: ClaimTest, sample: Sample): boolean | 'failed' {
   const claims = sample === undefined ? {} : { claim: sample }
   const nobody = {
@@ -67,10 +62,9 @@ export function outcomeOf(test: ClaimTest, sample: Sample): boolean | 'failed' {
   return holdsOf({ claims: [{ ...test, at: '/claim' }] }, user)
 }
 
-/** Up to so many members a list is made with every choice of them. */
+/** Up to this many members, the samples have a list for every subset of them. */
 const MOST_MEMBERS = 6
 
-/** Lists with some of the members that are looked for, of one type each. */
 function lists(tests: readonly ClaimTest[]): readonly Json[] {
   const items = [...new Set(tests.flatMap((test) => (test.is === 'containing' ? [test.item] : [])))]
   return ['string', 'number', 'boolean'].flatMap((type) => {
@@ -80,7 +74,6 @@ function lists(tests: readonly ClaimTest[]): readonly Json[] {
   })
 }
 
-/** Numbers around those that are compared with. */
 function numbers(tests: readonly ClaimTest[]): readonly Json[] {
   const named = tests
     .flatMap((test) => (test.is === 'at-least' || test.is === 'at-most' ? [test.bound] : hits(test)))

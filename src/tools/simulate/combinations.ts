@@ -1,13 +1,13 @@
 /**
- * Every caller whom rules could tell from another: each issuer, role and permission that they name, there or not, and each
- * claim with every value that their comparisons tell apart. Two callers who agree in all of that are decided alike.
+ * Makes every caller that rules could distinguish: each issuer, role and permission that they name, present or absent, and each
+ * claim with every value that their comparisons distinguish.
+ * Two callers who agree in all of these get the same decisions.
  */
 import type { CallerConditions } from '../../core/decide/conditions.ts'
 import type { OperatorSelector, Rule } from '../../core/decide/rules.ts'
 import { samplesOf, type Sample } from './claim-samples.ts'
 import type { Profile } from './profiles.ts'
 
-/** What rules look at of a caller. */
 export interface Looks {
   readonly issuers: readonly string[]
   readonly roles: readonly string[]
@@ -15,10 +15,7 @@ export interface Looks {
   readonly claims: readonly { readonly at: string; readonly samples: readonly Sample[] }[]
 }
 
-/**
- * Finds out what rules look at.
- * @param issuers those of the configuration: those that nothing names are as good as one
- */
+/** @param issuers the configured issuers: those that no rule names count as a single issuer */
 export function looksOf(rules: readonly Rule[], selectors: readonly OperatorSelector[], issuers: readonly string[]): Looks {
   const conditions = rules.flatMap(({ when, unless }): CallerConditions[] => (unless === null ? [when] : [when, unless]))
   const operators = rules.some(({ who }) => who.includes('operator')) ? selectors : []
@@ -45,7 +42,7 @@ export function countOf({ issuers, roles, permissions, claims }: Looks): number 
   )
 }
 
-/** All of them, one by one; those who have least come first. */
+/** Gives all combinations one at a time; callers with the least come first. */
 export function* combinationsOf({ issuers, roles, permissions, claims }: Looks): Generator<Profile> {
   for (const chosen of valuesOf(claims)) {
     for (const permitted of subsetsOf(permissions)) {

@@ -1,4 +1,4 @@
-/** Which decisions differ between two policies, over a matrix that is made from both. */
+/** Finds the decisions that differ between two policies, over a matrix made from both. */
 import type { Config } from '../../config/schema.ts'
 import { ROUTE_IDS, type RouteId } from '../../core/route/routes.ts'
 import type { Rule } from '../../core/decide/rules.ts'
@@ -8,40 +8,33 @@ import { peopleFor, type People } from './people.ts'
 import { isAlike, verdictOf, type Verdict } from './verdict.ts'
 import { largest } from '../../core/json/extremes.ts'
 
-/** Requests that come out differently, and all in the same way. */
 export interface Difference {
   /** `POST agent/run` */
   readonly routes: readonly string[]
-  /** Empty on routes about no thread. */
+  /** Empty on routes without a thread. */
   readonly threads: readonly string[]
-  /** Empty on routes about no agent. */
+  /** Empty on routes without an agent. */
   readonly agents: readonly string[]
-  /** By what they are. */
   readonly callers: readonly string[]
   readonly before: Verdict
   readonly after: Verdict
 }
 
-/** What was compared, and what came of it. */
 export interface Comparison {
   readonly decisions: number
   readonly callers: number
   readonly agents: number
-  /** What was left out because it would have been too much. */
   readonly cut: readonly ('callers' | 'agents')[]
   readonly differences: readonly Difference[]
 }
 
-/** Bounds of one comparison. */
 export interface Bounds {
   readonly decisions: number
   readonly agents: number
 }
 
-/** By default. */
 export const BOUNDS: Bounds = { decisions: 200_000, agents: 200 }
 
-/** Compares two policies under the configuration's issuers, mode and facts. */
 export function compare(before: Policy, after: Policy, config: Config, bounds: Bounds = BOUNDS): Comparison {
   const policies = [before, after]
   const named = agentsOf(policies)
@@ -54,7 +47,7 @@ export function compare(before: Policy, after: Policy, config: Config, bounds: B
       for (const cell of cells) {
         const [one, other] = policies.map((policy) => verdictOf(cell, principal, policy, agents, config)) as [Verdict, Verdict]
         if (isAlike(one, other)) continue
-        // Claims that nobody can read are worth a word where they change what is so for others.
+        // Unreadable claims are reported only where their change differs from that of other callers.
         const change = JSON.stringify([nameOf(cell), one.outcome, other.outcome])
         if (isOdd && usual.has(change)) continue
         if (!isOdd) usual.add(change)
@@ -83,7 +76,7 @@ interface Part extends People {
   readonly cells: readonly Cell[]
 }
 
-/** The whole matrix with the same callers everywhere, or where that is too much, each route with those that its rules tell apart. */
+/** Where the whole matrix is too large, each route gets only the callers that its rules distinguish. */
 function partsOf(policies: readonly Policy[], agents: readonly string[], config: Config, { decisions }: Bounds): readonly Part[] {
   const cells = cellsOf(
     agents,
@@ -94,7 +87,7 @@ function partsOf(policies: readonly Policy[], agents: readonly string[], config:
   if (!all.cut) return [{ ...all, cells }]
   return ROUTE_IDS.map((id) => {
     const own = cells.filter(({ descriptor }) => descriptor.route.id === id)
-    // What /info tells of agents hangs on who may use them.
+    // The agents in the answer of /info depend on who may use them.
     const rules = rulesAbout(id === 'info' ? ['info', 'agent/run', 'agent/connect'] : [id], policies)
     const most = Math.max(1, Math.floor(decisions / ROUTE_IDS.length / own.length))
     return { ...peopleFor(rules, operators, config, most), cells: own }
@@ -105,7 +98,7 @@ function rulesAbout(ids: readonly RouteId[], policies: readonly Policy[]): reado
   return [...new Set(policies.flatMap(({ rules }) => ids.flatMap((id) => rules.routes[id].rules)))]
 }
 
-/** A verdict with that alone in which it differs from another. */
+/** Keeps only the parts of a verdict that differ from the other. */
 function apart(verdict: Verdict, other: Verdict): Verdict {
   if (verdict.outcome === 'refused') return verdict
   if (other.outcome === 'refused') return { ...verdict, passes: {} }
@@ -123,7 +116,6 @@ function nameOf({ descriptor: { route, ids }, ownership }: Cell) {
   }
 }
 
-/** Makes one of those that differ in one respect alone. */
 function merged(differences: readonly Difference[], respect: 'routes' | 'threads' | 'agents'): Difference[] {
   const groups = new Map<string, Difference>()
   for (const one of differences) {
@@ -134,7 +126,7 @@ function merged(differences: readonly Difference[], respect: 'routes' | 'threads
   return [...groups.values()]
 }
 
-/** What is opened comes first, then what is closed. */
+/** Newly permitted requests come first, then newly refused ones. */
 function weight({ before, after }: Difference): number {
   if (before.outcome === after.outcome) return 2
   return after.outcome === 'permitted' ? 0 : 1

@@ -1,6 +1,6 @@
 /**
- * The way of one request, step by step, as the gate goes it (src/http/pipeline/gate.ts), without a network and without a store. Each
- * step is the same function that the gate calls.
+ * Follows one request step by step as the gate does (src/http/pipeline/gate.ts), without a network or a store.
+ * Each step is the same function that the gate calls.
  */
 import type { Config } from '../../config/schema.ts'
 import { mountsOf, standingFacts, type Mount } from '../../config/mounts.ts'
@@ -26,33 +26,31 @@ import { readBody, readEnvelope } from './body.ts'
 import { callerOf, type Presented } from './caller.ts'
 import { assumed, sentFor, type IdentityHeaders, type Sent } from './sending.ts'
 
-/** A request that is only thought of. */
 export interface Question {
   /** In capitals. */
   readonly method: string
-  /** As it would stand in the request line. */
+  /** As in the request line. */
   readonly target: string
   readonly presented: Presented
   /** JSON; empty for none. */
   readonly body: Uint8Array
-  /** What the store would say of the thread. */
   readonly record: OwnerRecord
-  /** What the upstream would say of a thread without a row, where it is asked. */
+  /** What the upstream would answer for a thread without a row, where the gateway asks it. */
   readonly upstreamHistory: 'none' | 'some'
 }
 
-/** What the gateway would make of it; what it does not come to is null. */
+/** The gateway's result for the request; a part that it does not reach is null. */
 export interface Explanation {
   readonly target: Target | null
-  /** The upstream that it is for; null outside all of their public paths. */
+  /** The upstream of the request; null outside all public paths. */
   readonly mount: Mount | null
-  /** True for what is asked in an envelope on the base path. */
+  /** True for a request in an envelope on the base path. */
   readonly enveloped: boolean
   readonly principal: Principal | null
   readonly descriptor: RouteDescriptor | null
   readonly facts: Facts | null
   readonly trace: Trace | null
-  /** `key-set`: the gateway answers with its public keys, whoever asks. */
+  /** `key-set`: the gateway answers any caller with its public keys. */
   readonly outcome: Permit | Refusal | 'key-set'
   readonly sent: Sent | null
   readonly notes: readonly string[]
@@ -66,7 +64,6 @@ export interface Surroundings {
   readonly clock: () => number
 }
 
-/** Goes the way of a request. */
 export async function explain(question: Question, surroundings: Surroundings): Promise<Explanation> {
   const { config } = surroundings
   const { method } = question
@@ -106,7 +103,7 @@ export async function explain(question: Question, surroundings: Surroundings): P
   return { ...known, ...decided(mount, descriptor, principal, question, surroundings) }
 }
 
-/** The Authorization header of the question, as raw header lines; claims stand for a token that has them. */
+/** The Authorization header of the question, as raw header lines; claims represent a token that has them. */
 function authorizationOf(presented: Presented): readonly string[] {
   return presented.kind === 'nothing'
     ? []
@@ -115,7 +112,6 @@ function authorizationOf(presented: Presented): readonly string[] {
 
 type Decided = Pick<Explanation, 'descriptor' | 'facts' | 'trace' | 'outcome' | 'sent'>
 
-/** From the route, or for an envelope from its body, to the outcome. */
 function decided(
   mount: Mount,
   asked: RouteDescriptor | null,

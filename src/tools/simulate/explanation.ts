@@ -1,4 +1,4 @@
-/** An explanation as data for scripts, with no value of a secret in it. */
+/** An explanation as data for scripts, without any secret value. */
 import type { Config } from '../../config/schema.ts'
 import { isOperator } from '../../core/decide/rules.ts'
 import { CODES } from '../../core/reasons.ts'
@@ -12,14 +12,12 @@ import { notesOn } from './notes.ts'
 import { placeOf } from './place.ts'
 import { limitText } from './words.ts'
 
-/** The path that a target means, and the query that counts. */
 export function canonical({ segments, query }: Target): string {
   const path = segments.map((segment) => `/${encodeURIComponent(segment)}`).join('')
   const search = [...query].map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&')
   return `${path === '' ? '/' : path}${search === '' ? '' : `?${search}`}`
 }
 
-/** What came out, in the words of `decide`. */
 export function outcomeData(outcome: Trace['decision'] | 'key-set') {
   if (outcome === 'key-set') return { outcome: 'answered' as const, status: 200, code: null, reason: 'key-set', rule: null }
   if (outcome.outcome === 'refused') {

@@ -1,11 +1,9 @@
-/** Test results as JUnit XML, as build servers read it. */
+/** Formats test results as JUnit XML for build servers. */
 import type { TestResult } from './run-tests.ts'
 
-/** What came of a file: its tests, or what is wrong with it. */
 export interface FileResult {
   readonly file: string
   readonly results: readonly TestResult[]
-  /** Why its tests could not be run. */
   readonly faults: readonly string[]
 }
 
@@ -49,7 +47,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '\n': '&#10;',
 }
 
-/** XML 1.0 §2.2 has no way to write controls, halves of characters and two more. */
+/** XML 1.0 §2.2 cannot represent control characters, lone surrogates and two more characters. */
 function escaped(text: string): string {
   return text
     .toWellFormed()

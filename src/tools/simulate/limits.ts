@@ -1,13 +1,13 @@
-/** The limits that a permitted request counts against, by name: those of its rule before those of the configuration. */
+/** Names the limits that a permitted request counts against: those of its rule before those of the configuration. */
 import type { Config } from '../../config/schema.ts'
 import { configuredBody } from '../../core/route/bodies.ts'
 import type { Permit } from '../../core/decide/decide.ts'
 import type { Rate } from '../../core/decide/rules.ts'
 
-/** Limits as they stand in a file; the body in bytes. */
+/** Limits as in a file; the body in bytes. */
 export type LimitsOf = Readonly<Record<string, Rate | number | 'off'>>
 
-/** Lists them. Requests that a rule limits are counted beside those of the configuration. */
+/** Requests that a rule limits count against the limits of the configuration, too. */
 export function limitsOf({ descriptor: { route }, rule, begins }: Permit, { limits }: Config): LimitsOf {
   const own = rule.limits
   return {

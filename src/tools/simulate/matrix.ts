@@ -1,11 +1,10 @@
-/** Every request that policies could tell apart: route, agent, whose thread. */
+/** Lists every request that policies could distinguish: route, agent, owner of the thread. */
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import type { OwnerRecord } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import { ALL_ROUTES } from '../../core/route/routes.ts'
 import type { Policy } from '../../policy/policy.ts'
 
-/** Whose a thread is, whether it was deleted, and what was granted to the caller. */
 // prettier-ignore
 const OWNERSHIPS = [
   'own', 'shared for reading', 'shared for writing', 'unknown', 'foreign', 'own, deleted', 'foreign, deleted',
@@ -13,17 +12,15 @@ const OWNERSHIPS = [
 
 export type Ownership = (typeof OWNERSHIPS)[number]
 
-/** One request, whoever makes it. */
 export interface Cell {
   readonly descriptor: RouteDescriptor
-  /** Null on routes about no thread. */
+  /** Null on routes without a thread. */
   readonly ownership: Ownership | null
 }
 
-/** No user id is without a colon. */
+/** A user id always has a colon, so this is no user. */
 const SOMEBODY_ELSE = 'somebody-else'
 
-/** What the store says of such a thread. */
 export function recordOf(ownership: Ownership, principal: Principal): OwnerRecord {
   if (ownership === 'unknown') return null
   if (ownership === 'shared for reading') return { owner: SOMEBODY_ELSE, deleted: false, granted: 'read' }
@@ -31,7 +28,7 @@ export function recordOf(ownership: Ownership, principal: Principal): OwnerRecor
   return { owner: ownership.startsWith('own') ? principal.id : SOMEBODY_ELSE, deleted: ownership.endsWith('deleted') }
 }
 
-/** The agents that policies name, and first one that none of them does. */
+/** The agents that policies name, after one agent that none of them names. */
 export function agentsOf(policies: readonly Policy[]): readonly [string, ...string[]] {
   const named = new Set<string>()
   for (const { rules } of policies) {
@@ -43,15 +40,11 @@ export function agentsOf(policies: readonly Policy[]): readonly [string, ...stri
   return [other ?? 'any-other-agent', ...taken]
 }
 
-/** True for what was granted: where grants count nowhere, it is as any other foreign thread. */
+/** True for a thread with a grant. Where grants do not count, it is like any other foreign thread. */
 function isShared(ownership: Ownership): boolean {
   return ownership === 'shared for reading' || ownership === 'shared for writing'
 }
 
-/**
- * All requests with these agents.
- * @param sharing whether grants count for any of the policies
- */
 export function cellsOf(agents: readonly string[], sharing: boolean): readonly Cell[] {
   const ownerships = sharing ? OWNERSHIPS : OWNERSHIPS.filter((one) => !isShared(one))
   return ALL_ROUTES.flatMap((route) => {

@@ -1,10 +1,9 @@
-/** What an explanation can't show, and what the gateway does besides. */
+/** Lists what an explanation cannot show, and what else the gateway does. */
 import { isRefusal } from '../../core/reasons.ts'
 import type { Policy } from '../../policy/policy.ts'
 import type { Explanation, Question } from './explain.ts'
 import { idleGrant } from './words.ts'
 
-/** Lists it, in sentences. */
 export function notesOn(explanation: Explanation, question: Question, policy: Policy): readonly string[] {
   const { outcome, trace, facts, target, mount, descriptor, principal, enveloped } = explanation
   const permit = typeof outcome === 'object' && outcome.outcome === 'permitted' ? outcome : null
@@ -39,7 +38,6 @@ export function notesOn(explanation: Explanation, question: Question, policy: Po
   return notes
 }
 
-/** True where it is refused for its body. */
 function isOfBody(outcome: Explanation['outcome']): boolean {
   return isRefusal(outcome) && (outcome.code === 'body-malformed' || outcome.code === 'media-type-unsupported')
 }

@@ -1,4 +1,4 @@
-/** The callers of a comparison, made from the rules that are compared. */
+/** Makes the callers of a comparison from the rules that are compared. */
 import type { Config } from '../../config/schema.ts'
 import { ANONYMOUS, EVERYBODY, type Part, type Principal } from '../../core/decide/principal.ts'
 import { isRefusal } from '../../core/reasons.ts'
@@ -10,23 +10,21 @@ import { almost, ANYBODY, couples, meeting, merged, selected, wishesOf, type Pro
 export interface Person {
   readonly label: string
   readonly principal: Principal
-  /** True where role or permissions are of a form that nobody can read. */
+  /** True if role or permissions have a form that the gateway cannot read. */
   readonly isOdd: boolean
 }
 
-/** The callers that there are, or as many of them as may be. */
 export interface People {
   readonly people: readonly Person[]
-  /** True where there are more whom the rules could tell apart. */
   readonly cut: boolean
 }
 
-/** So many combinations are looked at: those of many rules are more than anybody waits for. */
+/** The most combinations that are examined: many rules would make the comparison too slow. */
 const MOST_LOOKED_AT = 200_000
 
 /**
- * Makes everybody whom rules can tell from somebody else, the plain ones first; each once.
- * @param most how many at most: if there are more, those who meet a rule, two rules, or almost
+ * Makes each caller that the rules can distinguish from another once, the plain ones first.
+ * @param most the most callers. If there are more, the result has those who meet a rule, two rules, or almost a rule
  */
 export function peopleFor(rules: readonly Rule[], selectors: readonly OperatorSelector[], config: Config, most: number): People {
   const { mode, issuers } = config.authentication
@@ -57,13 +55,11 @@ export function peopleFor(rules: readonly Rule[], selectors: readonly OperatorSe
   return { people: [...people.values()].slice(0, most), cut }
 }
 
-/** Of role and permissions, which may be of a form that nobody can read: none, and what rules look at. */
 function unreadables({ roles, permissions }: ReturnType<typeof looksOf>): readonly (readonly Part[])[] {
   const role = roles.length === 0 ? [[]] : [[], ['role' as const]]
   return permissions.length === 0 ? role : role.flatMap((parts) => [parts, [...parts, 'permissions' as const]])
 }
 
-/** Those who are most likely decided otherwise. */
 function* likely(rules: readonly Rule[], selectors: readonly OperatorSelector[]): Generator<Profile> {
   const operators = selectors.map(selected)
   const parts = rules.flatMap(({ when, unless }) => [...wishesOf(when), ...(unless === null ? [] : wishesOf(unless))])

@@ -1,4 +1,4 @@
-/** Callers that are made up: from claims as an issuer would give them, through the same reading as those of a token. */
+/** Makes up callers: from claims as an issuer would give them, read in the same way as those of a token. */
 import type { Config } from '../../config/schema.ts'
 import type { Json } from '../../core/json/read.ts'
 import { userFromClaims, type User } from '../../core/decide/principal.ts'
@@ -7,17 +7,15 @@ import type { Refusal } from '../../core/reasons.ts'
 export interface Wishes {
   readonly roles: readonly string[]
   readonly permissions: readonly string[]
-  /** Claims by JSON pointer. A list that is there already gets the members of one that is wished. */
+  /** Claims by JSON pointer. If both the present and the wanted value are lists, they are joined. */
   readonly claims: readonly (readonly [at: string, value: Json])[]
 }
 
-/** Wishes for nothing. */
 export const NOTHING_WISHED: Wishes = { roles: [], permissions: [], claims: [] }
 
 /**
- * Makes a caller.
  * @param issuer the key of a configured issuer
- * @returns a refusal where the wishes leave no user id
+ * @returns a refusal if the claims leave no user id
  */
 export function makeUser(issuer: string, subject: string, wishes: Wishes, { authentication }: Config): User | Refusal {
   const config = authentication.issuers[issuer]
@@ -34,7 +32,7 @@ export function makeUser(issuer: string, subject: string, wishes: Wishes, { auth
 
 type Branch = Record<string, unknown>
 
-/** Puts a value where a JSON pointer (RFC 6901 §4) finds it. What stands in the way is replaced. */
+/** Puts a value at a JSON pointer (RFC 6901 §4). It replaces anything in the way. */
 function put(claims: Branch, pointer: string, value: Json): void {
   const steps = pointer
     .split('/')
@@ -56,7 +54,7 @@ function put(claims: Branch, pointer: string, value: Json): void {
   define(inner, last, joined)
 }
 
-/** A claim may be called `__proto__`. */
+/** A claim may have the name `__proto__`. */
 function define(inner: Branch, name: string, value: unknown): void {
   Object.defineProperty(inner, name, { value, enumerable: true, writable: true, configurable: true })
 }

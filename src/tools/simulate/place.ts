@@ -1,4 +1,4 @@
-/** Where a rule stands, in one form for people and one for scripts. */
+/** Formats the place of a rule, in one form for people and one for scripts. */
 import type { RulePlace } from '../../core/reasons.ts'
 
 /** `staff-only (policies/default.yaml:12)` */
@@ -6,7 +6,6 @@ export function placeText({ name, file, line }: RulePlace): string {
   return `${name} (${file}${line === undefined ? '' : `:${line}`})`
 }
 
-/** The place alone, of what may have more to it. */
 export function placeOf({ name, file, line }: RulePlace): RulePlace {
   return line === undefined ? { name, file } : { name, file, line }
 }

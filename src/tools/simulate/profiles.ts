@@ -1,18 +1,15 @@
-/** What callers have that rules ask for: those who meet a rule, all of it but one part, two rules at once. */
+/** Makes callers for rules: those who meet a rule, all but one part of it, or two rules at once. */
 import type { CallerConditions } from '../../core/decide/conditions.ts'
 import type { OperatorSelector, Rule } from '../../core/decide/rules.ts'
 import { hits, outcomeOf, samplesOf } from './claim-samples.ts'
 import { NOTHING_WISHED, type Wishes } from './person.ts'
 
-/** Wishes, of an issuer where only its users will do. */
 export interface Profile extends Wishes {
   readonly issuer: string | null
 }
 
-/** A user of whom nothing is known. */
 export const ANYBODY: Profile = { ...NOTHING_WISHED, issuer: null }
 
-/** Somebody whom a selector of operators takes. */
 export function selected({ issuer, role, permission }: OperatorSelector): Profile {
   return {
     issuer,
@@ -22,14 +19,12 @@ export function selected({ issuer, role, permission }: OperatorSelector): Profil
   }
 }
 
-/** Those who meet all of a rule, without and with its exception. */
 export function meeting({ who, when, unless }: Rule, operators: readonly Profile[]): readonly Profile[] {
   const kinds = who.includes('signed-in') || !who.includes('operator') ? [ANYBODY] : operators
   const all = couples(kinds, wishesOf(when))
   return unless === null ? all : [...all, ...couples(all, wishesOf(unless))]
 }
 
-/** Those who meet all but one part of a rule, or of its exception. */
 export function almost(rule: Rule, operators: readonly Profile[]): readonly Profile[] {
   const { when, unless } = rule
   const lesser = [
@@ -45,7 +40,6 @@ export function almost(rule: Rule, operators: readonly Profile[]): readonly Prof
   return [...lesser.flatMap((less) => meeting(less, operators)), ...wrong]
 }
 
-/** Conditions without one of their parts, for each part. */
 function lacking(conditions: CallerConditions): readonly CallerConditions[] {
   const { claims, permissions } = conditions
   const without = (['issuers', 'roles', 'permissions'] as const)
@@ -62,7 +56,7 @@ function lacking(conditions: CallerConditions): readonly CallerConditions[] {
   ]
 }
 
-/** Each of some together with each of others, where one issuer can have both. */
+/** Pairs from both lists, where one issuer can have both. */
 export function couples(some: readonly Profile[], others: readonly Profile[]): readonly Profile[] {
   return some.flatMap((one) =>
     others
@@ -80,7 +74,7 @@ export function merged(one: Profile, other: Profile): Profile {
   }
 }
 
-/** Callers who meet conditions: one, and for each further way to meet a part of them another. */
+/** Callers who meet conditions: one caller, and another for each further way to meet a part of them. */
 export function wishesOf({ issuers, roles, permissions, claims }: CallerConditions): readonly Profile[] {
   const all = permissions?.all ?? []
   const base: Profile = {

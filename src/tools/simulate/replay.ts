@@ -1,20 +1,19 @@
-/** Decides a line of the audit log again, by the policy of today. */
+/** Decides a line of the audit log again, by the current policy. */
 import type { Replay } from '../../audit/replay.ts'
 import type { Reason } from '../../core/reasons.ts'
 import { traceOf, type Trace } from '../../core/decide/trace.ts'
 import type { Policy } from '../../policy/policy.ts'
 
-/** The same request, decided now. */
 export interface Replayed {
   readonly then: Replay['decided']
   readonly samePolicy: boolean
-  /** Null where no rule was asked: what was refused before that has nothing that could be decided again. */
+  /** Null where no rule applied: an earlier refusal leaves nothing to decide again. */
   readonly trace: Trace | null
-  /** Null where it can't be said: the line does not hold what the refusal came from, or what is decided by now. */
+  /** Null if it is unknown: the line does not hold the cause of its refusal, or a fact that the decision now needs. */
   readonly same: boolean | null
 }
 
-/** The reasons that a policy refuses for. Whatever else refuses a request does not stand in its audit line. */
+/** The reasons for which a policy refuses. The causes of other refusals are not in the audit line. */
 const BY_RULES: ReadonlySet<string> = new Set<Reason>([
   'no-rule-allows',
   'anonymous-not-allowed',

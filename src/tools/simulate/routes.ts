@@ -1,4 +1,4 @@
-/** Which routes there are, where callers find them, and whom the policy lets use them. */
+/** Lists the routes, where callers find them, and who may use them under the policy. */
 import { mountsOf, type Mount } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
 import type { CallerConditions, ClaimTest } from '../../core/decide/conditions.ts'
@@ -12,46 +12,41 @@ import { makeReach, type Reach } from '../../policy/reach.ts'
 import { placeOf } from './place.ts'
 import { assumed } from './sending.ts'
 
-/** What one rule says of a route. */
 export interface Access {
   readonly effect: 'allow' | 'deny'
   readonly who: readonly Who[]
-  /** Null on routes about no thread, and for a rule that speaks of every one. */
+  /** Null on routes without a thread, and for a rule about every thread. */
   readonly threads: readonly Relation[] | null
-  /** Null for every one. */
+  /** Null for every agent. */
   readonly agents: readonly string[] | null
-  /** What has to be so of the caller, in words. */
   readonly conditions: readonly string[]
   readonly rule: RulePlace
 }
 
-/** A route as a caller finds it. */
 export interface RouteAccess {
-  /** What the configuration calls its upstream: its key, or `''`. */
+  /** The key of its upstream in the configuration, or `''`. */
   readonly upstream: string
-  /** The scope of the threads there. */
   readonly scope: string
   readonly route: RouteId
   readonly method: Method
   /** With `:agentId` and the like for ids. */
   readonly path: string
-  /** For what a thread of somebody else's has to be granted; null on routes about no thread. */
+  /** The right that another user's thread needs; null on routes without a thread. */
   readonly right: NeededRight | null
-  /** True where nobody may use it. */
   readonly closed: boolean
-  /** True where a refusal looks like an unknown route (404). */
+  /** True if a refusal looks like an unknown route (404). */
   readonly hidden: boolean
   readonly access: readonly Access[]
 }
 
-/** Lists every route. A rule that can speak of nobody under this configuration is left out. */
+/** Lists every route. A rule that cannot apply to any caller under this configuration is left out. */
 export function routesOf(config: Config, { rules }: Policy): readonly RouteAccess[] {
   const { authentication } = config
   const reach = makeReach(rules, { issuers: Object.keys(authentication.issuers), mode: authentication.mode })
   return mountsOf(config).flatMap((mount) => routesOfMount(mount, rules, reach))
 }
 
-/** Of an agent, the run on its root path and what the gateway answers itself. */
+/** For an agent: the run on its root path, and the routes that the gateway answers itself. */
 const ENDPOINT_ROUTES = [...ROUTES.filter(({ id }) => id === 'agent/run'), ...OWN_ROUTES]
 
 function routesOfMount(mount: Mount, rules: Rules, reach: Reach): readonly RouteAccess[] {
@@ -59,7 +54,6 @@ function routesOfMount(mount: Mount, rules: Rules, reach: Reach): readonly Route
   const facts = assumed(mount)
   return (agentId === null ? ALL_ROUTES : ENDPOINT_ROUTES).map((route) => {
     const said = rules.routes[route.id]
-    /** Those of which a rule speaks that there can be here. */
     const threadsOf = ({ threads }: Rule): readonly Relation[] | null =>
       threads?.filter((relation) => relation !== 'shared' || (rules.sharing && route.right !== 'owner')) ?? null
     const speaking = said.rules.filter(
@@ -85,7 +79,7 @@ function routesOfMount(mount: Mount, rules: Rules, reach: Reach): readonly Route
   })
 }
 
-/** True if nobody is allowed, or whoever is gets denied. */
+/** True if no caller is allowed, or every allowed caller is denied. */
 function isClosed(route: Route, speaking: readonly Rule[], reach: Reach): boolean {
   const denying = speaking.filter(({ effect }) => effect === 'deny')
   const allowing = speaking.filter(({ effect }) => effect === 'allow').map((rule) => ({ ...rule, methods: [route.method] }))
@@ -106,7 +100,6 @@ function accessBy(rule: Rule, threads: Access['threads']): Access {
   }
 }
 
-/** Conditions on a caller, in words. */
 export function conditionTexts({ issuers, roles, permissions, claims }: CallerConditions): readonly string[] {
   const one = (what: string, names: readonly string[]): string => `${what} ${names.join(' or ')}`
   return [
@@ -118,7 +111,6 @@ export function conditionTexts({ issuers, roles, permissions, claims }: CallerCo
   ]
 }
 
-/** A comparison of a claim, in words. */
 export function claimText(test: ClaimTest): string {
   const { at } = test
   switch (test.is) {

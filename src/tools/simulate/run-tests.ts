@@ -1,4 +1,4 @@
-/** Runs the tests of a file: each expectation against the decision of the gateway. */
+/** Runs the tests of a file: compares each expectation with the gateway's decision. */
 import { mountsOf, standingFacts } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
@@ -14,13 +14,12 @@ import { triedText } from './words.ts'
 export interface TestResult {
   readonly name: string
   readonly line: number | undefined
-  /** What was expected, what came, and by which rule; none if the test passes. */
+  /** What was expected, what came, and by which rule; empty if the test passes. */
   readonly failures: readonly string[]
 }
 
 type Test = LoadedTests['tests'][number]
 
-/** What the tests of a file are held against. */
 interface Trials extends LoadedTests {
   readonly standing: StandingFacts & Pick<Facts, 'upstreamHistory'>
 }
@@ -61,13 +60,12 @@ function failuresOf(test: Test, name: string, trials: Trials): readonly string[]
   })
 }
 
-/** A decision, and how it came about where a rule was asked. */
 interface Traced {
   readonly decision: Trace['decision']
   readonly tried: Trace['tried']
 }
 
-/** @param leaves true where the body names whoever asks */
+/** @param leaves true if the body names its caller */
 function trace(
   descriptor: RouteDescriptor,
   name: string,
@@ -81,7 +79,6 @@ function trace(
   return traceOf(leaves === true ? { ...descriptor, leaver: principal.id } : descriptor, principal, policy.rules, facts)
 }
 
-/** What is wrong with a decision, or null. */
 function against(expect: Test['expect'], traced: Traced): string | null {
   if (expect === undefined) return null
   const wanted = typeof expect === 'string' ? { outcome: expect } : expect
@@ -132,7 +129,6 @@ function agentFailures(expected: readonly string[], of: readonly string[], name:
   return [`${name}: expected the agents ${namesText(expected)}; came ${namesText(told)}${all}`]
 }
 
-/** Null for who may use a route about no thread. */
 function refusedAs(id: RouteId, name: string, trials: Trials): string | null {
   const traced = trace(descriptorOf(id, undefined), name, trials)
   return traced.decision.outcome === 'permitted' ? null : cameText(traced)

@@ -1,4 +1,4 @@
-/** What would be sent upstream for a permitted request. No value of a secret is in it. */
+/** Builds the upstream request for a permitted request. It contains no secret value. */
 import { serverHeaders, type Mount } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
 import { configuredBody, passingBody } from '../../core/route/bodies.ts'
@@ -10,30 +10,26 @@ import { limitIn } from '../../core/wire/thread-page.ts'
 import { assumedFacts, ENDPOINT, wireForm, type RuntimeFacts, type UpstreamKind } from '../../core/route/transport.ts'
 import type { TriedBody } from './body.ts'
 
-/** A header that would be sent: its value only where it is no secret. */
+/** A header of the request; it has a value only if that is not secret. */
 export interface SentHeader {
   readonly name: string
   readonly value: string | null
 }
 
-/** A request as the upstream would get it. */
 export interface Sent {
   readonly outcome: 'sent'
   readonly transport: UpstreamKind
   readonly method: string
   readonly target: string
   readonly headers: readonly SentHeader[]
-  /** Headers of the caller's that pass as they come. */
   readonly passing: readonly string[]
   readonly body: JsonObject | null
-  /** Names of what of the body does not pass. */
   readonly dropped: readonly string[]
 }
 
-/** Tells the upstream who asks: the headers of one request. */
 export type IdentityHeaders = (permit: Permit) => Readonly<Record<string, string>>
 
-/** What a simulation assumes of an upstream that it does not ask. */
+/** What a simulation assumes about an upstream that it does not ask. */
 export function assumed({ transport }: Mount): RuntimeFacts {
   if (transport === 'endpoint') return ENDPOINT
   return assumedFacts(transport === 'auto' ? 'multi-route' : transport)
@@ -45,10 +41,9 @@ export interface SendingParts {
 }
 
 /**
- * Writes the request anew.
- * @param hasCredential whether the caller came with an Authorization header
- * @returns a refusal for a body that is too large when it is written, or a limit that is none; null where nothing is sent
- * because the gateway answers itself
+ * @param hasCredential whether the caller sent an Authorization header
+ * @returns a refusal for a body that is too large after rewriting, or for an invalid limit; null where the gateway answers
+ *   itself
  */
 export function sentFor(
   permit: Permit,
@@ -85,7 +80,7 @@ export function sentFor(
   }
 }
 
-/** A caller who sends every header that may pass; what stands in them is of no interest. */
+/** A caller who sends every header that may pass; its values do not matter. */
 const EVERYTHING = 'as sent'
 
 function headersFor(

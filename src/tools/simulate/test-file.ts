@@ -1,4 +1,4 @@
-/** Loads a test file: reads it, finds everybody and everything that its tests name, and the policy that they are about. */
+/** Loads a test file: reads it, finds the callers and objects that its tests name, and the policy under test. */
 import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Config } from '../../config/schema.ts'
@@ -14,24 +14,23 @@ import { makeUser } from './person.ts'
 import { surroundingsOf } from './surroundings.ts'
 import { testSchema, type TestFile, type TestOfFile } from './test-schema.ts'
 
-/** A test file whose tests can be run. */
 export interface LoadedTests {
   readonly file: string
   readonly policy: Policy
   readonly facts: TestFile['facts']
-  /** By name; null for a caller who is refused for want of a credential before any rule is asked. */
+  /** By name; null for a caller who is refused for a missing credential before any rule applies. */
   readonly principals: ReadonlyMap<string, Principal | null>
   readonly threads: ReadonlyMap<string, NonNullable<OwnerRecord>>
   readonly tests: readonly (TestOfFile & { readonly line: number | undefined })[]
 }
 
-/** A larger file is not read, in bytes. */
+/** The largest file that is read, in bytes. */
 const MOST_BYTES = 4 * 1024 * 1024
 
-/** So many decisions at most in one file: several callers, routes and threads of a test multiply. */
+/** The most decisions in one file: several callers, routes and threads of a test multiply. */
 const MOST_DECISIONS = 100_000
 
-/** Loads one. A policy that it names takes the place of `policy`. */
+/** A policy that the file names replaces `policy`. */
 export function loadTests(file: string, config: Config, policy: Policy): Outcome<LoadedTests> {
   const read = readWithin(file)
   if (!read.ok) return read
@@ -70,19 +69,17 @@ function readWithin(file: string): Outcome<SourceDocument> {
   try {
     bytes = statSync(file).size
   } catch {
-    // Reading it says why.
+    // Reading the file gives the reason.
   }
   if (bytes <= MOST_BYTES) return readDocument(file)
   return { ok: false, faults: [{ file, path: '', message: 'is larger than 4MiB', hint: 'write several files' }] }
 }
 
-/** Several or one as several. */
 export function several<T>(value: T | readonly T[] | undefined): readonly T[] {
   if (value === undefined) return []
   return Array.isArray(value) ? (value as readonly T[]) : [value as T]
 }
 
-/** The rows of the route table that a test is about. */
 export function rowsOf(test: TestOfFile): readonly Route[] {
   const ids = several<RouteId>(test.route)
   return ALL_ROUTES.filter((row) => ids.includes(row.id) && (test.method === undefined || (row.method as string) === test.method))

@@ -1,4 +1,4 @@
-/** Tests of policies, as operators write them: who, whose threads, and what has to come of it. */
+/** The schema of policy tests: the caller, the owner of the thread, and the expected decision. */
 import { z } from 'zod'
 import { isAgentId, isThreadId, isUserId } from '../../core/route/ids.ts'
 import { CODES, REASONS, type Code, type Reason } from '../../core/reasons.ts'
@@ -28,7 +28,6 @@ const agent = z.string().refine(isAgentId, 'is no agent id')
 
 const route = z.enum(ROUTE_IDS, `is not a route | routes: ${ROUTE_IDS.join(', ')}`)
 
-/** One or several of something. */
 function oneOrMore<T extends z.ZodType<string>>(one: T, otherwise: string) {
   return z.union([one, z.array(one).min(1)], otherwise)
 }
@@ -132,7 +131,6 @@ export const testSchema = z
   })
   .meta({ title: 'Threadwarden tests of a policy' })
 
-/** A test file that passed the schema. */
 export type TestFile = z.output<typeof testSchema>
 
 export type TestOfFile = TestFile['tests'][number]

@@ -1,4 +1,4 @@
-/** What a policy makes of a request, as far as anybody would notice: the answer, what passes, and the limits. */
+/** The visible result of a policy for a request: the answer, what passes, and the limits. */
 import { mountsOf, standingFacts } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
 import { decide, mayUseAgent, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
@@ -14,20 +14,15 @@ export type Verdict =
   | {
       readonly outcome: 'permitted'
       readonly rule: RulePlace
-      /** What passes and which limits apply, by name. */
       readonly passes: Readonly<Record<string, string>>
     }
   | { readonly outcome: 'refused'; readonly code: Code; readonly reason: Reason; readonly rule: RulePlace | null }
 
-/** Policies are compared as they are enforced, and before an upstream that holds nothing of unknown threads. */
+/** Policies are compared under `enforce`, for an upstream without history of unknown threads. */
 export function comparedFacts(config: Config): StandingFacts & { readonly upstreamHistory: 'none' } {
   return { ...standingFacts(mountsOf(config)[0], config), enforcement: 'enforce', upstreamHistory: 'none' }
 }
 
-/**
- * Decides a request of the matrix.
- * @param agents those that /info may name
- */
 export function verdictOf(cell: Cell, principal: Principal, policy: Policy, agents: readonly string[], config: Config): Verdict {
   const facts = comparedFacts(config)
   const record = cell.ownership === null ? null : recordOf(cell.ownership, principal)
@@ -50,7 +45,6 @@ function toldOf(agents: readonly string[], principal: Principal, { rules }: Poli
   return told.length === agents.length ? 'all' : named(told)
 }
 
-/** What of a body and of the configured headers passes, where the route has them. */
 function passesOf({ rule: { passes }, descriptor: { route } }: Permit, { forwardHeaders }: Config): Record<string, string> {
   const keys = route.body.kind === 'none' ? [] : route.body.keys
   const { headers } = passes
@@ -73,7 +67,7 @@ function named(names: readonly string[]): string {
   return names.length === 0 ? 'none' : names.join(', ')
 }
 
-/** True where nobody would notice a difference. The rule may be another one, and so may the reason behind one code. */
+/** True if the two look the same from outside. The rule may differ, and so may the reason behind one code. */
 export function isAlike(one: Verdict, other: Verdict): boolean {
   if (one.outcome === 'refused') return other.outcome === 'refused' && one.code === other.code
   return other.outcome === 'permitted' && JSON.stringify(one.passes) === JSON.stringify(other.passes)

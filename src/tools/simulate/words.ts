@@ -1,4 +1,4 @@
-/** Decisions in words for people at a terminal. */
+/** Describes decisions for people at a terminal. */
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import {
   decide,
@@ -32,19 +32,15 @@ const VERDICTS: Readonly<Record<TriedVerdict, string>> = {
   unsettled: 'opens threads of others, but it is not settled whose this one is',
 }
 
-/**
- * A rule and how it stands to a request.
- * @param observed true where only observe mode permits it: the rule that decides would not
- */
+/** @param observed true if only observe mode permits the request: the deciding rule would refuse it */
 export function triedText({ rule, verdict, decides }: TriedRule, observed: boolean): string {
   const deciding = observed ? '; lets it through in observe mode' : ' and decides'
   return `${rule.effect} ${placeText(rule)}: ${VERDICTS[verdict]}${decides ? deciding : ''}`
 }
 
-/** By which rule somebody may, or what enforcing would answer where only observe mode permits it. */
 export function permitText(permit: Permit, facts: Facts, rules: Rules): string {
   const { observed, descriptor, principal, rule } = permit
-  // Asked once more, and not made of the reason: a rule may hide its refusal.
+  // Decides again instead of using the reason: a rule may hide its refusal.
   const enforced = observed === null ? null : decide(descriptor, principal, rules, { ...facts, enforcement: 'enforce' })
   if (enforced?.outcome !== 'refused') return `permitted by ${placeText(rule)}`
   const { code, reason } = enforced
@@ -72,7 +68,6 @@ export function principalText(principal: Principal, isOperator: boolean): string
   return `${id}; roles: ${list(roles)}; permissions: ${list(permissions)}${named}; ${isOperator ? 'an operator' : 'no operator'}`
 }
 
-/** Whose a thread is. */
 export function recordText(record: OwnerRecord, relation: Relation): string {
   if (record === null) return 'belongs to nobody: unknown'
   if (record.seen === true) return `has no owner, and was seen in use under observe: ${relation}`
@@ -81,10 +76,9 @@ export function recordText(record: OwnerRecord, relation: Relation): string {
   return `belongs to ${record.owner}${record.granted === undefined ? '' : `, granted to the caller for ${GRANTED[record.granted]}`}: ${relation}`
 }
 
-/** For what something is granted. */
 export const GRANTED = { read: 'reading', write: 'writing' } as const
 
-/** Why something that was granted makes no difference; null if it does, or nothing was. */
+/** Why a grant makes no difference; null if it does, or if there is none. */
 export function idleGrant(
   { record }: Pick<Facts, 'record'>,
   descriptor: RouteDescriptor,
@@ -107,13 +101,12 @@ const UNITS = [
   [1000, 's'],
 ] as const
 
-/** `60/m`, as it stands in a file. */
 export function rateText(rate: Rate | 'off'): string {
   if (rate === 'off') return rate
   return `${rate.amount}/${UNITS.find(([per]) => per === rate.per)?.[1] ?? `${rate.per}ms`}`
 }
 
-/** A limit of any kind, in words of a file; bodies in bytes. */
+/** A limit of any kind as in a file; bodies in bytes. */
 export function limitText(limit: RuleLimits[keyof RuleLimits]): string {
   if (limit === undefined) return 'as configured'
   return typeof limit === 'object' ? rateText(limit) : String(limit)
