@@ -37,7 +37,7 @@ const AGAIN_MS = 500
 /** Most changes that are remembered by thread; for an older mark, any thread may have changed. */
 const REMEMBERED = 1024
 
-export function makeAnswerRecheck({ invalidations: invalidations, answers, allows, log }: AnswerRecheckParts): AnswerRecheck {
+export function makeAnswerRecheck({ invalidations, answers, allows, log }: AnswerRecheckParts): AnswerRecheck {
   let changes = 0
   /** The threads of the last changes, by number; null where any thread may have changed. */
   const changed: (string | null)[] = []

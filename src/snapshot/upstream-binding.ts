@@ -42,7 +42,7 @@ export interface UpstreamBindingParts {
 export function bindUpstream(mount: Mount, connection: UpstreamHandle, parts: UpstreamBindingParts): UpstreamBinding {
   const { scope, basePath } = mount
   const { config, policy, records, store, answers, limiter, access, metrics, log, clock } = parts
-  const { upstream, probe, startupChecks: startupChecks } = connection
+  const { upstream, probe, startupChecks } = connection
   const { rules } = policy
   const facts = standingFacts(mount, config)
   const observing = config.enforcement === 'observe'

@@ -103,7 +103,7 @@ export function makeUpstreamHandle(
     startupChecks.stop()
     letGo()
   }
-  return { fingerprint, upstream, probe, startupChecks: startupChecks, headers, hold, retire }
+  return { fingerprint, upstream, probe, startupChecks, headers, hold, retire }
 }
 
 /** A self-hosted agent takes runs and answers no question: only the configuration says which kind it is. */

@@ -55,7 +55,7 @@ Exit codes: 0 done, 1 interrupted, an invalid configuration, a failing store or 
       const { store } = opened
       const named = await scopeNamed(options.scope, opened)
       const quiet = options.quiet === true || (output === undefined && process.stdout.isTTY)
-      return withProgress(quiet, async ({ retry: retry, signal, progress }) => {
+      return withProgress(quiet, async ({ retry, signal, progress }) => {
         const { threads, deleted } = await store.stats(named)
         progress.begin('written', all ? threads + deleted : threads)
         const deletedToo: RowFilter = { deleted: all ? 'too' : 'no' }

@@ -102,7 +102,7 @@ function throwAway(
   total: number,
   quiet: boolean,
 ): Promise<{ readonly done: number; readonly interrupted: boolean }> {
-  return withProgress(quiet, async ({ retry: retry, signal, progress }) => {
+  return withProgress(quiet, async ({ retry, signal, progress }) => {
     progress.begin('thrown away', total)
     let before = 0
     for (const rule of rules) {

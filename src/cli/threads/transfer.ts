@@ -54,7 +54,7 @@ Exit codes: 0 done, 1 the thread is not theirs, interrupted, an invalid configur
         return moveOne(store, key, from, to, options.json === true)
       }
       const scope = await scopeNamed(options.scope, opened)
-      const { done, interrupted } = await withProgress(options.quiet === true, ({ retry: retry, signal, progress }) => {
+      const { done, interrupted } = await withProgress(options.quiet === true, ({ retry, signal, progress }) => {
         progress.begin('moved', null)
         return inSteps(
           () => store.transfer(from, to, STEP, scope),

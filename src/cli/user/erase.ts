@@ -54,7 +54,7 @@ Exit codes: 0 done, 1 interrupted, an invalid configuration or a failing store, 
       }
       const { interrupted } = dryRun
         ? { interrupted: false }
-        : await withProgress(values.quiet === true, ({ retry: retry, signal, progress }) => {
+        : await withProgress(values.quiet === true, ({ retry, signal, progress }) => {
             progress.begin('erased', total)
             const now = Date.now()
             return inSteps(

@@ -29,7 +29,7 @@ const LISTS_AT_ONCE = 8
 const CACHE = 20_000
 
 /** @throws StoreUnavailable with the path and a remedy, if it can't be opened or written */
-export async function openSqliteStore(path: string, { retry: retry, cache = CACHE }: SqliteOptions = {}): Promise<Store> {
+export async function openSqliteStore(path: string, { retry, cache = CACHE }: SqliteOptions = {}): Promise<Store> {
   const file = await SqliteFile.open(path, retry)
   const remembered = accessCacheOf(file, cache)
   const steps = makeSteps()

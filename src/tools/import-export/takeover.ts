@@ -88,7 +88,7 @@ type Outcome =
 
 async function settle(rows: readonly Row[], target: Target, options: TakeoverOptions): Promise<readonly Outcome[]> {
   const owned = rows.filter((row) => row.owner !== NOBODY)
-  const { dryRun, retry: retry } = options
+  const { dryRun, retry } = options
   const imported =
     owned.length === 0 ? [] : await retry(() => target.import(owned.map(importedOf), { dryRun, settleConflicts: false }))
   const outcomes = new Map(owned.map((row, at) => [row, imported[at]]))
@@ -111,7 +111,7 @@ async function bury(
   deletedAt: number,
   outcome: ImportOutcome,
   target: Target,
-  { dryRun, retry: retry }: TakeoverOptions,
+  { dryRun, retry }: TakeoverOptions,
 ): Promise<Outcome> {
   const key = keyOf(row)
   if (outcome.outcome === 'conflict') {
@@ -139,7 +139,7 @@ function isAsImported(there: ThreadRow, { owner, facts }: Row): boolean {
 }
 
 /** A row whose owner was removed stays foreign to all users, deleted or not: no user can have deleted it. */
-async function withhold(row: Row, target: Target, { dryRun, now, retry: retry }: TakeoverOptions): Promise<Outcome> {
+async function withhold(row: Row, target: Target, { dryRun, now, retry }: TakeoverOptions): Promise<Outcome> {
   const key = keyOf(row)
   const known = await retry(() => target.thread(key))
   if (known?.row?.owner === NOBODY) return { outcome: 'same' }
