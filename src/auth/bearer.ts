@@ -1,4 +1,4 @@
-/** Reads the one bearer token of a request (RFC 6750 §2.1; spec "Credential"). */
+/** Reads the one bearer token of a request (RFC 6750 §2.1; docs/specification.md). */
 import { refuse, type Refusal } from '../core/reasons.ts'
 
 /** In characters: a longer header is not decoded. */

@@ -106,7 +106,7 @@ const agentPath = z
     'is not a path | write /, or /agents/research: letters, digits, . _ ~ -',
   )
 
-/** Self-hosted agents (spec "Self-hosted agent endpoint"). */
+/** Self-hosted agents (docs/specification.md). */
 export const agentsSchema = z
   .record(
     key,

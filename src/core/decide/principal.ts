@@ -48,7 +48,7 @@ export const ANONYMOUS: Anonymous = { kind: 'anonymous', id: 'anonymous', stands
 export const EVERYBODY: Anonymous = { kind: 'anonymous', id: 'anonymous', standsForAll: true }
 
 /**
- * Makes a user from verified claims. Claims of a wrong shape grant nothing; a malformed id is an error (spec "Errors", 400).
+ * Makes a user from verified claims. Claims of a wrong shape grant nothing; a malformed id is an error (docs/specification.md, "Errors", 400).
  * @param issuer the issuer's key in the configuration
  */
 export function userFromClaims(issuer: string, claims: unknown, pointers: ClaimPointers): User | Refusal {

@@ -80,8 +80,7 @@ export function classifyAt(
 }
 
 /**
- * Finds what a request to a self-hosted agent is about: a run, which is POSTed to its root path (spec "Self-hosted agent
- * endpoint"), or a route that the gateway answers itself.
+ * Finds what a request to a self-hosted agent is about: a run, which is POSTed to its root path (docs/specification.md), or a route that the gateway answers itself.
  * @param agentId the agent's id, which its path does not contain
  */
 function classifyEndpoint(method: string, segments: readonly string[], agentId: string): RouteDescriptor | Refusal {

@@ -5,7 +5,7 @@
 
 import type { NeededRight } from '../decide/sharing.ts'
 
-/** The operation that a request names, as the runtime's hooks call it (spec "Routes"). */
+/** The operation that a request names, as the runtime's hooks call it (docs/specification.md). */
 // prettier-ignore
 export type RouteId =
   | 'info' | 'agent/run' | 'agent/connect' | 'agent/suggest' | 'agent/stop' | 'transcribe'

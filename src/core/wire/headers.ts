@@ -1,6 +1,6 @@
 /**
  * Header rules. Few headers pass in either direction. A header that the operator configured wins over the caller's, whatever the
- * case, and the upstream receives it once (spec "Authentication" 8; docs/configuration.md, "Headers").
+ * case, and the upstream receives it once (docs/specification.md, "Authentication" 8; docs/configuration.md, "Headers").
  */
 import { refuse, type Refusal } from '../reasons.ts'
 import type { Rule } from '../decide/rules.ts'

@@ -1,5 +1,5 @@
 /**
- * Tool gating (spec "Authentication" 9). The order is: authorise with `requirePermission`, then ask the user to confirm, then
+ * Tool gating (docs/specification.md, "Authentication" 9). The order is: authorise with `requirePermission`, then ask the user to confirm, then
  * execute; nobody is asked to confirm what they may not do. Permissions and roles are compared to the letter.
  */
 import { NotAuthenticated, PermissionDenied } from './errors.ts'

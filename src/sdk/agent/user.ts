@@ -1,7 +1,7 @@
 /** Who is asking, as an agent's code reads it: made of verified claims, and of nothing else. */
 import { NotAuthenticated } from './errors.ts'
 
-/** The resolved user (spec "Resolved user in a self-hosted agent"), frozen: nothing that runs later can widen it. */
+/** The resolved user (docs/specification.md), frozen: nothing that runs later can widen it. */
 export interface AgentUser {
   /** `alice` for an issuer's token, or `corp:alice` if the issuer has a key; always the latter for an assertion. */
   readonly user_id: string

@@ -156,7 +156,7 @@ export async function makeHooks<Runtime extends object>(options: HooksOptions<Ru
   }
 }
 
-/** Answers in the runtime's place: its hooks do so by throwing a `Response` (spec "Handler construction"). */
+/** Answers in the runtime's place: its hooks do so by throwing a `Response` (docs/specification.md). */
 function answerWith(response: Response): never {
   throw response as unknown as Error
 }
