@@ -1,5 +1,5 @@
 /**
- * Converts a multipart recording to the JSON recording of the single-route transport (contract §1.3: `transcribe`).
+ * Converts a multipart recording to the JSON recording of the single-route transport (runtime-behaviour.md, "Single-route transport").
  * The gateway holds it whole, because the envelope carries it as base64.
  */
 import type { MemberTexts } from '../../core/json/member-texts.ts'
