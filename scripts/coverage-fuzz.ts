@@ -22,7 +22,7 @@ const USAGE = `Fuzzes the readers of what callers and operators write, guided by
   --page     writes the result into docs/fuzzing.md; some targets replace their rows, if minutes and seed are those of the others
   --replay   puts one input to the oracle, and fuzzes nothing
 
-A process runs with the lowest priority. An input that breaks a property is kept in fuzzer/findings/.
+A process runs with the lowest priority. An input that breaks a property is kept in scripts/coverage-fuzz/fuzzer/findings/.
 Exit code: 0 if nothing was found, 1 with what was found, 2 for wrong usage.
 `
 

@@ -21,7 +21,7 @@ const USAGE = `Changes the code of the decision path in every small way, and loo
   --read         reads the last runs' reports instead of running
   --table        writes docs/rules.md from the result; wants all parts
 
-What may survive stands in mutants/accepted.yaml, each with its reason.
+What may survive stands in scripts/mutants/tester/accepted.yaml, each with its reason.
 Exit code: 0 if nothing else survived, 1 if something did or an entry of that list is out of date, 2 for wrong usage.
 `
 
@@ -82,7 +82,7 @@ async function main(): Promise<number> {
   const stale = accepted.filter((entry) => !survivors.some((mutant) => speaksOf(entry, mutant)))
   for (const mutant of unheld) process.stdout.write(`survived: ${told(mutant)}\n`)
   for (const { file, code, replacement } of stale) {
-    process.stdout.write(`out of date in mutants/accepted.yaml: ${file}: ${code} becomes ${replacement}\n`)
+    process.stdout.write(`out of date in scripts/mutants/tester/accepted.yaml: ${file}: ${code} becomes ${replacement}\n`)
   }
   process.stdout.write(`${unheld.length} survived, ${survivors.length - unheld.length} may\n`)
   if (options.table) writeTable(all, accepted, unheld)

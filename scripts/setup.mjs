@@ -53,5 +53,5 @@ if (process.argv.includes('--tests')) {
 }
 if (process.argv.includes('--web')) install(`${root}examples/web`, ['--ignore-scripts'])
 if (process.argv.includes('--chromium')) installChromium()
-if (process.argv.includes('--mutants')) install(`${root}mutants`, ['--ignore-scripts'])
-if (process.argv.includes('--fuzzer')) install(`${root}fuzzer`, ['--ignore-scripts'])
+if (process.argv.includes('--mutants')) install(`${root}scripts/mutants/tester`, ['--ignore-scripts'])
+if (process.argv.includes('--fuzzer')) install(`${root}scripts/coverage-fuzz/fuzzer`, ['--ignore-scripts'])

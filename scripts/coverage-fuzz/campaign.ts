@@ -11,10 +11,10 @@ import { findingIn, NO_PROGRESS, progressOf, type Progress, type TargetFigures }
 import { fitToOldLibc } from './old-libc.ts'
 
 /** Where inputs are kept that break a property. */
-export const FINDINGS = fileURLToPath(new URL('../../fuzzer/findings/', import.meta.url))
+export const FINDINGS = fileURLToPath(new URL('fuzzer/findings/', import.meta.url))
 
 const CHILD = fileURLToPath(new URL('child.ts', import.meta.url))
-const ADDON = new URL('../../fuzzer/node_modules/@jazzer.js/fuzzer/prebuilds/', import.meta.url)
+const ADDON = new URL('fuzzer/node_modules/@jazzer.js/fuzzer/prebuilds/', import.meta.url)
 /** The first glibc that the addon runs on as it is. */
 const NEW_LIBC = [2, 38] as const
 

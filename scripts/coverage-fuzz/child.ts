@@ -18,7 +18,7 @@ const SOURCES = fileURLToPath(new URL('../../src/', import.meta.url))
 
 setPriority(constants.priority.PRIORITY_LOW)
 register('./strip-types.ts', import.meta.url)
-const require = createRequire(new URL('../../fuzzer/package.json', import.meta.url))
+const require = createRequire(new URL('fuzzer/package.json', import.meta.url))
 const { OptionsManager, OptionSource, startFuzzing } = require('@jazzer.js/core') as Jazzer
 
 const [name, ...words] = process.argv.slice(2)

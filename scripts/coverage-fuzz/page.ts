@@ -17,7 +17,7 @@ export interface FuzzResult {
 }
 
 const ROOT = join(import.meta.dirname, '../..')
-const RESULT = join(ROOT, 'bench/results/fuzzing.json')
+const RESULT = join(ROOT, 'scripts/bench/results/fuzzing.json')
 const PAGE = join(ROOT, 'docs/fuzzing.md')
 const BEGIN = '<!-- fuzzing: written by npm run fuzz:coverage -- --page -->'
 const END = '<!-- end of fuzzing -->'

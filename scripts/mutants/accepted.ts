@@ -1,4 +1,4 @@
-/** The mutants that may survive, each with its reason (mutants/accepted.yaml). */
+/** The mutants that may survive, each with its reason (scripts/mutants/tester/accepted.yaml). */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
@@ -21,7 +21,7 @@ export type Accepted = z.infer<typeof schema>[number]
 
 /** Reads the list. */
 export function readAccepted(): readonly Accepted[] {
-  return schema.parse(parse(readFileSync(join(ROOT, 'mutants/accepted.yaml'), 'utf8')) ?? [])
+  return schema.parse(parse(readFileSync(join(ROOT, 'scripts/mutants/tester/accepted.yaml'), 'utf8')) ?? [])
 }
 
 /** True if this is the mutant that an entry speaks of, wherever its line has gone. */

@@ -8,8 +8,8 @@ import type { Part } from './parts.ts'
 /** The folder of the repository. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-const PACKAGES = join(ROOT, 'mutants/node_modules/@stryker-mutator')
-const REPORTS = join(ROOT, 'mutants/reports')
+const PACKAGES = join(ROOT, 'scripts/mutants/tester/node_modules/@stryker-mutator')
+const REPORTS = join(ROOT, 'scripts/mutants/tester/reports')
 
 /** A change to the source, and what became of it. */
 export interface Mutant {
@@ -59,10 +59,10 @@ export async function runPart(name: string, part: Part, concurrency: number, fil
       tap: { testFiles: part.tests, nodeArgs: ['-r', '{{hookFile}}', '{{testFile}}'], forceBail: true },
       coverageAnalysis: 'perTest',
       mutate: files.length === 0 ? part.mutate : files,
-      ignorePatterns: ['dist', 'mutants', 'examples/langgraph', 'examples/runtime-1.54', '.tap'],
+      ignorePatterns: ['dist', 'scripts/mutants/tester', 'examples/langgraph', 'examples/runtime-1.54', '.tap'],
       reporters: ['json', 'progress-append-only'],
       jsonReporter: { fileName: report },
-      tempDirName: join(ROOT, 'mutants/sandbox'),
+      tempDirName: join(ROOT, 'scripts/mutants/tester/sandbox'),
       checkers: [],
       // The sources run as they are: types are stripped, not checked.
       disableTypeChecks: false,

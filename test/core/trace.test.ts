@@ -6,7 +6,7 @@ import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/prin
 import { traceOf, type Trace } from '../../src/core/decide/trace.ts'
 import { user } from '../policy/callers.ts'
 import { descriptor } from '../policy/policies.ts'
-import { drawing, madeRules, MADE_ROWS, WORDS } from '../trial/generated.ts'
+import { drawing, madeRules, MADE_ROWS, WORDS } from '../simulate/generated.ts'
 import { rulesOf } from './rules-of.ts'
 
 const CALLERS: readonly Principal[] = [

@@ -41,7 +41,7 @@ for (const workers of [1, 2]) {
   })
 }
 
-const KEPT = join(ROOT, 'bench/results/soak.json')
+const KEPT = join(ROOT, 'scripts/bench/results/soak.json')
 
 void test('a demand that is not met ends it with 1, and says what was found', (t) => {
   const { folder, remove } = makeFolder()

@@ -111,12 +111,12 @@ export function makeStagingTable(): StagingTable {
     ),
   })
   const ready = (): NonNullable<typeof sealed> => {
-    if (sealed === undefined) throw new Error('the spool is read before it was sealed')
+    if (sealed === undefined) throw new Error('the staging table is read before it was sealed')
     return sealed
   }
   const rowAt = (id: number): Row => {
     const line = ready().line.get(id)
-    if (line === undefined) throw new Error('a line of the spool vanished')
+    if (line === undefined) throw new Error('a line of the staging table vanished')
     return rowOf(line)
   }
 

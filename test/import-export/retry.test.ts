@@ -13,29 +13,29 @@ function failing(times: number, error: () => Error = () => new StoreUnavailable(
   return { tried, step }
 }
 
-const patience = (limit: number, signal = new AbortController().signal, onTrouble: () => void = () => {}) =>
+const retry = (limit: number, signal = new AbortController().signal, onTrouble: () => void = () => {}) =>
   makeRetry({ limit, first: 1, signal, onTrouble })
 
 void test('a step is tried again until it succeeds, and the trouble told once', async (t) => {
   let told = 0
   const { tried, step } = failing(4)
-  t.equal(await patience(10_000, undefined, () => void (told += 1))(step), 'done')
+  t.equal(await retry(10_000, undefined, () => void (told += 1))(step), 'done')
   t.same({ tried: tried.times, told }, { tried: 5, told: 1 })
 })
 
 void test('when the limit is over it fails', async (t) => {
   const { tried, step } = failing(Infinity)
-  await t.rejects(patience(30)(step), { name: 'StoreUnavailable', message: 'away' })
+  await t.rejects(retry(30)(step), { name: 'StoreUnavailable', message: 'away' })
   t.ok(tried.times > 1, 'after some attempts')
 })
 
 void test('what is no failure of the store is not tried again', async (t) => {
   const { tried, step } = failing(1, () => new Error('a fault of the program'))
-  await t.rejects(patience(10_000)(step), { message: 'a fault of the program' })
+  await t.rejects(retry(10_000)(step), { message: 'a fault of the program' })
   t.equal(tried.times, 1)
 })
 
-void test('the signal ends the patience', async (t) => {
+void test('the signal ends the retry', async (t) => {
   const told = new AbortController()
   const { step } = failing(Infinity)
   const waiting = makeRetry({ limit: 60_000, first: 60_000, signal: told.signal, onTrouble: () => told.abort() })(step)
@@ -48,7 +48,7 @@ void test('steps go on until nothing is left, and tell how far they came', async
   const { signal } = new AbortController()
   const steps = await inSteps(
     () => Promise.resolve(left.shift() ?? 0),
-    patience(1),
+    retry(1),
     signal,
     (done) => told.push(done),
   )
@@ -63,7 +63,7 @@ void test('the signal ends them after the step that is under way', async (t) => 
       told.abort()
       return Promise.resolve(7)
     },
-    patience(1),
+    retry(1),
     told.signal,
     () => {},
   )
