@@ -41,7 +41,7 @@ const ALLOWED = {
     'snapshot',
   ],
   'gateway/workers': ['core', 'config', 'http', 'audit', 'observe', 'store', 'limits', 'snapshot', 'gateway'],
-  'tools/simulate': ['core', 'document', 'config', 'policy', 'auth', 'audit'],
+  'tools/simulate': ['core', 'document', 'config', 'policy', 'auth', 'audit', 'http', 'observe', 'snapshot', ...PORTS],
   'tools/import-export': ['core', 'http/admin/revocation-form.ts', 'http/upstream', 'store/port.ts'],
   'tools/doctor': ['core', 'config', 'auth', 'http', 'store', 'postgres'],
   'sdk/agent': [],
@@ -55,8 +55,9 @@ const ALSO = {
   'store/look.ts': ['store/sqlite'],
   'store/retention.ts': ['observe'],
   'limits/open.ts': ['config', 'observe'],
-  'audit/recorder.ts': ['http/pipeline/gate.ts', 'http/listeners/app.ts', 'snapshot/snapshot.ts'],
+  'audit/recorder.ts': ['http/pipeline', 'http/listeners/app.ts', 'snapshot/manager.ts', 'snapshot/snapshot.ts'],
   'snapshot/snapshot.ts': ['gateway/operator-notices.ts'],
+  'snapshot/assemble-pipeline.ts': ['gateway/operator-notices.ts'],
 }
 
 const filesOf = (name) => (name.endsWith('.ts') ? `^src/${name}$` : `^src/${name}/`)

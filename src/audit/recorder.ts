@@ -1,54 +1,61 @@
 /** Decision recorder: counts each decision, writes it to the audit, and compares it with the shadow policy. */
-import type { GateParts } from '../http/pipeline/gate.ts'
 import type { AppParts } from '../http/listeners/app.ts'
-import type { ConfigSnapshot, Shared } from '../snapshot/snapshot.ts'
+import { routeOf } from '../http/pipeline/exchange.ts'
+import type { Logger } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import type { OnDecision } from '../snapshot/manager.ts'
+import type { ConfigSnapshot } from '../snapshot/snapshot.ts'
 import { auditLine } from './line.ts'
 import type { Audit } from './sinks.ts'
 import { compareWithShadow } from './shadow.ts'
 
-export interface DecisionRecorderParts extends Pick<Shared, 'metrics' | 'log' | 'clock'> {
+export interface DecisionRecorderParts {
   readonly audit: Audit
+  readonly metrics: Metrics
+  readonly log: Logger
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
   readonly current: () => ConfigSnapshot
-  /** Milliseconds of the clock that requests are timed by. */
-  readonly now: () => number
 }
 
 export interface DecisionRecorder {
-  readonly take: (generation: ConfigSnapshot, ...decision: Parameters<GateParts['onDecision']>) => void
+  readonly take: OnDecision
   readonly takeUnreadable: AppParts['onUnreadable']
 }
 
 export function makeDecisionRecorder(parts: DecisionRecorderParts): DecisionRecorder {
   const { metrics, audit, log, clock } = parts
   return {
-    take(generation, exchange, outcome) {
-      const { id: requestId, route, descriptor, principal, observed } = exchange
+    take(snapshot, { head, record }, outcome) {
+      const { id: requestId } = head
+      const { descriptor, principal, observed, facts } = record
+      const route = routeOf(record)
+      const scope = record.upstream?.scope ?? ''
       metrics.decided(route, outcome === 'permitted' ? outcome : outcome.reason)
       if (observed !== null) metrics.wouldRefuse(route, observed)
-      const { policy, shadow } = generation.prepared
+      const { policy, shadow } = snapshot.prepared
       if (audit.isOn) {
         audit.write(
           auditLine({
             time: clock(),
             requestId,
-            client: exchange.address,
-            transport: exchange.client,
-            scope: exchange.scope,
+            client: head.address,
+            transport: record.client,
+            scope,
             principal,
             claimPointers: policy.claimPointers,
             descriptor,
-            facts: exchange.facts ?? generation.factsOf(exchange.upstreamKey),
+            facts: facts ?? snapshot.factsOf(record.upstream?.key ?? ''),
             outcome,
-            rule: exchange.rule,
+            rule: record.rule,
             observed,
-            hidden: exchange.hidden,
+            hidden: record.hidden,
             policy: policy.hash,
-            generation: generation.number,
-            latency: parts.now() - exchange.startedAt,
+            generation: snapshot.number,
+            latency: performance.now() - head.startedAt,
           }),
         )
       }
-      const { facts, scope } = exchange
       // A decision that never reached the policy can't differ by the policy.
       if (shadow === null || descriptor === null || principal === undefined || facts === null) return
       const decided = { requestId, route, descriptor, principal, facts, outcome }
@@ -58,7 +65,7 @@ export function makeDecisionRecorder(parts: DecisionRecorderParts): DecisionReco
             {
               enforced: policy.rules,
               shadow,
-              recordOf: (threadId) => generation.recordOf({ scope, threadId }, principal),
+              recordOf: (threadId) => snapshot.recordOf({ scope, threadId }, principal),
               metrics,
               log,
             },

@@ -7,7 +7,7 @@ import type { Explanation, Question } from '../tools/simulate/explain.ts'
 import { canonical } from '../tools/simulate/explanation.ts'
 import { limitsOf } from '../tools/simulate/limits.ts'
 import { notesOn } from '../tools/simulate/notes.ts'
-import type { Sent } from '../tools/simulate/sending.ts'
+import type { Sent } from '../tools/simulate/recording-upstream.ts'
 import { limitText, permitText, principalText, recordText, refusalText, triedText } from '../tools/simulate/words.ts'
 import type { Entry } from './terminal.ts'
 

@@ -73,12 +73,7 @@ configuration or a failure, 2 wrong usage.`,
     requireKnown(options, question, prepared)
     const { config, policy } = prepared
     const identity = openIdentity(config.identity, Date.now)
-    const explanation = await explainRequest(question, {
-      config,
-      policy,
-      identity: ({ principal, descriptor }) => identity.headers(principal, descriptor),
-      clock: Date.now,
-    })
+    const explanation = await explainRequest(question, { config, policy, identity, clock: Date.now })
     if (json) printData(explanationData(explanation, question, config, policy))
     else printLines(listed(explanationEntries(explanation, question, config, policy), paintFor(process.stdout, process.env)))
     const { outcome } = explanation

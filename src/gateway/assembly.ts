@@ -5,7 +5,7 @@ import { mountsOf } from '../config/mounts.ts'
 import { storeOf } from '../config/store-place.ts'
 import type { Config } from '../config/schema.ts'
 import { makeDecisionRecorder } from '../audit/recorder.ts'
-import { makeSnapshotManager, type Basis, type SnapshotManager } from '../snapshot/manager.ts'
+import { makeSnapshotManager, type SnapshotManager } from '../snapshot/manager.ts'
 import { oldSpace } from './v8-old-space.ts'
 import { bodyMemory, largestReadable, readingCost, type BodyMemory } from '../http/pipeline/body-memory.ts'
 import { makeAdminApp, type ReloadResult } from '../http/admin/admin.ts'
@@ -17,6 +17,7 @@ import { makeRunsUnderWay } from '../http/pipeline/runs-under-way.ts'
 import { makeOpenAnswers } from '../http/upstream/open-answers.ts'
 import { makeReadiness, type Readiness } from '../http/listeners/readiness.ts'
 import { makeBudget, type SharedBudget } from '../http/pipeline/request-body.ts'
+import { makeCursorSeal } from '../http/lists/cursor.ts'
 import { MAX_PAGE_BYTES } from '../http/lists/thread-list.ts'
 import type { Upstream } from '../http/upstream/upstream.ts'
 import { openLimiter, type OpenLimiter } from '../limits/open.ts'
@@ -30,7 +31,7 @@ import type { Prepared } from '../snapshot/load.ts'
 import { makeReload } from '../snapshot/reload.ts'
 import { keepRetention } from '../store/retention.ts'
 import { readMounts } from '../store/durability.ts'
-import type { RevocationList } from '../store/port.ts'
+import type { RevocationList, Store } from '../store/port.ts'
 import { makeRevocationList } from '../store/revocations.ts'
 
 export interface RunningGateway {
@@ -112,7 +113,12 @@ export async function assemble<Begun>(
   }
 }
 
-interface Opened extends Pick<Basis, 'store' | 'metrics' | 'readiness' | 'log' | 'runtime'> {
+interface Opened {
+  readonly store: Store
+  readonly metrics: Metrics
+  readonly readiness: Readiness
+  readonly log: Logger
+  readonly runtime: Upstream | null
   readonly audit: Audit
   readonly limiter: OpenLimiter
 }
@@ -127,7 +133,6 @@ async function beginOn<Begun>(
   const { config } = prepared
   const { machine = { mounts: readMounts(), addresses: ownAddresses() }, primary } = surroundings
   const clock = Date.now
-  const now = (): number => performance.now()
   if (primary === undefined) sayLostStore(storeOf(config.ownership), machine.mounts, log)
   const answers = makeOpenAnswers(
     clock,
@@ -139,28 +144,31 @@ async function beginOn<Begun>(
     onFailure: (error) => log.error({ err: error }, 'the revocations could not be read: those that are known stay in force'),
   })
   let stopping = false
-  const decisions = makeDecisionRecorder({ metrics, audit, log, clock, now, current: () => current() })
+  const decisions = makeDecisionRecorder({ metrics, audit, log, clock, current: () => current() })
   const memory = bodyMemory(oldSpace())
-  const snapshots = makeSnapshotManager(prepared, {
+  const secret = await store.secret()
+  const requests = {
     store,
-    secret: await store.secret(),
-    metrics,
-    readiness,
-    runtime,
+    sealOf: (upstreamKey: string) => makeCursorSeal(secret, upstreamKey),
+    limiter,
     answers,
     runs: makeRunsUnderWay(clock),
-    limiter,
-    budget: bodyBudget(Math.min(primary?.bodiesInFlight ?? config.limits.bodiesInFlight, memory.held), config, memory),
-    reading: makeBudget(memory.reading, memory.reading / 2),
-    answerMemory: answerBudget(memory),
+    memory: {
+      bodies: bodyBudget(Math.min(primary?.bodiesInFlight ?? config.limits.bodiesInFlight, memory.held), config, memory),
+      reading: makeBudget(memory.reading, memory.reading / 2),
+      answers: answerBudget(memory),
+    },
+    metrics,
     log,
     clock,
-    addresses: machine.addresses,
-    before: primary?.before ?? 0,
-    isRevoked: (userId, credential) => revocations.isRevoked(userId, credential),
-    isShuttingDown: () => stopping,
-    onDecision: decisions.take,
-  })
+    state: { isRevoked: revocations.isRevoked, isShuttingDown: () => stopping },
+  }
+  const { addresses } = machine
+  const snapshots = makeSnapshotManager(
+    prepared,
+    { requests, store, readiness, runtime, addresses, before: primary?.before ?? 0 },
+    decisions.take,
+  )
   const { current } = snapshots
 
   const endRetention =
@@ -168,15 +176,13 @@ async function beginOn<Begun>(
       ? keepRetention({ store, deleted: () => current().prepared.config.ownership.retention.deleted, clock, log })
       : () => {}
   const { app, leave } = makeApp({
-    gate: () => current().gate,
-    hold: () => current().hold(),
+    enter: snapshots.enter,
     upstreamUrl: mountsOf(config)[0].url,
     log,
     onUnreadable: decisions.takeUnreadable,
     maxHeaderSize: config.limits.headers,
     trustedProxies: config.listen.trustedProxies,
     requestId: randomUUID,
-    now,
   })
   const { reload, settled } = makeReload({
     isStopping: () => stopping,
@@ -184,7 +190,7 @@ async function beginOn<Begun>(
     current,
     make: snapshots.make,
     put: async (next) => {
-      await snapshots.put(next)
+      await snapshots.activate(next)
       log.level = next.prepared.config.log.level
       await announce(next.prepared, opened)
     },
@@ -214,7 +220,7 @@ async function beginOn<Begun>(
     revocations.stop()
     endRetention()
     await Promise.all([app.close(), healthApp.close(), admin?.close()])
-    await Promise.all([...current().connections.values()].map(({ upstream }) => upstream.close()))
+    await Promise.all([...current().handles.values()].map(({ upstream }) => upstream.close()))
     await audit.stop()
     limiter.stop()
     await store.close()

@@ -2,10 +2,10 @@
  * Checks open answers again when the rules, a grant, an owner or a deletion may have changed. An answer that is no longer allowed
  * ends. What cannot be checked now is checked again until it can.
  */
-import type { Mark } from '../http/pipeline/access.ts'
 import type { AnswerOwner, OpenAnswers } from '../http/upstream/open-answers.ts'
 import type { Logger } from '../observe/log.ts'
 import type { AccessInvalidations } from '../store/port.ts'
+import type { Mark } from '../http/pipeline/stages.ts'
 
 export interface AnswerRecheckParts {
   readonly invalidations: AccessInvalidations

@@ -1,16 +1,21 @@
-/** Manages successive configurations: one snapshot is active, and what older ones have begun is checked against it. */
+/** Manages successive configuration snapshots: one is active, and what older ones have begun is checked against it. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { conditionOf } from './upstream-handle.ts'
-import { makeSnapshot, type ConfigSnapshot, type Origin, type Shared } from './snapshot.ts'
-import type { Refusal } from '../core/reasons.ts'
+import type { Permit } from '../core/decide/decide.ts'
+import type { Principal } from '../core/decide/principal.ts'
+import { refuse, type Refusal } from '../core/reasons.ts'
 import type { AnswerOwner } from '../http/upstream/open-answers.ts'
-import { makeAnswerRecheck } from './answer-recheck.ts'
+import { makeAnswerRecheck, type AnswerRecheck } from './answer-recheck.ts'
 import type { Prepared } from './load.ts'
+import { makeSnapshot, type ConfigSnapshot, type Origin, type SnapshotSurroundings } from './snapshot.ts'
+import { conditionOf } from './upstream-handle.ts'
+import type { Exchange, Mark, Pipeline, RequestSnapshot, Successor } from '../http/pipeline/stages.ts'
 
-export type Basis = Omit<Shared, 'accessTo' | 'successorOf'>
+export type OnDecision = (snapshot: ConfigSnapshot, exchange: Exchange, outcome: Refusal | 'permitted') => void
 
 export interface SnapshotManager {
   readonly current: () => ConfigSnapshot
+  /** The handle of a request that arrives now. */
+  readonly enter: () => RequestSnapshot
   /**
    * Creates the next snapshot without activating it. New upstreams get time to answer the transport probe.
    * @throws Error for files that have changed since they were checked
@@ -21,49 +26,111 @@ export interface SnapshotManager {
    * Activates a snapshot and ends the streams that it does not allow.
    * @throws Error if the gateway stops meanwhile; the previous snapshot then stays active
    */
-  readonly put: (next: ConfigSnapshot) => Promise<void>
+  readonly activate: (next: ConfigSnapshot) => Promise<void>
   readonly stop: () => void
 }
 
 /** Milliseconds that a new upstream may take for the transport probe, before requests that need it arrive and wait. */
 const FIRST_ANSWER_MS = 5000
 
-export function makeSnapshotManager(prepared: Prepared, basis: Basis): SnapshotManager {
-  const { answers, readiness, log } = basis
-  const origins = new WeakMap<AnswerOwner, Origin>()
-  const shared: Shared = {
-    ...basis,
-    accessTo: (origin) => ({
-      mark: () => review.mark(),
-      changedSince: (mark, threadIds) => review.changedSince(mark, threadIds),
-      isReplaced: () => origin.generation !== current,
-      refusal(permit, permittedAt) {
-        const { threadId } = permit.descriptor.ids
-        const mayHaveEnded = permit.isUnsettled || (threadId !== undefined && review.changedSince(permittedAt, [threadId]))
-        return mayHaveEnded || origin.generation !== current ? current.refusalNow(permit, origin).then(withoutTerm) : null
-      },
-      hidden(permit, threadIds, listedAt) {
-        if (origin.generation === current && !review.changedSince(listedAt, threadIds)) return null
-        return current.hiddenNow(permit, threadIds, origin)
-      },
-      opened(owner, permittedAt) {
-        origins.set(owner, origin)
-        review.opened(owner, permittedAt)
-        // Replaced rules allowed it while it was on its way.
-        if (origin.generation !== current) void review.check([owner])
-      },
-    }),
-    successorOf: (origin, principal) => current.adopt(principal, origin),
+/** What the handles of requests share. */
+interface Handles {
+  readonly current: () => ConfigSnapshot
+  readonly recheck: AnswerRecheck
+  readonly origins: WeakMap<AnswerOwner, Origin>
+  readonly onDecision: OnDecision
+}
+
+class SnapshotHandle implements RequestSnapshot, Origin {
+  readonly snapshot: ConfigSnapshot
+  readonly pipeline: Pipeline
+  upstreamKey = ''
+  readonly #handles: Handles
+  readonly #previous: SnapshotHandle | null
+  #letGo: (() => void) | null
+
+  constructor(handles: Handles, previous: SnapshotHandle | null) {
+    this.snapshot = handles.current()
+    this.pipeline = this.snapshot.pipeline
+    this.#handles = handles
+    this.#previous = previous
+    this.#letGo = this.snapshot.hold()
   }
+
+  mark(): Mark {
+    return this.#handles.recheck.mark()
+  }
+
+  changedSince(mark: Mark, threadIds: readonly string[]): boolean {
+    return this.#handles.recheck.changedSince(mark, threadIds)
+  }
+
+  isReplaced(): boolean {
+    return this.snapshot !== this.#handles.current()
+  }
+
+  refusal(permit: Permit, permittedAt: Mark): Promise<Refusal | null> | null {
+    const { threadId } = permit.descriptor.ids
+    const mayHaveEnded = permit.isUnsettled || (threadId !== undefined && this.changedSince(permittedAt, [threadId]))
+    if (!mayHaveEnded && !this.isReplaced()) return null
+    // What is allowed now may begin, for however long that is the case.
+    return this.#handles
+      .current()
+      .refusalNow(permit, this)
+      .then((refusal) => (refusal === 'for-now' ? null : refusal))
+  }
+
+  hidden(permit: Permit, threadIds: readonly string[], listedAt: Mark): Promise<ReadonlySet<string>> | null {
+    if (!this.isReplaced() && !this.changedSince(listedAt, threadIds)) return null
+    return this.#handles.current().hiddenNow(permit, threadIds, this)
+  }
+
+  opened(owner: AnswerOwner, permittedAt: Mark): void {
+    const { recheck, origins } = this.#handles
+    origins.set(owner, this)
+    recheck.opened(owner, permittedAt)
+    // Replaced rules allowed it while it was on its way.
+    if (this.isReplaced()) void recheck.check([owner])
+  }
+
+  decided(exchange: Exchange, outcome: Refusal | 'permitted'): void {
+    this.#handles.onDecision(this.snapshot, exchange, outcome)
+  }
+
+  successor(principal: Principal): Successor | Refusal {
+    const next = this.#handles.current()
+    const known = next.adopt(principal, this)
+    const binding = known === null ? undefined : next.pipeline.bindingOf(known.mount.key)
+    if (known === null || binding === undefined) return refuse('rules-changed')
+    const snapshot = new SnapshotHandle(this.#handles, this)
+    snapshot.upstreamKey = binding.key
+    return { outcome: 'succeeds', snapshot, binding, principal: known.principal }
+  }
+
+  release(): void {
+    this.#letGo?.()
+    this.#letGo = null
+    this.#previous?.release()
+  }
+}
+
+export function makeSnapshotManager(
+  prepared: Prepared,
+  surroundings: SnapshotSurroundings,
+  onDecision: OnDecision,
+): SnapshotManager {
+  const { readiness, requests, store } = surroundings
+  const { answers, log } = requests
+  const origins = new WeakMap<AnswerOwner, Origin>()
 
   const discard = async (next: ConfigSnapshot): Promise<void> => {
     next.retire(current)
-    const others = [...next.connections].filter(([key, one]) => one !== current.connections.get(key))
+    const others = [...next.handles].filter(([key, one]) => one !== current.handles.get(key))
     await Promise.all(others.map(([, { upstream }]) => upstream.close()))
   }
 
-  const review = makeAnswerRecheck({
-    invalidations: basis.store,
+  const recheck = makeAnswerRecheck({
+    invalidations: store,
     answers,
     allows: async (owner) => {
       const origin = origins.get(owner)
@@ -75,14 +142,16 @@ export function makeSnapshotManager(prepared: Prepared, basis: Basis): SnapshotM
     },
     log,
   })
-  let current = makeSnapshot(prepared, shared, null)
-  current.takeOver()
+  let current = makeSnapshot(prepared, surroundings, null)
+  const handles: Handles = { current: () => current, recheck, origins, onDecision }
+  current.activate()
   return {
     current: () => current,
-    stop: review.stop,
+    enter: () => new SnapshotHandle(handles, null),
+    stop: recheck.stop,
     discard,
     async make(prepared) {
-      const next = makeSnapshot(prepared, shared, current)
+      const next = makeSnapshot(prepared, surroundings, current)
       const waiting = new AbortController()
       try {
         const late = sleep(FIRST_ANSWER_MS, undefined, { signal: waiting.signal }).catch(() => {})
@@ -95,25 +164,20 @@ export function makeSnapshotManager(prepared: Prepared, basis: Basis): SnapshotM
       }
       return next
     },
-    async put(next) {
+    async activate(next) {
       const before = current
-      if (basis.isShuttingDown()) {
+      if (requests.state.isShuttingDown()) {
         await discard(next)
         throw new Error('the gateway is shutting down')
       }
       current = next
       before.retire(next)
       // The next snapshot is not responsible for what was known of the previous upstream.
-      for (const [key, connection] of before.connections) {
-        if (next.connections.get(key) !== connection) readiness.set(conditionOf('unknownThread', key), null)
+      for (const [key, handle] of before.handles) {
+        if (next.handles.get(key) !== handle) readiness.set(conditionOf('unknownThread', key), null)
       }
-      next.takeOver()
-      await review.check(answers.owners())
+      next.activate()
+      await recheck.check(answers.owners())
     },
   }
-}
-
-/** Drops `for-now`: what is allowed now may begin, for however long that holds. */
-function withoutTerm(refusal: Refusal | 'for-now' | null): Refusal | null {
-  return refusal === 'for-now' ? null : refusal
 }

@@ -8,77 +8,68 @@ import { userOf } from '../auth/claim-rules.ts'
 import { makeIssuers, type Issuer } from '../auth/issuer.ts'
 import type { Config } from '../config/schema.ts'
 import { mountsOf, standingFacts, type Mount } from '../config/mounts.ts'
-import { conditionOf, CONDITIONS, makeUpstreamHandle, type UpstreamHandle, type UpstreamHandleParts } from './upstream-handle.ts'
 import { decide, isListed, type Enforcement, type OwnerRecord, type Permit, type StandingFacts } from '../core/decide/decide.ts'
 import { isThreadId } from '../core/route/ids.ts'
 import type { Principal } from '../core/decide/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
 import { makeAdminCredentials, type AdminCredentials } from '../http/admin/credentials.ts'
-import type { Access } from '../http/pipeline/access.ts'
-import { makeGate, type Gate, type GateParts, type Successor } from '../http/pipeline/gate.ts'
 import { makeIdentity, type Identity } from '../http/pipeline/identity.ts'
-import type { OpenAnswers } from '../http/upstream/open-answers.ts'
-import type { Upstream } from '../http/upstream/upstream.ts'
 import { makeOwnerRecords } from '../http/pipeline/owner-records.ts'
-import type { RunsUnderWay } from '../http/pipeline/runs-under-way.ts'
+import type { Upstream } from '../http/upstream/upstream.ts'
 import { heldBack, type Readiness } from '../http/listeners/readiness.ts'
-import type { Limiter } from '../limits/port.ts'
-import { bindUpstream } from './upstream-binding.ts'
-import { sayBridged, sayClientToken, watchKeys } from '../gateway/operator-notices.ts'
+import { sayClientToken, watchKeys } from '../gateway/operator-notices.ts'
 import { onceByName, type Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
-import type { Prepared } from './load.ts'
 import type { Store, ThreadKey } from '../store/port.ts'
+import { assemblePipeline, type PipelineSurroundings } from './assemble-pipeline.ts'
+import type { Prepared } from './load.ts'
+import { conditionOf, CONDITIONS, makeUpstreamHandle, type UpstreamHandle, type UpstreamHandleParts } from './upstream-handle.ts'
+import type { Pipeline } from '../http/pipeline/stages.ts'
 
-export interface Shared extends Pick<GateParts, 'isRevoked' | 'isShuttingDown' | 'budget' | 'reading' | 'answerMemory'> {
+/** What a gateway keeps over all its snapshots. */
+export interface SnapshotSurroundings {
+  readonly requests: PipelineSurroundings
   readonly store: Store
+  readonly readiness: Readiness
   /** The upstream, if it is a runtime in the same process; null for the configured upstream. */
   readonly runtime: Upstream | null
-  readonly secret: Uint8Array
-  readonly metrics: Metrics
-  readonly readiness: Readiness
-  readonly answers: OpenAnswers
-  readonly runs: RunsUnderWay
-  readonly limiter: Limiter
-  readonly log: Logger
-  readonly clock: () => number
   readonly addresses: readonly string[]
+  /** The number of snapshots that were active before. */
   readonly before: number
-  readonly onDecision: (snapshot: ConfigSnapshot, ...decision: Parameters<GateParts['onDecision']>) => void
-  readonly accessTo: (origin: Origin) => Access
-  readonly successorOf: (origin: Origin, principal: Principal) => Successor | Refusal
 }
 
+/** A request's snapshot and upstream. */
 export interface Origin {
-  readonly generation: ConfigSnapshot
-  readonly mount: Mount
+  readonly snapshot: ConfigSnapshot
+  readonly upstreamKey: string
 }
 
 export interface ConfigSnapshot {
   readonly number: number
   readonly prepared: Prepared
-  readonly gate: Gate
-  readonly connections: ReadonlyMap<string, UpstreamHandle>
+  readonly pipeline: Pipeline
+  readonly handles: ReadonlyMap<string, UpstreamHandle>
   readonly issuers: readonly Issuer[]
   readonly adminCredentials: AdminCredentials | null
-  /** The standing facts for the upstream of a key; for the first upstream, if none has that key. */
+  /** For the first upstream, if none has that key. */
+  mountOf(key: string): Mount
+  /** The standing facts for the upstream of a key. */
   factsOf(key: string): StandingFacts
   recordOf(key: ThreadKey, principal: Principal): OwnerRecord | Promise<OwnerRecord>
   /** Watches keys and upstreams from now on. Resolves when each upstream was probed or is unreachable. */
   begin(): Promise<void>
   /**
-   * Why a permit of this or another configuration is no longer allowed; null if it is allowed. `for-now`: it is allowed, but no
+   * Why a permit of this or another snapshot is no longer allowed; null if it is allowed. `for-now`: it is allowed, but no
    * invalidation would report its end.
    */
   refusalNow(permit: Permit, origin: Origin): Promise<Refusal | 'for-now' | null>
   hiddenNow(permit: Permit, threadIds: readonly string[], origin: Origin): Promise<ReadonlySet<string>>
-  adopt(principal: Principal, origin: Origin): Successor | Refusal
-  /**
-   * Notes a request under way that may need any of the connections; the returned function releases it and must be called once.
-   */
+  /** A caller of another snapshot, and its upstream, in this one; null where this one does not have them. */
+  adopt(principal: Principal, origin: Origin): { readonly principal: Principal; readonly mount: Mount } | null
+  /** Keeps the upstream connections open for a request; the returned function releases them and must be called once. */
   hold(): () => void
   /** The snapshot is active from now on: /readyz reports what it waits for. */
-  takeOver(): void
+  activate(): void
   /** Releases what the next snapshot does not use; requests under way continue. */
   retire(next: ConfigSnapshot | null): void
 }
@@ -88,11 +79,16 @@ export interface ConfigSnapshot {
  *   to it, or each snapshot would hold all before it
  * @throws IssuerFaults, or Error for files that have changed since they were checked
  */
-export function makeSnapshot(prepared: Prepared, shared: Shared, previous: ConfigSnapshot | null): ConfigSnapshot {
+export function makeSnapshot(
+  prepared: Prepared,
+  surroundings: SnapshotSurroundings,
+  previous: ConfigSnapshot | null,
+): ConfigSnapshot {
   const { config, policy } = prepared
-  const { store, metrics, log, clock } = shared
+  const { store } = surroundings
+  const { metrics, log, clock } = surroundings.requests
   // Until it is active, /readyz does not report what it waits for: the previous snapshot serves.
-  const readiness = heldBack(shared.readiness)
+  const readiness = heldBack(surroundings.readiness)
   const issuers = makeIssuers(config.authentication, {
     clock,
     onFetchFailure: fetchFailures(metrics, log),
@@ -104,96 +100,54 @@ export function makeSnapshot(prepared: Prepared, shared: Shared, previous: Confi
       ? null
       : makeAdminCredentials(config.admin, (message) => log.error({ detail: message }, 'the admin credential'))
   const mounts = mountsOf(config)
-  const mountOf = (key: string): Mount | undefined => mounts.find((mount) => mount.key === key)
-  const { connections, made } = connectTo(mounts, config.enforcement, { ...shared, readiness }, previous)
-  const number = (previous?.number ?? shared.before) + 1
+  const mountOf = (key: string): Mount => mounts.find((mount) => mount.key === key) ?? mounts[0]
+  const { runtime, addresses } = surroundings
+  const { handles, made } = connectTo(mounts, config.enforcement, { store, runtime, readiness, log, addresses }, previous)
   const observing = config.enforcement === 'observe'
   let keys: NodeJS.Timeout | undefined
   const records = makeOwnerRecords(store, observing)
-  const originOf = (mount: Mount): Origin => ({
-    get generation() {
-      return snapshot
-    },
-    mount,
-  })
-  const [first, ...more] = mounts.map((mount) =>
-    bindUpstream(mount, connectionOf(connections, mount.key), {
-      ...shared,
-      config,
-      policy,
-      identity,
-      records,
-      access: shared.accessTo(originOf(mount)),
-      successor: (principal) => shared.successorOf(originOf(mount), principal),
-    }),
+  const { mode, tokenCache } = config.authentication
+  const authenticate = makeAuthenticate({ mode, issuers, tokenCache, clock, onClientToken: sayClientToken(log) })
+  const onDropped = onceByName((name) =>
+    log.info({ name }, 'this part of a body does not pass; the policy can name forwarded properties'),
   )
-  if (first === undefined) throw new Error('a configuration without any upstream')
-  const gate = makeGate({
-    mounts: [first, ...more],
-    cors: config.cors,
-    authenticate: makeAuthenticate({
-      mode: config.authentication.mode,
-      issuers,
-      tokenCache: config.authentication.tokenCache,
-      clock,
-      onClientToken: sayClientToken(log),
-    }),
-    rules: policy.rules,
-    enforcement: config.enforcement,
-    limits: config.limits,
-    limiter: shared.limiter,
-    budget: shared.budget,
-    reading: shared.reading,
-    answerMemory: shared.answerMemory,
-    records,
-    store,
-    runs: shared.runs,
-    keySet: identity.keySet,
-    onBridged: sayBridged(log),
-    onFault: (error, requestId) => log.error({ err: error, requestId }, 'the gateway failed'),
-    isRevoked: shared.isRevoked,
-    onDropped: onceByName((name) =>
-      log.info({ name }, 'this part of a body does not pass; the policy can name forwarded properties'),
-    ),
-    onDecision: (...decision) => shared.onDecision(snapshot, ...decision),
-    metrics,
-    clock,
-    isShuttingDown: shared.isShuttingDown,
-  })
-  /** The caller and upstream of another configuration's request in this configuration; null where it does not have them. */
-  const knownAs = (principal: Principal, origin: Origin): { readonly principal: Principal; readonly mount: Mount } | null => {
-    if (origin.generation === snapshot) return { principal, mount: origin.mount }
-    const mount = mountOf(origin.mount.key)
-    if (mount === undefined || mount.agentId !== origin.mount.agentId || mount.scope !== origin.mount.scope) return null
-    const otherKeys =
-      principal.kind === 'user' && keysOf(origin.generation, principal.issuer) !== keysOf(snapshot, principal.issuer)
+  const settings = { config, policy, authenticate, identity, records, handles, onDropped }
+  const pipeline = assemblePipeline(settings, surroundings.requests)
+
+  const adopt: ConfigSnapshot['adopt'] = (principal, { snapshot: from, upstreamKey }) => {
+    const mount = mounts.find(({ key }) => key === upstreamKey)
+    if (from === snapshot) return { principal, mount: mountOf(upstreamKey) }
+    const before = from.mountOf(upstreamKey)
+    if (mount === undefined || mount.agentId !== before.agentId || mount.scope !== before.scope) return null
+    const otherKeys = principal.kind === 'user' && keysOf(from, principal.issuer) !== keysOf(snapshot, principal.issuer)
     const known = otherKeys ? null : stillAuthenticated(principal, config, clock())
     return known === null ? null : { principal: known, mount }
   }
 
   const snapshot: ConfigSnapshot = {
-    number,
+    number: (previous?.number ?? surroundings.before) + 1,
     prepared,
-    gate,
-    connections,
+    pipeline,
+    handles,
     issuers,
     adminCredentials,
-    factsOf: (key) => standingFacts(mountOf(key) ?? mounts[0], config),
+    mountOf,
+    factsOf: (key) => standingFacts(mountOf(key), config),
     recordOf: (key, principal) => records.record(key, principal),
     async begin() {
       keys = watchKeys(issuers, readiness, metrics, log)
       await Promise.all(made.map(({ probe }) => probe.start()))
     },
     async refusalNow(permit, origin) {
-      const asker = knownAs(permit.principal, origin)
-      if (asker === null) return refuse('rules-changed')
+      const known = adopt(permit.principal, origin)
+      if (known === null) return refuse('rules-changed')
       const { threadId } = permit.descriptor.ids
-      const facts = standingFacts(asker.mount, config)
-      const isOwnPermit = origin.generation === snapshot
+      const facts = standingFacts(known.mount, config)
+      const isOwnPermit = origin.snapshot === snapshot
       // Under `observe`, ownership ends no answer; but the gateway's own answers are always enforced.
       const isAboutThread = threadId !== undefined && (!observing || permit.descriptor.route.own === true)
-      const record = isAboutThread ? await records.record({ scope: asker.mount.scope, threadId }, asker.principal) : null
-      const decision = decide(permit.descriptor, asker.principal, policy.rules, { ...facts, record })
+      const record = isAboutThread ? await records.record({ scope: known.mount.scope, threadId }, known.principal) : null
+      const decision = decide(permit.descriptor, known.principal, policy.rules, { ...facts, record })
       if (decision.outcome === 'refused') return decision
       const isOwner = permit.owner === permit.principal.id
       // Another configuration did not ask for the missing fact; this one asked before the run.
@@ -203,30 +157,25 @@ export function makeSnapshot(prepared: Prepared, shared: Shared, previous: Confi
       return record === null && !isOwner ? refuse('thread-unknown') : 'for-now'
     },
     async hiddenNow({ principal }, threadIds, origin) {
-      const asker = knownAs(principal, origin)
-      if (asker === null) return new Set(threadIds)
+      const known = adopt(principal, origin)
+      if (known === null) return new Set(threadIds)
       if (observing) return new Set()
-      const facts = standingFacts(asker.mount, config)
-      const known = await records.records(asker.mount.scope, threadIds.filter(isThreadId), asker.principal)
-      return new Set(threadIds.filter((id) => !isListed(id, known.get(id) ?? null, asker.principal, policy.rules, facts)))
+      const facts = standingFacts(known.mount, config)
+      const owners = await records.records(known.mount.scope, threadIds.filter(isThreadId), known.principal)
+      return new Set(threadIds.filter((id) => !isListed(id, owners.get(id) ?? null, known.principal, policy.rules, facts)))
     },
-    adopt(principal, origin) {
-      const asker = knownAs(principal, origin)
-      const mount = asker === null ? undefined : gate.mountOf(asker.mount.key)
-      if (asker === null || mount === undefined) return refuse('rules-changed')
-      return { outcome: 'succeeds', gate, mount, principal: asker.principal, hold: () => snapshot.hold() }
-    },
-    hold: holdOf([...connections.values()]),
-    takeOver: () => readiness.release(),
+    adopt,
+    hold: holdOf([...handles.values()]),
+    activate: () => readiness.release(),
     retire(next) {
       clearInterval(keys)
       for (const { key } of issuers) {
         if (next?.issuers.some((issuer) => issuer.key === key) !== true) readiness.set(`keys:${key}`, null)
       }
-      for (const [key, connection] of connections) {
-        const follower = next?.connections.get(key)
-        if (follower === connection) continue
-        connection.retire()
+      for (const [key, handle] of handles) {
+        const follower = next?.handles.get(key)
+        if (follower === handle) continue
+        handle.retire()
         if (follower === undefined) for (const name of CONDITIONS) readiness.set(conditionOf(name, key), null)
       }
     },
@@ -255,31 +204,25 @@ function connectTo(
   enforcement: Enforcement,
   surroundings: UpstreamHandleParts,
   previous: ConfigSnapshot | null,
-): { readonly connections: ReadonlyMap<string, UpstreamHandle>; readonly made: readonly UpstreamHandle[] } {
-  const connections = new Map<string, UpstreamHandle>()
+): { readonly handles: ReadonlyMap<string, UpstreamHandle>; readonly made: readonly UpstreamHandle[] } {
+  const handles = new Map<string, UpstreamHandle>()
   const made: UpstreamHandle[] = []
   for (const mount of mounts) {
-    const known = previous?.connections.get(mount.key) ?? null
-    const connection = makeUpstreamHandle(mount, enforcement, surroundings, known)
-    connections.set(mount.key, connection)
-    if (connection !== known) made.push(connection)
+    const known = previous?.handles.get(mount.key) ?? null
+    const handle = makeUpstreamHandle(mount, enforcement, surroundings, known)
+    handles.set(mount.key, handle)
+    if (handle !== known) made.push(handle)
   }
-  return { connections, made }
+  return { handles, made }
 }
 
-function holdOf(connections: readonly UpstreamHandle[]): () => () => void {
-  const [only, ...more] = connections
+function holdOf(handles: readonly UpstreamHandle[]): () => () => void {
+  const [only, ...more] = handles
   if (only !== undefined && more.length === 0) return only.hold
   return () => {
-    const held = connections.map(({ hold }) => hold())
+    const held = handles.map(({ hold }) => hold())
     return () => held.forEach((letGo) => letGo())
   }
-}
-
-function connectionOf(connections: ReadonlyMap<string, UpstreamHandle>, key: string): UpstreamHandle {
-  const connection = connections.get(key)
-  if (connection === undefined) throw new Error('an upstream without a connection')
-  return connection
 }
 
 /** The source of an issuer's keys: another source is another issuer. */

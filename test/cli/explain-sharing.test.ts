@@ -69,17 +69,24 @@ void test('a run on a shared thread changes nothing of whose it is', async (t) =
 for (const transport of ['multi-route', 'single-route']) {
   void test(`what owners grant the gateway answers itself: nothing is sent to a ${transport} upstream`, async (t) => {
     const policy = edited('allow: []\n    threads: [own]', 'allow: [signed-in]\n    threads: [own]')
-    const files = { 'policy.yaml': policy, claims: ALICE, body: '{"user":"corp:bob","right":"read"}' }
+    const files = {
+      'policy.yaml': policy,
+      claims: ALICE,
+      body: '{"user":"corp:bob","right":"read"}',
+      malformed: '{"user":"bob"}',
+    }
     const { explain } = scene(t, { ...POLICY, 'upstream.transport': transport }, files)
     const target = '/api/copilotkit/threadwarden/threads/t-1/grants'
     const own = ['--target', target, '--claims', 'claims', '--owner', 'corp:alice']
-    const [give, list, foreign] = await Promise.all([
+    const [give, malformed, list, foreign] = await Promise.all([
       explain(...own, '--method', 'POST', '--body', 'body'),
+      explain(...own, '--method', 'POST', '--body', 'malformed'),
       explain(...own, '--method', 'GET', '--json'),
       explain('--target', target, ...BOBS, 'write', '--method', 'GET'),
     ])
     t.match(give, { code: 0, stdout: /^outcome +permitted by grants \(/m })
-    t.match(give.stdout, /nothing is sent: the gateway answers itself\n +whom and what the body names is not looked at$/m)
+    t.match(give.stdout, /nothing is sent: the gateway answers itself$/m)
+    t.match(malformed, { code: 1, stdout: /^outcome +refused: /m }, 'the body is read as it is when the gateway serves')
     t.notMatch(give.stdout, /^upstream/m)
     t.match(JSON.parse(list.stdout), { outcome: 'permitted', upstream: null })
     t.match(foreign, { code: 1, stdout: /this stays with the owner$/m })

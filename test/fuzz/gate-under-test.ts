@@ -4,13 +4,19 @@
  */
 import { Readable } from 'node:stream'
 import type { RouteDescriptor } from '../../src/core/route/classify.ts'
-import type { OwnerRecord, Permit } from '../../src/core/decide/decide.ts'
+import type { OwnerRecord } from '../../src/core/decide/decide.ts'
 import { refuse, type Reason } from '../../src/core/reasons.ts'
 import { ROUTE_IDS } from '../../src/core/route/routes.ts'
 import { assumedFacts, type Transport } from '../../src/core/route/transport.ts'
 import { makeCursorSeal } from '../../src/http/lists/cursor.ts'
 import { makeForwarder, type Forwarder } from '../../src/http/upstream/forward.ts'
-import { makeGate, type UpstreamBinding } from '../../src/http/pipeline/gate.ts'
+import { makeAuthentication } from '../../src/http/pipeline/authentication.ts'
+import { makeAuthorization } from '../../src/http/pipeline/authorization.ts'
+import { makeClaiming } from '../../src/http/pipeline/claim.ts'
+import { beginExchange } from '../../src/http/pipeline/exchange.ts'
+import { makeForward } from '../../src/http/pipeline/forwarding.ts'
+import { makePipeline } from '../../src/http/pipeline/pipeline.ts'
+import { makeReadBody } from '../../src/http/pipeline/read-body.ts'
 import type { OpenAnswers } from '../../src/http/upstream/open-answers.ts'
 import type { OwnerRecords } from '../../src/http/pipeline/owner-records.ts'
 import { makeBudget } from '../../src/http/pipeline/request-body.ts'
@@ -26,7 +32,8 @@ import { bodyBytes, headerPairs, PLACES, type Case, type Place } from './case.ts
 import type { Verdict } from './judge.ts'
 import { incoming, outgoing, type Written } from './message.ts'
 import { user } from '../policy/callers.ts'
-import { STEADY_ACCESS } from '../support/steady-access.ts'
+import { steadySnapshot } from '../support/requests.ts'
+import type { UpstreamBinding } from '../../src/http/pipeline/stages.ts'
 
 /** What the gateway made of a request. */
 export interface Outcome {
@@ -129,87 +136,93 @@ export function makeGateUnderTest(
     headerRules,
     identity: { headers: () => ({}) },
     transport,
-    claims: { settle: async () => {} },
+    settlement: { settle: async () => {} },
     answers: {} as OpenAnswers,
     answerRules: { keepAlive: 0, tokenExpiry: 'ignore', grace: 0, sendTimeout: 0 },
-    access: STEADY_ACCESS,
     metrics: METRICS,
     log,
   })
   const forwarder: Forwarder = {
     ...real,
-    ask: (permit, ...rest) => {
-      descriptor = permit.descriptor
-      return real.ask(permit, ...rest)
+    ask: (request, ...rest) => {
+      descriptor = request.permit.descriptor
+      return real.ask(request, ...rest)
     },
-    pass: (permit, ...rest) => {
-      descriptor = permit.descriptor
-      return real.pass(permit, ...rest)
+    pass: (request, ...rest) => {
+      descriptor = request.permit.descriptor
+      return real.pass(request, ...rest)
     },
   }
   const facts = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' } as const
-  const mount = {
+  const rewriter = makeRewriter({
+    rules: RULES,
+    facts,
+    forwarder,
+    list: makeThreadList({
+      records,
+      scope: '',
+      rules: RULES,
+      facts,
+      forwarder,
+      seal: makeCursorSeal(new Uint8Array(32), ''),
+    }),
+    tableUse: () => 'never',
+    tableList: NO_TABLE,
+    tableChange: () => Promise.reject(new Error('nothing comes from the table')),
+  })
+  const binding: UpstreamBinding = {
+    key: '',
     scope: '',
     sharesScope: false,
     publicPath,
     agentId: null,
     facts,
     transport,
-    headerRules,
-    identity: { headers: () => ({}) },
-    forwarder,
-    rewriter: makeRewriter({
-      rules: RULES,
-      facts,
+    hasOperation: rewriter.hasOperation,
+    history: { ask: async () => 'none', onUntold: () => {} },
+    forward: makeForward({
       forwarder,
-      list: makeThreadList({
-        records,
-        scope: '',
-        rules: RULES,
-        facts,
-        forwarder,
-        seal: makeCursorSeal(new Uint8Array(32), ''),
-        access: STEADY_ACCESS,
-      }),
-      tableUse: () => 'never',
-      tableList: NO_TABLE,
-      tableChange: () => Promise.reject(new Error('nothing comes from the table')),
+      rewriter,
+      // What the gateway answers itself goes nowhere.
+      grants: async ({ permit }) => {
+        descriptor = permit.descriptor
+        return { status: 200, headers: {}, body: '' }
+      },
+      answerMemory: makeBudget(2 ** 30),
+      onBridged: () => {},
     }),
-    // What the gateway answers itself goes nowhere.
-    grants: async (permit: Permit) => {
-      descriptor = permit.descriptor
-      return { status: 200, headers: {}, body: '' }
-    },
-    askHistory: async () => 'none' as const,
-    onHistoryUntold: () => {},
-    key: '',
-    access: STEADY_ACCESS,
-    successor: () => refuse('rules-changed'),
-  } satisfies UpstreamBinding
-  const gate = makeGate({
-    mounts: [mount],
-    cors: { origins: [LISTED_ORIGIN], credentials: false },
+  }
+  const clock = (): number => 0
+  const limiter = makeMemoryLimiter()
+  const authentication = makeAuthentication({
     authenticate: async () => ({ outcome: 'authenticated', principal: ALICE, credential: null }),
     isRevoked: () => false,
-    rules: RULES,
-    enforcement: facts.enforcement,
-    limits: LIMITS,
-    limiter: makeMemoryLimiter(),
-    budget: makeBudget(16 * LIMITS.runBody),
-    reading: makeBudget(2 ** 30),
-    answerMemory: makeBudget(2 ** 30),
-    records,
-    runs: { begin: () => () => {}, mayBeExecuting: () => false },
-    store: STORE,
-    keySet: null,
+    requests: LIMITS.requests,
+    limiter,
     onFault: (error) => {
       throw error
     },
-    onDecision: () => {},
-    onBridged: () => {},
-    onDropped: () => {},
+    clock,
+  })
+  const budgets = { budget: makeBudget(16 * LIMITS.runBody), reading: makeBudget(2 ** 30) }
+  const runs = { begin: () => () => {}, mayBeExecuting: () => false }
+  const pipeline = makePipeline({
+    bindings: [binding],
+    cors: { origins: [LISTED_ORIGIN], credentials: false },
+    keySet: null,
+    rules: RULES,
+    enforcement: facts.enforcement,
+    authentication,
+    readBody: makeReadBody({ limits: LIMITS, ...budgets, onDropped: () => {}, metrics: METRICS }, RULES),
+    authorize: makeAuthorization({
+      records,
+      claiming: makeClaiming({ store: STORE, runs, metrics: METRICS, clock }),
+      invalidity: authentication.invalidity,
+      limits: LIMITS,
+      limiter,
+      metrics: METRICS,
+    }),
     metrics: METRICS,
-    clock: () => 0,
     isShuttingDown: () => false,
   })
   return async (one) => {
@@ -217,17 +230,13 @@ export function makeGateUnderTest(
     descriptor = undefined
     const { method, target, httpVersion } = one
     const message = incoming({ method, target, httpVersion, headers: headerPairs(one), body: bodyBytes(one) })
-    const exchange = gate.open(message, 'fuzz', 0, '192.0.2.1')
-    const arrived = await gate.arrive(message, target, exchange)
-    if ('outcome' in arrived)
-      await gate.proceed(
-        arrived,
-        message,
-        outgoing(message, () => {}),
-        exchange,
-      )
+    const response = outgoing(message, () => {})
+    const known = { id: 'fuzz', startedAt: 0, address: '192.0.2.1', target }
+    const exchange = beginExchange(message, response, known, steadySnapshot(pipeline))
+    const classified = await pipeline.admit(message, exchange)
+    if ('outcome' in classified) await pipeline.complete(classified, message)
     if (sent.length > 0) return { reason: 'permitted', descriptor, sent }
-    const { reason } = exchange
+    const { reason } = exchange.record
     if (reason === undefined) throw new Error('the gateway answered without saying why')
     return { reason, descriptor, sent }
   }

@@ -7,17 +7,16 @@ import { decide, type Permit } from '../../src/core/decide/decide.ts'
 import { EVERYBODY } from '../../src/core/decide/principal.ts'
 import { assumedFacts } from '../../src/core/route/transport.ts'
 import { refuse } from '../../src/core/reasons.ts'
-import type { Exchange } from '../../src/http/pipeline/exchange.ts'
 import { streamedBody } from '../../src/http/upstream/answer-body.ts'
 import { makeForwarder } from '../../src/http/upstream/forward.ts'
-import type { Claims } from '../../src/http/pipeline/claims.ts'
+import type { Settlement } from '../../src/http/pipeline/settlement.ts'
 import { makeOpenAnswers, type OpenAnswers } from '../../src/http/upstream/open-answers.ts'
 import type { Upstream } from '../../src/http/upstream/upstream.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import { makeMetrics, type Metrics } from '../../src/observe/metrics.ts'
 import { rulesOf } from '../core/rules-of.ts'
 import { compiled, SHIPPED } from '../policy/policies.ts'
-import { STEADY_ACCESS } from '../support/steady-access.ts'
+import { authorized } from '../support/requests.ts'
 
 const GONE = { outcome: 'failed', refusal: refuse('upstream-unreachable'), maybeSent: false, detail: 'ECONNREFUSED' } as const
 
@@ -39,23 +38,13 @@ function forwarding() {
     identity: { headers: () => ({}) },
     headerRules: { server: {}, forward: [], forwardAuthorization: true },
     transport: { suspect: () => {} },
-    claims: { settle: async () => {} } satisfies Claims,
+    settlement: { settle: async () => {} } satisfies Settlement,
     answers: makeOpenAnswers(Date.now, makeMetrics()),
     answerRules: { keepAlive: 0, tokenExpiry: 'ignore', grace: 0, sendTimeout: 0 },
-    access: STEADY_ACCESS,
     metrics: { upstreamFailed: (reason: string) => counted.push(reason) } as unknown as Metrics,
     log: makeLog('info', { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) }),
   })
-  const upstreamIs = assumedFacts('multi-route')
-  const exchange = {
-    id: 'id-1',
-    upstream: upstreamIs,
-    lines: new Map(),
-    answerHeaders: {},
-    reason: 'permitted',
-    endRun: null,
-  } as unknown as Exchange
-  return { forwarder, exchange, sent, counted, lines }
+  return { forwarder, sent, counted, lines }
 }
 
 const FACTS = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' } as const
@@ -68,57 +57,66 @@ function permitted(descriptor = classify('GET', ['info'], new Map()) as RouteDes
 }
 
 void test('nothing is sent without a permit that the decision made, however much it looks like one', async (t) => {
-  const { forwarder, exchange, sent } = forwarding()
+  const { forwarder, sent } = forwarding()
   const permit = permitted()
-  const { signal } = new AbortController()
   for (const forged of [
     Object.assign({}, permit),
     Object.create(permit) as Permit,
     JSON.parse(JSON.stringify(permit)) as Permit,
   ]) {
-    await t.rejects(forwarder.ask(forged, exchange, signal), /without a permit/)
-    await t.rejects(forwarder.pass(forged, exchange, { kind: 'none' }, {} as never, signal), /without a permit/)
+    await t.rejects(forwarder.ask(authorized(forged)), /without a permit/)
+    await t.rejects(
+      forwarder.pass(authorized(forged), () => {}),
+      /without a permit/,
+    )
   }
   t.same(sent, [])
-  t.same(await forwarder.ask(permit, exchange, signal), GONE)
+  t.same(await forwarder.ask(authorized(permit)), GONE)
   t.same(sent, ['/base/info'])
 })
 
 void test('what the gateway answers itself goes to nobody, whatever permit there is for it', async (t) => {
-  const { forwarder, exchange, sent } = forwarding()
-  const { signal } = new AbortController()
+  const { forwarder, sent } = forwarding()
   const grants = classify('GET', ['threadwarden', 'threads', 't1', 'grants'], new Map()) as RouteDescriptor
   const record = { owner: EVERYBODY.id, deleted: false }
   const own = decide(grants, EVERYBODY, rulesOf({ 'threads/grants': [{ threads: ['own'] }] }), { ...FACTS, record }) as Permit
-  await t.rejects(forwarder.ask(own, exchange, signal), /goes to nobody/)
-  await t.rejects(forwarder.pass(own, exchange, { kind: 'none' }, {} as never, signal), /goes to nobody/)
-  await t.rejects(forwarder.pass(permitted(), exchange, { kind: 'own', body: {} }, {} as never, signal), /goes to nobody/)
+  await t.rejects(forwarder.ask(authorized(own)), /goes to nobody/)
+  await t.rejects(
+    forwarder.pass(authorized(own), () => {}),
+    /goes to nobody/,
+  )
+  await t.rejects(
+    forwarder.pass(authorized(permitted(), { payload: { kind: 'own', body: {} } }), () => {}),
+    /goes to nobody/,
+  )
   t.same(sent, [])
 })
 
 void test('a recording that could not be sent is let go', async (t) => {
-  const { forwarder, exchange } = forwarding()
+  const { forwarder } = forwarding()
   const body = new PassThrough()
   const payload = { kind: 'stream', type: 'multipart/form-data; boundary=b', length: undefined, body } as const
   const classified = classify('POST', ['transcribe'], new Map()) as RouteDescriptor
-  const sending = forwarder.pass(permitted(classified), exchange, payload, {} as never, new AbortController().signal)
+  const sending = forwarder.pass(authorized(permitted(classified), { payload }), () => {})
   t.match(await sending, { status: 502 })
   t.ok(body.destroyed)
 })
 
 void test('a failure is counted and logged with what is known of it', (t) => {
-  const { forwarder, exchange, counted, lines } = forwarding()
+  const { forwarder, counted, lines } = forwarding()
+  const { exchange } = authorized(permitted())
   t.match(forwarder.failed(GONE, exchange), { status: 502, body: '"code":"upstream-unreachable"' })
-  t.equal(exchange.reason, 'upstream-unreachable')
+  t.equal(exchange.record.reason, 'upstream-unreachable')
   t.same(counted, ['upstream-unreachable'])
   t.match(lines, [{ level: 'warn', requestId: 'id-1', reason: 'upstream-unreachable', detail: 'ECONNREFUSED' }])
   t.end()
 })
 
 void test('a caller who left is no failure of the upstream’s', (t) => {
-  const { forwarder, exchange, counted, lines } = forwarding()
+  const { forwarder, counted, lines } = forwarding()
+  const { exchange } = authorized(permitted())
   forwarder.failed({ ...GONE, refusal: refuse('caller-left') }, exchange)
-  t.equal(exchange.reason, 'caller-left')
+  t.equal(exchange.record.reason, 'caller-left')
   t.same(counted, [])
   t.same(lines, [])
   t.end()
@@ -139,23 +137,23 @@ function begun() {
 }
 
 void test('an answer and its caller end together, whichever of them breaks', async (t) => {
-  const { forwarder, exchange } = forwarding()
+  const { forwarder } = forwarding()
   const closed = (one: Readable | ServerResponse) => new Promise((resolve) => one.once('close', resolve))
 
   const left = begun()
-  void forwarder.deliver(left.answer, permitted(), exchange, left.response)
+  void forwarder.deliver(left.answer, authorized(permitted(), { response: left.response }))
   left.response.destroy()
   await closed(left.body)
   t.ok(left.body.destroyed, 'the caller left')
 
   const failed = begun()
-  void forwarder.deliver(failed.answer, permitted(), exchange, failed.response)
+  void forwarder.deliver(failed.answer, authorized(permitted(), { response: failed.response }))
   failed.response.emit('error', new Error('the connection failed'))
   t.ok(failed.response.destroyed, 'no error of a caller’s may reach the process')
   await closed(failed.body)
 
   const broken = begun()
-  void forwarder.deliver(broken.answer, permitted(), exchange, broken.response)
+  void forwarder.deliver(broken.answer, authorized(permitted(), { response: broken.response }))
   broken.body.destroy(new Error('the upstream broke off'))
   await closed(broken.response)
   t.ok(broken.response.destroyed, 'no short answer that looks whole')
@@ -163,12 +161,11 @@ void test('an answer and its caller end together, whichever of them breaks', asy
   const late = begun()
   late.response.destroy()
   await closed(late.response)
-  void forwarder.deliver(late.answer, permitted(), exchange, late.response)
+  void forwarder.deliver(late.answer, authorized(permitted(), { response: late.response }))
   t.ok(late.body.destroyed, 'the caller had left before')
 })
 
 void test('only an answer that the other transport would give makes the gateway ask what the upstream is', async (t) => {
-  const { exchange } = forwarding()
   for (const [transport, telling] of [
     ['single-route', [404]],
     ['multi-route', [400, 404, 405, 415]],
@@ -182,14 +179,13 @@ void test('only an answer that the other transport would give makes the gateway 
         headerRules: { server: {}, forward: [], forwardAuthorization: true },
         identity: { headers: () => ({}) },
         transport: { suspect: () => (suspected += 1) },
-        claims: { settle: async () => {} },
+        settlement: { settle: async () => {} },
         answers: {} as OpenAnswers,
         answerRules: { keepAlive: 0, tokenExpiry: 'ignore', grace: 0, sendTimeout: 0 },
-        access: STEADY_ACCESS,
         metrics: {} as unknown as Metrics,
         log: makeLog('silent'),
       })
-      await forwarder.ask(permitted(), { ...exchange, upstream: assumedFacts(transport) }, new AbortController().signal)
+      await forwarder.ask(authorized(permitted(), { upstream: assumedFacts(transport) }))
       t.equal(suspected, (telling as readonly number[]).includes(status) ? 1 : 0, `${transport} ${status}`)
     }
   }

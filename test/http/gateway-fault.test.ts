@@ -2,48 +2,42 @@
  * What becomes of a request whose gate fails, at every point of it: the upstream never hears of it, nothing that was cut looks
  * whole, and the log says what happened. The gate is the test's: the real one has no such fault that is known.
  */
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { test, type Test } from 'tap'
 import { urlOf } from '../../src/gateway/assembly.ts'
-import { refusalAnswer } from '../../src/http/pipeline/answer.ts'
 import { makeApp } from '../../src/http/listeners/app.ts'
-import { beginExchange } from '../../src/http/pipeline/exchange.ts'
-import type { Admitted, Gate } from '../../src/http/pipeline/gate.ts'
 import { listenOn } from '../../src/http/listeners/listening.ts'
 import { makeLog } from '../../src/observe/log.ts'
+import { steadySnapshot } from '../support/requests.ts'
 import { ask, type RawRequest } from '../support/raw.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
+import type { Classified, Pipeline } from '../../src/http/pipeline/stages.ts'
 
 type Line = Readonly<Record<string, unknown>>
 
 /** The public listener before a gate of which the test says what two of its parts do; the rest is as it is. */
 async function before(
   t: Test,
-  { arrive, proceed }: { arrive?: Gate['arrive']; proceed?: (response: ServerResponse) => unknown },
+  { admit, complete }: { admit?: Pipeline['admit']; complete?: (response: ServerResponse) => unknown },
 ) {
   const upstream = await startUpstream()
   const lines: Line[] = []
-  const gate: Gate = {
-    open: (message, id, startedAt, address) =>
-      beginExchange(message, { id, startedAt, address, enforcement: 'enforce' }, { origins: [], credentials: false }),
-    arrive: arrive ?? (() => ({ outcome: 'arrived', descriptor: null }) as Admitted),
-    proceed: async (_arrived, _message, response) => (await proceed?.(response)) as 'passed',
-    mountOf: () => undefined,
-    resume: () => Promise.reject(new Error('no other gate is there')),
-    refused: (refusal) => refusalAnswer(refusal),
+  const pipeline: Partial<Pipeline> = {
+    admit: admit ?? (() => ({ outcome: 'classified', route: null }) as Classified),
+    complete: async (_request, message) => (await complete?.(responses.get(message)!)) as 'passed',
   }
+  const responses = new Map<IncomingMessage, ServerResponse>()
   const { app } = makeApp({
-    gate: () => gate,
-    hold: () => () => {},
+    enter: () => steadySnapshot(pipeline),
     upstreamUrl: upstream.url,
     log: makeLog('info', { write: (line) => void lines.push(JSON.parse(line) as Line) }),
     onUnreadable: () => {},
     maxHeaderSize: 16_384,
     trustedProxies: [],
     requestId: () => 'r1',
-    now: () => performance.now(),
   })
+  app.addHook('onRequest', async (request, reply) => void responses.set(request.raw, reply.raw))
   await listenOn(app, '127.0.0.1', 0)
   t.teardown(async () => {
     await app.close()
@@ -69,13 +63,13 @@ const REQUESTS: readonly RawRequest[] = [
 ]
 
 void test('a gate that fails before anything was answered is 500, whatever it fails with', async (t) => {
-  const refused = (how: () => unknown) => [{ arrive: how as Gate['arrive'] }, { proceed: how }] as const
+  const refused = (how: () => unknown) => [{ admit: how as Pipeline['admit'] }, { complete: how }] as const
   for (const parts of [
     ...refused(() => {
       throw new Error('at once')
     }),
     ...refused(() => Promise.reject(new Error('later'))),
-    { proceed: () => undefined },
+    { complete: () => undefined },
   ]) {
     for (const request of REQUESTS) {
       const gate = await before(t, parts)
@@ -93,7 +87,7 @@ void test('a gate that fails before anything was answered is 500, whatever it fa
 void test('a fault that is nothing passes no gate', async (t) => {
   for (const nothing of [undefined, null, false, 0, '']) {
     // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as a library might
-    const gate = await before(t, { proceed: () => Promise.reject(nothing) })
+    const gate = await before(t, { complete: () => Promise.reject(nothing) })
     t.equal((await gate.ask(REQUESTS[0]!)).status, 500)
     t.equal((await gate.told()).faults.length, 1)
     t.equal(gate.upstream.beginnings(), 0)
@@ -104,7 +98,7 @@ void test('an answer that has begun is cut, and its line says which status its c
   for (const fault of [new Error('late'), undefined]) {
     for (const parts of [[], ['part of it']]) {
       const gate = await before(t, {
-        proceed(response) {
+        complete(response) {
           response.writeHead(200, { 'content-length': 100 })
           for (const part of parts) response.write(part)
           // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as a library might
@@ -121,7 +115,7 @@ void test('an answer that has begun is cut, and its line says which status its c
 
 void test('a fault behind the end of an answer is told of', async (t) => {
   const gate = await before(t, {
-    proceed(response) {
+    complete(response) {
       response.end('done')
       throw new Error('too late')
     },

@@ -1,9 +1,9 @@
 /** Grants where the thread changes hands between the decision and the store: decided again, with what is known then. */
 import { test } from 'tap'
+import { authorized } from '../support/requests.ts'
 import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts'
 import { decide, type OwnerRecord, type Permit, type StandingFacts } from '../../src/core/decide/decide.ts'
 import type { Rules } from '../../src/core/decide/rules.ts'
-import type { Exchange } from '../../src/http/pipeline/exchange.ts'
 import { makeGrants } from '../../src/http/admin/grants.ts'
 import type { Payload } from '../../src/http/pipeline/payload.ts'
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
@@ -44,7 +44,7 @@ async function asked(method: string, payload: Payload, played: Played, now: Owne
     ungrant: (_key, owner) => noting(owner, outcome),
     grantedTo: async () => [],
   }
-  const exchange = { id: 'r-1', threadId: 't-1', facts: null } as unknown as Exchange
+  const request = authorized(permit, { payload })
   const answer = makeGrants({
     store,
     records: { record: async () => now },
@@ -57,8 +57,8 @@ async function asked(method: string, payload: Payload, played: Played, now: Owne
     log: makeLog('silent'),
     clock: () => 0,
   })
-  const given = await answer(permit, payload, exchange)
-  return { given, facts: exchange.facts }
+  const given = await answer(request)
+  return { given, facts: request.exchange.record.facts }
 }
 
 void test('a thread that is another’s by now is refused like any other of theirs, whatever was asked', async (t) => {
@@ -121,5 +121,5 @@ void test('nothing is granted without a permit of the decision’s', async (t) =
     log: makeLog('silent'),
     clock: () => 0,
   })
-  await t.rejects(answer(Object.assign({}, real), BODY, {} as Exchange), /without a permit/)
+  await t.rejects(answer(authorized(Object.assign({}, real), { payload: BODY })), /without a permit/)
 })

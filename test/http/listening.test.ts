@@ -4,7 +4,8 @@
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import dns from 'node:dns'
-import type { Server } from 'node:http'
+import { IncomingMessage, ServerResponse, type Server } from 'node:http'
+import { Socket } from 'node:net'
 import fastify from 'fastify'
 import { test, type Test } from 'tap'
 import { beginExchange } from '../../src/http/pipeline/exchange.ts'
@@ -12,6 +13,7 @@ import { listenOn, OPERATOR_LISTENER, publicListener } from '../../src/http/list
 import { connectionsFor } from '../../src/http/upstream/upstream.ts'
 import { gated } from '../support/gated.ts'
 import { firstAnswer, head, openRaw } from '../support/raw.ts'
+import { steadySnapshot } from '../support/requests.ts'
 import { startUpstream } from '../support/upstream.ts'
 
 /** What cuts or caps, by its name. */
@@ -149,7 +151,8 @@ void test('a head may have 200 lines, and is read to the last of them; one more 
   for (const count of [201, 202, 3000]) t.match(await asked(count), { status: 431, body: '"code":"headers-too-large"' })
   // As an older Node gives a longer one.
   const rawHeaders = Array.from({ length: 402 }, () => 'a')
-  const known = { id: 'r1', startedAt: 0, address: '', enforcement: 'enforce', epoch: 0 } as const
-  const { headerFault } = beginExchange({ rawHeaders, httpVersion: '1.1' }, known, { origins: [], credentials: false })
-  t.match(headerFault, { reason: 'http-headers-too-large' })
+  const message = Object.assign(new IncomingMessage(new Socket()), { rawHeaders, httpVersion: '1.1' })
+  const known = { id: 'r1', startedAt: 0, address: '', target: '/' }
+  const { head: begun } = beginExchange(message, new ServerResponse(message), known, steadySnapshot())
+  t.match(begun.fault, { reason: 'http-headers-too-large' })
 })

@@ -45,7 +45,7 @@ async function written(...[given, descriptor, raw, body, most = 100]: Parameters
 const arriving = (raw: readonly string[], body: string): ArrivingBody => ({
   message: Readable.from(body === '' ? [] : [Buffer.from(body)]) as unknown as IncomingMessage,
   lines: headerLines(raw),
-  caller: () => 'corp:alice',
+  caller: 'corp:alice',
   onWanted: () => {},
 })
 
@@ -102,7 +102,7 @@ void test('of what reading takes one caller has a share, or one body: another ca
   const cost = 6 * body.length + 200 * 44
   const given = parts({ budget: makeBudget(1000), reading: makeBudget(2 * cost, cost - 1) })
   const of = (caller: string) =>
-    readPayload(given, RUN, assumedFacts('multi-route'), () => 100, { ...arriving(JSON_TYPE, body), caller: () => caller })
+    readPayload(given, RUN, assumedFacts('multi-route'), () => 100, { ...arriving(JSON_TYPE, body), caller })
   const first = await of('corp:alice')
   t.match(await of('corp:alice'), { outcome: 'refused', reason: 'bodies-budget-exhausted' })
   t.match(await of('corp:bob'), { outcome: 'read' })

@@ -23,7 +23,7 @@ async function read(form: string, budget = makeBudget(10_000), most = 10_000) {
   const lines = headerLines(['content-type', TYPE, 'transfer-encoding', 'chunked'])
   return readRecording(
     TYPE,
-    { message: message as unknown as IncomingMessage, lines, caller: () => 'corp:alice', onWanted: () => {} },
+    { message: message as unknown as IncomingMessage, lines, caller: 'corp:alice', onWanted: () => {} },
     most,
     budget,
   )

@@ -7,7 +7,7 @@ import { test } from 'tap'
 import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts'
 import { decide, type Permit } from '../../src/core/decide/decide.ts'
 import { assumedFacts, type RuntimeFacts } from '../../src/core/route/transport.ts'
-import type { Exchange } from '../../src/http/pipeline/exchange.ts'
+import { authorized } from '../support/requests.ts'
 import type { Payload } from '../../src/http/pipeline/payload.ts'
 import { makeTableChange, type TableChangeParts } from '../../src/http/lists/table-changes.ts'
 import { StoreUnavailable, type ThreadRow } from '../../src/store/port.ts'
@@ -60,17 +60,11 @@ async function changing(
     },
     scope: '',
     forwarder: { ask: async () => ({ outcome: 'answered', status: 422, headers: {}, body }) as never, refusal: () => null },
-    claims: { settle: async () => {} },
+    settlement: { settle: async () => {} },
     clock: () => 3,
   })
-  const came = await change(
-    permit,
-    payload,
-    { deletion: { token: 'one', isUndisturbed: true } } as Exchange,
-    upstream,
-    new AbortController().signal,
-    'always',
-  ).catch((error: unknown) => error as Error)
+  const begun = { deletion: { token: 'one', isUndisturbed: true } }
+  const came = await change(authorized(permit, { payload, upstream, begun }), 'always').catch((error: unknown) => error as Error)
   return { came, letGo: body.destroyed }
 }
 
@@ -87,10 +81,10 @@ for (const what of ['name', 'archive', 'end'] as const) {
     const deletedAt = what === 'end' ? 3 : null
     for (const row of [{ ...ROW, deletedAt, owner: 'corp:bob' }, { ...ROW, deletedAt, owner: '' }, null]) {
       const { came, letGo } = await changing(what, seen(row))
-      t.match(came, { outcome: 'elsewise', answer: { status: 422 } }, JSON.stringify(row?.owner))
+      t.match(came, { outcome: 'passthrough', answer: { status: 422 } }, JSON.stringify(row?.owner))
       t.notOk(letGo, 'it has yet to be passed on')
     }
-    t.match((await changing(what, { thread: async () => null })).came, { outcome: 'elsewise' }, 'nobody ever heard of it')
+    t.match((await changing(what, { thread: async () => null })).came, { outcome: 'passthrough' }, 'nobody ever heard of it')
   })
 
   void test(`${what}: a store that fails leaves nothing of the upstream’s answer hanging`, async (t) => {
@@ -109,10 +103,10 @@ for (const what of ['name', 'archive', 'end'] as const) {
 }
 
 void test('a name or an archive that found no row is not said to be there', async (t) => {
-  t.match((await changing('name', { rename: async () => false })).came, { outcome: 'elsewise' })
-  t.match((await changing('archive', { archive: async () => false })).came, { outcome: 'elsewise' })
+  t.match((await changing('name', { rename: async () => false })).came, { outcome: 'passthrough' })
+  t.match((await changing('archive', { archive: async () => false })).came, { outcome: 'passthrough' })
 })
 
 void test('an end that buried nothing, because a run revived the thread, is none', async (t) => {
-  t.match((await changing('end', seen(ROW))).came, { outcome: 'elsewise' })
+  t.match((await changing('end', seen(ROW))).came, { outcome: 'passthrough' })
 })

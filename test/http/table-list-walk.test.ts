@@ -14,7 +14,7 @@ import { makeTableList, type TableListParts } from '../../src/http/lists/table-l
 import type { ListedThread, ListWindow } from '../../src/store/port.ts'
 import { rule, rulesOf } from '../core/rules-of.ts'
 import { user } from '../policy/callers.ts'
-import { STEADY_ACCESS } from '../support/steady-access.ts'
+import { authorized } from '../support/requests.ts'
 
 const FACTS = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' } as const
 const ALICE = user('alice')
@@ -70,9 +70,8 @@ async function page(
     rules,
     facts: FACTS,
     seal: makeCursorSeal(Buffer.alloc(32, 1), ''),
-    access: STEADY_ACCESS,
   })
-  const answer = await list.page(permit, new AnswerMemory(makeBudget(room)))
+  const answer = await list.page(authorized(permit), new AnswerMemory(makeBudget(room)))
   if (answer.outcome !== 'rewritten') throw new Error(JSON.stringify(answer))
   const { threads: items, nextCursor } = JSON.parse(String(answer.body)) as {
     threads: { id: string }[]

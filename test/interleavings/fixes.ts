@@ -21,7 +21,7 @@ export interface Fix {
 export const FIXES: Readonly<Record<string, Fix>> = {
   'answers are checked before they begin': {
     file: 'src/http/upstream/forward.ts',
-    present: 'return late ?? (owner.permit === undefined ? null : access.refusal(owner.permit, permittedAt))',
+    present: 'return late ?? (owner.permit === undefined ? null : exchange.snapshot.refusal(owner.permit, permittedAt))',
     removed: 'return null',
     found: /bob was given what alice wrote/,
     scenarios: 'a read while the',
@@ -52,7 +52,7 @@ export const FIXES: Readonly<Record<string, Fix>> = {
     store: 'postgres',
   },
   'a deletion beside a run that may be executing leaves the thread upstream': {
-    file: 'src/http/pipeline/permit.ts',
+    file: 'src/http/pipeline/claim.ts',
     present: 'const isUndisturbed = !sharesScope && !runs.mayBeExecuting(key)',
     removed: 'const isUndisturbed = !sharesScope && runs !== undefined',
     found: /counts as gone|claimed what/,
@@ -61,7 +61,7 @@ export const FIXES: Readonly<Record<string, Fix>> = {
   },
   'a request is sent only if access lasts until there is a connection': {
     file: 'src/http/upstream/forward.ts',
-    present: 'known.isOutdated = access.isReplaced() || isChanged || answers.refusal(owner, AT_EXPIRY) !== null',
+    present: 'known.isOutdated = snapshot.isReplaced() || isChanged || answers.refusal(owner, AT_EXPIRY) !== null',
     removed: 'known.isOutdated = isChanged && false',
     found: /of bob was sent without access/,
     scenarios: 'a run while the grant ends',
@@ -69,8 +69,8 @@ export const FIXES: Readonly<Record<string, Fix>> = {
   },
   'a request is decided by the rules that are active when it is sent': {
     file: 'src/snapshot/manager.ts',
-    present: 'isReplaced: () => origin.generation !== current',
-    removed: 'isReplaced: () => false',
+    present: 'return this.snapshot !== this.#handles.current()',
+    removed: 'return false',
     found: /by a configuration that was replaced/,
     scenarios: 'a run while the rules change',
     store: 'sqlite',

@@ -8,6 +8,8 @@ import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createSigner } from 'fast-jwt'
+import { makeCursorSeal } from '../../src/http/lists/cursor.ts'
+import { beginExchange } from '../../src/http/pipeline/exchange.ts'
 import { makeSnapshotManager, type SnapshotManager } from '../../src/snapshot/manager.ts'
 import { makeOpenAnswers } from '../../src/http/upstream/open-answers.ts'
 import { makeReadiness } from '../../src/http/listeners/readiness.ts'
@@ -267,26 +269,23 @@ export class World {
       sent: (user, what, letter) => this.#sent(user, what, letter, name),
       wrote: (user) => this.#wrote(user),
     })
-    const snapshots = makeSnapshotManager(this.#template.prepared[rules.letter], {
+    const requests = {
       store,
-      runtime,
-      secret: new Uint8Array(32),
-      metrics,
-      readiness: makeReadiness(),
+      sealOf: () => makeCursorSeal(new Uint8Array(32), ''),
+      limiter: makeMemoryLimiter(),
       answers,
       runs: makeRunsUnderWay(clock),
-      limiter: makeMemoryLimiter(),
-      budget: makeBudget(2 ** 30),
-      reading: makeBudget(2 ** 30),
-      answerMemory: makeBudget(2 ** 30),
+      memory: { bodies: makeBudget(2 ** 30), reading: makeBudget(2 ** 30), answers: makeBudget(2 ** 30) },
+      metrics,
       log: LOG,
       clock,
-      addresses: [],
-      before: 0,
-      isRevoked: (userId, credential) => revocations.isRevoked(userId, credential),
-      isShuttingDown: () => false,
-      onDecision: () => {},
-    })
+      state: { isRevoked: revocations.isRevoked, isShuttingDown: () => false },
+    }
+    const snapshots = makeSnapshotManager(
+      this.#template.prepared[rules.letter],
+      { requests, store, readiness: makeReadiness(), runtime, addresses: [], before: 0 },
+      () => {},
+    )
     void snapshots.current().begin()
     await scheduler.settle()
     this.#gateways.set(name, { name, store: real, generations: snapshots, revocations })
@@ -356,7 +355,7 @@ export class World {
       case 'reload': {
         const next = await gateway.generations.make(this.#template.prepared.b)
         this.#rules.set(firstName(gateway.name), { letter: 'b', since: this.scheduler.now })
-        await gateway.generations.put(next)
+        await gateway.generations.activate(next)
         return
       }
       case 'crash':
@@ -380,13 +379,13 @@ export class World {
       message.headers[name] = value
     }
     const response = this.#response(message, user, gateway.name)
-    const { gate } = gateway.generations.current()
-    const letGo = gateway.generations.current().hold()
-    response.once('close', letGo)
-    const exchange = gate.open(message, 'id', 0, '192.0.2.1')
-    const arrived = await gate.arrive(message, BASE + path, exchange)
-    if (!('outcome' in arrived)) return void response.end()
-    const proceeding = gate.proceed(arrived, message, response, exchange)
+    const snapshot = gateway.generations.enter()
+    const known = { id: 'id', startedAt: 0, address: '192.0.2.1', target: BASE + path }
+    const exchange = beginExchange(message, response, known, snapshot)
+    response.once('close', () => exchange.snapshot.release())
+    const classified = await snapshot.pipeline.admit(message, exchange)
+    if (!('outcome' in classified)) return void response.end()
+    const proceeding = snapshot.pipeline.complete(classified, message)
     if (body !== undefined) await this.scheduler.park('body comes', () => void message.push(Buffer.from(body)))
     message.push(null)
     message.complete = true

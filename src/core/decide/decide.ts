@@ -7,9 +7,8 @@ import { isAgentId, isThreadId } from '../route/ids.ts'
 import type { Principal } from './principal.ts'
 import { refuse, type Reason, type Refusal, type RulePlace } from '../reasons.ts'
 import { ROUTES, type Route } from '../route/routes.ts'
-import { speaksOfThread, verdictOn, type Relation, type Rule, type Rules, type Verdict } from './rules.ts'
+import { matchRules, speaksOfThread, type Relation, type Rule, type RuleMatch, type Rules } from './rules.ts'
 import { suffices, type NeededRight, type Right } from './sharing.ts'
-import { largest } from '../json/extremes.ts'
 
 /** The setting `unknownThread`, for a run or suggestion on an unowned thread. */
 export type UnknownThread = 'claim' | 'verify' | 'deny'
@@ -121,17 +120,24 @@ const NOT_FOR_ANONYMOUS: ReadonlySet<string> = new Set(['threads/list', 'threads
 /** Routes on which a thread may begin. */
 const BEGINNING: ReadonlySet<string> = new Set(['agent/run', 'agent/suggest'])
 
+/** Matches the rules and decides, for a caller of this function that decides once. */
+export function decide(descriptor: RouteDescriptor, principal: Principal, rules: Rules, facts: Facts): Permit | Refusal | Need {
+  return decideMatched(matchRules(descriptor, principal, rules, facts), descriptor, facts)
+}
+
 /**
  * Decides a request. A denying rule wins over all allowing rules, and a rule that cannot be evaluated denies. A request that no
  * rule allows is denied.
+ * @param descriptor of the route and agent that the rules were matched with; the body may have added the thread
  * @param facts the decision asks for an absent fact only if it depends on that fact
  */
-export function decide(descriptor: RouteDescriptor, principal: Principal, rules: Rules, facts: Facts): Permit | Refusal | Need {
+export function decideMatched(match: RuleMatch, descriptor: RouteDescriptor, facts: Facts): Permit | Refusal | Need {
   const { route } = descriptor
-  const { rules: tried, hide } = rules.routes[route.id]
+  const { principal, rules, failed, denying, allowing } = match
+  if (!match.isOf(descriptor, facts)) throw new Error('the rules were matched with another request')
   const no = (reason: Reason, rule?: Rule): Refusal =>
     refuse(reason, {
-      ...(hide || rule?.hides === true
+      ...(rules.routes[route.id].hide || rule?.hides === true
         ? { code: 'not-found' as const }
         : // Every rule refuses in the same way if the refusal depends on the thread's owner.
           reason === 'denied-by-rule' && rule?.threads !== null
@@ -139,16 +145,11 @@ export function decide(descriptor: RouteDescriptor, principal: Principal, rules:
           : {}),
       ...(rule === undefined ? {} : { rule: placeOf(rule) }),
     })
-  const verdicts = tried.map((rule) => verdictOn(rule, descriptor, principal, rules.operators, facts.userScoped))
-  const failed = tried.find((_rule, at) => verdicts[at] === 'failed')
   if (failed !== undefined) return no('rule-failed', failed)
-  const applying = tried.filter((_rule, at) => verdicts[at] === 'applies')
-  const denying = applying.filter(({ effect }) => effect === 'deny')
   const always = denying.find(({ threads }) => threads === null)
   if (always !== undefined) return no('denied-by-rule', always)
-  const allowing = applying.filter(({ effect }) => effect === 'allow')
   const [first] = allowing
-  if (first === undefined) return no(whyNobody(tried, verdicts, principal))
+  if (first === undefined) return no(whyNobody(match))
   // In mode `optional` all anonymous callers share one owner: none of them may list or give away what belongs to all.
   if (NOT_FOR_ANONYMOUS.has(route.id) && principal.kind === 'anonymous' && !principal.standsForAll) {
     return no('anonymous-not-allowed')
@@ -217,14 +218,10 @@ function decideUnknown(
  * The most bytes that a request body may have, before it is known which rule allows the request.
  * @param configured the configured limit for this route, in bytes
  */
-export function mostBody(
-  descriptor: RouteDescriptor,
-  principal: Principal,
-  rules: Rules,
-  facts: StandingFacts,
-  configured: number,
-): number {
-  return mostOf(rules.routes[descriptor.route.id].rules, descriptor, principal, rules, facts, configured)
+export function mostBody({ allowing }: RuleMatch, configured: number): number {
+  let most = 0
+  for (const { limits } of allowing) most = Math.max(most, limits.body ?? configured)
+  return most
 }
 
 /**
@@ -237,26 +234,14 @@ export function mostBodyOfAny(
   facts: StandingFacts,
   configured: (route: Route) => number,
 ): number {
-  const limits = ROUTES.map((route) => {
+  let most = 0
+  for (const route of ROUTES) {
     const anyAgent = rules.routes[route.id].rules.map((rule) => ({ ...rule, agents: null }))
     const about = { outcome: 'classified', route, ids: {}, query: [] } as const
-    return mostOf(anyAgent, about, principal, rules, facts, configured(route))
-  })
-  return Math.max(0, largest(limits))
-}
-
-function mostOf(
-  tried: readonly Rule[],
-  descriptor: RouteDescriptor,
-  principal: Principal,
-  { operators }: Rules,
-  { userScoped }: StandingFacts,
-  configured: number,
-): number {
-  const allowing = tried.filter(
-    (rule) => rule.effect === 'allow' && verdictOn(rule, descriptor, principal, operators, userScoped) === 'applies',
-  )
-  return Math.max(0, largest(allowing.map(({ limits }) => limits.body ?? configured)))
+    const routes = { ...rules.routes, [route.id]: { ...rules.routes[route.id], rules: anyAgent } }
+    most = Math.max(most, mostBody(matchRules(about, principal, { ...rules, routes }, facts), configured(route)))
+  }
+  return most
 }
 
 /**
@@ -298,7 +283,7 @@ export function listsForeign(principal: Principal, rules: Rules, facts: Standing
   return isListed('another', { owner: 'somebody-else', deleted: false }, principal, rules, facts)
 }
 
-function whyNobody(tried: readonly Rule[], verdicts: readonly Verdict[], principal: Principal): Reason {
+function whyNobody({ principal, tried, verdicts }: RuleMatch): Reason {
   const allowing = tried.filter(({ effect }) => effect === 'allow')
   const missed = verdicts.filter((_verdict, at) => tried[at]?.effect === 'allow')
   if (allowing.length === 0) return 'no-rule-allows'

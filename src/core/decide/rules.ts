@@ -7,7 +7,7 @@ import type { RouteDescriptor } from '../route/classify.ts'
 import { holdsOf, unmetOf, type CallerConditions, type CallerPart } from './conditions.ts'
 import type { Part, Principal } from './principal.ts'
 import type { RulePlace } from '../reasons.ts'
-import type { Method, RouteId } from '../route/routes.ts'
+import type { Method, Route, RouteId } from '../route/routes.ts'
 
 /** What a thread is to a caller. `shared`: the granted right is enough for the route. */
 export type Relation = 'own' | 'shared' | 'unknown' | 'foreign'
@@ -118,7 +118,7 @@ export function isOperator(principal: Principal, selectors: readonly OperatorSel
  */
 export function verdictOn(
   rule: Rule,
-  { route, ids }: RouteDescriptor,
+  { route, ids }: Pick<RouteDescriptor, 'route' | 'ids'>,
   principal: Principal,
   operators: readonly OperatorSelector[],
   userScoped: boolean,
@@ -136,6 +136,62 @@ export function verdictOn(
   // A rule does not apply to a caller who is certainly excepted, whatever the caller's other claims are.
   if (excepted === true) return 'unless'
   return isUnsure || unmet === 'failed' || excepted === 'failed' ? 'failed' : 'applies'
+}
+
+/**
+ * How the rules of a route match a request, without its thread. It depends on route, agent and caller alone, so that one match
+ * serves every decision about a request. Only `matchRules` makes it.
+ */
+export class RuleMatch {
+  /** In the order of the file. */
+  readonly tried: readonly Rule[]
+  readonly verdicts: readonly Verdict[]
+  /** The first rule that could not be evaluated. */
+  readonly failed: Rule | undefined
+  readonly denying: readonly Rule[]
+  readonly allowing: readonly Rule[]
+  readonly principal: Principal
+  readonly rules: Rules
+  readonly #route: Route
+  readonly #agentId: string | undefined
+  readonly #userScoped: boolean
+
+  constructor({ route, ids }: RouteDescriptor, principal: Principal, rules: Rules, userScoped: boolean) {
+    this.principal = principal
+    this.rules = rules
+    this.#route = route
+    this.#agentId = ids.agentId
+    this.#userScoped = userScoped
+    this.tried = rules.routes[route.id].rules
+    const verdicts: Verdict[] = []
+    const applying: Record<Rule['effect'], Rule[]> = { allow: [], deny: [] }
+    let failed: Rule | undefined
+    for (const rule of this.tried) {
+      const verdict = verdictOn(rule, { route, ids }, principal, rules.operators, userScoped)
+      verdicts.push(verdict)
+      if (verdict === 'failed') failed ??= rule
+      if (verdict === 'applies') applying[rule.effect].push(rule)
+    }
+    this.verdicts = verdicts
+    this.failed = failed
+    this.denying = applying.deny
+    this.allowing = applying.allow
+  }
+
+  /** False for a request that the rules may match otherwise. */
+  isOf({ route, ids }: RouteDescriptor, { userScoped }: { readonly userScoped: boolean }): boolean {
+    return route === this.#route && ids.agentId === this.#agentId && userScoped === this.#userScoped
+  }
+}
+
+/** @param userScoped whether the upstream scopes users itself */
+export function matchRules(
+  descriptor: RouteDescriptor,
+  principal: Principal,
+  rules: Rules,
+  { userScoped }: { readonly userScoped: boolean },
+): RuleMatch {
+  return new RuleMatch(descriptor, principal, rules, userScoped)
 }
 
 function mayBeOperator(principal: Principal, selectors: readonly OperatorSelector[]): boolean {

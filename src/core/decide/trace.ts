@@ -1,9 +1,9 @@
 /** Explains a decision by how each rule of the route matched the request. Only `decide` decides; nothing here does. */
 import type { RouteDescriptor } from '../route/classify.ts'
-import { decide, isUnsettled, relationOf, type Facts, type Need, type Permit } from './decide.ts'
+import { decideMatched, isUnsettled, relationOf, type Facts, type Need, type Permit } from './decide.ts'
 import type { Principal } from './principal.ts'
 import type { Refusal } from '../reasons.ts'
-import { speaksOfThread, verdictOn, type Relation, type Rule, type Rules, type Verdict } from './rules.ts'
+import { matchRules, speaksOfThread, type Relation, type Rule, type Rules, type Verdict } from './rules.ts'
 
 /**
  * How a rule matches a request, its thread included. `thread`: the rule covers other threads. `deleted` and `unsettled`: the
@@ -28,14 +28,15 @@ export interface Trace {
 
 /** Decides a request as `decide` does, and reports how each rule of its route matched. */
 export function traceOf(descriptor: RouteDescriptor, principal: Principal, rules: Rules, facts: Facts): Trace {
-  const decision = decide(descriptor, principal, rules, facts)
+  const match = matchRules(descriptor, principal, rules, facts)
+  const decision = decideMatched(match, descriptor, facts)
   const { route } = descriptor
   const { record } = facts
   const relation = route.thread === undefined || record === undefined ? null : relationOf(record, principal, descriptor, rules)
   const unsettled = record?.deleted === true ? 'deleted' : 'unsettled'
   const gone = relation === 'foreign' && isUnsettled(record ?? null, descriptor) ? unsettled : null
-  const tried = rules.routes[route.id].rules.map((rule) => {
-    const verdict = verdictOn(rule, descriptor, principal, rules.operators, facts.userScoped)
+  const tried = match.tried.map((rule, at) => {
+    const verdict = match.verdicts[at] ?? 'failed'
     return { rule, verdict: verdict === 'applies' ? onThread(rule, relation, gone) : verdict, decides: isTheOne(rule, decision) }
   })
   return { decision, relation, tried }

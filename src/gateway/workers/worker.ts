@@ -39,7 +39,7 @@ const handlers: WorkerHandlers = {
   async put() {
     if (next === null) throw new Error('there is nothing to put in force')
     const { generations: snapshots, log } = await serving.promise
-    await snapshots.put(next)
+    await snapshots.activate(next)
     log.level = next.prepared.config.log.level
     next = null
   },

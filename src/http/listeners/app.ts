@@ -1,14 +1,13 @@
 /**
- * The public listener: the gate as a Fastify application. @fastify/http-proxy owns the one route, and the gate runs before its
- * handler. Fastify's router never sees a caller's target: every target is routed as `/`, and the gate reads the original
- * (docs/contributing/invariants.md, "Library defaults").
+ * The public listener. @fastify/http-proxy owns the routes, and the pipeline is its `handler`
+ * (docs/contributing/decisions/http-proxy.md). Fastify's router never sees a caller's target: every target is routed as `/`, and
+ * the pipeline reads the original (docs/contributing/invariants.md, "Library defaults").
  */
 import { STATUS_CODES } from 'node:http'
 import { Socket } from 'node:net'
 import proxy from '@fastify/http-proxy'
 import { compile } from '@fastify/proxy-addr'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { Client } from 'undici'
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import { requestLines, type Logger } from '../../observe/log.ts'
 import { refusalAnswer, type Answer } from '../pipeline/answer.ts'
@@ -20,25 +19,23 @@ import {
   saidLast,
   type CallerConnections,
 } from '../upstream/connection-answers.ts'
-import type { Exchange } from '../pipeline/exchange.ts'
-import type { Admitted, Gate } from '../pipeline/gate.ts'
+import { beginExchange, routeOf } from '../pipeline/exchange.ts'
+import { refused } from '../pipeline/pipeline.ts'
 import { publicListener, boundLines } from './listening.ts'
+import type { Classified, Exchange, RequestSnapshot } from '../pipeline/stages.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
     exchange: Exchange | null
-    /** The gate at which the request arrived; it decides the request to its end. */
-    gate: Gate | null
-    arrived: Admitted | null
+    classified: Classified | null
   }
 }
 
 export type { FastifyInstance }
 
 export interface AppParts {
-  readonly gate: () => Gate
-  /** Keeps the upstream connections of the active snapshot open for a request. Returns the function that releases them. */
-  readonly hold: () => () => void
+  /** The handle of a request on the active snapshot. */
+  readonly enter: () => RequestSnapshot
   readonly upstreamUrl: string
   readonly log: Logger
   readonly onUnreadable: (requestId: string, address: string | undefined, refusal: Refusal) => void
@@ -47,8 +44,6 @@ export interface AppParts {
   /** CIDRs of proxies whose X-Forwarded-For names the caller in the log. */
   readonly trustedProxies: readonly string[]
   readonly requestId: () => string
-  /** Milliseconds of a monotonic clock. */
-  readonly now: () => number
 }
 
 export interface PublicApp {
@@ -63,22 +58,21 @@ export function makeApp(parts: AppParts): PublicApp {
   let leaving = false
   const connections = makeCallerConnections()
   const app = fastify({
-    // One line a request is written below, with what the gate found.
+    // One line a request is written below, with what the pipeline found.
     logger: false,
     rewriteUrl: () => '/',
     genReqId: parts.requestId,
     requestIdHeader: false,
     trustProxy: trustedHops(parts.trustedProxies),
-    // The gate itself answers while closing.
+    // The pipeline itself answers while closing.
     return503OnClosing: false,
     ...publicListener(parts.maxHeaderSize),
     clientErrorHandler: (error, socket) => answerUnreadable(parts, error, socket, connections),
   })
   boundLines(app.server)
   app.decorateRequest('exchange', null)
-  app.decorateRequest('gate', null)
-  app.decorateRequest('arrived', null)
-  // Bodies stay streams: the gate reads them, or passes them on.
+  app.decorateRequest('classified', null)
+  // Bodies stay streams: the pipeline reads them, or passes them on.
   app.removeAllContentTypeParsers()
 
   // Uses the callback: most requests are answered at once and need no promise.
@@ -94,29 +88,27 @@ export function makeApp(parts: AppParts): PublicApp {
       request.raw.socket.destroy()
       return void reply.hijack()
     }
-    const gate = parts.gate()
-    const letGo = parts.hold()
-    request.gate = gate
-    const exchange = gate.open(request.raw, request.id, parts.now(), client)
+    const known = { id: request.id, startedAt: performance.now(), address: client, target: request.originalUrl }
+    const exchange = beginExchange(request.raw, reply.raw, known, parts.enter())
     request.exchange = exchange
     // Node's parser reads nothing more on a connection with an upgrade request: later requests would never be answered.
-    const upgrading = exchange.lines.has('upgrade')
+    const upgrading = exchange.head.lines.has('upgrade')
     if (upgrading) reply.raw.shouldKeepAlive = false
-    if (upgrading || exchange.headerFault !== null) connection.closing = true
+    if (upgrading || exchange.head.fault !== null) connection.closing = true
     connection.open.push(reply.raw)
     if (leaving) makeLast(connection)
     // Not Fastify's onResponse: it does not report cut answers, which must be in the log too.
     reply.raw.once('close', () => {
-      letGo()
+      exchange.snapshot.release()
       closed(connection, reply.raw)
-      writeLine(lineOf(request, reply, exchange, client, parts.now()))
+      writeLine(lineOf(reply, exchange))
     })
-    const go = (result: Admitted | Answer): void => {
+    const go = (result: Classified | Answer): void => {
       if (!('outcome' in result)) return void send(reply, exchange, result)
-      request.arrived = result
+      request.classified = result
       done()
     }
-    const result = gate.arrive(request.raw, request.originalUrl, exchange)
+    const result = exchange.snapshot.pipeline.admit(request.raw, exchange)
     if (result instanceof Promise) result.then(go).catch(done)
     else go(result)
   })
@@ -128,23 +120,19 @@ export function makeApp(parts: AppParts): PublicApp {
 
   void app.register(proxy, {
     upstream: parts.upstreamUrl,
-    // Nothing is sent by this client. Otherwise reply-from would open its own pool, which verifies no certificate.
-    undici: new Client(parts.upstreamUrl) as never,
-    // The rest of the gate. Not its `handler`: that first computes an upstream address, which is not used here and takes a
-    // twelfth of a run's CPU. Uses the callback, which is not called for what is answered here.
-    preHandler: (request: FastifyRequest, reply: FastifyReply, done: (fault?: Error) => void) => {
-      const { exchange, gate, arrived } = request
-      if (exchange === null || gate === null || arrived === null) {
-        done()
-        return
-      }
+    // The plugin opens no connections: the pipeline's forwarder sends.
+    globalAgent: true,
+    handler: (request: FastifyRequest, reply: FastifyReply) => {
+      const { exchange, classified } = request
+      if (exchange === null || classified === null) return sendRefusal(request, reply, refuse('internal'))
       const answered = (result: Answer | 'passed'): void => {
         if (result === 'passed') void reply.hijack()
         else void send(reply, exchange, result)
       }
-      const failed = (error: Error): void => {
+      const failed = (error: unknown): void => {
         if (!reply.raw.headersSent) {
-          done(error)
+          // Fastify takes anything else for an answer.
+          void reply.send(error instanceof Error ? error : new Error(String(error)))
           return
         }
         // The status can't change any more, and an answer that has begun must not look complete.
@@ -152,12 +140,10 @@ export function makeApp(parts: AppParts): PublicApp {
         void reply.hijack()
         reply.raw.destroy()
       }
-      gate.proceed(arrived, request.raw, reply.raw, exchange).then(answered).catch(failed)
+      exchange.snapshot.pipeline.complete(classified, request.raw).then(answered).catch(failed)
+      return undefined
     },
-    handler: () => {
-      throw new Error('a request reached the proxy without passing the gate')
-    },
-  } as never)
+  })
 
   // Node would answer these on its own, before authentication.
   for (const event of ['checkContinue', 'checkExpectation']) {
@@ -168,15 +154,11 @@ export function makeApp(parts: AppParts): PublicApp {
     else socket.destroy()
   })
 
-  // Methods without a route: the gate has answered in onRequest, unless that hook was removed.
+  // Methods without a route: the pipeline has answered in onRequest, unless that hook was removed.
   app.setNotFoundHandler((request, reply) => sendRefusal(request, reply, refuse('internal')))
   app.setErrorHandler((error: Error & { readonly code?: string }, request, reply) => {
     if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
-      return sendRefusal(
-        request,
-        reply,
-        refuse(request.arrived?.descriptor === null ? 'route-unknown' : 'media-type-unsupported'),
-      )
+      return sendRefusal(request, reply, refuse(request.classified?.route === null ? 'route-unknown' : 'media-type-unsupported'))
     }
     log.error({ err: error, requestId: request.id }, 'the gateway failed')
     return sendRefusal(request, reply, refuse('internal'))
@@ -201,12 +183,12 @@ function trustedHops(proxies: readonly string[]): false | ((address: string, hop
 }
 
 function sendRefusal(request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {
-  const { exchange, gate } = request
-  return send(reply, exchange, exchange === null || gate === null ? refusalAnswer(refusal) : gate.refused(refusal, exchange))
+  const { exchange } = request
+  return send(reply, exchange, exchange === null ? refusalAnswer(refusal) : refused(refusal, exchange))
 }
 
 function send(reply: FastifyReply, exchange: Exchange | null, answer: Answer): FastifyReply {
-  void reply.code(answer.status).headers({ ...exchange?.answerHeaders, ...answer.headers })
+  void reply.code(answer.status).headers({ ...exchange?.head.answerHeaders, ...answer.headers })
   // The rest of a body is read and discarded, so that a caller who is still sending sees the answer.
   if (!reply.request.raw.complete && answer.headers['connection'] !== 'close') reply.request.raw.resume()
   // A buffer, because Fastify adds its own content type to a string.
@@ -270,26 +252,27 @@ function answerOutside(parts: AppParts, socket: Socket, refusal: Refusal, connec
   socket.once('close', () => clearTimeout(cut))
 }
 
-/** @param now milliseconds of a monotonic clock */
-function lineOf({ method }: FastifyRequest, { raw }: FastifyReply, exchange: Exchange, client: string, now: number) {
+function lineOf({ raw }: FastifyReply, { head, record, snapshot }: Exchange) {
+  const { descriptor, upstream, observed } = record
+  const { enforcement } = snapshot.pipeline
   return {
-    requestId: exchange.id,
-    client,
-    method,
-    upstream: exchange.upstreamKey === '' ? undefined : exchange.upstreamKey,
-    route: exchange.route,
-    transport: exchange.client === 'single-route' ? exchange.client : undefined,
-    thread: exchange.threadId,
-    principal: exchange.principal?.id,
+    requestId: head.id,
+    client: head.address,
+    method: head.method,
+    upstream: upstream === null || upstream.key === '' ? undefined : upstream.key,
+    route: routeOf(record),
+    transport: record.client === 'single-route' ? record.client : undefined,
+    thread: descriptor?.ids.threadId,
+    principal: record.principal?.id,
     // An answer that never began has no status, whatever its default is.
     status: raw.headersSent ? raw.statusCode : undefined,
-    reason: exchange.reason,
-    rule: exchange.rule?.name,
-    enforcement: exchange.enforcement === 'observe' ? exchange.enforcement : undefined,
-    wouldRefuse: exchange.observed ?? undefined,
-    wouldHide: exchange.hidden === 0 ? undefined : exchange.hidden,
+    reason: record.reason,
+    rule: record.rule?.name,
+    enforcement: enforcement === 'observe' ? enforcement : undefined,
+    wouldRefuse: observed ?? undefined,
+    wouldHide: record.hidden === 0 ? undefined : record.hidden,
     complete: raw.writableFinished,
-    ended: exchange.ended,
-    ms: Math.round(now - exchange.startedAt),
+    ended: record.ended,
+    ms: Math.round(performance.now() - head.startedAt),
   }
 }

@@ -16,7 +16,7 @@ export interface Written {
   readonly tellsOf?: readonly string[]
 }
 
-export type Unread = { readonly outcome: 'elsewise'; readonly answer: UpstreamAnswer } | UpstreamFailure | Refusal
+export type Unread = { readonly outcome: 'passthrough'; readonly answer: UpstreamAnswer } | UpstreamFailure | Refusal
 
 export interface ReadAnswer {
   readonly outcome: 'read'
@@ -43,7 +43,7 @@ export async function readBytes(
   if (answer.outcome === 'failed') return answer
   // Only 200 has the expected body; an upstream error is passed on, any other status is not understood.
   if (answer.status !== 200) {
-    if (answer.status >= 300) return { outcome: 'elsewise', answer }
+    if (answer.status >= 300) return { outcome: 'passthrough', answer }
     answer.body.destroy()
     return refuse(unreadable)
   }

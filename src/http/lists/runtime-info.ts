@@ -1,14 +1,12 @@
 /** Answers /info: the upstream's description, with the agents that the caller may use and what works for this client. */
 import { isObject, type JsonObject } from '../../core/json/read.ts'
-import type { Permit } from '../../core/decide/decide.ts'
 import { refuse } from '../../core/reasons.ts'
 import { tellsOfTable, withTableLists, type TableUse } from '../../core/wire/table-lists.ts'
 import { infoFor as infoOfOther } from '../../core/route/transport.ts'
 import type { AnswerMemory } from './answer-memory.ts'
-import type { ClientDisconnect } from '../pipeline/client-disconnect.ts'
-import type { Exchange } from '../pipeline/exchange.ts'
 import type { Forwarder } from '../upstream/forward.ts'
 import { readAnswer, writtenAnew, type Rewritten } from './rewriting.ts'
+import type { Authorized } from '../pipeline/stages.ts'
 
 const MAX_INFO_BYTES = 256 * 1024
 
@@ -22,21 +20,20 @@ export interface InfoRules {
 
 export async function infoFor(
   forwarder: Forwarder,
-  permit: Permit,
-  exchange: Exchange,
+  request: Authorized,
   { bridged, mayUse, use }: InfoRules,
-  signal: ClientDisconnect,
   memory: AnswerMemory,
 ): Promise<Rewritten> {
-  const answer = await forwarder.ask(permit, exchange, signal)
+  const answer = await forwarder.ask(request)
   // Other upstream answers pass unchanged, unless they could reveal agents that the caller may not use.
-  if (mayUse === null && answer.outcome === 'answered' && answer.status !== 200) return { outcome: 'elsewise', answer }
+  if (mayUse === null && answer.outcome === 'answered' && answer.status !== 200) return { outcome: 'passthrough', answer }
   const read = await readAnswer(answer, MAX_INFO_BYTES, 'upstream-answer-unreadable', memory)
   if (read.outcome !== 'read') return read
   if (!isObject(read.value)) return refuse('upstream-answer-unreadable')
+  const { client } = request.exchange.record
   const info = mayUse === null ? read.value : withAgents(read.value, mayUse)
-  const told = bridged ? infoOfOther(exchange.client, info) : info
-  const whole = tellsOfTable(use, read.value) ? withTableLists(exchange.client, told) : told
+  const told = bridged ? infoOfOther(client, info) : info
+  const whole = tellsOfTable(use, read.value) ? withTableLists(client, told) : told
   return writtenAnew(whole, 'upstream-answer-unreadable')
 }
 

@@ -7,44 +7,37 @@ import { isObject, type JsonObject } from '../../core/json/read.ts'
 import { isRefusal, refuse } from '../../core/reasons.ts'
 import { threadRecord, type TableUse } from '../../core/wire/table-lists.ts'
 import { withoutOwner } from '../../core/wire/thread-page.ts'
-import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
+import { hasOperation } from '../../core/route/transport.ts'
 import type { OwnershipStore, ThreadAdministration } from '../../store/port.ts'
-import { noteChange, threadKey, type Claims } from '../pipeline/claims.ts'
-import type { ClientDisconnect } from '../pipeline/client-disconnect.ts'
-import type { Exchange } from '../pipeline/exchange.ts'
+import { noteChange, threadKey, type Settlement } from '../pipeline/settlement.ts'
 import type { Forwarder } from '../upstream/forward.ts'
 import type { Payload } from '../pipeline/payload.ts'
 import { readAnswer, writtenAnew, type Rewritten } from './rewriting.ts'
 import type { UpstreamAnswer } from '../upstream/upstream.ts'
+import type { Authorized } from '../pipeline/stages.ts'
 
 export interface TableChangeParts {
   readonly store: Pick<OwnershipStore, 'rename' | 'archive' | 'endDeletion'> & Pick<ThreadAdministration, 'thread'>
   readonly scope: string
   readonly forwarder: Pick<Forwarder, 'ask' | 'refusal'>
-  readonly claims: Claims
+  readonly settlement: Settlement
   /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
 
-export type TableChange = (
-  permit: Permit,
-  payload: Payload,
-  exchange: Exchange,
-  upstream: RuntimeFacts,
-  signal: ClientDisconnect,
-  use: TableUse,
-) => Promise<Rewritten>
+export type TableChange = (request: Authorized, use: TableUse) => Promise<Rewritten>
 
 const MAX_RECORD_BYTES = 1024 * 1024
 
 export function makeTableChange(parts: TableChangeParts): TableChange {
-  const { store, forwarder, claims } = parts
+  const { store, forwarder, settlement } = parts
 
   /** The answer; null where the table has no such thread or can't use the request. */
-  const change = async (permit: Permit, payload: Payload, { deletion }: Exchange): Promise<JsonObject | null> => {
+  const change = async ({ permit, payload, begun }: Authorized): Promise<JsonObject | null> => {
     const key = threadKey(permit, parts.scope)
     if (key === null || !isReadable(payload)) return null
-    if (!(await noteChange(store, key, permit, payload, { now: parts.clock(), deletion, by: 'table' }))) return null
+    if (!(await noteChange(store, key, permit, payload, { now: parts.clock(), deletion: begun.deletion, by: 'table' })))
+      return null
     const row = (await store.thread(key))?.row
     if (row?.owner !== permit.owner) return null
     const { id, method } = permit.descriptor.route
@@ -53,21 +46,22 @@ export function makeTableChange(parts: TableChangeParts): TableChange {
     return threadRecord({ ...row, updatedAt: row.lastUsedAt })
   }
 
-  return async (permit, payload, exchange, upstream, signal, use) => {
+  return async (request, use) => {
+    const { permit, payload, upstream, begun } = request
     if (use !== 'never' && !hasOperation(upstream, permit.descriptor.route)) {
-      const done = await change(permit, payload, exchange)
+      const done = await change(request)
       return done === null ? refuse('upstream-lacks-route') : { outcome: 'rewritten', body: JSON.stringify(done) }
     }
-    const answer = await forwarder.ask(permit, exchange, signal, { payload })
-    await claims.settle(permit, exchange, payload, answer)
+    const answer = await forwarder.ask(request, { payload })
+    await settlement.settle(permit, begun, payload, answer)
     if (answer.outcome === 'failed') return answer
     // The managed platform has these operations: its 422 is about the request.
     if (use === 'never' || answer.status !== 422 || upstream.managed) return changed(permit, answer)
     try {
       // The upstream took time, and the table makes no check of its own whether the caller may do this.
-      const late = await forwarder.refusal(permit, exchange)
-      const done = late ?? (await change(permit, payload, exchange))
-      if (done === null) return { outcome: 'elsewise', answer }
+      const late = await forwarder.refusal(request)
+      const done = late ?? (await change(request))
+      if (done === null) return { outcome: 'passthrough', answer }
       answer.body.destroy()
       return isRefusal(done) ? done : { outcome: 'rewritten', body: JSON.stringify(done) }
     } catch (error) {
@@ -83,7 +77,7 @@ export function isGuests({ owner, principal, observed }: Permit): boolean {
 }
 
 async function changed(permit: Permit, answer: UpstreamAnswer): Promise<Rewritten> {
-  if (answer.status !== 200 || !isGuests(permit)) return { outcome: 'elsewise', answer }
+  if (answer.status !== 200 || !isGuests(permit)) return { outcome: 'passthrough', answer }
   const read = await readAnswer(answer, MAX_RECORD_BYTES, 'upstream-answer-unreadable')
   if (read.outcome !== 'read') return read
   return isObject(read.value)

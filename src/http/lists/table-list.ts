@@ -10,12 +10,13 @@ import { readerOf, type Reader } from '../../core/decide/sharing.ts'
 import { threadRecord, type TableUse } from '../../core/wire/table-lists.ts'
 import { limitIn } from '../../core/wire/thread-page.ts'
 import { NOBODY, type ListedThread, type ListWindow, type OwnershipStore } from '../../store/port.ts'
-import { stillListed, type Access } from '../pipeline/access.ts'
+import { stillListed } from './still-listed.ts'
 import type { AnswerMemory } from './answer-memory.ts'
 import type { CursorSeal } from './cursor.ts'
 import { recordOfRow, type OwnerRecords } from '../pipeline/owner-records.ts'
 import { writtenInTurns, type Rewritten } from './rewriting.ts'
 import type { ThreadList } from './thread-list.ts'
+import type { Authorized } from '../pipeline/stages.ts'
 
 export interface TableListParts {
   readonly store: Pick<OwnershipStore, 'listed'>
@@ -24,12 +25,11 @@ export interface TableListParts {
   readonly rules: Rules
   readonly facts: StandingFacts
   readonly seal: CursorSeal
-  readonly access: Access
 }
 
 export interface TableList {
   /** @param memory for what the page takes; the caller of this function releases it */
-  page(permit: Permit, memory: AnswerMemory): Promise<Rewritten>
+  page(request: Pick<Authorized, 'permit' | 'exchange'>, memory: AnswerMemory): Promise<Rewritten>
   goesOn(permit: Permit): boolean
 }
 
@@ -55,7 +55,7 @@ function costOf(threads: readonly ListedThread[]): number {
 /** Stands in for a granted thread: every user id has a colon, so this owner is no user. */
 const SHARED = { owner: 'somebody-else', deleted: false, granted: 'read' } as const
 
-export function makeTableList({ store, records, scope, rules, facts, seal, access }: TableListParts): TableList {
+export function makeTableList({ store, records, scope, rules, facts, seal }: TableListParts): TableList {
   const mayRead = (threadId: string, record: OwnerRecord, principal: Principal): boolean =>
     isListed(threadId, record, principal, rules, facts)
 
@@ -89,7 +89,7 @@ export function makeTableList({ store, records, scope, rules, facts, seal, acces
       const start = startOf(permit)
       return start !== null && start !== 'forged'
     },
-    page: async (permit, memory) => {
+    page: async ({ permit, exchange: { snapshot } }, memory) => {
       const { principal, descriptor } = permit
       const query = new Map(descriptor.query)
       const limit = limitIn(descriptor.query)
@@ -102,10 +102,10 @@ export function makeTableList({ store, records, scope, rules, facts, seal, acces
       const includeArchived = query.get('includeArchived') === 'true'
       const window = { agentId: query.get('agentId') ?? null, includeArchived, limit: Math.max(limit + 1, LEAST_CANDIDATES) }
       const shown: ListedThread[] = []
-      const listedAt = access.mark()
+      const listedAt = snapshot.mark()
       const answer = async (last: Key | undefined): Promise<Rewritten> => {
         const nextCursor = last === undefined ? null : seal.seal({ page: last.threadId, offset: last.updatedAt }, boundOf(permit))
-        const threads = await stillListed(access, permit, shown, ({ threadId }) => threadId, listedAt)
+        const threads = await stillListed(snapshot, permit, shown, ({ threadId }) => threadId, listedAt)
         if (threads === null) return refuse('store-unavailable')
         const written = await writtenInTurns({ threads: threads.map(threadRecord), nextCursor }, 'store-unavailable')
         return written.outcome === 'rewritten' ? { ...written, tellsOf: threads.map(({ threadId }) => threadId) } : written
@@ -139,11 +139,12 @@ export async function listFrom(
   use: TableUse,
   table: TableList,
   upstream: ThreadList,
-  ...[permit, exchange, signal, memory]: Parameters<ThreadList>
+  request: Authorized,
+  memory: AnswerMemory,
 ): Promise<Rewritten> {
-  if (use === 'always' || (use === 'where-refused' && table.goesOn(permit))) return table.page(permit, memory)
-  const listed = await upstream(permit, exchange, signal, memory)
-  if (use === 'never' || listed.outcome !== 'elsewise' || listed.answer.status !== 422) return listed
+  if (use === 'always' || (use === 'where-refused' && table.goesOn(request.permit))) return table.page(request, memory)
+  const listed = await upstream(request, memory)
+  if (use === 'never' || listed.outcome !== 'passthrough' || listed.answer.status !== 422) return listed
   listed.answer.body.destroy()
-  return table.page(permit, memory)
+  return table.page(request, memory)
 }

@@ -21,16 +21,15 @@ import {
   type Showing,
   type ThreadPage,
 } from '../../core/wire/thread-page.ts'
-import { stillListed, type Access } from '../pipeline/access.ts'
+import { stillListed } from './still-listed.ts'
 import type { AnswerMemory } from './answer-memory.ts'
 import type { CursorSeal } from './cursor.ts'
-import type { ClientDisconnect } from '../pipeline/client-disconnect.ts'
-import type { Exchange } from '../pipeline/exchange.ts'
 import type { Forwarder } from '../upstream/forward.ts'
 import type { OwnerRecords } from '../pipeline/owner-records.ts'
 import { readBytes, writtenAnew, writtenInTurns, type Rewritten } from './rewriting.ts'
 import { inTurns, turn } from '../pipeline/turns.ts'
 import type { UpstreamAnswer, UpstreamFailure } from '../upstream/upstream.ts'
+import type { Authorized } from '../pipeline/stages.ts'
 
 export interface ThreadListParts {
   readonly records: Pick<OwnerRecords, 'records' | 'naming'>
@@ -39,16 +38,10 @@ export interface ThreadListParts {
   readonly facts: StandingFacts
   readonly forwarder: Forwarder
   readonly seal: CursorSeal
-  readonly access: Access
 }
 
 /** @param memory for what the list takes; the caller of this function releases it */
-export type ThreadList = (
-  permit: Permit,
-  exchange: Exchange,
-  signal: ClientDisconnect,
-  memory: AnswerMemory,
-) => Promise<Rewritten>
+export type ThreadList = (request: Authorized, memory: AnswerMemory) => Promise<Rewritten>
 
 export const MAX_PAGE_BYTES = 32 * 1024 * 1024
 
@@ -85,10 +78,11 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     listsForeign(principal, rules, facts) ? Promise.resolve(null) : records.naming(scope, principal)
 
   /** Under `observe`: the upstream's list without join codes, and how many threads enforcing would have hidden. */
-  const observed: ThreadList = async (permit, exchange, signal, memory) => {
-    const listedAt = parts.access.mark()
-    const answer = await parts.forwarder.ask(permit, exchange, signal)
-    if (answer.outcome === 'answered' && answer.status !== 200) return { outcome: 'elsewise', answer }
+  const observed: ThreadList = async (request, memory) => {
+    const { permit, exchange } = request
+    const listedAt = exchange.snapshot.mark()
+    const answer = await parts.forwarder.ask(request)
+    if (answer.outcome === 'answered' && answer.status !== 200) return { outcome: 'passthrough', answer }
     const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable', memory)
     if (read.outcome !== 'read') return read
     const value = await inTurns(wholePageIn(read.bytes))
@@ -96,17 +90,18 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     if (page === null) return refuse('upstream-list-unreadable')
     const reading = readingOf(permit)
     for (let at = 0; at < page.threads.length; at += AT_ONCE) {
-      exchange.hidden += (await reading(page.threads.slice(at, at + AT_ONCE))).filter((how) => how === false).length
+      exchange.record.hidden += (await reading(page.threads.slice(at, at + AT_ONCE))).filter((how) => how === false).length
       await turn()
     }
     // The list is given whole or not at all: this caller may no longer see what an enforcing configuration would hide.
-    const still = await stillListed(parts.access, permit, page.threads, ({ id }) => id, listedAt)
+    const still = await stillListed(exchange.snapshot, permit, page.threads, ({ id }) => id, listedAt)
     if (still?.length !== page.threads.length) return refuse('rules-changed')
     const passing = Object.entries(value as JsonObject).filter(([name]) => facts.userScoped || !isJoinCode(name))
     return telling(Object.fromEntries(passing), page.threads, read.bytes.length)
   }
 
-  const filtered: ThreadList = async (permit, exchange, signal, memory) => {
+  const filtered: ThreadList = async (request, memory) => {
+    const { permit, exchange } = request
     const query = permit.descriptor.query.filter(([name]) => name !== 'limit' && name !== 'cursor')
     const bound = [permit.principal.id, query]
     const limit = limitIn(permit.descriptor.query)
@@ -114,14 +109,14 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     const start = readStart(permit, parts.seal, bound)
     if (start === null) return refuse('query-cursor-invalid')
 
-    const listedAt = parts.access.mark()
+    const listedAt = exchange.snapshot.mark()
     const gathering: Gathering = { items: [], limit }
     const reading = readingOf(permit)
     let joinCodes: ThreadPage['joinCodes'] = {}
     let longest = 0
     let place: Place | null = start
     for (let pages = 0; place !== null && pages < MAX_PAGES; pages += 1) {
-      const answer = await fetchPage(parts.forwarder, permit, exchange, signal, query, place.page)
+      const answer = await fetchPage(parts.forwarder, request, query, place.page)
       const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable', memory)
       if (read.outcome !== 'read') return read
       longest = Math.max(longest, read.bytes.length)
@@ -146,7 +141,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     }
     // Nothing of the caller's is left as far as the walk went: a cursor would only reveal that others' threads follow.
     const nextCursor = place === null ? {} : { nextCursor: parts.seal.seal(place, bound) }
-    const threads = await stillListed(parts.access, permit, gathering.items, ({ id }) => id as string, listedAt)
+    const threads = await stillListed(exchange.snapshot, permit, gathering.items, ({ id }) => id as string, listedAt)
     if (threads === null) return refuse('store-unavailable')
     return telling({ threads, ...nextCursor, ...joinCodes }, threads as readonly { readonly id: string }[], longest)
   }
@@ -178,14 +173,12 @@ function between({ items }: Gathering, next: PageThread): Pick<Place, 'between'>
 
 function fetchPage(
   forwarder: Forwarder,
-  permit: Permit,
-  exchange: Exchange,
-  signal: ClientDisconnect,
+  request: Authorized,
   query: readonly (readonly [string, string])[],
   cursor: string | null,
 ): Promise<UpstreamAnswer | UpstreamFailure> {
   const withCursor = cursor === null ? query : [...query, ['cursor', cursor] as const]
-  return forwarder.ask(permit, exchange, signal, { query: withCursor })
+  return forwarder.ask(request, { query: withCursor })
 }
 
 function readStart(permit: Permit, seal: CursorSeal, bound: readonly unknown[]): Place | null {

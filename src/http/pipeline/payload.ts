@@ -167,10 +167,10 @@ async function withRecording(
   most: number,
   arriving: ArrivingBody,
 ): Promise<ReadBody | Refusal> {
-  const recording = await readRecording(type, arriving, most, parts.budget.of(arriving.caller()))
+  const recording = await readRecording(type, arriving, most, parts.budget.of(arriving.caller))
   if (recording.outcome === 'refused') return recording
   const { value, texts, bytes, release } = recording
-  return guarded(parts, arriving.caller(), { bytes, release }, 0, () => checked(parts, descriptor, { value, texts }, bytes))
+  return guarded(parts, arriving.caller, { bytes, release }, 0, () => checked(parts, descriptor, { value, texts }, bytes))
 }
 
 function without(descriptor: RouteDescriptor, missing: Reason): ReadBody | Refusal {
@@ -209,7 +209,7 @@ async function withJson(
   const reader = makeJsonReader({ top: MAX_TOP_MEMBERS, inner: parts.limits.bodyMembers })
   const pieces: Buffer[] = []
   let length = 0
-  const caller = arriving.caller()
+  const { caller } = arriving
   const budget = parts.budget.of(caller)
   const held = await holdBody(arriving, Math.min(most, largestReadable(parts.reading.most)), budget, (piece) => {
     length += piece.length

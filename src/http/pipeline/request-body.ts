@@ -59,7 +59,7 @@ export function makeBudget(most: number, share = most): SharedBudget {
 export interface ArrivingBody {
   readonly message: IncomingMessage
   readonly lines: HeaderLines
-  readonly caller: () => string
+  readonly caller: string
   readonly onWanted: () => void
 }
 

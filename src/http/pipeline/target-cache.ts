@@ -12,12 +12,12 @@ interface Mounted {
   readonly agentId: string | null
 }
 
-export interface CachedTarget<Mount> {
+export interface CachedTarget<Binding> {
   readonly outcome: 'placed'
   readonly target: Target
   /** The first upstream, where the target is below none. */
-  readonly mount: Mount
-  /** Below the mount's public path; null outside all mounts. */
+  readonly binding: Binding
+  /** Below the upstream's public path; null outside all upstreams. */
   readonly segments: readonly string[] | null
   classified(method: string): RouteDescriptor | Refusal
 }
@@ -26,24 +26,24 @@ export interface CachedTarget<Mount> {
 const LONGEST = 256
 const MOST = 4096
 
-export function makeTargetCache<Mount extends Mounted>(
-  mounts: readonly [Mount, ...Mount[]],
-): (rawTarget: string) => CachedTarget<Mount> | Refusal {
-  const known = new Map<string, CachedTarget<Mount>>()
-  const find = (rawTarget: string): CachedTarget<Mount> | Refusal => {
+export function makeTargetCache<Binding extends Mounted>(
+  bindings: readonly [Binding, ...Binding[]],
+): (rawTarget: string) => CachedTarget<Binding> | Refusal {
+  const known = new Map<string, CachedTarget<Binding>>()
+  const find = (rawTarget: string): CachedTarget<Binding> | Refusal => {
     const target = readTarget(rawTarget, QUERY_NAMES)
     if (target.outcome === 'refused') return target
-    const { mount, segments } = findMount(mounts, target) ?? { mount: mounts[0], segments: null }
+    const { mount: binding, segments } = findMount(bindings, target) ?? { mount: bindings[0], segments: null }
     const byMethod = new Map<string, RouteDescriptor | Refusal>()
     const classified = (method: string): RouteDescriptor | Refusal => {
       let found = byMethod.get(method)
       if (found === undefined) {
-        found = classifyAt(mount, method, segments ?? [], target.query)
+        found = classifyAt(binding, method, segments ?? [], target.query)
         byMethod.set(method, found)
       }
       return found
     }
-    return { outcome: 'placed', target, mount, segments, classified }
+    return { outcome: 'placed', target, binding, segments, classified }
   }
   return (rawTarget) => {
     const place = known.get(rawTarget)

@@ -1,30 +1,31 @@
-/**
- * Follows one request step by step as the gate does (src/http/pipeline/gate.ts), without a network or a store.
- * Each step is the same function that the gate calls.
- */
-import type { Config } from '../../config/schema.ts'
-import { mountsOf, standingFacts, type Mount } from '../../config/mounts.ts'
-import { configuredBody } from '../../core/route/bodies.ts'
-import { classifyAt, type RouteDescriptor } from '../../core/route/classify.ts'
-import {
-  mostBody,
-  mostBodyOfAny,
-  type Facts,
-  type OwnerRecord,
-  type Permit,
-  type StandingFacts,
-} from '../../core/decide/decide.ts'
-import { headerFault, headerLines } from '../../core/wire/headers.ts'
+/** Explains one request: it takes the way of every request (src/http/pipeline), to an upstream that records what it would get. */
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { mountsOf, type Mount } from '../../config/mounts.ts'
+import type { RouteDescriptor } from '../../core/route/classify.ts'
+import type { Facts, OwnerRecord, Permit } from '../../core/decide/decide.ts'
+import { BUILT_IN } from '../../core/wire/headers.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
-import { QUERY_NAMES, type Route } from '../../core/route/routes.ts'
-import { findMount, KEY_SET_TARGET, readTarget, type Target } from '../../core/route/target.ts'
+import { QUERY_NAMES } from '../../core/route/routes.ts'
+import { findMount, readTarget, type Target } from '../../core/route/target.ts'
 import { traceOf, type Trace } from '../../core/decide/trace.ts'
-import { hasOperation } from '../../core/route/transport.ts'
+import type { CursorSeal } from '../../http/lists/cursor.ts'
+import { beginExchange } from '../../http/pipeline/exchange.ts'
+import type { Identity } from '../../http/pipeline/identity.ts'
+import { makeBudget } from '../../http/pipeline/request-body.ts'
+import { makeRunsUnderWay } from '../../http/pipeline/runs-under-way.ts'
+import type { OpenAnswers } from '../../http/upstream/open-answers.ts'
+import type { Limiter } from '../../limits/port.ts'
+import { makeLog } from '../../observe/log.ts'
+import { makeMetrics } from '../../observe/metrics.ts'
+import { assemblePipeline } from '../../snapshot/assemble-pipeline.ts'
+import type { Config } from '../../config/schema.ts'
 import type { Policy } from '../../policy/policy.ts'
-import { readBody, readEnvelope } from './body.ts'
 import { callerOf, type Presented } from './caller.ts'
-import { assumed, sentFor, type IdentityHeaders, type Sent } from './sending.ts'
+import { AS_SENT, recordingHandle, sentOf, type Recorded, type Sent } from './recording-upstream.ts'
+import { permissiveStore } from './permissive-store.ts'
+import type { Exchange, Pipeline, RequestSnapshot } from '../../http/pipeline/stages.ts'
 
 export interface Question {
   /** In capitals. */
@@ -59,100 +60,152 @@ export interface Explanation {
 export interface Surroundings {
   readonly config: Config
   readonly policy: Policy
-  readonly identity: IdentityHeaders
+  readonly identity: Identity
   /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
 
+/** No explanation is refused for what other requests use. */
+const UNLIMITED: Limiter = { take: async () => null, open: async () => () => {} }
+const ROOM = makeBudget(Number.MAX_SAFE_INTEGER)
+
+/** Only the gateway that made a cursor can open it. Each is taken for one of the list that the request asks for. */
+const ANY_CURSOR: CursorSeal = {
+  seal: () => '',
+  open: (_cursor, [kind]) => ({ page: kind === 'table' ? '' : null, offset: 0 }),
+}
+
+/** An answer is of no interest: it ends unread. */
+const NO_ANSWERS: OpenAnswers = {
+  pass: (body) => {
+    body.destroy()
+    return true
+  },
+  refusal: () => null,
+  count: () => 0,
+  endAll: () => {},
+  endRevoked: () => {},
+  owners: () => [],
+  endOf: () => {},
+}
+
 export async function explain(question: Question, surroundings: Surroundings): Promise<Explanation> {
-  const { config } = surroundings
-  const { method } = question
-  const far = {
-    target: null,
-    mount: null,
-    enveloped: false,
-    principal: null,
-    descriptor: null,
-    facts: null,
-    trace: null,
-    sent: null,
-    notes: [],
-  }
-  const target = readTarget(question.target, QUERY_NAMES)
-  if (target.outcome === 'refused') return { ...far, outcome: target }
-  const found = findMount(mountsOf(config), target)
-  const seen = { ...far, target, mount: found?.mount ?? null }
-  const fault = headerFault(headerLines(['host', 'gateway', ...authorizationOf(question.presented)]))
-  if (fault !== null) return { ...seen, outcome: fault }
-  if (question.target === KEY_SET_TARGET && method === 'GET' && config.identity.assertion !== undefined) {
-    return { ...seen, outcome: 'key-set' }
-  }
-  const caller = await callerOf(question.presented, config, surroundings.clock)
-  const { principal } = caller
-  if (isRefusal(principal)) return { ...seen, outcome: principal, notes: caller.notes }
-  const known = { ...seen, principal, notes: caller.notes }
-  if (found === null) return { ...known, outcome: refuse('route-unknown') }
-  const { mount, segments } = found
-  if (mount.agentId === null && segments.length === 0) {
-    if (method !== 'POST') return { ...known, outcome: refuse('route-unknown') }
-    if (target.query.size > 0) return { ...known, outcome: refuse('query-beside-envelope') }
-    return { ...known, enveloped: true, ...decided(mount, null, principal, question, surroundings) }
-  }
-  const descriptor = classifyAt(mount, method, segments, target.query)
-  if (descriptor.outcome === 'refused') return { ...known, outcome: descriptor }
-  return { ...known, ...decided(mount, descriptor, principal, question, surroundings) }
+  const { config, policy, identity, clock } = surroundings
+  const recorded: Recorded = { request: null, dropped: [] }
+  let notes: readonly string[] = []
+  const metrics = makeMetrics()
+  const log = makeLog('silent')
+  const pipeline = assemblePipeline(
+    {
+      config,
+      policy,
+      authenticate: async () => {
+        const caller = await callerOf(question.presented, config, clock)
+        notes = caller.notes
+        const { principal } = caller
+        return isRefusal(principal) ? principal : { outcome: 'authenticated', principal, credential: null }
+      },
+      identity,
+      records: {
+        record: () => question.record,
+        records: async () => new Map(),
+        naming: async () => null,
+      },
+      handles: new Map(mountsOf(config).map((mount) => [mount.key, recordingHandle(mount, recorded, question.upstreamHistory)])),
+      onDropped: (name) => recorded.dropped.push(name),
+    },
+    {
+      store: permissiveStore(question.record),
+      sealOf: () => ANY_CURSOR,
+      limiter: UNLIMITED,
+      answers: NO_ANSWERS,
+      runs: makeRunsUnderWay(clock),
+      memory: { bodies: ROOM, reading: ROOM, answers: ROOM },
+      metrics,
+      log,
+      clock,
+      state: { isRevoked: () => false, isShuttingDown: () => false },
+    },
+  )
+  let refusal: Refusal | 'permitted' | null = null
+  const message = messageOf(question, config)
+  const known = { id: 'made for each request', startedAt: 0, address: '', target: question.target }
+  const snapshot = steady(pipeline, (outcome) => (refusal = outcome))
+  const exchange = beginExchange(message, new ServerResponse(message), known, snapshot)
+  const admitted = await pipeline.admit(message, exchange)
+  if ('outcome' in admitted) await pipeline.complete(admitted, message)
+  return explanationOf(question, surroundings, exchange, refusal, { recorded, notes })
 }
 
-/** The Authorization header of the question, as raw header lines; claims represent a token that has them. */
-function authorizationOf(presented: Presented): readonly string[] {
-  return presented.kind === 'nothing'
-    ? []
-    : ['authorization', `Bearer ${presented.kind === 'token' ? presented.token : 'claims'}`]
-}
-
-type Decided = Pick<Explanation, 'descriptor' | 'facts' | 'trace' | 'outcome' | 'sent'>
-
-function decided(
-  mount: Mount,
-  asked: RouteDescriptor | null,
-  principal: Principal,
+function explanationOf(
   question: Question,
-  surroundings: Surroundings,
-): Decided {
-  const { config, policy } = surroundings
-  const threadAccess = standingFacts(mount, config)
-  const bounds = bodyBounds(principal, policy, threadAccess, config)
-  let early: Decided = { descriptor: null, facts: null, trace: null, outcome: refuse('route-unknown'), sent: null }
-  const admit = (descriptor: RouteDescriptor): Refusal | null => {
-    early = { ...early, descriptor }
-    if (!hasOperation(assumed(mount), descriptor.route)) return refuse('upstream-lacks-route')
-    const trace = traceOf(descriptor, principal, policy.rules, threadAccess)
-    early = { ...early, facts: threadAccess, trace }
-    return isRefusal(trace.decision) ? trace.decision : null
+  { config, policy }: Surroundings,
+  { record }: Exchange,
+  outcome: Refusal | 'permitted' | null,
+  { recorded, notes }: { readonly recorded: Recorded; readonly notes: readonly string[] },
+): Explanation {
+  const { descriptor, principal = null } = record
+  const target = readTarget(question.target, QUERY_NAMES)
+  const mount = target.outcome === 'refused' ? null : (findMount(mountsOf(config), target)?.mount ?? null)
+  // The decision asks only for the facts that it depends on; an explanation shows all that were given.
+  const { record: row, upstreamHistory } = question
+  const facts = record.facts?.record === undefined ? record.facts : { ...record.facts, record: row, upstreamHistory }
+  const trace =
+    descriptor === null || principal === null || facts === null ? null : traceOf(descriptor, principal, policy.rules, facts)
+  const decision = outcome === 'permitted' ? trace?.decision : (outcome ?? 'key-set')
+  if (decision === undefined || (typeof decision === 'object' && decision.outcome === 'needs')) {
+    throw new Error('a decision without a fact that was given')
   }
-  const refusal = asked === null ? null : admit(asked)
-  if (refusal !== null) return { ...early, outcome: refusal }
-  const body =
-    asked === null
-      ? readEnvelope(question.body, bounds.ofAny(), { admit, mostOf: bounds.of })
-      : readBody(question.body, asked, bounds.of(asked))
-  if (body.outcome === 'refused') return { ...early, outcome: body }
-  const { descriptor } = body
-  const { record, upstreamHistory } = question
-  const facts: Facts = descriptor.route.thread === undefined ? threadAccess : { ...threadAccess, record, upstreamHistory }
-  const trace = traceOf(descriptor, principal, policy.rules, facts)
-  const { decision } = trace
-  if (decision.outcome === 'needs') throw new Error('a decision without a fact that was given')
-  if (decision.outcome === 'refused') return { descriptor, facts, trace, outcome: decision, sent: null }
-  const sent = sentFor(decision, body, question.presented.kind !== 'nothing', mount, surroundings)
-  if (sent?.outcome === 'refused') return { descriptor, facts, trace, outcome: sent, sent: null }
-  return { descriptor, facts, trace, outcome: decision, sent: decision.answerEmpty ? null : sent }
+  const permit = typeof decision === 'object' && decision.outcome === 'permitted' ? decision : null
+  return {
+    target: target.outcome === 'refused' ? null : target,
+    mount,
+    enveloped: record.client === 'single-route',
+    principal,
+    descriptor,
+    facts,
+    trace,
+    outcome: decision,
+    sent: permit === null || mount === null ? null : sentOf(recorded, mount, config),
+    notes,
+  }
 }
 
-function bodyBounds(principal: Principal, { rules }: Policy, facts: StandingFacts, { limits }: Config) {
-  const configured = (route: Route): number => configuredBody(limits, route)
+/** The request, with every header that may pass. */
+function messageOf({ method, target, presented, body }: Question, { forwardHeaders }: Config): IncomingMessage {
+  const message = new IncomingMessage(new Socket())
+  const headers = [
+    ['host', 'gateway'],
+    ...[...BUILT_IN, ...forwardHeaders.map((name) => name.toLowerCase())].map((name) => [name, AS_SENT]),
+    ...(presented.kind === 'nothing'
+      ? []
+      : [['authorization', presented.kind === 'token' ? `Bearer ${presented.token}` : 'Bearer claims']]),
+    ...(body.length === 0
+      ? []
+      : [
+          ['content-type', 'application/json'],
+          ['content-length', String(body.length)],
+        ]),
+  ]
+  Object.assign(message, { method, url: target, httpVersion: '1.1', rawHeaders: headers.flat() })
+  if (body.length > 0) message.push(body)
+  message.push(null)
+  return message
+}
+
+/** A snapshot in which nothing changes. */
+function steady(pipeline: Pipeline, decided: (outcome: Refusal | 'permitted') => void): RequestSnapshot {
   return {
-    of: (descriptor: RouteDescriptor) => mostBody(descriptor, principal, rules, facts, configured(descriptor.route)),
-    ofAny: () => Math.max(limits.body, mostBodyOfAny(principal, rules, facts, configured)),
+    pipeline,
+    upstreamKey: '',
+    mark: () => 0,
+    changedSince: () => false,
+    isReplaced: () => false,
+    refusal: () => null,
+    hidden: () => null,
+    opened: () => {},
+    decided: (_exchange, outcome) => decided(outcome),
+    successor: () => refuse('rules-changed'),
+    release: () => {},
   }
 }

@@ -23,7 +23,6 @@ export function notesOn(explanation: Explanation, question: Question, policy: Po
   say(permit?.claim === true && trace?.relation === 'unknown', `the thread becomes that of ${permit?.owner ?? ''}`)
   const { id, own } = descriptor?.route ?? {}
   say(permit !== null && own === true, 'nothing is sent: the gateway answers itself')
-  say(permit !== null && own === true && question.body.length > 0, 'whom and what the body names is not looked at')
   say(permit?.claim === true && trace?.relation === 'shared', `the thread stays that of ${permit?.owner ?? ''}`)
   say(permit !== null && id === 'threads/list', 'the list holds the threads whose messages the caller may read')
   say(permit !== null && id === 'info' && policy.rules.nameAgents, 'the answer names only the agents that the caller may use')

@@ -10,7 +10,7 @@ import { hasOperation } from '../../core/route/transport.ts'
 import type { Policy } from '../../policy/policy.ts'
 import { makeReach, type Reach } from '../../policy/reach.ts'
 import { placeOf } from './place.ts'
-import { assumed } from './sending.ts'
+import { assumed } from './recording-upstream.ts'
 
 export interface Access {
   readonly effect: 'allow' | 'deny'

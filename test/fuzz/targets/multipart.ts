@@ -80,7 +80,7 @@ async function recordingOf(type: string, pieces: readonly Buffer[]): Promise<Rec
   const budget = makeBudget(4 * MOST)
   const lines = headerLines(['content-type', type, 'transfer-encoding', 'chunked'])
   const message = Readable.from(pieces.map((piece) => Buffer.from(piece))) as unknown as IncomingMessage
-  const read = await readRecording(type, { message, lines, caller: () => 'corp:alice', onWanted: () => {} }, MOST, budget)
+  const read = await readRecording(type, { message, lines, caller: 'corp:alice', onWanted: () => {} }, MOST, budget)
   if (read.outcome === 'read') read.release()
   assert.ok(budget.take(budget.most), 'its memory is given back')
   return read

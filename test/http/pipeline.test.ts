@@ -1,125 +1,143 @@
 /** The gate by itself, where its parts fail or a thread changes hands under it: no answer of theirs may open it. */
 import { test } from 'tap'
 import { refuse } from '../../src/core/reasons.ts'
-import { makeGate, type UpstreamBinding, type GateParts } from '../../src/http/pipeline/gate.ts'
-import type { Answer } from '../../src/http/pipeline/answer.ts'
-import type { Exchange } from '../../src/http/pipeline/exchange.ts'
+import type { Authenticate } from '../../src/auth/authenticate.ts'
+import type { StandingFacts } from '../../src/core/decide/decide.ts'
 import { assumedFacts } from '../../src/core/route/transport.ts'
+import type { Answer } from '../../src/http/pipeline/answer.ts'
+import { makeAuthentication } from '../../src/http/pipeline/authentication.ts'
+import { makeAuthorization } from '../../src/http/pipeline/authorization.ts'
+import { makeClaiming } from '../../src/http/pipeline/claim.ts'
+import { beginExchange, routeOf } from '../../src/http/pipeline/exchange.ts'
 import { makeOwnerRecords } from '../../src/http/pipeline/owner-records.ts'
-import { makeBudget } from '../../src/http/pipeline/request-body.ts'
+import { makePipeline } from '../../src/http/pipeline/pipeline.ts'
+import { makeReadBody } from '../../src/http/pipeline/read-body.ts'
+import { makeBudget, type SharedBudget } from '../../src/http/pipeline/request-body.ts'
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
+import type { Metrics } from '../../src/observe/metrics.ts'
 import { StoreUnavailable, UNHEARD_OF, type OwnershipStore, type ThreadAccess } from '../../src/store/port.ts'
 import { incoming, outgoing } from '../fuzz/message.ts'
 import { user } from '../policy/callers.ts'
 import { compiled, SHIPPED } from '../policy/policies.ts'
 import { runInput } from '../support/client.ts'
-import { STEADY_ACCESS } from '../support/steady-access.ts'
+import { steadySnapshot } from '../support/requests.ts'
+import type { Pipeline, RequestSnapshot, UpstreamBinding } from '../../src/http/pipeline/stages.ts'
 
 const ALICE = user('alice')
 
 /** What the gate told its parts, in order. */
 type Told = (readonly [string, ...unknown[]])[]
 
-/** Parts of a gate that lets everything through that the shipped policy allows; the store knows no thread. */
-/** What differs, of the gate or of its one upstream. */
-type Changes = Partial<GateParts> & Partial<UpstreamBinding> & { readonly storing?: Partial<OwnershipStore> }
+/** What differs from a pipeline that lets everything through that the shipped policy allows; the store knows no thread. */
+interface Changes {
+  readonly authenticate?: Authenticate
+  readonly facts?: StandingFacts
+  readonly askHistory?: UpstreamBinding['history']['ask']
+  readonly snapshot?: Partial<RequestSnapshot>
+  readonly clock?: () => number
+  readonly scope?: string
+  readonly storing?: Partial<OwnershipStore>
+}
 
-function parts(told: Told, more: Changes = {}): GateParts {
-  const { storing, ...rest } = more
+interface Given {
+  readonly pipeline: Pipeline
+  readonly snapshot: RequestSnapshot
+  /** For the bytes of bodies. */
+  readonly budget: SharedBudget
+}
+
+function given(told: Told, more: Changes = {}): Given {
   const { rules } = compiled(SHIPPED)
+  const { clock = () => 0, storing } = more
   const metrics = {
     claimed: (...what: unknown[]) => told.push(['claimed', ...what]),
     upstreamFailed: (...what: unknown[]) => told.push(['upstreamFailed', ...what]),
     dropped: () => {},
-  } as unknown as GateParts['metrics']
+  } as unknown as Metrics
   const store = {
     standing: async () => UNHEARD_OF,
     claim: async () => ({ outcome: 'new', registration: 1 }),
     settle: async () => false,
     ...storing,
   } as unknown as OwnershipStore
-  const forwarder = {
-    pass: async (_permit: unknown, exchange: Exchange) => {
-      exchange.onSent()
-      told.push(['passed'])
-      return 'passed'
-    },
-  } as unknown as UpstreamBinding['forwarder']
-  const mount: UpstreamBinding = {
-    scope: '',
+  const binding: UpstreamBinding = {
+    key: '',
+    scope: more.scope ?? '',
     sharesScope: false,
     publicPath: '/api',
     agentId: null,
-    facts: { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' },
+    facts: more.facts ?? { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' },
     transport: { current: () => assumedFacts('multi-route'), suspect: () => {} },
-    identity: { headers: () => ({}) },
-    headerRules: { server: {}, forward: [], forwardAuthorization: true },
-    forwarder,
-    rewriter: { hasOperation: () => false, rewrite: async () => null },
-    grants: async () => ({ status: 200, headers: {}, body: '' }),
-    askHistory: async () => 'none',
-    onHistoryUntold: () => told.push(['historyUntold']),
-    key: '',
-    access: STEADY_ACCESS,
-    successor: () => refuse('rules-changed'),
-    ...rest,
+    hasOperation: () => false,
+    history: { ask: more.askHistory ?? (async () => 'none'), onUntold: () => told.push(['historyUntold']) },
+    forward: async (_request, onSent) => {
+      onSent()
+      told.push(['passed'])
+      return 'passed'
+    },
   }
-  return {
-    mounts: [mount],
-    cors: { origins: [], credentials: false },
-    authenticate: async () => ({ outcome: 'authenticated', principal: ALICE, credential: null }),
+  const sizes = { body: 10_000, runBody: 10_000 }
+  const limits = { ...sizes, bodyMembers: 10_000, requests: 'off', runs: 'off', newThreads: 'off', streams: 'off' } as const
+  const limiter = makeMemoryLimiter()
+  const budget = makeBudget(10_000)
+  const authentication = makeAuthentication({
+    authenticate: more.authenticate ?? (async () => ({ outcome: 'authenticated', principal: ALICE, credential: null })),
     isRevoked: () => false,
+    requests: 'off',
+    limiter,
+    onFault: (...what) => told.push(['fault', ...what]),
+    clock,
+  })
+  const runs = { begin: () => () => {}, mayBeExecuting: () => false }
+  const pipeline = makePipeline({
+    bindings: [binding],
+    cors: { origins: [], credentials: false },
+    keySet: null,
     rules,
     enforcement: 'enforce',
-    limits: {
-      body: 10_000,
-      runBody: 10_000,
-      bodyMembers: 10_000,
-      requests: 'off',
-      runs: 'off',
-      newThreads: 'off',
-      streams: 'off',
-    },
-    limiter: makeMemoryLimiter(),
-    budget: makeBudget(10_000),
-    reading: makeBudget(100_000),
-    answerMemory: makeBudget(100_000),
-    records: makeOwnerRecords(store, false),
-    store,
-    keySet: null,
-    onDecision: ({ route }, outcome) => told.push(['decided', route, outcome === 'permitted' ? outcome : outcome.reason]),
-    onBridged: () => told.push(['bridged']),
-    onFault: (...what) => told.push(['fault', ...what]),
-    onDropped: () => {},
+    authentication,
+    readBody: makeReadBody({ limits, budget, reading: makeBudget(100_000), onDropped: () => {}, metrics }, rules),
+    authorize: makeAuthorization({
+      records: makeOwnerRecords(store, false),
+      claiming: makeClaiming({ store, runs, metrics, clock }),
+      invalidity: authentication.invalidity,
+      limits,
+      limiter,
+      metrics,
+    }),
     metrics,
-    runs: { begin: () => () => {}, mayBeExecuting: () => false },
-    clock: () => 0,
     isShuttingDown: () => false,
-    ...rest,
-  }
+  })
+  const decided: RequestSnapshot['decided'] = ({ record }, outcome) =>
+    told.push(['decided', routeOf(record), outcome === 'permitted' ? outcome : outcome.reason])
+  return { pipeline, snapshot: steadySnapshot(pipeline, { decided, ...more.snapshot }), budget }
 }
 
-/** Sends a run on the thread t1 through a gate. */
-async function run(given: GateParts): Promise<Answer | 'passed'> {
-  const gate = makeGate(given)
+/** Sends a run on the thread t1 through a pipeline. */
+async function run({ pipeline, snapshot }: Given): Promise<Answer | 'passed'> {
   const body = Buffer.from(JSON.stringify(runInput('t1')))
   const headers = [
     ['Host', 'a'],
     ['Content-Type', 'application/json'],
     ['Content-Length', String(body.length)],
   ] as const
-  const message = incoming({ method: 'POST', target: '/api/agent/default/run', headers, body })
-  const exchange = gate.open(message, 'id-1', 0, '192.0.2.1')
-  const arrived = await gate.arrive(message, '/api/agent/default/run', exchange)
-  if (!('outcome' in arrived)) return arrived
-  const response = outgoing(message, () => {})
-  return gate.proceed(arrived, message, response, exchange)
+  const target = '/api/agent/default/run'
+  const message = incoming({ method: 'POST', target, headers, body })
+  const known = { id: 'id-1', startedAt: 0, address: '192.0.2.1', target }
+  const exchange = beginExchange(
+    message,
+    outgoing(message, () => {}),
+    known,
+    snapshot,
+  )
+  const classified = await pipeline.admit(message, exchange)
+  return 'outcome' in classified ? pipeline.complete(classified, message) : classified
 }
 
 void test('an identity source that throws lets nobody in: 500, and the fault is told with its request', async (t) => {
   const told: Told = []
   const fault = new Error('nonsense')
-  const answer = await run(parts(told, { authenticate: () => Promise.reject(fault) }))
+  const answer = await run(given(told, { authenticate: () => Promise.reject(fault) }))
   t.match(answer, { status: 500, body: '"code":"identity-failed"' })
   t.same(told, [
     ['fault', fault, 'id-1'],
@@ -130,13 +148,13 @@ void test('an identity source that throws lets nobody in: 500, and the fault is 
 void test('a store that does not answer is 503; a fault that is no such failure is not taken for one', async (t) => {
   for (const method of ['standing', 'claim'] as const) {
     const told: Told = []
-    const away = parts(told, { storing: { [method]: () => Promise.reject(new StoreUnavailable('away')) } })
+    const away = given(told, { storing: { [method]: () => Promise.reject(new StoreUnavailable('away')) } })
     t.match(await run(away), { status: 503, body: '"code":"store-unavailable"' })
     t.same(told, [['decided', 'agent/run', 'store-unavailable']])
     t.ok(away.budget.take(10_000), 'nothing of the body is held any more')
 
     const fault = new TypeError('a mistake')
-    const broken = parts([], { storing: { [method]: () => Promise.reject(fault) } })
+    const broken = given([], { storing: { [method]: () => Promise.reject(fault) } })
     await t.rejects(run(broken), fault)
     t.ok(broken.budget.take(10_000))
   }
@@ -149,7 +167,7 @@ void test('a thread that somebody else claims first is theirs, and the lost race
     threadAccess = { row: { owner: 'corp:bob', deleted: false, provisional: false, granted: null }, runners: [] }
     return { outcome: 'foreign' } as const
   }
-  const answer = await run(parts(told, { storing: { claim, standing: async () => threadAccess } }))
+  const answer = await run(given(told, { storing: { claim, standing: async () => threadAccess } }))
   t.match(answer, { status: 403, body: '"code":"not-owner"' })
   t.same(told, [
     ['claimed', 'lost-race'],
@@ -163,7 +181,7 @@ void test('a claim of a new thread is counted, another run on it is not', async 
     ['own', []],
   ] as const) {
     const told: Told = []
-    t.equal(await run(parts(told, { storing: { claim: async () => ({ outcome, registration: 1 }) } })), 'passed')
+    t.equal(await run(given(told, { storing: { claim: async () => ({ outcome, registration: 1 }) } })), 'passed')
     t.same(told, [...counted, ['decided', 'agent/run', 'permitted'], ['passed']])
   }
 })
@@ -171,17 +189,16 @@ void test('a claim of a new thread is counted, another run on it is not', async 
 void test('a thread that is lost and free in turn is given up after a few turns, and nothing passes', async (t) => {
   const told: Told = []
   const claim = async () => ({ outcome: 'foreign' }) as const
-  t.match(await run(parts(told, { storing: { claim } })), { status: 503, body: '"code":"store-unavailable"' })
+  t.match(await run(given(told, { storing: { claim } })), { status: 503, body: '"code":"store-unavailable"' })
   t.same(told, [...Array<unknown>(8).fill(['claimed', 'lost-race']), ['decided', 'agent/run', 'store-unavailable']])
 })
 
 void test('what newer rules no longer allow is refused before anything is claimed, written or sent', async (t) => {
   const told: Told = []
-  const access = { ...STEADY_ACCESS, isReplaced: () => true }
-  const given = parts(told, { access, successor: () => refuse('rules-changed') })
-  t.match(await run(given), { status: 403, body: '"code":"not-allowed"' })
+  const replaced = given(told, { snapshot: { isReplaced: () => true, successor: () => refuse('rules-changed') } })
+  t.match(await run(replaced), { status: 403, body: '"code":"not-allowed"' })
   t.same(told, [['decided', 'agent/run', 'rules-changed']])
-  t.ok(given.budget.take(10_000))
+  t.ok(replaced.budget.take(10_000))
 })
 
 void test('a claim is made for the caller, with the agent and the time of the run', async (t) => {
@@ -190,7 +207,7 @@ void test('a claim is made for the caller, with the agent and the time of the ru
     claims.push(what)
     return { outcome: 'new', registration: 1 } as const
   }
-  await run(parts([], { scope: 'one', clock: () => 1234, storing: { claim } }))
+  await run(given([], { scope: 'one', clock: () => 1234, storing: { claim } }))
   const claimed = { userId: 'corp:alice', agentId: 'default', guest: false, now: 1234 }
   t.same(claims, [[{ scope: 'one', threadId: 't1' }, claimed]])
 })
@@ -203,7 +220,7 @@ void test('a run by somebody to whom the thread was granted registers for its ow
   }
   const threadAccess = async () =>
     ({ row: { owner: 'corp:bob', deleted: false, provisional: false, granted: 'write' }, runners: [] }) as const
-  t.equal(await run(parts([], { clock: () => 1234, storing: { claim, standing: threadAccess } })), 'passed')
+  t.equal(await run(given([], { clock: () => 1234, storing: { claim, standing: threadAccess } })), 'passed')
   const claimed = { userId: 'corp:bob', agentId: 'default', guest: true, now: 1234 }
   t.same(claims, [[{ scope: '', threadId: 't1' }, claimed]])
 })
@@ -216,7 +233,7 @@ void test('a grant that ends while the run registers is a lost race, and nothing
     return { outcome: 'foreign' } as const
   }
   const threadAccess = async () => ({ row: { owner: 'corp:bob', deleted: false, provisional: false, granted }, runners: [] })
-  t.match(await run(parts(told, { storing: { claim, standing: threadAccess } })), { status: 403, body: '"code":"not-owner"' })
+  t.match(await run(given(told, { storing: { claim, standing: threadAccess } })), { status: 403, body: '"code":"not-owner"' })
   t.same(told, [
     ['claimed', 'lost-race'],
     ['decided', 'agent/run', 'thread-foreign'],
@@ -226,7 +243,7 @@ void test('a grant that ends while the run registers is a lost race, and nothing
 void test('verify: an upstream that gives no answer is a refusal, and counted as its failure', async (t) => {
   const told: Told = []
   const facts = { userScoped: false, unknownThread: 'verify', enforcement: 'enforce' } as const
-  const answer = await run(parts(told, { facts, askHistory: async () => refuse('upstream-timeout') }))
+  const answer = await run(given(told, { facts, askHistory: async () => refuse('upstream-timeout') }))
   t.match(answer, { status: 504, body: '"code":"upstream-timeout"' })
   t.same(told, [
     ['upstreamFailed', 'upstream-timeout'],
@@ -247,7 +264,7 @@ void test('verify: what the upstream says of a thread is asked once, and a histo
       asked += 1
       return history
     }
-    const answer = await run(parts(told, { facts, askHistory }))
+    const answer = await run(given(told, { facts, askHistory }))
     t.equal(answer === 'passed' ? answer : answer.status, status, history)
     t.same(told, expected, history)
     t.equal(asked, 1)

@@ -13,7 +13,7 @@ function told(target: string, method = 'GET', find = placeOf): string {
   const found = place.classified(method)
   const what =
     found.outcome === 'refused' ? found.reason : `${found.route.id} ${JSON.stringify(found.ids)} ${JSON.stringify(found.query)}`
-  return `${place.mount.publicPath} ${place.segments === null ? 'outside' : what}`
+  return `${place.binding.publicPath} ${place.segments === null ? 'outside' : what}`
 }
 
 const CASES = [

@@ -5,16 +5,19 @@ import { deletesThread, type RouteId } from '../../core/route/routes.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import type { ObservationStore, OwnershipStore, ThreadKey } from '../../store/port.ts'
-import type { Exchange } from './exchange.ts'
+import type { Begun } from './claim.ts'
 import type { Payload } from './payload.ts'
 import type { Deletion } from './runs-under-way.ts'
 import type { UpstreamAnswer, UpstreamFailure } from '../upstream/upstream.ts'
 
-export type Begun = Pick<Exchange, 'registration' | 'deletion'>
-
-export interface Claims {
+export interface Settlement {
   /** @returns null where there is nothing to note */
-  settle(permit: Permit, begun: Begun, payload: Payload, result: UpstreamAnswer | UpstreamFailure): Promise<void> | null
+  settle(
+    permit: Permit,
+    begun: Pick<Begun, 'registration' | 'deletion'>,
+    payload: Payload,
+    result: UpstreamAnswer | UpstreamFailure,
+  ): Promise<void> | null
 }
 
 /** 4xx statuses after which the run may have started: the server, or a server in front of it, gave up waiting. */
@@ -25,18 +28,20 @@ export function threadKey(permit: Permit, scope: string): ThreadKey | null {
   return threadId === undefined ? null : { scope, threadId }
 }
 
+export type SettlementStore = Pick<OwnershipStore, 'settle' | 'endDeletion' | 'rename' | 'archive'>
+
 /** The clock gives milliseconds since the epoch. Under `observe`, `observations` notes who used which thread. */
-export function makeClaims(
-  store: OwnershipStore,
+export function makeSettlement(
+  store: SettlementStore,
   scope: string,
   clock: () => number,
   metrics: Metrics,
   log: Logger,
-  observations: ObservationStore | null = null,
-): Claims {
+  observations: Pick<ObservationStore, 'observe'> | null = null,
+): Settlement {
   const note = async (
     permit: Permit,
-    { registration, deletion }: Begun,
+    { registration, deletion }: Pick<Begun, 'registration' | 'deletion'>,
     payload: Payload,
     result: UpstreamAnswer | UpstreamFailure,
   ): Promise<void> => {

@@ -4,7 +4,7 @@ import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts
 import { decide, type OwnerRecord, type Permit } from '../../src/core/decide/decide.ts'
 import type { Json } from '../../src/core/json/read.ts'
 import { refuse } from '../../src/core/reasons.ts'
-import { makeClaims, threadKey } from '../../src/http/pipeline/claims.ts'
+import { makeSettlement, threadKey } from '../../src/http/pipeline/settlement.ts'
 import type { Payload } from '../../src/http/pipeline/payload.ts'
 import type { UpstreamAnswer, UpstreamFailure } from '../../src/http/upstream/upstream.ts'
 import { makeLog } from '../../src/observe/log.ts'
@@ -68,7 +68,7 @@ async function settled(
   }
   const store = noted as unknown as OwnershipStore
   const metrics = { claimed: note('claimed') } as unknown as Metrics
-  const claims = makeClaims(store, 'one', () => 1234, metrics, makeLog('silent'))
+  const claims = makeSettlement(store, 'one', () => 1234, metrics, makeLog('silent'))
   await claims.settle(of, { registration, deletion: { token: 'deletion', isUndisturbed } }, payload, result)
   return told
 }
@@ -167,7 +167,7 @@ void test('a store that fails after the upstream has answered is logged, and spo
   const lines: Record<string, unknown>[] = []
   const log = makeLog('info', { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) })
   const store = { settle: () => Promise.reject(new Error('the disk is full')) } as unknown as OwnershipStore
-  const claims = makeClaims(store, '', () => 0, {} as Metrics, log)
+  const claims = makeSettlement(store, '', () => 0, {} as Metrics, log)
   await claims.settle(permit('POST', 'agent/a/run'), { registration: 7, deletion: null }, NONE, answered(200))
   t.match(lines, [{ msg: 'the ownership table could not be brought up to date', err: { message: 'the disk is full' } }])
 })

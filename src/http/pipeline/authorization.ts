@@ -1,0 +1,150 @@
+/**
+ * Authorizes a request whose body was read: looks up the thread, decides, takes the limits, writes the body again, claims the
+ * thread. Nothing is awaited after the last check, so that the request is sent by what is known and configured then.
+ */
+import { configuredBody } from '../../core/route/bodies.ts'
+import { decideMatched, type Facts, type Need, type Permit } from '../../core/decide/decide.ts'
+import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
+import { deletesThread } from '../../core/route/routes.ts'
+import type { Limiter } from '../../limits/port.ts'
+import type { Metrics } from '../../observe/metrics.ts'
+import type { ThreadKey } from '../../store/port.ts'
+import type { Authentication } from './authentication.ts'
+import { NOTHING_BEGUN, type Begun, type Claiming } from './claim.ts'
+import type { CallerLimits } from './limit-leases.ts'
+import type { OwnerRecords } from './owner-records.ts'
+import type { Deletion } from './runs-under-way.ts'
+import type { Authorized, Mark, Undecided } from './stages.ts'
+
+export interface AuthorizationParts {
+  readonly records: OwnerRecords
+  readonly claiming: Claiming
+  readonly invalidity: Authentication['invalidity']
+  readonly limits: CallerLimits & { readonly body: number; readonly runBody: number }
+  readonly limiter: Limiter
+  readonly metrics: Pick<Metrics, 'claimed' | 'upstreamFailed'>
+}
+
+/** Another snapshot is active: that snapshot alone may decide the request. */
+export interface Replaced {
+  readonly outcome: 'replaced'
+}
+
+export type Authorize = (request: Undecided) => Promise<Authorized | Refusal | Replaced>
+
+/** The most decisions for a request whose facts change meanwhile: a history, a change of access, a lost race. */
+const MOST_TURNS = 8
+
+const REPLACED: Replaced = { outcome: 'replaced' }
+
+/**
+ * The classification has decided, before the body was read, that the rules allow the request to some caller. So a record is
+ * looked up only for a caller who may cause a look-up.
+ */
+export function makeAuthorization(parts: AuthorizationParts): Authorize {
+  const { records, claiming, invalidity, limits, limiter, metrics } = parts
+
+  /** The facts with what the upstream has of an unowned thread, or why they could not be found out. */
+  const askHistory = async (
+    request: Undecided,
+    need: Need,
+    facts: Facts,
+    threadId: string | undefined,
+  ): Promise<Facts | Refusal> => {
+    if (need.fact !== 'upstreamHistory' || threadId === undefined) throw new Error('a decision about a thread without its id')
+    // The question is about a thread that would be new, so the limit on new threads applies before it.
+    const limited = await request.leases.takeNewThread(need.rule.limits.newThreads, limits, limiter)
+    if (limited !== null) return limited
+    const { history: asking } = request.binding
+    const history = await asking.ask(request, need.rule, threadId)
+    if (isRefusal(history)) {
+      metrics.upstreamFailed(history.reason)
+      if (facts.enforcement === 'enforce') return history
+    }
+    if (history === 'cannot-tell') asking.onUntold()
+    // Under `observe` the gateway reports nothing that it does not know.
+    return { ...facts, upstreamHistory: history === 'none' || isRefusal(history) ? 'none' : 'some' }
+  }
+
+  /** Does what a permit requires before the request is sent; `again` where access has changed meanwhile. */
+  const prepare = async (
+    request: Undecided,
+    permit: Permit,
+    key: ThreadKey | null,
+    permittedAt: Mark,
+    deletes: () => Promise<Deletion | null>,
+  ): Promise<Authorized | Refusal | 'again'> => {
+    const { exchange, binding, caller, upstream, body, leases } = request
+    const { route } = permit.descriptor
+    // Body and history took time. Nothing begins for a credential that ended or was revoked meanwhile.
+    const invalid = invalidity(caller)
+    if (invalid !== null) return invalid
+    const limiting = leases.take(permit, limits, limiter)
+    const limited = limiting === null ? null : await limiting
+    if (limited !== null) return limited
+    const writing = body.write(permit.rule.passes, permit.rule.limits.body ?? configuredBody(limits, route))
+    const payload = writing instanceof Promise ? await writing : writing
+    if ('outcome' in payload) return payload
+    let begun: Begun = NOTHING_BEGUN
+    let isKept = false
+    try {
+      if (key !== null && route.mayWrite === true) {
+        const claimed = await claiming.begin(key, permit)
+        if (claimed === 'lost-race') return 'again'
+        begun = claimed
+      }
+      if (key !== null && deletesThread(route)) begun = { ...begun, deletion: await deletes() }
+      // Each of these took time, too. What was claimed is given back unless the request is sent now.
+      const late = invalidity(caller)
+      if (late !== null) return late
+      const { snapshot } = exchange
+      if (snapshot.isReplaced() || (key !== null && snapshot.changedSince(permittedAt, [key.threadId]))) return 'again'
+      isKept = true
+      if (begun.isNew) metrics.claimed('new')
+      const takePlace = leases.lasting(permit, limits, limiter)
+      return { outcome: 'authorized', exchange, binding, caller, upstream, permit, payload, begun, permittedAt, takePlace }
+    } finally {
+      if (!isKept) {
+        if (payload.kind === 'stream') payload.body.destroy()
+        if (key !== null) await claiming.giveBack(key, permit, begun)
+      }
+    }
+  }
+
+  return async (request) => {
+    const { exchange, binding, caller, match, body } = request
+    const { snapshot, record } = exchange
+    const { descriptor } = body
+    const { threadId } = descriptor.ids
+    record.descriptor = descriptor
+    const key = threadId === undefined ? null : { scope: binding.scope, threadId }
+    let facts: Facts = binding.facts
+    let deletion: Deletion | null = null
+    for (let turn = 0; turn < MOST_TURNS; turn += 1) {
+      if (snapshot.isReplaced()) return REPLACED
+      const asOf = snapshot.mark()
+      if (key !== null && descriptor.route.thread !== undefined) {
+        const looked = records.record(key, caller.principal)
+        // A cached record is there at once: each await is a turn of the promise queue.
+        facts = { ...facts, record: looked instanceof Promise ? await looked : looked }
+      }
+      record.facts = facts
+      const decision = decideMatched(match, descriptor, facts)
+      if (decision.outcome === 'refused') return decision
+      if (decision.outcome === 'needs') {
+        // The question takes time, and another user may own the thread then.
+        const known = await askHistory(request, decision, facts, threadId)
+        if (isRefusal(known)) return known
+        facts = known
+        continue
+      }
+      const isOwners = facts.record?.owner === decision.owner
+      const prepared = await prepare(request, decision, key, asOf, async () => {
+        if (key !== null && isOwners) deletion ??= await claiming.beginDeletion(key, decision, binding.sharesScope)
+        return deletion
+      })
+      if (prepared !== 'again') return prepared
+    }
+    return refuse('store-unavailable')
+  }
+}

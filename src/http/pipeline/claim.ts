@@ -1,0 +1,80 @@
+/** Notes in the ownership table what a permitted request is about to do, before it is sent. */
+import type { Permit } from '../../core/decide/decide.ts'
+import type { Metrics } from '../../observe/metrics.ts'
+import type { Claim, OwnershipStore, Registration, ThreadKey } from '../../store/port.ts'
+import type { Deletion, EndRun, RunsUnderWay } from './runs-under-way.ts'
+
+export interface ClaimParts {
+  readonly store: Pick<OwnershipStore, 'claim' | 'settle' | 'beginDeletion' | 'noteWrite'>
+  readonly runs: RunsUnderWay
+  readonly metrics: Pick<Metrics, 'claimed'>
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+}
+
+/** What a request has begun in the ownership table. */
+export interface Begun {
+  /** The place of this run in a row that is not settled yet. */
+  readonly registration: Registration
+  /** True if the claim made its user the owner. */
+  readonly isNew: boolean
+  /** Ends the note of this run among those that may be executing; null for a request that is not a run. */
+  readonly endRun: EndRun | null
+  /** Null for a request that deletes nothing in the table. */
+  readonly deletion: Deletion | null
+}
+
+export const NOTHING_BEGUN: Begun = { registration: null, isNew: false, endRun: null, deletion: null }
+
+export interface Claiming {
+  /** @returns `lost-race` where another user owns the thread by now */
+  begin(key: ThreadKey, permit: Permit): Promise<Begun | 'lost-race'>
+  /**
+   * Notes a deletion; null where the table has no such thread.
+   * @param sharesScope true where another upstream may hold the thread as well
+   */
+  beginDeletion(key: ThreadKey, permit: Permit, sharesScope: boolean): Promise<Deletion | null>
+  /** Undoes `begin` for a request that is not sent. */
+  giveBack(key: ThreadKey, permit: Permit, begun: Begun): Promise<void>
+}
+
+export function makeClaiming({ store, runs, metrics, clock }: ClaimParts): Claiming {
+  return {
+    async begin(key, permit) {
+      if (permit.descriptor.route.mayWrite !== true) return NOTHING_BEGUN
+      const endRun = runs.begin(key)
+      try {
+        if (!permit.claim) {
+          await store.noteWrite(key, clock())
+          return { ...NOTHING_BEGUN, endRun }
+        }
+        const claim = await store.claim(key, claimOf(permit, clock()))
+        if (claim.outcome !== 'foreign') {
+          return { registration: claim.registration, isNew: claim.outcome === 'new', endRun, deletion: null }
+        }
+      } catch (error) {
+        endRun(true)
+        throw error
+      }
+      // Another user was faster, or the owner took the thread away.
+      endRun(true)
+      metrics.claimed('lost-race')
+      return 'lost-race'
+    },
+    async beginDeletion(key, { owner }, sharesScope) {
+      const token = await store.beginDeletion(key, owner)
+      // A run that executes at this moment may write after the deletion, even if the run is over when the upstream answers.
+      const isUndisturbed = !sharesScope && !runs.mayBeExecuting(key)
+      return token === null ? null : { token, isUndisturbed }
+    },
+    async giveBack(key, { owner }, { registration, endRun }) {
+      endRun?.(true)
+      if (registration !== null) await store.settle(key, owner, registration, 'not-started')
+    },
+  }
+}
+
+/** A run by a user other than the owner does not change who owns the thread. */
+function claimOf({ owner, principal, descriptor }: Permit, now: number): Claim {
+  return { userId: owner, agentId: descriptor.ids.agentId ?? '', guest: owner !== principal.id, now }
+}

@@ -1,0 +1,50 @@
+/** Finds the route that a request addresses, and refuses what no rule can open to its caller. */
+import type { RouteDescriptor } from '../../core/route/classify.ts'
+import { decideMatched } from '../../core/decide/decide.ts'
+import { matchRules, RuleMatch, type Rules } from '../../core/decide/rules.ts'
+import { refuse, type Refusal } from '../../core/reasons.ts'
+import { hasOperation } from '../../core/route/transport.ts'
+import type { CachedTarget } from './target-cache.ts'
+import type { Addressed, Caller, Classified, Exchange, UpstreamBinding } from './stages.ts'
+
+export function classify(
+  target: CachedTarget<UpstreamBinding>,
+  rules: Rules,
+  exchange: Exchange,
+  caller: Caller,
+): Classified | Refusal {
+  const { binding, segments } = target
+  const { method } = exchange.head
+  const upstream = binding.transport.current()
+  if (upstream === null) return refuse('upstream-transport-pending')
+  if (segments === null) return refuse('route-unknown')
+  const addressed = { exchange, binding, caller, upstream }
+  // The only place for envelopes. An envelope says in its body alone what it asks for
+  // (runtime-behaviour.md, "Single-route transport").
+  if (binding.agentId === null && segments.length === 0) {
+    if (method !== 'POST') return refuse('route-unknown')
+    // The runtime would take a query value for a param that the envelope does not have.
+    if (target.target.query.size > 0) return refuse('query-beside-envelope')
+    exchange.record.client = 'single-route'
+    return { outcome: 'classified', ...addressed, route: null }
+  }
+  const descriptor = target.classified(method)
+  if (descriptor.outcome === 'refused') return descriptor
+  const match = admit(addressed, descriptor, rules)
+  return match instanceof RuleMatch ? { outcome: 'classified', ...addressed, route: { descriptor, match } } : match
+}
+
+/** Decides as far as that is possible without the body and without the thread. */
+export function admit(
+  { exchange: { record }, binding, caller, upstream }: Addressed,
+  descriptor: RouteDescriptor,
+  rules: Rules,
+): RuleMatch | Refusal {
+  record.descriptor = descriptor
+  const { route } = descriptor
+  if (!hasOperation(upstream, route) && !binding.hasOperation(upstream, route)) return refuse('upstream-lacks-route')
+  record.facts = binding.facts
+  const match = matchRules(descriptor, caller.principal, rules, binding.facts)
+  const decision = decideMatched(match, descriptor, binding.facts)
+  return decision.outcome === 'refused' ? decision : match
+}

@@ -1,0 +1,95 @@
+/** Carries out an authorized request: sends it upstream, or answers it from the ownership table. */
+import { isRefusal } from '../../core/reasons.ts'
+import { isBridged, type Transport } from '../../core/route/transport.ts'
+import type { Grants } from '../admin/grants.ts'
+import { AnswerMemory } from '../lists/answer-memory.ts'
+import type { Rewriter } from '../lists/rewriter.ts'
+import type { Rewritten } from '../lists/rewriting.ts'
+import type { Forwarder } from '../upstream/forward.ts'
+import type { Answer } from './answer.ts'
+import type { SharedBudget } from './request-body.ts'
+import type { Authorized, Forward } from './stages.ts'
+
+export interface ForwardingParts {
+  readonly forwarder: Forwarder
+  readonly rewriter: Rewriter
+  readonly grants: Grants
+  readonly answerMemory: SharedBudget
+  /** Called when a client of this transport was forwarded to an upstream of the other. */
+  readonly onBridged: (client: Transport) => void
+}
+
+export function makeForward(parts: ForwardingParts): Forward {
+  const { forwarder, rewriter, grants } = parts
+
+  /** What is written is held until the caller has it. */
+  const rewrite = async (request: Authorized): Promise<Rewritten> => {
+    const { caller, exchange } = request
+    const memory = new AnswerMemory(parts.answerMemory.of(caller.key))
+    let held = 0
+    try {
+      const rewritten = await rewriter.rewrite(request, memory)
+      if (rewritten.outcome === 'rewritten' && !exchange.response.closed) {
+        held = Buffer.byteLength(rewritten.body)
+        exchange.response.once('close', () => memory.release())
+      }
+      return rewritten
+    } finally {
+      memory.wrote(held)
+    }
+  }
+
+  const answerGrants = async (request: Authorized, onPermitted: () => void): ReturnType<Forward> => {
+    const answer = await grants(request)
+    if (isRefusal(answer)) return answer
+    onPermitted()
+    return answer.body === '' ? answer : forwarder.deliverWritten(answer, request)
+  }
+
+  const deliver = (rewritten: Rewritten, request: Authorized): ReturnType<Forward> | Answer => {
+    switch (rewritten.outcome) {
+      case 'rewritten':
+        return forwarder.deliverWritten(rewritten, request)
+      case 'passthrough':
+        return forwarder.deliver(rewritten.answer, request)
+      case 'failed':
+        return forwarder.failed(rewritten, request.exchange)
+      case 'refused':
+        return forwarder.unusable(rewritten, request.exchange)
+    }
+  }
+
+  return async (request, onPermitted) => {
+    const { permit, upstream, exchange } = request
+    if (permit.descriptor.route.own === true) return answerGrants(request, onPermitted)
+    const { client } = exchange.record
+    const bridged = isBridged(upstream, client)
+    if (!rewriter.rewrites(request)) {
+      if (bridged) parts.onBridged(client)
+      if (permit.answerEmpty) {
+        onPermitted()
+        return emptyThread(upstream.managed)
+      }
+      const passed = await forwarder.pass(request, onPermitted)
+      if (passed !== 'outdated') onPermitted()
+      return passed
+    }
+    const rewritten = await rewrite(request)
+    // An invalid cursor or limit is a refusal like any other; everything else about a list was permitted.
+    if (rewritten.outcome === 'refused' && rewritten.code !== 'upstream-unusable') return rewritten
+    if (rewritten.outcome === 'failed' && rewritten.isOutdated === true) return 'outdated'
+    if (bridged) parts.onBridged(client)
+    onPermitted()
+    return deliver(rewritten, request)
+  }
+}
+
+/** The runtime's answer to a connect with a thread that it does not know (runtime-behaviour.md, "Routes"). */
+function emptyThread(managed: boolean): Answer {
+  if (managed) return { status: 204, headers: { 'cache-control': 'no-store' }, body: '' }
+  return {
+    status: 200,
+    headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' },
+    body: '',
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * The way of a request, from top to bottom: target, authenticate, classify, read the body, authorize (decide and claim), forward,
+ * settle. `admit` needs no body; `complete` does the rest.
+ */
+import { isPreflight, preflightHeaders, type CorsRules } from '../../core/wire/cors.ts'
+import type { Enforcement } from '../../core/decide/decide.ts'
+import { RuleMatch, type Rules } from '../../core/decide/rules.ts'
+import { refuse, type Refusal } from '../../core/reasons.ts'
+import { KEY_SET_TARGET } from '../../core/route/target.ts'
+import type { Metrics } from '../../observe/metrics.ts'
+import { StoreUnavailable } from '../../store/port.ts'
+import { refusalAnswer, type Answer } from './answer.ts'
+import type { Authentication } from './authentication.ts'
+import type { Authorize } from './authorization.ts'
+import { admit, classify } from './classification.ts'
+import { LimitLeases } from './limit-leases.ts'
+import type { ReadRequestBody } from './read-body.ts'
+import { makeTargetCache, type CachedTarget } from './target-cache.ts'
+import type { Caller, Classified, Exchange, Pipeline, Undecided, UpstreamBinding } from './stages.ts'
+
+export interface PipelineParts {
+  /** No upstream's path is within another's. The first one answers for everything outside all paths. */
+  readonly bindings: readonly [UpstreamBinding, ...UpstreamBinding[]]
+  readonly cors: CorsRules
+  /** The public keys of assertions; null where there are none. */
+  readonly keySet: string | null
+  readonly rules: Rules
+  readonly enforcement: Enforcement
+  readonly authentication: Authentication
+  readonly readBody: ReadRequestBody
+  readonly authorize: Authorize
+  readonly metrics: Pick<Metrics, 'dropped'>
+  readonly isShuttingDown: () => boolean
+}
+
+/** The most decisions for a request whose access changes each time before it is sent. */
+const MOST_DECISIONS = 8
+
+export function makePipeline(parts: PipelineParts): Pipeline {
+  const { authentication, readBody, authorize, rules } = parts
+  const targetOf = makeTargetCache(parts.bindings)
+
+  const admitCaller = (
+    caller: Caller | Refusal,
+    target: CachedTarget<UpstreamBinding>,
+    exchange: Exchange,
+  ): Classified | Answer => {
+    if ('outcome' in caller) return refused(caller, exchange)
+    if (parts.isShuttingDown()) return refused(refuse('shutting-down'), exchange)
+    const classified = classify(target, rules, exchange, caller)
+    const dropped = target.target.droppedQueryNames
+    if (dropped > 0) parts.metrics.dropped('query-name', dropped)
+    return classified.outcome === 'refused' ? refused(classified, exchange) : classified
+  }
+
+  /** Authorizes and forwards, again whenever access has changed before the request is sent. */
+  const carryOut = async (request: Undecided): Promise<Answer | 'passed'> => {
+    const { exchange, binding, body } = request
+    const { record } = exchange
+    const onPermitted = (): void => {
+      body.forget()
+      decided(exchange, 'permitted')
+    }
+    try {
+      for (let attempt = 0; attempt < MOST_DECISIONS; attempt += 1) {
+        const authorized = await authorize(request)
+        if (authorized.outcome === 'refused') return refused(authorized, exchange)
+        if (authorized.outcome === 'replaced') return await handOver(request)
+        record.reason = 'permitted'
+        record.rule = authorized.permit.rule
+        record.observed = authorized.permit.observed
+        const done = await binding.forward(authorized, onPermitted)
+        if (done === 'passed') return done
+        if (done !== 'outdated') return 'outcome' in done ? refused(done, exchange) : done
+        record.observed = null
+      }
+      return refused(refuse('store-unavailable'), exchange)
+    } catch (error) {
+      if (error instanceof StoreUnavailable) return refused(refuse('store-unavailable'), exchange)
+      throw error
+    }
+  }
+
+  return {
+    cors: parts.cors,
+    enforcement: parts.enforcement,
+    bindingOf: (key) => parts.bindings.find((binding) => binding.key === key),
+
+    admit(message, exchange) {
+      const { head, record } = exchange
+      const target = targetOf(head.target)
+      if (target.outcome === 'refused') return refused(target, exchange)
+      record.upstream = target.binding
+      exchange.snapshot.upstreamKey = target.binding.key
+      if (head.fault !== null) return refused(head.fault, exchange)
+      if (isPreflight(head.method, head.lines)) {
+        const headers = preflightHeaders(head.lines, parts.cors)
+        return headers === null ? refused(refuse('origin-not-listed'), exchange) : publicAnswer(exchange, 204, headers, '')
+      }
+      // Public by nature, and fetched by services that have no user token.
+      if (head.target === KEY_SET_TARGET && head.method === 'GET' && parts.keySet !== null) {
+        const headers = { 'content-type': 'application/jwk-set+json', 'cache-control': 'public, max-age=300' }
+        return publicAnswer(exchange, 200, headers, parts.keySet)
+      }
+      const caller = authentication.authenticate(exchange, message.socket)
+      return caller instanceof Promise
+        ? caller.then((known) => admitCaller(known, target, exchange))
+        : admitCaller(caller, target, exchange)
+    },
+
+    async complete(request, message) {
+      const { exchange, caller } = request
+      const { response, signal } = exchange
+      const leases = new LimitLeases(caller.key)
+      response.once('close', () => {
+        if (!response.writableFinished) signal.abort()
+        leases.release()
+      })
+      // Authentication may have taken long enough for the caller to leave: then nothing begins.
+      if (response.destroyed) return refused(refuse('caller-left'), exchange)
+      const reading = readBody(request, message)
+      const read = reading instanceof Promise ? await reading : reading
+      if (read.outcome === 'refused') return refused(read, exchange)
+      try {
+        return await carryOut({ ...request, ...read, leases })
+      } finally {
+        read.body.release()
+      }
+    },
+
+    async resume(request) {
+      const { exchange, caller, binding, body } = request
+      exchange.record.principal = caller.principal
+      const upstream = binding.transport.current()
+      if (upstream === null) return refused(refuse('upstream-transport-pending'), exchange)
+      // The body was read for an upstream of the other transport.
+      if (upstream.transport !== request.upstream.transport) return refused(refuse('rules-changed'), exchange)
+      const match = admit({ ...request, upstream }, body.descriptor, rules)
+      return match instanceof RuleMatch ? carryOut({ ...request, upstream, match }) : refused(match, exchange)
+    },
+  }
+}
+
+/** The answer to a refusal, which counts as the decision if there was none. */
+export function refused(refusal: Refusal, exchange: Exchange): Answer {
+  exchange.record.reason = refusal.reason
+  exchange.record.rule = refusal.rule
+  decided(exchange, refusal)
+  return refusalAnswer(refusal)
+}
+
+function decided(exchange: Exchange, outcome: Refusal | 'permitted'): void {
+  if (exchange.isDecided) return
+  exchange.isDecided = true
+  exchange.snapshot.decided(exchange, outcome)
+}
+
+/** An answer for every caller: there is no decision to report. */
+function publicAnswer({ record }: Exchange, status: number, headers: Answer['headers'], body: string): Answer {
+  record.reason = 'permitted'
+  return { status, headers, body }
+}
+
+/** The active snapshot decides a request whose own snapshot was replaced before the request was sent. */
+async function handOver(request: Undecided): Promise<Answer | 'passed'> {
+  const { exchange, caller } = request
+  const next = exchange.snapshot.successor(caller.principal)
+  if (next.outcome === 'refused') return refused(next, exchange)
+  const { snapshot, binding, principal } = next
+  exchange.snapshot = snapshot
+  if (exchange.response.closed) snapshot.release()
+  return snapshot.pipeline.resume({ ...request, binding, caller: { ...caller, principal } })
+}

@@ -1,0 +1,193 @@
+/** What is known of a request, phase by phase, and what its snapshot and its upstream offer to the phases. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Credential } from '../../core/decide/credential.ts'
+import type { Enforcement, Facts, Permit, StandingFacts } from '../../core/decide/decide.ts'
+import type { Principal } from '../../core/decide/principal.ts'
+import type { Rule, RuleMatch } from '../../core/decide/rules.ts'
+import type { Reason, Refusal, RulePlace } from '../../core/reasons.ts'
+import type { RouteDescriptor } from '../../core/route/classify.ts'
+import type { Route } from '../../core/route/routes.ts'
+import type { RuntimeFacts, Transport } from '../../core/route/transport.ts'
+import type { CorsRules } from '../../core/wire/cors.ts'
+import type { HeaderLines } from '../../core/wire/headers.ts'
+import type { AnswerOwner, EndReason } from '../upstream/open-answers.ts'
+import type { TransportState } from '../upstream/transport-probe.ts'
+import type { Answer } from './answer.ts'
+import type { Begun } from './claim.ts'
+import type { ClientDisconnectSignal } from './client-disconnect.ts'
+import type { History } from './history.ts'
+import type { LimitLeases } from './limit-leases.ts'
+import type { Payload, ReadBody } from './payload.ts'
+
+export interface RequestHead {
+  readonly id: string
+  /** Milliseconds of a monotonic clock. */
+  readonly startedAt: number
+  /** The caller's, as far as the trusted proxies tell. */
+  readonly address: string
+  readonly method: string
+  /** As in the request line. */
+  readonly target: string
+  readonly lines: HeaderLines
+  readonly fault: Refusal | null
+  /** Headers of every answer to this request: CORS and the request id. */
+  readonly answerHeaders: Readonly<Record<string, string>>
+}
+
+/** What is reported of a request. Each phase adds what it finds out. */
+export interface RequestRecord {
+  upstream: { readonly key: string; readonly scope: string } | null
+  client: Transport
+  principal: Principal | undefined
+  descriptor: RouteDescriptor | null
+  /** What the decision used; facts that it did not ask for are absent. */
+  facts: Facts | null
+  reason: Reason | 'permitted' | undefined
+  rule: RulePlace | undefined
+  /** Under `observe`: why enforcement would have refused the request. */
+  observed: Reason | null
+  /** Under `observe`: how many threads of a list enforcement would have hidden. */
+  hidden: number
+  ended: EndReason | undefined
+}
+
+export interface Exchange {
+  readonly head: RequestHead
+  readonly record: RequestRecord
+  readonly response: ServerResponse
+  readonly signal: ClientDisconnectSignal
+  /** The snapshot that decides the request: another one once that was replaced before the request was sent. */
+  snapshot: RequestSnapshot
+  /** True once the decision was reported: a request has one decision, whatever goes wrong after it. */
+  isDecided: boolean
+}
+
+/** The authenticated caller of a request. */
+export interface Caller {
+  readonly principal: Principal
+  /** Null where the caller presented none. */
+  readonly credential: Credential | null
+  /** Whose limits and memory the request uses. */
+  readonly key: string
+}
+
+/** The upstream of a request, as it is when the request arrives: the request is written for that, whatever happens meanwhile. */
+export interface Addressed {
+  readonly exchange: Exchange
+  readonly binding: UpstreamBinding
+  readonly caller: Caller
+  readonly upstream: RuntimeFacts
+}
+
+export interface Classified extends Addressed {
+  readonly outcome: 'classified'
+  /** Null for an envelope on the base path: only the body says what the request is about. */
+  readonly route: ClassifiedRoute | null
+}
+
+export interface ClassifiedRoute {
+  readonly descriptor: RouteDescriptor
+  readonly match: RuleMatch
+}
+
+/** A request whose body was read and whose rules were matched. */
+export interface Undecided extends Addressed {
+  readonly body: ReadBody
+  readonly match: RuleMatch
+  readonly leases: LimitLeases
+}
+
+/** A request that may be sent, as long as nothing has changed since `permittedAt`. */
+export interface Authorized extends Addressed {
+  readonly outcome: 'authorized'
+  readonly permit: Permit
+  readonly payload: Payload
+  readonly begun: Begun
+  readonly permittedAt: Mark
+  /** Takes a place among the caller's open streams; null where that is not limited, or was done. */
+  readonly takePlace: (() => Promise<boolean>) | null
+}
+
+/** A moment in the sequence of changes. */
+export type Mark = number
+
+export interface AccessChanges {
+  mark(): Mark
+  changedSince(mark: Mark, threadIds: readonly string[]): boolean
+  /** True once another snapshot is active: that snapshot alone may decide a request that was not sent yet. */
+  isReplaced(): boolean
+  /**
+   * Why what was permitted at a moment is no longer allowed, by the current ownership and configuration.
+   * @returns null if it is allowed; at once where nothing has changed since
+   */
+  refusal(permit: Permit, permittedAt: Mark): Promise<Refusal | null> | null
+  /**
+   * The listed threads that the permit's caller may no longer read.
+   * @returns null for none; at once where nothing has changed since
+   */
+  hidden(permit: Permit, threadIds: readonly string[], listedAt: Mark): Promise<ReadonlySet<string>> | null
+  /** Called for each answer that stays open: the gateway checks it again whenever something changes. */
+  opened(owner: AnswerOwner, permittedAt: Mark): void
+}
+
+/** The handle of one request on its snapshot. It keeps the snapshot's upstream connections open. */
+export interface RequestSnapshot extends AccessChanges {
+  readonly pipeline: Pipeline
+  /** The upstream of the request, from the target phase on. */
+  upstreamKey: string
+  /** Reports the decision on a request: it has all that the decision used. */
+  decided(exchange: Exchange, outcome: Refusal | 'permitted'): void
+  /** Where a request continues in the active snapshot; a refusal where that no longer takes it. */
+  successor(principal: Principal): Successor | Refusal
+  /** Releases the upstream connections, once; the handles of its predecessors as well. */
+  release(): void
+}
+
+export interface Successor {
+  readonly outcome: 'succeeds'
+  readonly snapshot: RequestSnapshot
+  readonly binding: UpstreamBinding
+  readonly principal: Principal
+}
+
+export interface UpstreamBinding {
+  readonly key: string
+  readonly scope: string
+  /** True where other upstreams have the same scope: one may hold what another has deleted. */
+  readonly sharesScope: boolean
+  /** `''` or `/a/b`. */
+  readonly publicPath: string
+  /** The name of a self-hosted agent; null for a runtime. */
+  readonly agentId: string | null
+  readonly facts: StandingFacts
+  readonly transport: TransportState
+  /** True for what the ownership table answers, also where the upstream lacks the operation. */
+  readonly hasOperation: (upstream: RuntimeFacts, route: Route) => boolean
+  readonly history: ThreadHistory
+  readonly forward: Forward
+}
+
+/** What the upstream holds of an unowned thread. */
+export interface ThreadHistory {
+  /** @param rule would allow the request if the upstream holds nothing of its thread */
+  readonly ask: (request: Undecided, rule: Rule, threadId: string) => Promise<History | Refusal>
+  /** Called when the upstream does not serve thread histories. */
+  readonly onUntold: () => void
+}
+
+/**
+ * @param onPermitted called once the decision is final: the request was sent or carried out, or its answer is written
+ * @returns `outdated` for a request that was not sent and has to be decided again
+ */
+export type Forward = (request: Authorized, onPermitted: () => void) => Promise<Answer | Refusal | 'passed' | 'outdated'>
+
+export interface Pipeline {
+  readonly cors: CorsRules
+  readonly enforcement: Enforcement
+  /** The part that needs no body. An answer ends the request. */
+  admit(message: IncomingMessage, exchange: Exchange): Classified | Answer | Promise<Classified | Answer>
+  complete(request: Classified, message: IncomingMessage): Promise<Answer | 'passed'>
+  /** Continues a request of a snapshot that was replaced while the body was on its way. */
+  resume(request: Undecided): Promise<Answer | 'passed'>
+  bindingOf(key: string): UpstreamBinding | undefined
+}

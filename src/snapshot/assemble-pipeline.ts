@@ -1,0 +1,201 @@
+/** Puts the phases of a pipeline together, for one configuration and policy. */
+import type { Authenticate } from '../auth/authenticate.ts'
+import { mountsOf, standingFacts, type Mount } from '../config/mounts.ts'
+import type { Config } from '../config/schema.ts'
+import type { Credential } from '../core/decide/credential.ts'
+import type { Transport } from '../core/route/transport.ts'
+import { narrowed, upstreamHeaders } from '../core/wire/headers.ts'
+import { tableUse } from '../core/wire/table-lists.ts'
+import { sayBridged } from '../gateway/operator-notices.ts'
+import { makeGrants, type GrantsParts } from '../http/admin/grants.ts'
+import type { CursorSeal } from '../http/lists/cursor.ts'
+import { makeRewriter } from '../http/lists/rewriter.ts'
+import { makeTableChange, type TableChangeParts } from '../http/lists/table-changes.ts'
+import { makeTableList, type TableListParts } from '../http/lists/table-list.ts'
+import { makeThreadList } from '../http/lists/thread-list.ts'
+import { makeAuthentication } from '../http/pipeline/authentication.ts'
+import { makeAuthorization } from '../http/pipeline/authorization.ts'
+import { makeClaiming, type ClaimParts } from '../http/pipeline/claim.ts'
+import { makeForward } from '../http/pipeline/forwarding.ts'
+import { makeAskHistory } from '../http/pipeline/history.ts'
+import type { Identity } from '../http/pipeline/identity.ts'
+import type { OwnerRecords } from '../http/pipeline/owner-records.ts'
+import { makePipeline } from '../http/pipeline/pipeline.ts'
+import { makeReadBody } from '../http/pipeline/read-body.ts'
+import type { SharedBudget } from '../http/pipeline/request-body.ts'
+import type { RunsUnderWay } from '../http/pipeline/runs-under-way.ts'
+import { makeSettlement, type SettlementStore } from '../http/pipeline/settlement.ts'
+import { makeForwarder } from '../http/upstream/forward.ts'
+import type { OpenAnswers } from '../http/upstream/open-answers.ts'
+import type { Limiter } from '../limits/port.ts'
+import type { Logger } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import type { Policy } from '../policy/policy.ts'
+import type { ObservationStore } from '../store/port.ts'
+import type { UpstreamHandle } from './upstream-handle.ts'
+import type { Pipeline, UpstreamBinding } from '../http/pipeline/stages.ts'
+
+/** What requests use of the store, besides access to threads (owner-records.ts). */
+export type RequestStore = ClaimParts['store'] &
+  SettlementStore &
+  Pick<ObservationStore, 'observe'> &
+  TableListParts['store'] &
+  TableChangeParts['store'] &
+  GrantsParts['store']
+
+/** What a gateway keeps over all its snapshots, as far as requests use it. */
+export interface PipelineSurroundings {
+  readonly store: RequestStore
+  /** Seals the cursors of an upstream's lists. */
+  readonly sealOf: (upstreamKey: string) => CursorSeal
+  readonly limiter: Limiter
+  readonly answers: OpenAnswers
+  readonly runs: RunsUnderWay
+  readonly memory: RequestMemory
+  readonly metrics: Metrics
+  readonly log: Logger
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+  readonly state: {
+    readonly isRevoked: (userId: string, credential: Credential) => boolean
+    readonly isShuttingDown: () => boolean
+  }
+}
+
+export interface RequestMemory {
+  /** For the bytes of all bodies. */
+  readonly bodies: SharedBudget
+  /** For what reading the bodies takes. */
+  readonly reading: SharedBudget
+  readonly answers: SharedBudget
+}
+
+/** What differs between snapshots. */
+export interface PipelineSettings {
+  readonly config: Config
+  readonly policy: Policy
+  readonly authenticate: Authenticate
+  readonly identity: Identity
+  readonly records: OwnerRecords
+  readonly handles: ReadonlyMap<string, UpstreamHandle>
+  /** Called with each name in a body that is not forwarded. */
+  readonly onDropped: (name: string) => void
+}
+
+export function assemblePipeline(settings: PipelineSettings, surroundings: PipelineSurroundings): Pipeline {
+  const { config, policy } = settings
+  const { store, limiter, runs, memory, metrics, log, clock, state } = surroundings
+  const { limits } = config
+  const onBridged = sayBridged(log)
+  const [first, ...more] = mountsOf(config).map((mount) => bindUpstream(mount, settings, surroundings, onBridged))
+  if (first === undefined) throw new Error('a configuration without any upstream')
+  const authentication = makeAuthentication({
+    authenticate: settings.authenticate,
+    isRevoked: state.isRevoked,
+    requests: limits.requests,
+    limiter,
+    onFault: (error, requestId) => log.error({ err: error, requestId }, 'the gateway failed'),
+    clock,
+  })
+  return makePipeline({
+    bindings: [first, ...more],
+    cors: config.cors,
+    keySet: settings.identity.keySet,
+    rules: policy.rules,
+    enforcement: config.enforcement,
+    authentication,
+    readBody: makeReadBody(
+      { limits, budget: memory.bodies, reading: memory.reading, onDropped: settings.onDropped, metrics },
+      policy.rules,
+    ),
+    authorize: makeAuthorization({
+      records: settings.records,
+      claiming: makeClaiming({ store, runs, metrics, clock }),
+      invalidity: authentication.invalidity,
+      limits,
+      limiter,
+      metrics,
+    }),
+    metrics,
+    isShuttingDown: state.isShuttingDown,
+  })
+}
+
+function bindUpstream(
+  mount: Mount,
+  settings: PipelineSettings,
+  surroundings: PipelineSurroundings,
+  onBridged: (client: Transport) => void,
+): UpstreamBinding {
+  const { config, policy, records } = settings
+  const { store, limiter, metrics, log, clock } = surroundings
+  const { key, scope, basePath, publicPath, agentId } = mount
+  const { upstream, probe, startupChecks, headers } = handleOf(settings.handles, key)
+  const { rules } = policy
+  const facts = standingFacts(mount, config)
+  const observing = config.enforcement === 'observe'
+  const forward = config.forwardHeaders.map((name) => name.toLowerCase())
+  const headerRules = { server: headers, forward, forwardAuthorization: mount.forwardAuthorization }
+  const identity: Pick<Identity, 'headers'> = {
+    headers: (principal, descriptor) => settings.identity.headers(principal, descriptor, mount),
+  }
+  const settlement = makeSettlement(store, scope, clock, metrics, log, observing ? store : null)
+  const forwarder = makeForwarder({
+    upstream,
+    basePath,
+    headerRules,
+    identity,
+    transport: probe,
+    settlement,
+    answers: surroundings.answers,
+    answerRules: { ...config.streams, sendTimeout: config.limits.sendTimeout },
+    metrics,
+    log,
+  })
+  const seal = surroundings.sealOf(key)
+  const rewriter = makeRewriter({
+    rules,
+    facts,
+    forwarder,
+    list: makeThreadList({ records, scope, rules, facts, forwarder, seal }),
+    tableList: makeTableList({ store, records, scope, rules, facts, seal }),
+    tableChange: makeTableChange({ store, scope, forwarder, settlement, clock }),
+    tableUse: (upstreamIs) => tableUse(mount.lists, config.enforcement, upstreamIs),
+  })
+  const issuers = Object.keys(config.authentication.issuers)
+  const limit = config.limits.grants
+  const grants = makeGrants({ store, records, rules, facts, scope, issuers, limiter, limit, log, clock })
+  const ask = makeAskHistory(upstream, basePath, () => probe.suspect())
+  return {
+    key,
+    scope,
+    sharesScope: mountsOf(config).some((other) => other.scope === scope && other.key !== key),
+    publicPath,
+    agentId,
+    facts,
+    transport: probe,
+    hasOperation: rewriter.hasOperation,
+    forward: makeForward({
+      forwarder,
+      rewriter,
+      grants,
+      answerMemory: surroundings.memory.answers,
+      onBridged,
+    }),
+    history: {
+      ask({ exchange: { head, signal }, caller, upstream: upstreamIs, body }, rule, threadId) {
+        const own = { ...identity.headers(caller.principal, body.descriptor), 'x-request-id': head.id }
+        return ask(upstreamIs, threadId, upstreamHeaders(head.lines, narrowed(headerRules, rule), own), signal)
+      },
+      onUntold() {
+        if (!observing) startupChecks.historyUntold()
+      },
+    },
+  }
+}
+
+function handleOf(handles: ReadonlyMap<string, UpstreamHandle>, key: string): UpstreamHandle {
+  const handle = handles.get(key)
+  if (handle === undefined) throw new Error('an upstream without a handle')
+  return handle
+}
