@@ -40,8 +40,8 @@ interface Remembered extends Lasting {
   readonly authenticated: Authenticated
   readonly isClient: boolean
   readonly issuer: Issuer
-  /** The generation of the keys; null where the issuer was asked instead. */
-  readonly generation: number | null
+  /** The key-set version; null where the issuer was asked instead. */
+  readonly keySetVersion: number | null
 }
 
 export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
@@ -85,8 +85,8 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
     // Checked before any key is fetched and before the issuer is asked.
     if (unverified !== null && !typeFits(unverified.header['typ'], issuer.config.tokenTypes)) return refuse('token-type')
     const asked = isAsked(issuer, token)
-    // Keys that are fetched again meanwhile are another generation.
-    const generation = asked ? null : issuer.keys.generation()
+    // Keys that are fetched again meanwhile are another version.
+    const keySetVersion = asked ? null : issuer.keys.keySetVersion()
     const result =
       unverified === null || asked ? await issuer.introspection?.ask(token) : await verifySigned(issuer, token, unverified)
     if (result === undefined) return refuse('algorithm-not-allowed')
@@ -97,7 +97,7 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
     const authenticated: Authenticated = { outcome: 'authenticated', principal, credential: own }
     // An introspection answer is valid for a configured time; a signed token is valid to its end.
     const until = asked ? Math.min(end, clock() + (issuer.introspection?.cacheFor ?? 0)) : end
-    const remembered: Remembered = { authenticated, isClient, issuer, generation, until }
+    const remembered: Remembered = { authenticated, isClient, issuer, keySetVersion, until }
     if (until > clock()) cache.put(authorization as string, remembered)
     return told(parts, remembered)
   }
@@ -110,9 +110,9 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
 }
 
 /** False for a result of older keys, and for keys that are no longer trusted: the token must be verified again. */
-function isGood({ issuer: { keys }, generation, until }: Remembered, now: number): boolean {
+function isGood({ issuer: { keys }, keySetVersion, until }: Remembered, now: number): boolean {
   if (now >= until) return false
-  return generation === null || (generation === keys.generation() && keys.trusted())
+  return keySetVersion === null || (keySetVersion === keys.keySetVersion() && keys.trusted())
 }
 
 function told({ onClientToken }: AuthenticateParts, { authenticated, isClient }: Remembered): Authenticated {

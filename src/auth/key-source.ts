@@ -13,7 +13,7 @@ export interface KeySource {
   stale(): boolean
   trusted(): boolean
   /** Changes with the keys: results of other keys must then be discarded. */
-  generation(): number
+  keySetVersion(): number
   /** Fetches keys that are too old; called every second or so, so that no request has to wait for it. */
   renew(): void
 }
@@ -28,7 +28,7 @@ export function fixedKeys(keys: readonly VerificationKey[]): KeySource {
     ready: () => true,
     stale: () => false,
     trusted: () => true,
-    generation: () => 0,
+    keySetVersion: () => 0,
     renew: () => {},
   }
 }
@@ -54,7 +54,7 @@ export interface RemoteKeys {
 export function remoteKeys(options: RemoteKeys): KeySource {
   const { clock } = options
   let keys: readonly VerificationKey[] | null = null
-  let generation = 0
+  let version = 0
   let fetchedAt = -Infinity
   let pauseUntil = -Infinity
   let failing = false
@@ -68,7 +68,7 @@ export function remoteKeys(options: RemoteKeys): KeySource {
     running = fetchKeys(options)
       .then((fetched) => {
         keys = fetched
-        generation += 1
+        version += 1
         fetchedAt = clock()
         failing = false
       })
@@ -101,7 +101,7 @@ export function remoteKeys(options: RemoteKeys): KeySource {
     ready: () => keys !== null,
     stale: () => failing && keys !== null,
     trusted,
-    generation: () => generation,
+    keySetVersion: () => version,
     renew: () => {
       if (failing || age() > options.cacheFor) void refresh()
     },

@@ -77,7 +77,7 @@ void test('staleIfError is counted from the last good fetch', async (t) => {
   await ids()
   time.now = 30 * MINUTE
   source.renew()
-  await until(() => source.generation() === 2)
+  await until(() => source.keySetVersion() === 2)
   issuer.misbehave('hangs up')
   time.now = 90 * MINUTE
   t.equal(state().trusted, true)
@@ -107,7 +107,7 @@ void test('keys are renewed when they are older than keyCache, not before, and w
   time.now = MINUTE + 1
   source.renew()
   source.renew()
-  await until(() => source.generation() === 2)
+  await until(() => source.keySetVersion() === 2)
   t.equal(issuer.fetches(), 2)
   issuer.misbehave('sends garbage')
   time.now += MINUTE + 1
@@ -131,7 +131,7 @@ void test('a key that was taken out of the set is gone when it is renewed, and a
   t.same(await ids('k1'), ['k1'], 'within keyCache it is taken as it was fetched')
   time.now += 1
   source.renew()
-  await until(() => source.generation() === 2)
+  await until(() => source.keySetVersion() === 2)
   t.same(await ids('k1'), [])
   t.same(await ids('k2'), ['k2'])
   t.same(await ids(), ['k2'])
@@ -140,20 +140,20 @@ void test('a key that was taken out of the set is gone when it is renewed, and a
   t.same(await ids('k1'), ['k1'], 'a new one is looked for at once')
 })
 
-void test('the generation changes with every good fetch, and with no other', async (t) => {
+void test('the key-set version changes with every good fetch, and with no other', async (t) => {
   const { issuer, time, failures, source, ids } = await scene(t)
-  t.equal(source.generation(), 0)
+  t.equal(source.keySetVersion(), 0)
   await ids()
   await ids('k1')
-  t.equal(source.generation(), 1)
+  t.equal(source.keySetVersion(), 1)
   issuer.misbehave('answers 500')
   time.now += COOL_DOWN
   t.equal(await ids('nope'), 'unavailable')
-  t.equal(source.generation(), 1)
+  t.equal(source.keySetVersion(), 1)
   issuer.keys(FIRST)
   time.now += COOL_DOWN
   t.same(await ids('nope'), [])
-  t.equal(source.generation(), 2)
+  t.equal(source.keySetVersion(), 2)
   t.equal(failures.length, 1)
 })
 
@@ -191,7 +191,7 @@ void test('renewing before anything was asked fetches, too', async (t) => {
 void test('keys of the configuration are always good, and never change', async (t) => {
   const source = fixedKeys([])
   source.renew()
-  t.same([source.ready(), source.stale(), source.trusted(), source.generation()], [true, false, true, 0])
+  t.same([source.ready(), source.stale(), source.trusted(), source.keySetVersion()], [true, false, true, 0])
   t.same(await source.find('any'), [])
 })
 

@@ -31,11 +31,11 @@ function both(name: string, run: (t: Test) => Promise<void>): void {
   }
 }
 
-/** A gate whose only key takes every token and counts; its generation and the trust in it are the test's to change. */
+/** A gate whose only key takes every token and counts; its key-set version and the trust in it are the test's to change. */
 function counting(t: Test, { tokenCache = 100, ...config }: Part & { readonly tokenCache?: number } = {}) {
   const made: Issuer[] = []
   gate(t, { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey), ...config } }, { made })
-  const state = { verified: 0, generation: 1, trusted: true, now: Date.now() }
+  const state = { verified: 0, keySetVersion: 1, trusted: true, now: Date.now() }
   const key: VerificationKey = {
     kid: undefined,
     signatureBytes: null,
@@ -50,7 +50,7 @@ function counting(t: Test, { tokenCache = 100, ...config }: Part & { readonly to
     ready: () => true,
     stale: () => false,
     trusted: () => state.trusted,
-    generation: () => state.generation,
+    keySetVersion: () => state.keySetVersion,
     renew: () => {},
   }
   const authenticate = makeAuthenticate({
@@ -89,7 +89,7 @@ both('it is verified again when keys were fetched, and refused when they are no 
   const { state, told } = counting(t)
   const alice = signed()
   await told(alice)
-  state.generation += 1
+  state.keySetVersion += 1
   t.equal(await told(alice), 'corp:alice')
   t.equal(state.verified, 2)
   state.trusted = false
