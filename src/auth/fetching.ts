@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { Agent, request, type Dispatcher } from 'undici'
 import { isFetchable } from '../core/wire/addresses.ts'
+import type { DocumentSource } from './key-source.ts'
 
 const MAX_DOCUMENT_BYTES = 512 * 1024
 const MAX_ANSWER_BYTES = 32 * 1024
@@ -20,9 +21,7 @@ export interface IssuerAccess {
 
 export type Document = Readonly<Record<string, unknown>>
 
-export interface Fetching {
-  allowed(uri: string): boolean
-  get(uri: string): Promise<Document>
+export interface Fetching extends DocumentSource {
   /** The headers of an answer with any status: its time is in them. */
   headers(uri: string): Promise<Readonly<Record<string, string | string[] | undefined>>>
   post(uri: string, form: URLSearchParams, headers: Readonly<Record<string, string>>): Promise<Document>

@@ -1,5 +1,4 @@
 /** Provides an issuer's keys: from the configuration, or fetched. */
-import type { Fetching } from './fetching.ts'
 import type { VerificationKey } from './key.ts'
 
 export interface KeySource {
@@ -16,6 +15,12 @@ export interface KeySource {
   keySetVersion(): number
   /** Fetches keys that are too old; called every second or so, so that no request has to wait for it. */
   renew(): void
+}
+
+/** The connection to an issuer; it knows which addresses may be fetched. */
+export interface DocumentSource {
+  allowed(uri: string): boolean
+  get(uri: string): Promise<Readonly<Record<string, unknown>>>
 }
 
 const MAX_KEYS = 100
@@ -36,7 +41,7 @@ export function fixedKeys(keys: readonly VerificationKey[]): KeySource {
 export interface RemoteKeys {
   /** The address of the key set, or the issuer whose metadata names it (OpenID Connect Discovery 1.0 §4). */
   readonly at: { readonly jwksUri: string } | { readonly issuer: string }
-  readonly fetching: Fetching
+  readonly fetching: DocumentSource
   /** Reads one member of the key set; null if it can serve nothing. */
   readonly read: (jwk: unknown) => VerificationKey | null
   /** Milliseconds for which a fetched key set is used: a key that was removed from it works no longer than that. */
@@ -120,7 +125,7 @@ async function fetchKeys(options: RemoteKeys): Promise<readonly VerificationKey[
   return keys
 }
 
-async function discover(issuer: string, fetching: Fetching): Promise<string> {
+async function discover(issuer: string, fetching: DocumentSource): Promise<string> {
   const uri = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
   const metadata = await fetching.get(uri)
   // OpenID Connect Discovery 1.0 §4.3: the metadata must name exactly the issuer that was asked for.
