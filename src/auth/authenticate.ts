@@ -2,13 +2,13 @@
 import type { Credential } from '../core/decide/credential.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../core/decide/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
-import { typeFits } from '../core/decide/token-type.ts'
+import { typeFits } from '../jwt/token-type.ts'
 import { bearerToken, isTooLong } from './bearer.ts'
 import { userOf } from './claim-rules.ts'
 import type { Issuer } from './issuer.ts'
 import { verifySigned } from './signed-token.ts'
 import { makeTokenCache, type Lasting } from './token-cache.ts'
-import { looksLikeJwt, readUnverified } from './unverified.ts'
+import { looksLikeJwt, readUnverified } from '../jwt/unverified.ts'
 
 /** `credential` is null for a caller without a credential. */
 export interface Authenticated {

@@ -4,7 +4,7 @@ import type { Credential } from '../core/decide/credential.ts'
 import { valueAt } from '../core/json/pointer.ts'
 import { userFromClaims, type User } from '../core/decide/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
-import type { Claims } from './unverified.ts'
+import type { Claims } from '../jwt/unverified.ts'
 import { smallest } from '../core/json/extremes.ts'
 
 /** The last time that a date can hold, in seconds (ECMA-262 §21.4.1.1); a larger number is no time. */

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { Agent, request, type Dispatcher } from 'undici'
 import { isFetchable } from '../core/wire/addresses.ts'
-import type { DocumentSource } from './key-source.ts'
+import type { DocumentSource } from '../jwt/key-source.ts'
 
 const MAX_DOCUMENT_BYTES = 512 * 1024
 const MAX_ANSWER_BYTES = 32 * 1024

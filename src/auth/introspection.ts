@@ -4,7 +4,7 @@ import { refuse, type Refusal } from '../core/reasons.ts'
 import { timeIn } from './claim-rules.ts'
 import type { Fetching } from './fetching.ts'
 import { digestOf } from './token-cache.ts'
-import type { Claims } from './unverified.ts'
+import type { Claims } from '../jwt/unverified.ts'
 
 export interface Introspection {
   /** @returns the claims of an active token; a refusal: 401, or 503 if the issuer did not answer */

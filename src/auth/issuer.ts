@@ -5,8 +5,8 @@ import type { Config, IssuerConfig } from '../config/schema.ts'
 import { checkCertificates } from './certificates.ts'
 import { makeFetching, type Fetching } from './fetching.ts'
 import { makeIntrospection, type Introspection } from './introspection.ts'
-import { keyFromJwk, keyFromPem, type VerifierRules } from './key.ts'
-import { fixedKeys, remoteKeys, type KeySource } from './key-source.ts'
+import { keyFromJwk, keyFromPem, type VerifierRules } from '../jwt/key.ts'
+import { fixedKeys, remoteKeys, type KeySource } from '../jwt/key-source.ts'
 import { keyFromSecret } from './secret-key.ts'
 
 export interface Issuer {

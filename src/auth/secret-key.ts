@@ -1,7 +1,7 @@
 /** Reads the shared secret of an issuer that signs with HMAC. */
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto'
 import { largest } from '../core/json/extremes.ts'
-import { makeKey, type Algorithm, type VerificationKey, type VerifierRules } from './key.ts'
+import { makeKey, type Algorithm, type VerificationKey, type VerifierRules } from '../jwt/key.ts'
 
 /**
  * Reads a key from a shared secret.

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { isFetchable } from '../core/wire/addresses.ts'
 import { isPointer } from '../core/json/pointer.ts'
-import { tokenTypeName } from '../core/decide/token-type.ts'
+import { tokenTypeName } from '../jwt/token-type.ts'
 import { duration } from '../document/quantities.ts'
 
 // prettier-ignore

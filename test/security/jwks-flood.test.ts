@@ -9,7 +9,7 @@
  */
 import { test, type Test } from 'tap'
 import { makeFetching } from '../../src/auth/fetching.ts'
-import { remoteKeys } from '../../src/auth/key-source.ts'
+import { remoteKeys } from '../../src/jwt/key-source.ts'
 import { gate, heard } from '../support/gates.ts'
 import { guarded, PASSED, type Guarded } from '../support/guarded.ts'
 import { startKeyServer, type Answer, type KeyServer } from '../support/key-server.ts'

@@ -8,7 +8,7 @@
  */
 import { createPrivateKey, createPublicKey, verify } from 'node:crypto'
 import { test, type Test } from 'tap'
-import { keyFromJwk } from '../../src/auth/key.ts'
+import { keyFromJwk } from '../../src/jwt/key.ts'
 import { gate, heard } from '../support/gates.ts'
 import { startKeyServer } from '../support/key-server.ts'
 import { claims, token, type Part } from '../support/signing.ts'

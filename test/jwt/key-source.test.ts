@@ -4,8 +4,8 @@
  */
 import { test, type Test } from 'tap'
 import { makeFetching } from '../../src/auth/fetching.ts'
-import { keyFromJwk } from '../../src/auth/key.ts'
-import { fixedKeys, remoteKeys } from '../../src/auth/key-source.ts'
+import { keyFromJwk } from '../../src/jwt/key.ts'
+import { fixedKeys, remoteKeys } from '../../src/jwt/key-source.ts'
 import { FIRST, SECOND, startMisbehaving } from '../support/issuer-that-misbehaves.ts'
 import { until } from '../support/until.ts'
 
