@@ -5,6 +5,7 @@ import type { Config, IssuerConfig } from '../config/schema.ts'
 import { checkCertificates } from './certificates.ts'
 import { makeFetching, type Fetching } from './fetching.ts'
 import { makeIntrospection, type Introspection } from './introspection.ts'
+import { isSecretAlgorithm } from '../jwt/algorithms.ts'
 import { keyFromJwk, keyFromPem, type VerifierRules } from '../jwt/key.ts'
 import { fixedKeys, remoteKeys, type KeySource } from '../jwt/key-source.ts'
 import { keyFromSecret } from './secret-key.ts'
@@ -121,7 +122,9 @@ function keySource(
     ])
   }
   if (secretFile !== undefined) {
-    return fixedKeys([fromFile(key, 'secretFile', secretFile, (bytes) => keyFromSecret(bytes, algorithms, rules))])
+    return fixedKeys([
+      fromFile(key, 'secretFile', secretFile, (bytes) => keyFromSecret(bytes, algorithms.filter(isSecretAlgorithm), rules)),
+    ])
   }
   return remoteKeys({
     at: config.jwksUri === undefined ? { issuer: config.issuer } : { jwksUri: config.jwksUri },

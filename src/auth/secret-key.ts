@@ -1,7 +1,8 @@
 /** Reads the shared secret of an issuer that signs with HMAC. */
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto'
 import { largest } from '../core/json/extremes.ts'
-import { makeKey, type Algorithm, type VerificationKey, type VerifierRules } from '../jwt/key.ts'
+import { SECRET_BITS, type SecretAlgorithm } from '../jwt/algorithms.ts'
+import { makeKey, type VerificationKey, type VerifierRules } from '../jwt/key.ts'
 
 /**
  * Reads a key from a shared secret.
@@ -9,9 +10,9 @@ import { makeKey, type Algorithm, type VerificationKey, type VerifierRules } fro
  * @throws Error if the secret is shorter than the hash of an algorithm (RFC 7518 §3.2). Also if it is a key that others may know:
  *   with an issuer's public key as the secret, anybody could sign (CVE-2026-34950)
  */
-export function keyFromSecret(file: Buffer, algorithms: readonly Algorithm[], rules: VerifierRules): VerificationKey {
+export function keyFromSecret(file: Buffer, algorithms: readonly SecretAlgorithm[], rules: VerifierRules): VerificationKey {
   const secret = withoutNewline(file)
-  const bits = largest(algorithms.map((algorithm) => Number(algorithm.slice(2))))
+  const bits = largest(algorithms.map((algorithm) => SECRET_BITS[algorithm]))
   if (secret.length * 8 < bits) throw new Error(`holds ${secret.length} bytes: HS${bits} needs ${bits / 8} at least`)
   // The last byte of a key may look like a newline.
   if (isKeyMaterial(secret) || isKeyMaterial(file))

@@ -3,7 +3,8 @@ import { TokenError, TOKEN_ERROR_CODES } from 'fast-jwt'
 import { refuse, type Reason, type Refusal } from '../core/reasons.ts'
 import { audienceFits, timeIn } from './claim-rules.ts'
 import type { Issuer } from './issuer.ts'
-import type { Algorithm, VerificationKey } from '../jwt/key.ts'
+import type { Algorithm } from '../jwt/algorithms.ts'
+import type { VerificationKey } from '../jwt/key.ts'
 import type { Claims, Unverified } from '../jwt/unverified.ts'
 
 /** Most keys tried for a token without a key id: more would let a token cost more than a request should. */

@@ -2,11 +2,9 @@
 import { z } from 'zod'
 import { isFetchable } from '../core/wire/addresses.ts'
 import { isPointer } from '../core/json/pointer.ts'
+import { ALGORITHMS, isSecretAlgorithm } from '../jwt/algorithms.ts'
 import { tokenTypeName } from '../jwt/token-type.ts'
 import { duration } from '../document/quantities.ts'
-
-// prettier-ignore
-const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'HS256', 'HS384', 'HS512'] as const
 
 const pointer = z
   .string()
@@ -96,7 +94,7 @@ export const issuerSchema = z
       issue(['algorithms'], 'must name at least one algorithm | RS256 is what most issuers sign with')
     }
     const algorithms = value.algorithms ?? []
-    const secret = algorithms.filter((algorithm) => algorithm.startsWith('HS'))
+    const secret = algorithms.filter(isSecretAlgorithm)
     // The configuration decides between a shared secret and a public key, never the token (RFC 8725 §3.1).
     if (value.secretFile === undefined && secret.length > 0) {
       issue(['algorithms'], `${secret.join(', ')} needs secretFile | public keys serve RS, PS, ES and EdDSA`)

@@ -1,9 +1,7 @@
 /** One verification key and what it may verify. A token's own header never widens that (RFC 8725 §3.1). */
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { createVerifier } from 'fast-jwt'
-
-// prettier-ignore
-export type Algorithm = 'RS256' | 'RS384' | 'RS512' | 'PS256' | 'PS384' | 'PS512' | 'ES256' | 'ES384' | 'ES512' | 'EdDSA' | 'HS256' | 'HS384' | 'HS512'
+import { algorithmsFor, type Algorithm } from './algorithms.ts'
 
 export interface VerifierRules {
   readonly issuer: string
@@ -30,24 +28,11 @@ export interface VerificationKey {
 const MIN_RSA_BITS = 2048
 /** Smaller exponents are refused, too (FIPS 186-5 §A.1.1): with 1, anybody can sign. */
 const MIN_RSA_EXPONENT = 65_537n
-const CURVES: Readonly<Record<string, Algorithm>> = { prime256v1: 'ES256', secp384r1: 'ES384', secp521r1: 'ES512' }
 
-function algorithmsOf(key: KeyObject): readonly Algorithm[] {
-  switch (key.asymmetricKeyType) {
-    case 'rsa': {
-      const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {}
-      const strong = modulusLength >= MIN_RSA_BITS && publicExponent >= MIN_RSA_EXPONENT && publicExponent % 2n === 1n
-      return strong ? ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] : []
-    }
-    case 'ec': {
-      const algorithm = CURVES[key.asymmetricKeyDetails?.namedCurve ?? '']
-      return algorithm === undefined ? [] : [algorithm]
-    }
-    case 'ed25519':
-      return ['EdDSA']
-    default:
-      return []
-  }
+function algorithmsOf({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): readonly Algorithm[] {
+  const { modulusLength = 0, publicExponent = 0n, namedCurve } = details ?? {}
+  const isStrong = modulusLength >= MIN_RSA_BITS && publicExponent >= MIN_RSA_EXPONENT && publicExponent % 2n === 1n
+  return type === 'rsa' && !isStrong ? [] : algorithmsFor(type === 'ec' ? namedCurve : type)
 }
 
 export function makeKey(
