@@ -42,7 +42,7 @@ const ALLOWED = {
     'snapshot',
   ],
   'gateway/workers': ['core', 'config', 'http', 'audit', 'observe', 'store', 'limits', 'snapshot', 'gateway'],
-  'tools/simulate': ['core', 'document', 'config', 'policy', 'auth', 'audit', 'http', 'observe', 'snapshot', ...PORTS],
+  'tools/simulate': ['core', 'document', 'config', 'policy', 'auth', 'jwt', 'audit', 'http', 'observe', 'snapshot', ...PORTS],
   'tools/import-export': ['core', 'http/admin/revocation-form.ts', 'http/upstream', 'store/port.ts'],
   'tools/doctor': ['core', 'config', 'auth', 'http', 'store', 'postgres'],
   'sdk/agent': [],

@@ -4,11 +4,12 @@ import { ANONYMOUS, EVERYBODY, type Principal } from '../core/decide/principal.t
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
 import { typeFits } from '../jwt/token-type.ts'
 import { bearerToken, isTooLong } from './bearer.ts'
-import { userOf } from './claim-rules.ts'
+import { audienceFits, userOf } from './claim-rules.ts'
 import type { Issuer } from './issuer.ts'
-import { verifySigned } from './signed-token.ts'
 import { makeTokenCache, type Lasting } from './token-cache.ts'
+import type { Claims } from '../jwt/claims.ts'
 import { looksLikeJwt, readUnverified } from '../jwt/unverified.ts'
+import { verifySigned } from '../jwt/verify.ts'
 
 /** `credential` is null for a caller without a credential. */
 export interface Authenticated {
@@ -88,7 +89,7 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
     // Keys that are fetched again meanwhile are another version.
     const keySetVersion = asked ? null : issuer.keys.keySetVersion()
     const result =
-      unverified === null || asked ? await issuer.introspection?.ask(token) : await verifySigned(issuer, token, unverified)
+      unverified === null || asked ? await issuer.introspection?.ask(token) : await signedClaims(issuer, token, unverified.header)
     if (result === undefined) return refuse('algorithm-not-allowed')
     if ('outcome' in result) return result
     const verified = userOf(issuer.key, issuer.config, result.claims, clock(), issuer.clockTolerance)
@@ -118,6 +119,17 @@ function isGood({ issuer: { keys }, keySetVersion, until }: Remembered, now: num
 function told({ onClientToken }: AuthenticateParts, { authenticated, isClient }: Remembered): Authenticated {
   if (isClient) onClientToken(authenticated.principal.id)
   return authenticated
+}
+
+async function signedClaims(
+  { config, keys }: Issuer,
+  token: string,
+  header: Claims,
+): Promise<{ readonly claims: Claims } | Refusal> {
+  const result = await verifySigned(token, header, config.algorithms ?? [], keys)
+  if (typeof result === 'string') return refuse(result)
+  if (result.isExpired) return refuse(audienceFits(config, result.claims) ? 'token-expired' : 'audience-mismatch')
+  return result
 }
 
 function isAsked({ config }: Issuer, token: string): boolean {

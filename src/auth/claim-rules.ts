@@ -4,11 +4,8 @@ import type { Credential } from '../core/decide/credential.ts'
 import { valueAt } from '../core/json/pointer.ts'
 import { userFromClaims, type User } from '../core/decide/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
-import type { Claims } from '../jwt/unverified.ts'
+import { includesAudience, timeIn, type Claims } from '../jwt/claims.ts'
 import { smallest } from '../core/json/extremes.ts'
-
-/** The last time that a date can hold, in seconds (ECMA-262 §21.4.1.1); a larger number is no time. */
-const LAST_TIME = 8.64e12
 
 export interface Verified {
   readonly user: User
@@ -56,18 +53,8 @@ export function userOf(key: string, config: IssuerConfig, claims: Claims, now: n
   }
 }
 
-/**
- * A NumericDate (RFC 7519 §2) in milliseconds; undefined for any other value. `1e400` parses as infinity and would never expire.
- */
-export function timeIn(value: unknown): number | undefined {
-  return typeof value === 'number' && Math.abs(value) <= LAST_TIME ? value * 1000 : undefined
-}
-
-/** True if the audience claim, a string or a list of strings (RFC 7519 §4.1.3), names one of the issuer's audiences. */
 export function audienceFits(config: IssuerConfig, claims: Claims): boolean {
-  const audience = valueAt(claims, config.audienceClaim)
-  const named = Array.isArray(audience) ? audience : [audience]
-  return named.every((one) => typeof one === 'string') && named.some((one) => config.audiences.includes(one))
+  return includesAudience(valueAt(claims, config.audienceClaim), config.audiences)
 }
 
 /** `wanted` null accepts any value, a list any of its values; an absent claim never matches. */

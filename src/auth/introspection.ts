@@ -1,10 +1,9 @@
 /** Asks the issuer whether an opaque token is valid (RFC 7662). A missing or unclear answer is never yes. */
 import type { IssuerConfig } from '../config/schema.ts'
 import { refuse, type Refusal } from '../core/reasons.ts'
-import { timeIn } from './claim-rules.ts'
+import { timeIn, type Claims } from '../jwt/claims.ts'
 import type { Fetching } from './fetching.ts'
 import { digestOf } from './token-cache.ts'
-import type { Claims } from '../jwt/unverified.ts'
 
 export interface Introspection {
   /** @returns the claims of an active token; a refusal: 401, or 503 if the issuer did not answer */

@@ -2,6 +2,7 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { createVerifier } from 'fast-jwt'
 import { algorithmsFor, type Algorithm } from './algorithms.ts'
+import type { Claims } from './claims.ts'
 
 export interface VerifierRules {
   readonly issuer: string
@@ -10,7 +11,7 @@ export interface VerifierRules {
 }
 
 /** @throws fast-jwt's TokenError */
-export type Verifier = (token: string) => Readonly<Record<string, unknown>>
+export type Verifier = (token: string) => Claims
 
 export interface VerificationKey {
   readonly kid: string | undefined
@@ -21,7 +22,7 @@ export interface VerificationKey {
    */
   readonly signatureBytes: number | null
   fits(algorithm: Algorithm): boolean
-  verifier(algorithm: Algorithm, ignoreExpiration: boolean): Verifier
+  verifier(algorithm: Algorithm, expiry: 'checked' | 'ignored'): Verifier
 }
 
 /** Smaller RSA keys are refused (RFC 7518 §3.3). */
@@ -47,18 +48,18 @@ export function makeKey(
     kid,
     signatureBytes,
     fits: (algorithm) => algorithms.includes(algorithm),
-    verifier(algorithm, ignoreExpiration) {
-      const name = `${algorithm} ${ignoreExpiration}`
+    verifier(algorithm, expiry) {
+      const name = `${algorithm} ${expiry}`
       let verifier = verifiers.get(name)
       if (verifier === undefined) {
         verifier = createVerifier({
           key: material,
           algorithms: [algorithm],
           allowedIss: rules.issuer,
-          // The gateway checks the audience itself, because it may be in another claim; a missing one fails there.
+          // The audience is not checked here, because it may be in another claim.
           requiredClaims: ['iss', 'exp'],
           clockTolerance: rules.clockTolerance,
-          ignoreExpiration,
+          ignoreExpiration: expiry === 'ignored',
           cache: false,
         }) as Verifier
         verifiers.set(name, verifier)
@@ -93,7 +94,7 @@ export function keyFromPem(pem: string, algorithms: readonly Algorithm[], rules:
  */
 export function keyFromJwk(jwk: unknown, algorithms: readonly Algorithm[], rules: VerifierRules): VerificationKey | null {
   if (typeof jwk !== 'object' || jwk === null) return null
-  const { kid, kty, use, alg, key_ops: operations } = jwk as Readonly<Record<string, unknown>>
+  const { kid, kty, use, alg, key_ops: operations } = jwk as Claims
   if (kty === 'oct' || (use !== undefined && use !== 'sig')) return null
   // A key set that contains the private half has published it.
   if ('d' in jwk) return null

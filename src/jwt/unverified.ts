@@ -1,6 +1,5 @@
 /** Reads a token before it is verified: enough to find the issuer that can verify it. */
-
-export type Claims = Readonly<Record<string, unknown>>
+import type { Claims } from './claims.ts'
 
 export interface Unverified {
   readonly header: Claims

@@ -1,11 +1,12 @@
 /** The caller of a simulated request: by a token that is verified as in the gateway, by claims that are trusted, or anonymous. */
 import { makeAuthenticate } from '../../auth/authenticate.ts'
-import { timeIn, userOf } from '../../auth/claim-rules.ts'
+import { userOf } from '../../auth/claim-rules.ts'
 import { makeIssuers } from '../../auth/issuer.ts'
 import type { Config, IssuerConfig } from '../../config/schema.ts'
 import type { JsonObject } from '../../core/json/read.ts'
 import { ANONYMOUS, EVERYBODY, userFromClaims, type Principal } from '../../core/decide/principal.ts'
 import { isRefusal, refuse, type Reason, type Refusal } from '../../core/reasons.ts'
+import { timeIn } from '../../jwt/claims.ts'
 
 export type Presented =
   | { readonly kind: 'nothing' }
