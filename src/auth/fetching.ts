@@ -5,11 +5,9 @@
 import { readFileSync } from 'node:fs'
 import { Agent, request, type Dispatcher } from 'undici'
 import { isFetchable } from '../core/wire/addresses.ts'
-import type { DocumentSource } from '../jwt/key-source.ts'
+import { FETCH_TIMEOUT_MS, MAX_DOCUMENT_BYTES, readDocument, type Document, type DocumentSource } from '../jwt/document.ts'
 
-const MAX_DOCUMENT_BYTES = 512 * 1024
 const MAX_ANSWER_BYTES = 32 * 1024
-const FETCH_TIMEOUT_MS = 5000
 
 export interface IssuerAccess {
   readonly insecureHttp: boolean
@@ -18,8 +16,6 @@ export interface IssuerAccess {
   /** A file with a bearer token for the issuer's own address; read for each request, because such tokens are renewed. */
   readonly bearerTokenFile?: string | undefined
 }
-
-export type Document = Readonly<Record<string, unknown>>
 
 export interface Fetching extends DocumentSource {
   /** The headers of an answer with any status: its time is in them. */
@@ -73,23 +69,4 @@ export function makeFetching(home: string, access: IssuerAccess): Fetching {
         headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
       }),
   }
-}
-
-async function readDocument(uri: string, body: AsyncIterable<Buffer>, most: number): Promise<Document> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of body) {
-    bytes += chunk.length
-    if (bytes > most) throw new Error(`${uri} is larger than ${most} bytes`)
-    chunks.push(chunk)
-  }
-  let value: unknown
-  try {
-    value = JSON.parse(Buffer.concat(chunks).toString('utf8'))
-  } catch {
-    // The parser's error quotes the text, which may repeat a token or a secret.
-    value = null
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error(`${uri} is no JSON object`)
-  return value as Document
 }

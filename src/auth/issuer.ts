@@ -5,8 +5,8 @@ import type { Config, IssuerConfig } from '../config/schema.ts'
 import { checkCertificates } from './certificates.ts'
 import { makeFetching, type Fetching } from './fetching.ts'
 import { makeIntrospection, type Introspection } from './introspection.ts'
-import { isSecretAlgorithm } from '../jwt/algorithms.ts'
-import { keyFromJwk, keyFromPem, type VerifierRules } from '../jwt/key.ts'
+import { isSecretAlgorithm, type Algorithm } from '../jwt/algorithms.ts'
+import { keyFromJwk, keyFromPem, type VerificationKey, type VerifierRules } from '../jwt/key.ts'
 import { fixedKeys, remoteKeys, type KeySource } from '../jwt/key-source.ts'
 import { keyFromSecret } from './secret-key.ts'
 
@@ -118,7 +118,7 @@ function keySource(
   if (algorithms === undefined) return fixedKeys([])
   if (publicKeyFile !== undefined) {
     return fixedKeys([
-      fromFile(key, 'publicKeyFile', publicKeyFile, (bytes) => keyFromPem(bytes.toString('utf8'), algorithms, rules)),
+      fromFile(key, 'publicKeyFile', publicKeyFile, (bytes) => keyForAll(bytes.toString('utf8'), algorithms, rules)),
     ])
   }
   if (secretFile !== undefined) {
@@ -135,6 +135,14 @@ function keySource(
     clock: surroundings.clock,
     onFailure: (message) => surroundings.onFetchFailure(key, message),
   })
+}
+
+/** @throws Error if the key cannot serve each of the algorithms */
+function keyForAll(pem: string, algorithms: readonly Algorithm[], rules: VerifierRules): VerificationKey {
+  const key = keyFromPem(pem, algorithms, rules)
+  const misfits = algorithms.filter((algorithm) => key?.fits(algorithm) !== true)
+  if (key === null || misfits.length > 0) throw new Error(`holds a key that cannot serve ${misfits.join(', ')}`)
+  return key
 }
 
 function reach(key: string, config: IssuerConfig): Fetching {

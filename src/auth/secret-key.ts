@@ -17,7 +17,7 @@ export function keyFromSecret(file: Buffer, algorithms: readonly SecretAlgorithm
   // The last byte of a key may look like a newline.
   if (isKeyMaterial(secret) || isKeyMaterial(file))
     throw new Error('holds a key or certificate, which others may know: a secret is random bytes')
-  return makeKey(undefined, algorithms, secret, rules, null)
+  return makeKey(secret, { kid: undefined, signatureBytes: null, algorithms }, rules)
 }
 
 function withoutNewline(bytes: Buffer): Buffer {

@@ -1,4 +1,8 @@
-/** Provides an issuer's keys: from the configuration, or fetched. */
+/**
+ * Provides an issuer's keys: given ones, or fetched ones. Only the configured address is asked, or the one that the metadata of
+ * the configured issuer names; never an address that a token names (RFC 8725 §3.10).
+ */
+import type { DocumentSource } from './document.ts'
 import type { VerificationKey } from './key.ts'
 
 export interface KeySource {
@@ -17,19 +21,14 @@ export interface KeySource {
   renew(): void
 }
 
-/** The connection to an issuer; it knows which addresses may be fetched. */
-export interface DocumentSource {
-  allowed(uri: string): boolean
-  get(uri: string): Promise<Readonly<Record<string, unknown>>>
-}
-
 const MAX_KEYS = 100
 /** Milliseconds after a fetch, successful or not, without another, whatever key ids arrive. */
 const COOL_DOWN_MS = 5000
 
+/** A key without an id may have signed any token. */
 export function fixedKeys(keys: readonly VerificationKey[]): KeySource {
   return {
-    find: () => Promise.resolve(keys),
+    find: (kid) => Promise.resolve(keys.filter((key) => kid === undefined || key.kid === undefined || key.kid === kid)),
     ready: () => true,
     stale: () => false,
     trusted: () => true,
@@ -48,14 +47,16 @@ export interface RemoteKeys {
   readonly cacheFor: number
   /** Milliseconds after which keys that could not be fetched again are no longer trusted. */
   readonly staleIfError: number
+  /**
+   * What a request does that finds keys older than `cacheFor`. It may use them where `renew` is called regularly. Elsewhere it must
+   * wait for the fetch: after hours without requests, a removed key would work once more.
+   */
+  readonly whenOld?: 'use' | 'wait'
   readonly clock: () => number
-  readonly onFailure: (message: string) => void
+  readonly onFailure: (message: string, cause: unknown) => void
 }
 
-/**
- * Fetches keys: one fetch at a time, with a pause after each; the last good keys stay. A request with a known key never waits for
- * a fetch. Requests with unknown keys wait for the same fetch.
- */
+/** One fetch at a time, with a pause after each, whatever tokens arrive. The last good keys stay. */
 export function remoteKeys(options: RemoteKeys): KeySource {
   const { clock } = options
   let keys: readonly VerificationKey[] | null = null
@@ -79,7 +80,7 @@ export function remoteKeys(options: RemoteKeys): KeySource {
       })
       .catch((error: unknown) => {
         failing = true
-        options.onFailure(error instanceof Error ? error.message : String(error))
+        options.onFailure(error instanceof Error ? error.message : String(error), error)
       })
       .finally(() => {
         pauseUntil = clock() + COOL_DOWN_MS
@@ -95,10 +96,10 @@ export function remoteKeys(options: RemoteKeys): KeySource {
 
   return {
     async find(kid) {
-      if (!trusted()) await refresh()
+      const isOld = age() > options.cacheFor
+      if (!trusted() || candidates(kid).length === 0 || (isOld && options.whenOld === 'wait')) await refresh()
+      else if (isOld) void refresh()
       if (!trusted()) return 'unavailable'
-      if (candidates(kid).length === 0) await refresh()
-      else if (age() > options.cacheFor) void refresh()
       const found = candidates(kid)
       // Only the issuer knows whether such a key exists, and it does not answer.
       return found.length === 0 && failing ? 'unavailable' : found
@@ -113,14 +114,12 @@ export function remoteKeys(options: RemoteKeys): KeySource {
   }
 }
 
-async function fetchKeys(options: RemoteKeys): Promise<readonly VerificationKey[]> {
-  const { at, fetching } = options
+async function fetchKeys({ at, fetching, read }: RemoteKeys): Promise<readonly VerificationKey[]> {
   const uri = 'jwksUri' in at ? at.jwksUri : await discover(at.issuer, fetching)
-  const set = await fetching.get(uri)
-  const members = set['keys']
+  const members = (await fetching.get(uri))['keys']
   if (!Array.isArray(members)) throw new Error(`${uri} is no key set: it has no "keys"`)
   if (members.length > MAX_KEYS) throw new Error(`${uri} holds ${members.length} keys: more than ${MAX_KEYS}`)
-  const keys = members.map(options.read).filter((key) => key !== null)
+  const keys = members.map(read).filter((key) => key !== null)
   if (keys.length === 0) throw new Error(`${uri} holds no key that fits the configured algorithms`)
   return keys
 }

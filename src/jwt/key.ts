@@ -1,5 +1,5 @@
 /** One verification key and what it may verify. A token's own header never widens that (RFC 8725 §3.1). */
-import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { createPublicKey, type JsonWebKey, type JsonWebKeyInput, type KeyObject } from 'node:crypto'
 import { createVerifier } from 'fast-jwt'
 import { algorithmsFor, type Algorithm } from './algorithms.ts'
 import type { Claims } from './claims.ts'
@@ -36,18 +36,17 @@ function algorithmsOf({ asymmetricKeyType: type, asymmetricKeyDetails: details }
   return type === 'rsa' && !isStrong ? [] : algorithmsFor(type === 'ec' ? namedCurve : type)
 }
 
+/** @param material a public key in PEM, or a shared secret */
 export function makeKey(
-  kid: string | undefined,
-  algorithms: readonly Algorithm[],
   material: string | Buffer,
+  key: Pick<VerificationKey, 'kid' | 'signatureBytes'> & { readonly algorithms: readonly Algorithm[] },
   rules: VerifierRules,
-  signatureBytes: number | null,
 ): VerificationKey {
   const verifiers = new Map<string, Verifier>()
   return {
-    kid,
-    signatureBytes,
-    fits: (algorithm) => algorithms.includes(algorithm),
+    kid: key.kid,
+    signatureBytes: key.signatureBytes,
+    fits: (algorithm) => key.algorithms.includes(algorithm),
     verifier(algorithm, expiry) {
       const name = `${algorithm} ${expiry}`
       let verifier = verifiers.get(name)
@@ -70,27 +69,20 @@ export function makeKey(
 }
 
 /**
- * Reads a key from a PEM file with one public key.
- * @throws Error with the problem
+ * @returns the one public key in the text; null if it can serve none of the algorithms
+ * @throws Error if the text is anything else
  */
-export function keyFromPem(pem: string, algorithms: readonly Algorithm[], rules: VerifierRules): VerificationKey {
+export function keyFromPem(pem: string, algorithms: readonly Algorithm[], rules: VerifierRules): VerificationKey | null {
   if (pem.includes('PRIVATE KEY')) throw new Error('holds a private key: give the gateway the public one only')
   if (pem.split('-----BEGIN ').length !== 2) throw new Error('must hold exactly one PEM block')
-  let key: KeyObject
-  try {
-    key = createPublicKey(pem)
-  } catch {
-    throw new Error('holds no public key in PEM form')
-  }
-  const fitting = algorithmsOf(key)
-  const misfits = algorithms.filter((algorithm) => !fitting.includes(algorithm))
-  if (misfits.length > 0) throw new Error(`holds a key that cannot serve ${misfits.join(', ')}`)
-  return makeKey(undefined, algorithms, spki(key), rules, signatureBytesOf(key))
+  const key = publicKeyIn(pem)
+  if (key === null) throw new Error('holds no public key in PEM form')
+  return makePublicKey(undefined, key, algorithms, rules)
 }
 
 /**
- * Reads a key from a JWK (RFC 7517); null if it can serve none of the algorithms.
- * @param jwk a member of a key set, of unknown shape
+ * @param jwk a member of a key set (RFC 7517), of unknown shape
+ * @returns null if it can serve none of the algorithms
  */
 export function keyFromJwk(jwk: unknown, algorithms: readonly Algorithm[], rules: VerifierRules): VerificationKey | null {
   if (typeof jwk !== 'object' || jwk === null) return null
@@ -100,23 +92,28 @@ export function keyFromJwk(jwk: unknown, algorithms: readonly Algorithm[], rules
   if ('d' in jwk) return null
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) return null
   if (kid !== undefined && typeof kid !== 'string') return null
-  let key: KeyObject
+  const key = publicKeyIn({ key: jwk as JsonWebKey, format: 'jwk' })
+  const wanted = algorithms.filter((algorithm) => alg === undefined || alg === algorithm)
+  return key === null ? null : makePublicKey(kid, key, wanted, rules)
+}
+
+function publicKeyIn(source: string | JsonWebKeyInput): KeyObject | null {
   try {
-    key = createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' })
+    return createPublicKey(source)
   } catch {
     return null
   }
-  const fitting = algorithmsOf(key).filter(
-    (algorithm) => algorithms.includes(algorithm) && (alg === undefined || alg === algorithm),
-  )
-  return fitting.length === 0 ? null : makeKey(kid, fitting, spki(key), rules, signatureBytesOf(key))
 }
 
-function signatureBytesOf(key: KeyObject): number | null {
+function makePublicKey(
+  kid: string | undefined,
+  key: KeyObject,
+  wanted: readonly Algorithm[],
+  rules: VerifierRules,
+): VerificationKey | null {
+  const algorithms = algorithmsOf(key).filter((algorithm) => wanted.includes(algorithm))
+  if (algorithms.length === 0) return null
   const bits = key.asymmetricKeyType === 'rsa' ? key.asymmetricKeyDetails?.modulusLength : undefined
-  return bits === undefined ? null : Math.ceil(bits / 8)
-}
-
-function spki(key: KeyObject): string {
-  return key.export({ type: 'spki', format: 'pem' }) as string
+  const signatureBytes = bits === undefined ? null : Math.ceil(bits / 8)
+  return makeKey(key.export({ type: 'spki', format: 'pem' }), { kid, signatureBytes, algorithms }, rules)
 }
