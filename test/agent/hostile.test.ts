@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'tap'
 import { makeVerifier } from '../../src/sdk/agent/index.ts'
-import { jwkOf, PAIRS, signedAs, token, type Part } from '../support/signing.ts'
+import { assembled, jwkOf, PAIRS, signature, signedAs, token, type Part } from '../support/signing.ts'
 import { fate, ISSUER, TRUST, userToken } from './credentials.ts'
 
 const HEADER = '{"alg":"RS256","kid":"k1"}'
@@ -25,6 +25,22 @@ void test('a name that is no UTF-8 is nobody’s', async (t) => {
   const marked = Buffer.from(`\ufeff${claimsText('alice', '8640000000000')}`)
   t.equal(await judged(signedText(marked)), 'NotAuthenticated credential-invalid token-malformed', 'nor is it one with a mark')
 })
+
+for (const alg of ['RS256', 'PS256'] as const) {
+  void test(`${alg}: a signature without its leading zero is refused: it would be a second spelling of its token`, async (t) => {
+    const by = makeVerifier({ ...TRUST, algorithms: [alg], keys: [jwkOf(PAIRS.rsa.publicKey)] })
+    const header = JSON.stringify({ alg })
+    let payload = ''
+    let good = Buffer.from([1])
+    for (let at = 0; good[0] !== 0; at += 1) {
+      payload = JSON.stringify({ iss: ISSUER, aud: 'chat', sub: 'alice', exp: 8.64e12, jti: String(at) })
+      good = Buffer.from(signature(alg, assembled(header, payload, Buffer.alloc(0)).slice(0, -1), PAIRS.rsa.privateKey))
+    }
+    t.equal(await judged(assembled(header, payload, good), by), 'alice')
+    const short = assembled(header, payload, good.subarray(1))
+    t.equal(await judged(short, by), 'NotAuthenticated credential-invalid signature-invalid')
+  })
+}
 
 void test('a token without a key id is tried with eight keys, and no more', async (t) => {
   const others = Array.from({ length: 8 }, (_, at) => jwkOf(PAIRS.otherRsa.publicKey, { kid: `o${at}` }))

@@ -110,6 +110,15 @@ void test('an issuer that is down is an error of its own, and takes no good key 
   t.equal(await first(), UNAVAILABLE)
 })
 
+void test('a clock that is set back neither keeps old keys nor delays new ones', async (t) => {
+  const { clock, server, first, second } = await parts(t)
+  t.equal(await first(), 'alice')
+  server.keys(SECOND)
+  clock.forward(-DAY)
+  t.match(await first(), /key-unknown/)
+  t.equal(await second(), 'bob')
+})
+
 void test('while a fetch hangs there is no second one', async (t) => {
   const { clock, server, first, second } = await parts(t)
   t.equal(await first(), 'alice')
@@ -140,8 +149,22 @@ const USELESS: readonly (readonly [name: string, path: string, answer: (url: str
     'metadata with an address without https',
     METADATA,
     (url) => ({ body: { issuer: url, jwks_uri: 'http://10.0.0.1/jwks' } }),
-    /no jwks_uri with https/,
+    /names a jwks_uri without https/,
   ],
+  [
+    'metadata with credentials in the address',
+    METADATA,
+    (url) => ({ body: { issuer: url, jwks_uri: `${url.replace('//', '//user:secret@')}/jwks` } }),
+    /names a jwks_uri without https/,
+  ],
+  [
+    'a key set after a byte-order mark',
+    '/jwks',
+    () => ({ body: `\ufeff${JSON.stringify({ keys: [FIRST] })}` }),
+    /no JSON object/,
+  ],
+  ['a list', '/jwks', () => ({ body: [FIRST] }), /no JSON object/],
+  ['text that is not JSON', '/jwks', () => ({ body: 'not JSON' }), /jwks is no JSON object$/],
 ]
 
 for (const [name, path, answer, cause] of USELESS) {

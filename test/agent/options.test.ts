@@ -32,6 +32,8 @@ const REFUSED: readonly (readonly [changes: Part, message: RegExp])[] = [
   [{ keys: ['-----BEGIN PUBLIC KEY-----'] }, /^keys/],
   [{ keys: undefined, jwksUri: 'http://keys.example.com/' }, /^jwksUri: must be https/],
   [{ keys: undefined, jwksUri: 'file:///keys' }, /^jwksUri: must be https/],
+  [{ keys: undefined, jwksUri: 'https://user:secret@keys.example.com/' }, /^jwksUri: must be https/],
+  [{ keys: undefined, jwksUri: 1 }, /^jwksUri: must be https/],
   [{ keys: undefined, discovery: true, issuer: 'login' }, /^issuer: must be https/],
   [{ clockTolerance: -1 }, /^clockTolerance/],
   [{ clockTolerance: Infinity }, /^clockTolerance/],

@@ -61,7 +61,7 @@ const REFUSED: readonly (readonly [name: string, token: () => string, fate: stri
   ...['none', 'None', 'NONE', ''].map(
     (alg) => [`unsigned by "${alg}"`, () => forged.unsigned(alg), 'credential-invalid algorithm-not-allowed'] as const,
   ),
-  ['without its signature', () => forged.unsigned('RS256'), 'credential-invalid token-malformed'],
+  ['without its signature', () => forged.unsigned('RS256'), 'credential-invalid signature-invalid'],
   ['with a critical extension', () => userToken({}, { crit: ['x'], x: 1 }), 'credential-invalid token-critical-extension'],
   ['with an unencoded payload', () => userToken({}, { b64: false }), 'credential-invalid token-critical-extension'],
   ['without a subject', () => userToken({ sub: undefined }), 'credential-invalid user-id-invalid'],

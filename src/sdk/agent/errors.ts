@@ -1,19 +1,15 @@
-/** What an agent can be told instead of a user. No message holds any part of a credential, so all of them may be logged. */
+/** The errors that an agent may get instead of a user. No message contains any part of a credential, so all may be logged. */
 
-/** What a caller may be told; the same words as the gateway's own 401 (docs/errors.md), and one for `expectThread`. */
+/** The codes of the gateway's own 401 (docs/errors.md), and one for `expectThread`. A caller may see them. */
 export type NotAuthenticatedCode = 'credential-missing' | 'credential-invalid' | 'credential-expired' | 'other-thread'
 
-/** The caller showed no credential, or none that is good here: 401. */
+/** The credential is missing or not valid: answer 401. */
 export class NotAuthenticated extends Error {
   override readonly name = 'NotAuthenticated'
   readonly code: NotAuthenticatedCode
-  /** What exactly is wrong, such as `audience-mismatch`: for the log, not for the caller. */
+  /** The exact reason, such as `audience-mismatch`: for the log, not for the caller. */
   readonly reason: string
 
-  /**
-   * @param code what the caller may be told
-   * @param reason what is wrong; by default the code
-   */
   constructor(code: NotAuthenticatedCode, reason: string = code) {
     super(`${SENTENCES[code]}${reason === code ? '' : ` (${reason})`}`)
     this.code = code
@@ -28,7 +24,7 @@ const SENTENCES: Readonly<Record<NotAuthenticatedCode, string>> = {
   'other-thread': 'the credential is not for this thread',
 }
 
-/** The keys of the issuer can't be had, so nothing can be said about the caller: 503. `cause` tells why. */
+/** The keys of the issuer are unavailable, so the caller is unknown: answer 503. `cause` has the reason. */
 export class KeysUnavailable extends Error {
   override readonly name = 'KeysUnavailable'
   readonly code = 'keys-unavailable'
@@ -38,12 +34,11 @@ export class KeysUnavailable extends Error {
   }
 }
 
-/** A known user may not do this: 403, or what the agent says in its place. */
+/** A known user lacks a permission or a role: answer 403, or what the agent says instead. */
 export class PermissionDenied extends Error {
   override readonly name = 'PermissionDenied'
   readonly code = 'permission-denied'
   readonly user_id: string
-  /** The permission or the role that is missing. */
   readonly missing: string
 
   constructor(user_id: string, kind: 'permission' | 'role', missing: string) {

@@ -1,11 +1,11 @@
 /**
- * `threadwarden/agent`: for an agent or a runtime that wants to know who is asking (docs/agents.md). It knows nothing of the
- * gateway; besides Node it needs fast-jwt alone, with which the gateway verifies tokens, too.
+ * `threadwarden/agent`: identifies the user in an agent or a runtime (docs/agents.md). It runs inside agents, so its only package
+ * is fast-jwt.
  */
 export { KeysUnavailable, NotAuthenticated, PermissionDenied, type NotAuthenticatedCode } from './errors.ts'
 export type { HeadersLike } from './headers.ts'
-export type { Algorithm } from './key.ts'
-export type { Fetch } from './key-source.ts'
+export type { PublicKeyAlgorithm as Algorithm } from '../../jwt/algorithms.ts'
+export type { Fetch } from './keys.ts'
 export { expectThread, hasPermission, requirePermission, requireRole } from './permissions.ts'
 export type { AgentUser, ClaimPointers } from './user.ts'
 export {

@@ -1,20 +1,19 @@
-/** Makes the checks that stand before every run: of the user's forwarded token, or of the gateway's assertion. */
+/** Makes the verifiers of the user's forwarded token and of the gateway's assertion. */
+import { isFetchable } from '../../core/wire/addresses.ts'
+import { PUBLIC_KEY_ALGORITHMS, type PublicKeyAlgorithm } from '../../jwt/algorithms.ts'
+import { tokenTypeName } from '../../jwt/token-type.ts'
 import { credentialIn, type HeadersLike } from './headers.ts'
-import { ALGORITHMS, keyFromJwk, keyFromPem, type Algorithm } from './key.ts'
-import { fixedKeys, isFetchable, remoteKeys, type Fetch, type KeySource } from './key-source.ts'
-import { ASSERTION_TYPE, typeName, verifyToken, type TokenRules } from './token.ts'
-import { isPointer, userFromClaims, USUAL_POINTERS, withThread, type AgentUser, type ClaimPointers } from './user.ts'
+import { fetchedKeys, givenKeys, type AgentKeys, type Fetch } from './keys.ts'
+import { ASSERTION_TYPE, verifyToken, type TokenRules } from './token.ts'
+import { isClaimPointer, userFromClaims, USUAL_POINTERS, withThread, type AgentUser, type ClaimPointers } from './user.ts'
 
 /**
- * Finds out who is asking.
- * @param headers the headers of the request
- * @returns the user
- * @throws {NotAuthenticated} if they show no good credential: 401
- * @throws {KeysUnavailable} if the keys can't be had: 503
+ * @throws {NotAuthenticated} if the headers contain no valid credential: answer 401
+ * @throws {KeysUnavailable} if the keys cannot be fetched: answer 503
  */
 export type Verify = (headers: HeadersLike) => Promise<AgentUser>
 
-/** Where keys are. Give exactly one. */
+/** Give exactly one. */
 export interface KeyOptions {
   /** The address of the key set: https, or http on this machine. */
   readonly jwksUri?: string
@@ -22,41 +21,36 @@ export interface KeyOptions {
   readonly keys?: readonly (object | string)[]
 }
 
-/** What both kinds of credential are held to. */
 export interface CommonOptions extends KeyOptions {
-  /** The `iss`, to the letter. */
+  /** The exact `iss`. */
   readonly issuer: string
-  /** The `aud`, or several of which one has to be named. */
+  /** The `aud`, or a list; the credential must name one of them. */
   readonly audience: string | readonly string[]
   /** Allowed difference of clocks for `exp` and `nbf`, in milliseconds: at most five minutes. */
   readonly clockTolerance?: number
-  /** Fetches keys in place of the global `fetch`, for example with a private certificate authority. */
+  /** Fetches keys instead of the global `fetch`, for example with a private certificate authority. */
   readonly fetch?: Fetch
 }
 
-/** What a forwarded token is held to. */
 export interface VerifierOptions extends CommonOptions {
   /** Exactly those that the issuer signs with. Public keys only: `none` and `HS*` are refused. */
-  readonly algorithms: readonly Algorithm[]
-  /** True if the issuer's metadata names the key set: the third way to say where keys are. */
+  readonly algorithms: readonly PublicKeyAlgorithm[]
+  /** True if the issuer's metadata names the key set: the third source of keys. */
   readonly discovery?: boolean
-  /** Where in the claims things are, if they are elsewhere: JSON pointers. */
   readonly claims?: Partial<ClaimPointers>
-  /** The `typ` that a token must have, one of these; by default `JWT`, `at+jwt` or none. */
+  /** The accepted values of `typ`; by default `JWT`, `at+jwt` or none. */
   readonly tokenTypes?: readonly string[]
   /** The issuer's key in the gateway's configuration: with `corp`, alice is `corp:alice`, as at the gateway. */
   readonly issuerKey?: string
 }
 
-/** What an assertion is held to. */
 export interface AssertionVerifierOptions extends CommonOptions {
-  /** The header in which it stands; in `authorization` after `Bearer `. */
+  /** The header of the assertion; in `authorization` it follows `Bearer `. */
   readonly header?: string
   /** The upstream that it must be for: its key in the gateway's configuration, `''` for `upstream`. By default any. */
   readonly scope?: string
 }
 
-/** The header of assertions. */
 export const ASSERTION_HEADER = 'x-threadwarden-assertion'
 
 const COMMON = ['issuer', 'audience', 'clockTolerance', 'fetch', 'jwksUri', 'keys']
@@ -69,32 +63,32 @@ const ISSUER_KEY = /^[a-z0-9-]+$/
 const HEADER_NAME = /^[a-z0-9!#$%&'*+.^`|~-]+$/i
 
 /**
- * Makes the check of the user's own token, in the `Authorization` header that the frontend sent and everybody passed on.
- * @throws TypeError if the options would not hold
+ * Verifies the user's own token, which the frontend sent in the `Authorization` header.
+ * @throws TypeError for invalid options
  */
 export function makeVerifier(options: VerifierOptions): Verify {
   onlyNames(options, [...COMMON, 'algorithms', 'discovery', 'claims', 'tokenTypes', 'issuerKey'])
   noneUndefined(options, ['claims', 'tokenTypes', 'issuerKey'])
   const { algorithms, claims = {}, issuerKey, discovery = false, tokenTypes } = options
   must(isList(algorithms) && algorithms.length > 0, 'algorithms: name those that the issuer signs with')
-  for (const one of algorithms) must(ALGORITHMS.includes(one), `algorithms: ${one} is none with a public key`)
+  for (const one of algorithms) must(PUBLIC_KEY_ALGORITHMS.includes(one), `algorithms: ${one} is none with a public key`)
   must(issuerKey === undefined || isText(issuerKey, ISSUER_KEY), 'issuerKey: must be lower-case letters, digits and hyphens')
   must(typeof discovery === 'boolean', 'discovery: must be true or false')
   must(tokenTypes === undefined || isList(tokenTypes), 'tokenTypes: must be a list')
-  const types = tokenTypes?.map((one) => (isText(one, TYPE) ? typeName(one) : ''))
+  const types = tokenTypes?.map((one) => (isText(one, TYPE) ? tokenTypeName(one) : ''))
   must(types?.length !== 0 && types?.includes('') !== true, 'tokenTypes: must be types such as at+jwt')
   must(types?.includes(ASSERTION_TYPE) !== true, `tokenTypes: ${ASSERTION_TYPE} is that of assertions`)
   const pointers = pointersOf(claims)
   const rules = { ...rulesOf(options, 'token', [...algorithms], 30_000), tokenTypes: types }
-  const source = sourceOf(options, rules, discovery)
+  const keys = keysOf(options, rules)
   const prefix = issuerKey === undefined ? '' : `${issuerKey}:`
   return async (headers) =>
-    userFromClaims(await verifyToken(credentialIn(headers, 'authorization'), rules, source), pointers, prefix)
+    userFromClaims(await verifyToken(credentialIn(headers, 'authorization'), rules, keys), pointers, prefix)
 }
 
 /**
- * Makes the check of the gateway's assertion: an ES256 JWT of type `threadwarden+jwt` for one request.
- * @throws TypeError if the options would not hold
+ * Verifies the gateway's assertion: an ES256 JWT of type `threadwarden+jwt` for one request.
+ * @throws TypeError for invalid options
  */
 export function makeAssertionVerifier(options: AssertionVerifierOptions): Verify {
   onlyNames(options, [...COMMON, 'header', 'scope'])
@@ -104,31 +98,30 @@ export function makeAssertionVerifier(options: AssertionVerifierOptions): Verify
   const header = given.toLowerCase()
   must(scope === undefined || isText(scope, SCOPE), "scope: must be the upstream's key, or ''")
   const rules = { ...rulesOf(options, 'assertion', ['ES256'], 5000), scope }
-  const source = sourceOf(options, rules, false)
+  const keys = keysOf(options, rules)
   return async (headers) => {
-    const claims = await verifyToken(credentialIn(headers, header), rules, source)
+    const claims = await verifyToken(credentialIn(headers, header), rules, keys)
     return withThread(userFromClaims(claims, USUAL_POINTERS), claims['thread'])
   }
 }
 
-/** An option by another name would be no rule at all, whether it is an own one or inherited: those that count are either. */
+/** A misspelled option would enforce nothing. Inherited options count too. */
 function onlyNames(options: unknown, names: readonly string[], place = ''): void {
   must(typeof options === 'object' && options !== null, `${place === '' ? 'options' : place}: must be an object`)
   const prefix = place === '' ? '' : `${place}.`
   for (const name in options) must(names.includes(name), `${prefix}${name}: is no option; options: ${names.join(', ')}`)
 }
 
-/** Present and undefined is a slip, such as of an environment variable that is not set: it must not mean what is usual, or any. */
+/** An unset environment variable is a mistake: it must mean neither the default nor `any`. */
 function noneUndefined<Options extends object>(options: Options, names: readonly (keyof Options & string)[]): void {
   for (const name of names) must(!(name in options) || options[name] !== undefined, `${name}: is there, and undefined`)
 }
 
-/** Where things are in the claims: what is not said is where it usually is. */
 function pointersOf(claims: Partial<ClaimPointers>): ClaimPointers {
   onlyNames(claims, Object.keys(USUAL_POINTERS), 'claims')
   const pointer = (name: keyof ClaimPointers): string => {
     const one = name in claims ? claims[name] : USUAL_POINTERS[name]
-    if (!isPointer(one)) throw new TypeError(`claims.${name}: must be a JSON pointer`)
+    if (!isClaimPointer(one)) throw new TypeError(`claims.${name}: must be a JSON pointer`)
     return one
   }
   return { id: pointer('id'), name: pointer('name'), role: pointer('role'), permissions: pointer('permissions') }
@@ -137,11 +130,11 @@ function pointersOf(claims: Partial<ClaimPointers>): ClaimPointers {
 function rulesOf(
   { issuer, audience, clockTolerance }: CommonOptions,
   kind: TokenRules['kind'],
-  algorithms: readonly Algorithm[],
-  usualTolerance: number,
+  algorithms: readonly PublicKeyAlgorithm[],
+  defaultTolerance: number,
 ): TokenRules {
   const audiences: readonly unknown[] = Array.isArray(audience) ? [...(audience as readonly unknown[])] : [audience]
-  const tolerance = clockTolerance ?? usualTolerance
+  const tolerance = clockTolerance ?? defaultTolerance
   must(isName(issuer), 'issuer: must be a string')
   must(audiences.length > 0 && audiences.every(isName), 'audience: must be a string or a list of strings')
   must(typeof tolerance === 'number', 'clockTolerance: must be a number of milliseconds')
@@ -149,26 +142,27 @@ function rulesOf(
   return { issuer, audiences, algorithms, clockTolerance: tolerance, kind }
 }
 
-function sourceOf(options: CommonOptions, rules: TokenRules, discovery: boolean): KeySource {
-  const { keys, jwksUri, issuer, fetch = globalThis.fetch } = options
-  const ways = [keys !== undefined, jwksUri !== undefined, discovery].filter(Boolean).length
-  must(ways === 1, `${rules.kind === 'token' ? 'jwksUri, keys and discovery' : 'jwksUri and keys'}: give exactly one`)
+function keysOf(options: CommonOptions & Pick<VerifierOptions, 'discovery'>, rules: TokenRules): AgentKeys {
+  const { keys, jwksUri, issuer, discovery = false, fetch = globalThis.fetch } = options
+  const sources = [keys !== undefined, jwksUri !== undefined, discovery].filter(Boolean).length
+  must(sources === 1, `${rules.kind === 'token' ? 'jwksUri, keys and discovery' : 'jwksUri and keys'}: give exactly one`)
   if (keys !== undefined) {
     must(isList(keys), 'keys: must be a list')
-    const read = keys.map((key) => (typeof key === 'string' ? keyFromPem(key, rules) : keyFromJwk(key, rules)))
-    const good = read.filter((key) => key !== null)
-    must(good.length > 0 && good.length === read.length, 'keys: must be public keys that fit the algorithms')
-    return fixedKeys(good)
+    const given = givenKeys(keys, rules)
+    must(given !== null, 'keys: must be public keys that fit the algorithms')
+    return given
   }
-  must(isFetchable(jwksUri ?? issuer), `${jwksUri === undefined ? 'issuer' : 'jwksUri'}: must be https, or http on this machine`)
-  return remoteKeys(jwksUri === undefined ? { issuer } : { jwksUri }, (jwk) => keyFromJwk(jwk, rules), fetch)
+  const uri: unknown = jwksUri ?? issuer
+  const name = jwksUri === undefined ? 'issuer' : 'jwksUri'
+  must(isName(uri) && isFetchable(uri), `${name}: must be https, or http on this machine`)
+  return fetchedKeys(jwksUri === undefined ? { issuer } : { jwksUri }, rules, fetch)
 }
 
 function isName(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
 
-/** As Array.isArray, and what is in it keeps its type. */
+/** Array.isArray would change the type of the members. */
 function isList(value: unknown): boolean {
   return Array.isArray(value)
 }
