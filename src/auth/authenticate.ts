@@ -2,15 +2,15 @@
 import type { Credential } from '../core/decide/credential.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../core/decide/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
-import { typeFits } from '../jwt/token-type.ts'
 import { isTooLong } from '../jwt/bearer.ts'
+import type { Claims } from '../jwt/claims.ts'
+import { typeFits } from '../jwt/token-type.ts'
+import { looksLikeJwt, readUnverified } from '../jwt/unverified.ts'
+import { verifySigned } from '../jwt/verify.ts'
 import { bearerToken } from './bearer.ts'
 import { audienceFits, userOf } from './claim-rules.ts'
 import type { Issuer } from './issuer.ts'
 import { makeTokenCache, type Lasting } from './token-cache.ts'
-import type { Claims } from '../jwt/claims.ts'
-import { looksLikeJwt, readUnverified } from '../jwt/unverified.ts'
-import { verifySigned } from '../jwt/verify.ts'
 
 /** `credential` is null for a caller without a credential. */
 export interface Authenticated {
@@ -38,7 +38,7 @@ export interface AuthenticateParts {
   readonly onClientToken: (userId: string) => void
 }
 
-interface Remembered extends Lasting {
+interface CachedResult extends Lasting {
   readonly authenticated: Authenticated
   readonly isClient: boolean
   readonly issuer: Issuer
@@ -47,25 +47,30 @@ interface Remembered extends Lasting {
 }
 
 export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
-  if (parts.mode === 'off') return () => without(EVERYBODY)
+  if (parts.mode === 'off') return () => withoutCredential(EVERYBODY)
   const { clock } = parts
   const byIss = new Map(parts.issuers.map((issuer) => [issuer.config.issuer, issuer]))
   const opaque = parts.issuers.find((issuer) => issuer.introspection !== null)
-  const cache = makeTokenCache<Remembered>(parts.tokenCache)
+  const cache = makeTokenCache<CachedResult>(parts.tokenCache)
   // The header itself is kept no longer than its connection.
-  const latest = new WeakMap<object, { readonly authorization: string; readonly known: Remembered }>()
-  const find = (authorization: string, connection: object | undefined): Remembered | null => {
+  const latest = new WeakMap<object, { readonly authorization: string; readonly known: CachedResult }>()
+  const findCached = (authorization: string, connection: object | undefined): CachedResult | null => {
     const now = clock()
     const last = connection === undefined ? undefined : latest.get(connection)
     if (last?.authorization === authorization) {
-      if (isGood(last.known, now)) return last.known
+      if (isValid(last.known, now)) return last.known
       // An expired result stays expired, also where the clock goes back.
       if (connection !== undefined) latest.delete(connection)
     }
     const known = isTooLong(authorization) ? null : cache.get(authorization, now)
-    if (known === null || !isGood(known, now)) return null
+    if (known === null || !isValid(known, now)) return null
     if (connection !== undefined) latest.set(connection, { authorization, known })
     return known
+  }
+
+  const authenticatedBy = ({ authenticated, isClient }: CachedResult): Authenticated => {
+    if (isClient) parts.onClientToken(authenticated.principal.id)
+    return authenticated
   }
 
   const issuerOf = (token: string) => {
@@ -86,40 +91,35 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
     const { issuer, unverified } = found
     // Checked before any key is fetched and before the issuer is asked.
     if (unverified !== null && !typeFits(unverified.header['typ'], issuer.config.tokenTypes)) return refuse('token-type')
-    const asked = isAsked(issuer, token)
+    const asked = usesIntrospection(issuer, token)
     // Keys that are fetched again meanwhile are another version.
     const keySetVersion = asked ? null : issuer.keys.keySetVersion()
-    const result =
+    const verified =
       unverified === null || asked ? await issuer.introspection?.ask(token) : await signedClaims(issuer, token, unverified.header)
-    if (result === undefined) return refuse('algorithm-not-allowed')
-    if ('outcome' in result) return result
-    const verified = userOf(issuer.key, issuer.config, result.claims, clock(), issuer.clockTolerance)
-    if (isRefusal(verified)) return verified
-    const { user: principal, credential: own, end, isClient } = verified
+    if (verified === undefined) return refuse('algorithm-not-allowed')
+    if ('outcome' in verified) return verified
+    const user = userOf(issuer.key, issuer.config, verified.claims, clock(), issuer.clockTolerance)
+    if (isRefusal(user)) return user
+    const { user: principal, credential: own, end, isClient } = user
     const authenticated: Authenticated = { outcome: 'authenticated', principal, credential: own }
     // An introspection answer is valid for a configured time; a signed token is valid to its end.
     const until = asked ? Math.min(end, clock() + (issuer.introspection?.cacheFor ?? 0)) : end
-    const remembered: Remembered = { authenticated, isClient, issuer, keySetVersion, until }
-    if (until > clock()) cache.put(authorization as string, remembered)
-    return told(parts, remembered)
+    const result: CachedResult = { authenticated, isClient, issuer, keySetVersion, until }
+    if (until > clock() && authorization !== undefined) cache.put(authorization, result)
+    return authenticatedBy(result)
   }
 
   return (authorization, connection) => {
-    if (authorization === undefined && parts.mode === 'optional') return without(ANONYMOUS)
-    const known = authorization === undefined ? null : find(authorization, connection)
-    return known !== null ? told(parts, known) : verify(authorization)
+    if (authorization === undefined && parts.mode === 'optional') return withoutCredential(ANONYMOUS)
+    const known = authorization === undefined ? null : findCached(authorization, connection)
+    return known !== null ? authenticatedBy(known) : verify(authorization)
   }
 }
 
 /** False for a result of older keys, and for keys that are no longer trusted: the token must be verified again. */
-function isGood({ issuer: { keys }, keySetVersion, until }: Remembered, now: number): boolean {
+function isValid({ issuer: { keys }, keySetVersion, until }: CachedResult, now: number): boolean {
   if (now >= until) return false
   return keySetVersion === null || (keySetVersion === keys.keySetVersion() && keys.trusted())
-}
-
-function told({ onClientToken }: AuthenticateParts, { authenticated, isClient }: Remembered): Authenticated {
-  if (isClient) onClientToken(authenticated.principal.id)
-  return authenticated
 }
 
 async function signedClaims(
@@ -133,10 +133,10 @@ async function signedClaims(
   return result
 }
 
-function isAsked({ config }: Issuer, token: string): boolean {
+function usesIntrospection({ config }: Issuer, token: string): boolean {
   return !looksLikeJwt(token) || config.algorithms === undefined
 }
 
-function without(principal: Principal): Authenticated {
+function withoutCredential(principal: Principal): Authenticated {
   return { outcome: 'authenticated', principal, credential: null }
 }

@@ -33,7 +33,7 @@ export function makeIntrospection(
   if (introspection === undefined) throw new Error('an issuer without introspection')
   const running = new Map<string, Promise<Claims | null>>()
   const known = new Set<string>()
-  const note = (token: string, active: boolean): void => {
+  const remember = (token: string, active: boolean): void => {
     const key = digestOf(token)
     known.delete(key)
     if (active) known.add(key)
@@ -51,7 +51,7 @@ export function makeIntrospection(
       form.set('client_secret', clientSecret)
     } else {
       // RFC 6749 §2.3.1: both are form-encoded before they are joined.
-      const pair = `${encoded(clientId)}:${encoded(clientSecret)}`
+      const pair = `${formEncoded(clientId)}:${formEncoded(clientSecret)}`
       headers['authorization'] = `Basic ${Buffer.from(pair).toString('base64')}`
     }
     return fetching.post(url, form, headers).catch((error: unknown) => {
@@ -76,14 +76,19 @@ export function makeIntrospection(
         onFailure(`${introspection.url} answered without "active"`)
         return refuse('keys-unavailable')
       }
-      note(token, claims['active'])
-      return worth(config, claims, clock(), clockTolerance)
+      remember(token, claims['active'])
+      return checkAnswer(config, claims, clock(), clockTolerance)
     },
   }
 }
 
-/** Checks an answer: RFC 7662 §2.2, and the issuer and times that it names must be right. */
-function worth(config: IssuerConfig, claims: Claims, now: number, tolerance: number): { readonly claims: Claims } | Refusal {
+/** RFC 7662 §2.2: the issuer and the times in an answer are optional. */
+function checkAnswer(
+  config: IssuerConfig,
+  claims: Claims,
+  now: number,
+  tolerance: number,
+): { readonly claims: Claims } | Refusal {
   if (claims['active'] !== true) return refuse('token-inactive')
   if (claims['iss'] !== undefined && claims['iss'] !== config.issuer) return refuse('issuer-unknown')
   const ends = timeIn(claims['exp'])
@@ -94,6 +99,6 @@ function worth(config: IssuerConfig, claims: Claims, now: number, tolerance: num
   return { claims }
 }
 
-function encoded(text: string): string {
+function formEncoded(text: string): string {
   return new URLSearchParams({ '': text }).toString().slice(1)
 }

@@ -48,33 +48,19 @@ export interface IssuerSurroundings {
  */
 export function makeIssuers(
   authentication: Config['authentication'],
-  { known = [], ...surroundings }: IssuerSurroundings,
+  { known = [], clock, onFetchFailure }: IssuerSurroundings,
 ): readonly Issuer[] {
+  // New issuers must not refer to the known ones, or each configuration would keep all earlier ones in memory.
+  const surroundings = { clock, onFetchFailure }
   const issuers: Issuer[] = []
   const faults: IssuerFaults['faults'][number][] = []
   for (const [key, config] of Object.entries(authentication.issuers)) {
-    const clockTolerance = config.clockTolerance ?? authentication.clockTolerance
     try {
+      const clockTolerance = config.clockTolerance ?? authentication.clockTolerance
       const keyMaterial = keyMaterialOf(key, config)
       const fingerprint = fingerprintOf(key, config, clockTolerance, keyMaterial)
       const kept = known.find((issuer) => issuer.fingerprint === fingerprint)
-      if (kept !== undefined) {
-        issuers.push(kept)
-        continue
-      }
-      const fetching = reach(key, config)
-      const keys = keySource(key, config, { issuer: config.issuer, clockTolerance }, surroundings, fetching)
-      const introspection =
-        config.introspection === undefined
-          ? null
-          : makeIntrospection(
-              config,
-              fetching,
-              surroundings.clock,
-              (message) => surroundings.onFetchFailure(key, message),
-              clockTolerance,
-            )
-      issuers.push({ key, config, keys, fetching, introspection, clockTolerance, fingerprint, keyMaterial })
+      issuers.push(kept ?? makeIssuer({ key, config, clockTolerance, keyMaterial, fingerprint }, surroundings))
     } catch (error) {
       if (!(error instanceof IssuerFaults)) throw error
       for (const fault of error.faults) faults.push(fault)
@@ -82,6 +68,19 @@ export function makeIssuers(
   }
   if (faults.length > 0) throw new IssuerFaults(faults)
   return issuers
+}
+
+function makeIssuer(
+  identity: Pick<Issuer, 'key' | 'config' | 'clockTolerance' | 'keyMaterial' | 'fingerprint'>,
+  surroundings: IssuerSurroundings,
+): Issuer {
+  const { key, config, clockTolerance } = identity
+  const fetching = fetchingFor(key, config)
+  const keys = keySource(key, config, { issuer: config.issuer, clockTolerance }, surroundings, fetching)
+  const onFailure = (message: string): void => surroundings.onFetchFailure(key, message)
+  const introspection =
+    config.introspection === undefined ? null : makeIntrospection(config, fetching, surroundings.clock, onFailure, clockTolerance)
+  return { ...identity, fetching, keys, introspection }
 }
 
 /** Includes the files' contents: a new key under the old path is another key. */
@@ -145,7 +144,7 @@ function keyForAll(pem: string, algorithms: readonly Algorithm[], rules: Verifie
   return key
 }
 
-function reach(key: string, config: IssuerConfig): Fetching {
+function fetchingFor(key: string, config: IssuerConfig): Fetching {
   const home = config.jwksUri ?? (URL.canParse(config.issuer) ? config.issuer : (config.introspection?.url ?? config.issuer))
   const { insecureHttp, bearerTokenFile } = config
   if (bearerTokenFile !== undefined) fromFile(key, 'bearerTokenFile', bearerTokenFile, () => null)
