@@ -1,28 +1,21 @@
-/**
- * Provides an issuer's keys: given ones, or fetched ones. Only the configured address is asked, or the one that the metadata of
- * the configured issuer names; never an address that a token names (RFC 8725 §3.10).
- */
+/** An issuer's keys. They are fetched only from configured addresses, never from one that a token names (RFC 8725 §3.10). */
 import type { DocumentSource } from './document.ts'
 import type { VerificationKey } from './key.ts'
 
 export interface KeySource {
-  /**
-   * The keys that may have signed a token.
-   * @param kid the token's key id, if it has one
-   * @returns the candidates; `unavailable` where the issuer can't be asked, and no known key is a candidate
-   */
+  /** @returns the keys that may have signed a token; `unavailable` if none is known and the issuer does not answer */
   find(kid: string | undefined): Promise<readonly VerificationKey[] | 'unavailable'>
   ready(): boolean
   stale(): boolean
   trusted(): boolean
-  /** Changes with the keys: results of other keys must then be discarded. */
+  /** Results that were verified with another version must be discarded. */
   keySetVersion(): number
-  /** Fetches keys that are too old; called every second or so, so that no request has to wait for it. */
+  /** Fetches keys that are too old; called every second or so, so that no request waits for it. */
   renew(): void
 }
 
 const MAX_KEYS = 100
-/** Milliseconds after a fetch, successful or not, without another, whatever key ids arrive. */
+/** No fetch starts within this time after another, successful or not, whatever key ids arrive. */
 const COOL_DOWN_MS = 5000
 
 /** A key without an id may have signed any token. */
@@ -38,25 +31,20 @@ export function fixedKeys(keys: readonly VerificationKey[]): KeySource {
 }
 
 export interface RemoteKeys {
-  /** The address of the key set, or the issuer whose metadata names it (OpenID Connect Discovery 1.0 §4). */
+  /** The key set, or the issuer whose metadata names it (OpenID Connect Discovery 1.0 §4). */
   readonly at: { readonly jwksUri: string } | { readonly issuer: string }
   readonly fetching: DocumentSource
-  /** Reads one member of the key set; null if it can serve nothing. */
   readonly read: (jwk: unknown) => VerificationKey | null
-  /** Milliseconds for which a fetched key set is used: a key that was removed from it works no longer than that. */
+  /** In milliseconds: a key that was removed from the set works no longer than that. */
   readonly cacheFor: number
-  /** Milliseconds after which keys that could not be fetched again are no longer trusted. */
+  /** In milliseconds: keys that could not be fetched again for so long are no longer trusted. */
   readonly staleIfError: number
-  /**
-   * What a request does that finds keys older than `cacheFor`. It may use them where `renew` is called regularly. Elsewhere it must
-   * wait for the fetch: after hours without requests, a removed key would work once more.
-   */
+  /** For keys older than `cacheFor`. A request must wait if nothing calls `renew`: after a quiet night, a removed key would work. */
   readonly whenOld?: 'use' | 'wait'
   readonly clock: () => number
   readonly onFailure: (message: string, cause: unknown) => void
 }
 
-/** One fetch at a time, with a pause after each, whatever tokens arrive. The last good keys stay. */
 export function remoteKeys(options: RemoteKeys): KeySource {
   const { clock } = options
   let keys: readonly VerificationKey[] | null = null

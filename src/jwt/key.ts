@@ -10,15 +10,14 @@ export interface VerifierRules {
   readonly clockTolerance: number
 }
 
-/** @throws fast-jwt's TokenError */
+/** Throws fast-jwt's TokenError. */
 export type Verifier = (token: string) => Claims
 
 export interface VerificationKey {
   readonly kid: string | undefined
   /**
-   * Length of each signature in bytes; null where the verifier checks it. An RSA signature is as long as the modulus (RFC 8017
-   * §8.1.2 step 1, §8.2.2 step 1). OpenSSL accepts a PSS signature without its leading zeros, which would be a second spelling of
-   * one token.
+   * Null where the verifier checks it. An RSA signature is as long as the modulus (RFC 8017 §8.1.2, §8.2.2), but OpenSSL accepts a
+   * PSS signature without its leading zeros, which would be a second spelling of one token.
    */
   readonly signatureBytes: number | null
   fits(algorithm: Algorithm): boolean

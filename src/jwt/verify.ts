@@ -24,10 +24,7 @@ export interface SignedToken {
   readonly isExpired: boolean
 }
 
-/**
- * Verifies a token for the issuer with these keys. The audience and further claims are left to the caller.
- * @param header the token's header
- */
+/** The caller checks the audience and further claims. */
 export async function verifySigned(
   token: string,
   header: Claims,

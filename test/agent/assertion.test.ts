@@ -95,6 +95,7 @@ void test('an assertion that names no thread is good for none', async (t) => {
   for (const thread of [undefined, null, '', 1, ['t1']]) {
     const user = await verify({ [ASSERTION_HEADER]: assertion({ thread }) })
     t.notOk('thread' in user)
+    // From plain JavaScript.
     for (const threadId of ['t1', '', undefined as unknown as string]) {
       t.throws(() => expectThread(user, threadId), NotAuthenticated)
     }

@@ -39,6 +39,7 @@ async function said(user: AgentUser, tool: ReturnType<typeof makeTool>['tool'], 
   const agent = new ChatAgent({ configurable: { auth_user: user } }, tool)
   const input = { ...(runInput('t1', content) as object), state: {}, forwardedProps: {} }
   let text = ''
+  // runInput returns untyped JSON.
   for await (const event of agent.run(input as never, new AbortController().signal)) {
     if ('delta' in event) text += String(event.delta)
   }

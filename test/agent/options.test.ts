@@ -1,4 +1,5 @@
 /** Options that would not hold are refused when the agent starts, and not when somebody is at the door. */
+// `as never`: the options and headers of plain JavaScript, which no type excludes.
 import { test } from 'tap'
 import { makeAssertionVerifier, makeVerifier } from '../../src/sdk/agent/index.ts'
 import { jwkOf, PAIRS, pemOf, type Part } from '../support/signing.ts'

@@ -1,4 +1,5 @@
 /** What stands before a tool, also for callers whom no compiler has checked. */
+// `as never`: the users and names of plain JavaScript, which no type excludes.
 import { test } from 'tap'
 import { hasPermission, PermissionDenied, requirePermission, requireRole } from '../../src/sdk/agent/index.ts'
 
