@@ -3,7 +3,7 @@ import { granteeFault, isPerson, personFault, type People } from '../tools/impor
 import type { Config } from '../config/schema.ts'
 import { isThreadId } from '../core/route/ids.ts'
 import { isGranteeId } from '../core/decide/sharing.ts'
-import { timeOf } from '../http/admin/revocation-form.ts'
+import { timeOf } from '../operator/revocation-form.ts'
 import { UsageError } from './command.ts'
 
 /** @throws UsageError for no argument, several, or an invalid thread id */

@@ -1,7 +1,7 @@
 /** `threadwarden user export`: prints all data that the store holds about a user. */
 import { writeFileSync } from 'node:fs'
 import { shownRow, timeText } from '../../tools/import-export/export.ts'
-import { shown } from '../../http/admin/revocation-form.ts'
+import { shown } from '../../operator/revocation-form.ts'
 import type { StoredGrant, ThreadKey, UserData } from '../../store/port.ts'
 import { complain, EXIT, printData, readArguments, UsageError, type Command } from '../command.ts'
 import { shownGrant } from '../grant-words.ts'

@@ -2,7 +2,7 @@
 import { makeJsonReader, type Json } from '../../core/json/read.ts'
 import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
 import type { Revoked } from '../../store/port.ts'
-import { isTokenId, timeOf, userFault } from './revocation-form.ts'
+import { isTokenId, timeOf, userFault } from '../../operator/revocation-form.ts'
 
 export interface Order {
   readonly what: Revoked

@@ -4,7 +4,7 @@ import { isRefusal } from '../../core/reasons.ts'
 import type { RevocationList, RevocationStore, Revoked } from '../../store/port.ts'
 import { note, notFound, Refused, send, sendDone, withoutBody, type AuditLine } from './answers.ts'
 import { readOrder } from './order.ts'
-import { revocationOf, shown, wordFor } from './revocation-form.ts'
+import { revocationOf, shown, wordFor } from '../../operator/revocation-form.ts'
 
 export interface AdminRevocationParts {
   readonly store: RevocationStore

@@ -5,8 +5,8 @@ import { refuse } from '../../core/reasons.ts'
 import { BY_OPERATOR, MAX_GRANTS } from '../../core/decide/sharing.ts'
 import type { GrantStore, StoredGrant, ThreadAdministration, ThreadKey } from '../../store/port.ts'
 import { note, notFound, objectOf, Refused, send, sendDone, type AuditLine } from './answers.ts'
-import { granteeWord, isTo, readGrant, readGrantee, shownGrant, type FormFault } from './grant-form.ts'
-import { shownThread } from './thread-form.ts'
+import { granteeWord, isTo, readGrant, readGrantee, shownGrant, type FormFault } from '../../operator/grant-form.ts'
+import { shownThread } from '../../operator/thread-form.ts'
 
 export interface AdminThreadParts {
   readonly store: GrantStore & Pick<ThreadAdministration, 'thread'>

@@ -1,6 +1,6 @@
 /** Reads a line of a source: the owner of a thread, and further facts about the thread. */
 import { isAgentId, isThreadId } from '../../core/route/ids.ts'
-import { timeOf } from '../../http/admin/revocation-form.ts'
+import { timeOf } from '../../operator/revocation-form.ts'
 import { NOBODY, type ThreadKey, type ThreadRow } from '../../store/port.ts'
 import { personFault, type People } from './users.ts'
 import { scopeFault } from './scopes.ts'

@@ -1,7 +1,7 @@
 /** Checks the user ids that can own threads, as operators write them. */
 import { ANONYMOUS } from '../../core/decide/principal.ts'
 import { isGranteeId } from '../../core/decide/sharing.ts'
-import { userFault } from '../../http/admin/revocation-form.ts'
+import { userFault } from '../../operator/revocation-form.ts'
 import { suggestion } from './suggestion.ts'
 
 export interface People {

@@ -1,5 +1,5 @@
 /** Shows threads to operators. */
-import { NOBODY, type ThreadAdministration } from '../../store/port.ts'
+import { NOBODY, type ThreadAdministration } from '../store/port.ts'
 import { shownGrant, type ShownGrant } from './grant-form.ts'
 
 type WholeThread = NonNullable<Awaited<ReturnType<ThreadAdministration['thread']>>>
