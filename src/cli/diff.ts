@@ -6,7 +6,7 @@ import { surroundingsOf } from '../tools/simulate/surroundings.ts'
 import type { Verdict } from '../tools/simulate/verdict.ts'
 import { CODES } from '../core/reasons.ts'
 import { EXIT, printData, printLines, readArguments, UsageError, type Command } from './command.ts'
-import { loaded, sayFaults } from './loading.ts'
+import { loaded, sayFaults } from './input-files.ts'
 import { listed, paintFor, type Entry, type Paint } from './terminal.ts'
 
 /** The most callers that are named for one difference; --json names all. */

@@ -9,7 +9,7 @@ import { ownAddresses } from '../http/upstream/exposure.ts'
 import { prepare } from '../snapshot/load.ts'
 import { readMounts } from '../store/durability.ts'
 import { EXIT, printData, printLines, readOptions, UsageError, type Command } from './command.ts'
-import { tokenFrom } from './loading.ts'
+import { tokenFrom } from './input-files.ts'
 import { harmless } from './terminal.ts'
 
 const DEFAULT_TIMEOUT = '5s'

@@ -9,7 +9,7 @@ import { outcomeData, principalData, triedData } from '../tools/simulate/explana
 import { replay, type Replayed } from '../tools/simulate/replay.ts'
 import { idleGrant, needText, permitText, principalText, refusalText, triedText } from '../tools/simulate/words.ts'
 import { EXIT, printData, printLines, UsageError } from './command.ts'
-import { fileOf, loaded } from './loading.ts'
+import { fileOf, loaded } from './input-files.ts'
 import { listed, paintFor, type Entry } from './terminal.ts'
 
 /** The longest line that is read, in bytes. */

@@ -10,8 +10,8 @@ import { explain as explainRequest, type Question } from '../tools/simulate/expl
 import { explanationData } from '../tools/simulate/explanation.ts'
 import { EXIT, printData, printLines, readOptions, UsageError, type Command } from './command.ts'
 import { explainAudit } from './explain-audit.ts'
-import { explanationEntries } from './explain-text.ts'
-import { fileOf, loaded, tokenFrom } from './loading.ts'
+import { explanationEntries } from './format-explanation.ts'
+import { fileOf, loaded, tokenFrom } from './input-files.ts'
 import { listed, paintFor } from './terminal.ts'
 
 const OPTIONS = {

@@ -7,7 +7,7 @@ import { isTokenId, revocationOf, shown, timeOf, userFault } from '../operator/r
 import { prepare } from '../snapshot/load.ts'
 import type { RevocationStore, Revoked } from '../store/port.ts'
 import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from './command.ts'
-import { withStore } from './on-store.ts'
+import { withStore } from './with-store.ts'
 
 type Task =
   | { readonly kind: 'list' }

@@ -5,7 +5,7 @@ import { placeText } from '../tools/simulate/place.ts'
 import { routesOf, type Access, type RouteAccess } from '../tools/simulate/routes.ts'
 import { GRANTED } from '../tools/simulate/words.ts'
 import { EXIT, printData, printLines, readOptions, type Command } from './command.ts'
-import { loaded } from './loading.ts'
+import { loaded } from './input-files.ts'
 import { harmless, paintFor, type Paint } from './terminal.ts'
 import { largest } from '../core/json/extremes.ts'
 

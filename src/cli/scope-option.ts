@@ -4,7 +4,7 @@ import { mountsOf, scopesIn, type Mount } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import type { OwnershipStore, ThreadKey } from '../store/port.ts'
 import { UsageError } from './command.ts'
-import type { Opened } from './on-store.ts'
+import type { Opened } from './with-store.ts'
 
 export const SCOPE_OPTION = { scope: { type: 'string' } } as const
 

@@ -6,7 +6,7 @@ import { junitOf, type FileResult } from '../tools/simulate/junit.ts'
 import { runTests } from '../tools/simulate/run-tests.ts'
 import { loadTests } from '../tools/simulate/test-file.ts'
 import { complain, EXIT, printData, printLines, readArguments, UsageError, type Command } from './command.ts'
-import { loaded } from './loading.ts'
+import { loaded } from './input-files.ts'
 import { harmless, paintFor, type Paint } from './terminal.ts'
 
 export const test: Command = {

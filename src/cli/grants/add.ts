@@ -1,9 +1,9 @@
 /** `threadwarden grants add`: grants a thread to a user or a group. */
 import { BY_OPERATOR, MAX_GRANTS, type Right } from '../../core/decide/sharing.ts'
 import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from '../command.ts'
-import { GRANT_OPTIONS, shownGrant, warnOfNoSharing } from '../grant-words.ts'
-import { granteeOf, newGranteeOf, threadIdOf } from '../naming.ts'
-import { onStore } from '../on-store.ts'
+import { GRANT_OPTIONS, shownGrant, warnOfNoSharing } from '../format-grant.ts'
+import { granteeOf, newGranteeOf, threadIdOf } from '../argument-values.ts'
+import { onStore } from '../with-store.ts'
 import { keyNamed, threadData, threadText } from '../scope-option.ts'
 
 const OPTIONS = { ...GRANT_OPTIONS, right: { type: 'string' } } as const

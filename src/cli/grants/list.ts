@@ -2,9 +2,9 @@
 import type { Grantee } from '../../core/decide/sharing.ts'
 import type { Store, StoredGrant, ThreadKey } from '../../store/port.ts'
 import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from '../command.ts'
-import { GRANT_OPTIONS, grantLine, shownGrant, warnOfNoSharing } from '../grant-words.ts'
-import { granteeOf, threadIdOf } from '../naming.ts'
-import { onStore } from '../on-store.ts'
+import { GRANT_OPTIONS, grantLine, shownGrant, warnOfNoSharing } from '../format-grant.ts'
+import { granteeOf, threadIdOf } from '../argument-values.ts'
+import { onStore } from '../with-store.ts'
 import { keyNamed, scopeNamed, threadData, threadText } from '../scope-option.ts'
 
 const PAGE = 1000

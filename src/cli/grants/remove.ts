@@ -1,8 +1,8 @@
 /** `threadwarden grants remove`: removes a grant. */
 import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from '../command.ts'
-import { GRANT_OPTIONS } from '../grant-words.ts'
-import { granteeOf, threadIdOf } from '../naming.ts'
-import { onStore } from '../on-store.ts'
+import { GRANT_OPTIONS } from '../format-grant.ts'
+import { granteeOf, threadIdOf } from '../argument-values.ts'
+import { onStore } from '../with-store.ts'
 import { keyNamed, threadData, threadText } from '../scope-option.ts'
 
 export const remove: Command = {

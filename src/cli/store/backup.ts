@@ -2,9 +2,9 @@
 import { storeOf } from '../../config/store-place.ts'
 import { backup as copyStore, BackupFailed, type Backup } from '../../store/sqlite/backup.ts'
 import { complain, EXIT, print, printData, readArguments, UsageError, type Command } from '../command.ts'
-import { loaded } from '../loading.ts'
-import { STORE_OPTIONS } from '../on-store.ts'
-import { withProgress } from '../steady.ts'
+import { loaded } from '../input-files.ts'
+import { STORE_OPTIONS } from '../with-store.ts'
+import { withProgress } from '../with-progress.ts'
 
 const OPTIONS = { ...STORE_OPTIONS, force: { type: 'boolean' }, quiet: { type: 'boolean' } } as const
 

@@ -1,8 +1,8 @@
 /** `threadwarden store migrate`: migrates the store to this program's schema. */
 import { complain, EXIT, print, printData, readOptions, type Command } from '../command.ts'
-import { loaded } from '../loading.ts'
-import { STORE_OPTIONS, withStore } from '../on-store.ts'
-import { lookAt, type Seen } from '../store-look.ts'
+import { loaded } from '../input-files.ts'
+import { STORE_OPTIONS, withStore } from '../with-store.ts'
+import { lookAt, type Seen } from '../inspect-store.ts'
 
 const OPTIONS = { ...STORE_OPTIONS, check: { type: 'boolean' } } as const
 

@@ -3,8 +3,8 @@ import { NOBODY_WORD } from '../../tools/import-export/entry.ts'
 import { ownerWord } from '../../tools/import-export/problem.ts'
 import { NOBODY, type AssignOutcome, type ThreadKey } from '../../store/port.ts'
 import { complain, EXIT, print, printData, readArguments, UsageError, type Command } from '../command.ts'
-import { newUserOf, threadNamed, userOf } from '../naming.ts'
-import { onStore, peopleIn, STORE_OPTIONS } from '../on-store.ts'
+import { newUserOf, threadNamed, userOf } from '../argument-values.ts'
+import { onStore, peopleIn, STORE_OPTIONS } from '../with-store.ts'
 import { keyNamed, SCOPE_OPTION, threadData, threadText } from '../scope-option.ts'
 
 const OPTIONS = { ...STORE_OPTIONS, ...SCOPE_OPTION, to: { type: 'string' }, expect: { type: 'string' } } as const

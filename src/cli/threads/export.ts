@@ -8,12 +8,12 @@ import { formatOf, type Format } from '../../tools/import-export/source-file.ts'
 import { terminalJson } from '../../core/json/terminal-json.ts'
 import type { RowFilter, ThreadRow } from '../../store/port.ts'
 import { complain, EXIT, readOptions, type Command } from '../command.ts'
-import { counted } from '../naming.ts'
-import { onStore, STORE_OPTIONS } from '../on-store.ts'
+import { counted } from '../argument-values.ts'
+import { onStore, STORE_OPTIONS } from '../with-store.ts'
 import { SCOPE_OPTION, scopeNamed } from '../scope-option.ts'
-import { withProgress } from '../steady.ts'
+import { withProgress } from '../with-progress.ts'
 import { harmless } from '../terminal.ts'
-import { formatNamed } from './import-task.ts'
+import { formatNamed } from './import-options.ts'
 
 const OPTIONS = {
   config: STORE_OPTIONS.config,

@@ -11,7 +11,7 @@ import { upstreamList } from '../../tools/import-export/upstream-list.ts'
 import { serverHeaders, type Mount } from '../../config/mounts.ts'
 import { openUpstream } from '../../http/upstream/upstream.ts'
 import type { Progress } from '../progress.ts'
-import type { ImportTask, NamedFile } from './import-task.ts'
+import type { ImportTask, NamedFile } from './import-options.ts'
 
 export interface SourceParts {
   readonly reading: Reading

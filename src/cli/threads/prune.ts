@@ -5,10 +5,10 @@ import type { Config } from '../../config/schema.ts'
 import type { UnknownThread } from '../../core/decide/decide.ts'
 import type { PruneRule, Store } from '../../store/port.ts'
 import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from '../command.ts'
-import { counted, pastTimeOf } from '../naming.ts'
-import { onStore, STORE_OPTIONS } from '../on-store.ts'
+import { counted, pastTimeOf } from '../argument-values.ts'
+import { onStore, STORE_OPTIONS } from '../with-store.ts'
 import { SCOPE_OPTION, scopeNamed } from '../scope-option.ts'
-import { withProgress } from '../steady.ts'
+import { withProgress } from '../with-progress.ts'
 
 const OPTIONS = {
   ...STORE_OPTIONS,

@@ -1,7 +1,7 @@
 /** `threadwarden threads revoke`: removes a thread's owner. */
 import { complain, EXIT, print, printData, readArguments, type Command } from '../command.ts'
-import { threadNamed } from '../naming.ts'
-import { onStore, STORE_OPTIONS } from '../on-store.ts'
+import { threadNamed } from '../argument-values.ts'
+import { onStore, STORE_OPTIONS } from '../with-store.ts'
 import { keyNamed, SCOPE_OPTION, threadData, threadText } from '../scope-option.ts'
 
 export const revoke: Command = {

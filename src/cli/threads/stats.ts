@@ -1,6 +1,6 @@
 /** `threadwarden threads stats`: counts what the store holds. */
 import { EXIT, printData, printLines, readOptions, type Command } from '../command.ts'
-import { onStore, STORE_OPTIONS } from '../on-store.ts'
+import { onStore, STORE_OPTIONS } from '../with-store.ts'
 import { SCOPE_OPTION, scopeNamed } from '../scope-option.ts'
 import type { StoreStats } from '../../store/port.ts'
 import { columns } from '../terminal.ts'

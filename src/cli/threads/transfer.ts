@@ -2,10 +2,10 @@
 import { inSteps } from '../../tools/import-export/retry.ts'
 import type { Store, ThreadKey } from '../../store/port.ts'
 import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from '../command.ts'
-import { counted, newUserOf, threadIdOf, userOf } from '../naming.ts'
-import { onStore, peopleIn, STORE_OPTIONS } from '../on-store.ts'
+import { counted, newUserOf, threadIdOf, userOf } from '../argument-values.ts'
+import { onStore, peopleIn, STORE_OPTIONS } from '../with-store.ts'
 import { keyNamed, SCOPE_OPTION, scopeNamed, threadText } from '../scope-option.ts'
-import { withProgress } from '../steady.ts'
+import { withProgress } from '../with-progress.ts'
 
 const OPTIONS = {
   ...STORE_OPTIONS,

@@ -1,9 +1,9 @@
 /** `threadwarden user erase`: erases a user's data. */
 import { inSteps } from '../../tools/import-export/retry.ts'
 import { complain, EXIT, print, printData, readArguments, type Command } from '../command.ts'
-import { counted } from '../naming.ts'
-import { onStore, STORE_OPTIONS } from '../on-store.ts'
-import { withProgress } from '../steady.ts'
+import { counted } from '../argument-values.ts'
+import { onStore, STORE_OPTIONS } from '../with-store.ts'
+import { withProgress } from '../with-progress.ts'
 import { userNamed } from './export.ts'
 
 const OPTIONS = {

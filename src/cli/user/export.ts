@@ -4,9 +4,9 @@ import { shownRow, timeText } from '../../tools/import-export/export.ts'
 import { shown } from '../../operator/revocation-form.ts'
 import type { StoredGrant, ThreadKey, UserData } from '../../store/port.ts'
 import { complain, EXIT, printData, readArguments, UsageError, type Command } from '../command.ts'
-import { shownGrant } from '../grant-words.ts'
-import { userOf } from '../naming.ts'
-import { onStore, STORE_OPTIONS } from '../on-store.ts'
+import { shownGrant } from '../format-grant.ts'
+import { userOf } from '../argument-values.ts'
+import { onStore, STORE_OPTIONS } from '../with-store.ts'
 import { threadData } from '../scope-option.ts'
 
 const OPTIONS = { config: STORE_OPTIONS.config, output: { type: 'string' } } as const

@@ -3,7 +3,7 @@ import { timeText } from '../tools/import-export/export.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { StoredGrant } from '../store/port.ts'
 import { complain } from './command.ts'
-import { STORE_OPTIONS } from './on-store.ts'
+import { STORE_OPTIONS } from './with-store.ts'
 import { SCOPE_OPTION } from './scope-option.ts'
 
 export const GRANT_OPTIONS = {

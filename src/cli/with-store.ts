@@ -5,7 +5,7 @@ import { openStore } from '../store/open.ts'
 import type { Prepared } from '../snapshot/load.ts'
 import { StoreUnavailable, type Store } from '../store/port.ts'
 import { complain, EXIT } from './command.ts'
-import { loaded } from './loading.ts'
+import { loaded } from './input-files.ts'
 
 export const STORE_OPTIONS = { config: { type: 'string' }, json: { type: 'boolean' } } as const
 

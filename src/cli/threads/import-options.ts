@@ -3,8 +3,8 @@ import { accessSync, constants, realpathSync, statSync } from 'node:fs'
 import { FORMATS, formatOf, type Format } from '../../tools/import-export/source-file.ts'
 import { isAgentId } from '../../core/route/ids.ts'
 import { readArguments, UsageError } from '../command.ts'
-import { tokenFrom } from '../loading.ts'
-import { STORE_OPTIONS } from '../on-store.ts'
+import { tokenFrom } from '../input-files.ts'
+import { STORE_OPTIONS } from '../with-store.ts'
 import { SCOPE_OPTION } from '../scope-option.ts'
 
 /** A file, or `-` for stdin. */
