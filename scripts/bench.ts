@@ -12,7 +12,7 @@ async function main(): Promise<number> {
     process.stdout.write(USAGE)
     return 0
   }
-  const progress = makeProgress(process.stderr, false)
+  const progress = makeProgress(process.stderr)
   const tables = new Map<PartName, string>()
   mkdirSync(options.out, { recursive: true })
   const parts = options.parts ?? (options.read ? keptParts(options.out) : USUAL_PARTS)

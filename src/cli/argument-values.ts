@@ -1,10 +1,11 @@
 /** Reads threads, users, groups and times from the command line. */
-import { granteeFault, isPerson, personFault, type People } from '../tools/import-export/users.ts'
+import { granteeFault, isPerson, personFault } from '../tools/import-export/users.ts'
 import type { Config } from '../config/schema.ts'
 import { isThreadId } from '../core/route/ids.ts'
-import { isGranteeId } from '../core/decide/sharing.ts'
+import { isGranteeId, type Grantee } from '../core/decide/sharing.ts'
 import { timeOf } from '../operator/revocation-form.ts'
 import { UsageError } from './command.ts'
+import { peopleIn } from './with-store.ts'
 
 /** @throws UsageError for no argument, several, or an invalid thread id */
 export function threadNamed(positionals: readonly string[]): string {
@@ -14,9 +15,17 @@ export function threadNamed(positionals: readonly string[]): string {
 }
 
 /** @throws UsageError for an invalid thread id */
-export function threadIdOf(text: string): string {
+export function threadIdOf(text: string | undefined): string {
+  if (text === undefined) throw new UsageError('--thread ID is missing')
   if (!isThreadId(text)) throw new UsageError(`${JSON.stringify(text)} is no thread id`)
   return text
+}
+
+/** @throws UsageError for no argument, several, or an invalid user id */
+export function userNamed(positionals: readonly string[]): string {
+  const [user, ...more] = positionals
+  if (user === undefined || more.length > 0) throw new UsageError('name one user: issuer:subject')
+  return userOf('USER', user)
 }
 
 /**
@@ -29,17 +38,13 @@ export function userOf(option: string, text: string): string {
 }
 
 /** @throws UsageError for an id that no user can have */
-export function newUserOf(option: string, text: string, people: People): string {
-  const fault = personFault(text, people)
-  if (fault !== null) throw new UsageError(`${option} ${text}: ${fault}`)
-  return text
+export function requireOwner(option: string, user: string, config: Config): void {
+  const fault = personFault(user, peopleIn(config))
+  if (fault !== null) throw new UsageError(`${option} ${user}: ${fault}`)
 }
 
 /** @throws UsageError for neither, both, or an invalid id */
-export function granteeOf(
-  user: string | undefined,
-  group: string | undefined,
-): { readonly kind: 'user' | 'group'; readonly id: string } {
+export function granteeOf({ user, group }: { readonly user?: string; readonly group?: string }): Grantee {
   if ((user === undefined) === (group === undefined)) throw new UsageError('name either --user USER or --group GROUP')
   const kind = user === undefined ? 'group' : 'user'
   const id = user ?? group ?? ''
@@ -47,23 +52,13 @@ export function granteeOf(
   return { kind, id }
 }
 
-/** @throws UsageError for neither, both, or an id that no user or group can have */
-export function newGranteeOf(
-  user: string | undefined,
-  group: string | undefined,
-  issuers: readonly string[],
-): { readonly kind: 'user' | 'group'; readonly id: string } {
-  const text = user ?? group
-  const fault = text === undefined ? null : granteeFault(text, issuers)
-  if (fault !== null) throw new UsageError(`--${user === undefined ? 'group' : 'user'} ${text}: ${fault}`)
-  return granteeOf(user, group)
-}
-
-/** @throws UsageError for an issuer that the configuration does not have */
-export function requireIssuer(issuer: string, { authentication }: Config): void {
-  const issuers = Object.keys(authentication.issuers)
-  const fault = issuers.includes(issuer) ? null : granteeFault(`${issuer}:anybody`, issuers)
-  if (fault !== null) throw new UsageError(`--issuer ${issuer}: ${fault}`)
+/**
+ * @param id `issuer:name`
+ * @throws UsageError for an issuer that the configuration does not have
+ */
+export function requireIssuer(argument: string, id: string, { authentication }: Config): void {
+  const fault = granteeFault(id, Object.keys(authentication.issuers))
+  if (fault !== null) throw new UsageError(`${argument}: ${fault}`)
 }
 
 const AGE_UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }

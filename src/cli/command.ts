@@ -1,22 +1,54 @@
-/** What a command of the program is. Exit codes: 0 success, 1 findings or failure, 2 wrong usage. */
-import { parseArgs, type ParseArgsConfig } from 'node:util'
+/** The declaration of a command: its options are parsed, and its help and completion are written from it. */
+import { parseArgs } from 'node:util'
+import { closest, distance } from 'fastest-levenshtein'
 import { terminalJson } from '../core/json/terminal-json.ts'
 import { harmless, harmlessLines } from './terminal.ts'
 
 export const EXIT = { fine: 0, failure: 1, usage: 2 } as const
 
-export interface Command {
-  readonly summary: string
+/** `parseArgs` reads `type`, `default` and `multiple`; the rest is for help and completion. */
+export interface Option {
+  readonly type: 'string' | 'boolean'
+  readonly default?: string | boolean
+  readonly multiple?: boolean
+  readonly placeholder?: string
   readonly help: string
-  /** @returns the exit code */
+}
+
+type Options = Readonly<Record<string, Option>>
+
+export type Values<O extends Options> = ReturnType<typeof parse<O>>['values']
+
+interface Description<O extends Options> {
+  /** Each form of the command, without `--config FILE` and optional options; by default the names of the positionals. */
+  readonly usage?: readonly string[]
+  readonly about: string
+  /** The help of each positional, by its name. */
+  readonly positionals?: Readonly<Record<string, string>>
+  readonly options: O
+  /** What the exit codes 0, 1 and 2 mean; 2 is wrong usage by default. */
+  readonly exitCodes: readonly [fine: string, failure: string, usage?: string]
+}
+
+export interface Command extends Description<Options> {
+  /**
+   * @returns the exit code
+   * @throws UsageError
+   */
   run(args: readonly string[]): Promise<number>
+}
+
+/** A command whose module is loaded on demand: no user waits for the modules of other commands. */
+export interface NamedCommand {
+  readonly summary: string
+  readonly load: () => Promise<{ readonly command: Command }>
 }
 
 export interface CommandGroup {
   readonly summary: string
   /** The text below the list of its commands. */
   readonly about: string
-  readonly commands: Readonly<Record<string, Command>>
+  readonly commands: Readonly<Record<string, NamedCommand | CommandGroup>>
 }
 
 /** Wrong usage: the message is for the person at the terminal. */
@@ -24,22 +56,38 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** @throws UsageError for unknown options */
-export function readOptions<T extends NonNullable<ParseArgsConfig['options']>>(args: readonly string[], options: T) {
-  return understood(() => parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values)
-}
-
-/** @throws UsageError for unknown options */
-export function readArguments<T extends NonNullable<ParseArgsConfig['options']>>(args: readonly string[], options: T) {
-  return understood(() => parseArgs({ args: [...args], options, strict: true, allowPositionals: true }))
-}
-
-function understood<T>(parse: () => T): T {
-  try {
-    return parse()
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error))
+export function defineCommand<const O extends Options>({
+  run,
+  ...description
+}: Description<O> & {
+  readonly run: (values: Values<O>, positionals: readonly string[]) => number | Promise<number>
+}): Command {
+  return {
+    ...description,
+    async run(args) {
+      const { values, positionals } = parse(args, description.options, {
+        allowPositionals: description.positionals !== undefined,
+      })
+      return run(values, positionals)
+    },
   }
+}
+
+function parse<O extends Options>(args: readonly string[], options: O, positionals: { readonly allowPositionals: boolean }) {
+  try {
+    return parseArgs({ args: [...args], options, strict: true, ...positionals })
+  } catch (error) {
+    const [message = ''] = (error instanceof Error ? error.message : String(error)).split('\n')
+    const [unknown, name = ''] = /^Unknown option '--([^']+)'/.exec(message) ?? []
+    const hint = unknown === undefined ? '' : didYouMean(name, ['help', ...Object.keys(options)], '--')
+    throw new UsageError(hint === '' ? message : `${unknown}.${hint}`)
+  }
+}
+
+/** @returns a sentence that suggests the nearest of the words, or nothing if none is near */
+export function didYouMean(word: string, words: readonly string[], prefix = ''): string {
+  const near = closest(word, words)
+  return distance(word, near) <= 3 ? ` Did you mean "${prefix}${near}"?` : ''
 }
 
 /** Prints one line to stdout. A terminal obeys nothing in it, whatever part a caller or an upstream chose. */

@@ -5,57 +5,49 @@ import { placeText } from '../tools/simulate/place.ts'
 import { surroundingsOf } from '../tools/simulate/surroundings.ts'
 import type { Verdict } from '../tools/simulate/verdict.ts'
 import { CODES } from '../core/reasons.ts'
-import { EXIT, printData, printLines, readArguments, UsageError, type Command } from './command.ts'
-import { loaded, sayFaults } from './input-files.ts'
+import { defineCommand, EXIT, printData, printLines, UsageError } from './command.ts'
+import { counted } from './argument-values.ts'
+import { loadConfig, printErrors } from './input-files.ts'
+import { CONFIG, jsonFlag } from './options.ts'
 import { listed, paintFor, type Entry, type Paint } from './terminal.ts'
 
 /** The most callers that are named for one difference; --json names all. */
 const MOST_CALLERS = 6
 
-export const diff: Command = {
-  summary: 'compares two policies: which decisions change',
-  help: `threadwarden diff --config FILE OLD NEW [--json]
+export const command = defineCommand({
+  about: `Decides the same requests by two policy files and shows each difference: who may do what, what a refusal looks like, which
+parts of a request are forwarded, and which limits apply. The requests are every route and method, on own, shared, unowned,
+foreign and deleted threads, with every agent that a policy names and one that no policy names. The callers have the roles,
+permissions, claims and issuers that the policies name. Issuers, mode and userScoped are those of the configuration; both
+policies are compared as enforced.`,
+  positionals: { OLD: 'a policy file', NEW: 'the policy file to compare with it' },
+  options: { config: CONFIG, json: jsonFlag('{"same", "decisions", "callers", "agents", "cut", "differences"}') },
+  exitCodes: ['no difference', 'differences, an invalid file, or too many requests to compare all of them'],
 
-Decides the same requests by two policy files and tells what differs: who may do what, what a refusal looks like, what of a
-request passes, and which limits apply. The requests are every route and method, with every agent that a policy names and one
-that none names, on own, shared, unknown and foreign threads, deleted ones too; the callers are made from the roles,
-permissions, claims and issuers that the policies name. Issuers, mode and userScoped are the configuration's; both are taken as enforced.
-
-  --config FILE  the configuration (YAML or JSON)
-  OLD NEW        policy files
-  --json         prints {"same", "decisions", "callers", "agents", "cut", "differences"} on stdout
-
-Exit codes: 0 no difference, 1 differences, an invalid file or more to compare than there is room for, 2 wrong usage.`,
-
-  run(args) {
-    const { values, positionals } = readArguments(args, { config: { type: 'string' }, json: { type: 'boolean' } })
-    const [before, after, more] = positionals
+  run(values, [before, after, more]) {
     if (before === undefined || after === undefined || more !== undefined) throw new UsageError('name two policy files: OLD NEW')
-    const json = values.json === true
-    const prepared = loaded(values.config, json)
-    if (prepared === null) return Promise.resolve(EXIT.failure)
+    const prepared = loadConfig(values)
+    if (prepared === null) return EXIT.failure
     const surroundings = surroundingsOf(prepared.config)
     const policies = [before, after].map((file) => loadPolicy(file, surroundings))
     const [one, other] = policies
     if (one?.ok !== true || other?.ok !== true) {
       const faults = policies.flatMap((policy) => (policy.ok ? [] : policy.faults))
-      sayFaults(before === after ? faults.slice(0, faults.length / 2) : faults, json)
-      return Promise.resolve(EXIT.failure)
+      printErrors(before === after ? faults.slice(0, faults.length / 2) : faults, values)
+      return EXIT.failure
     }
     const comparison = compare(one.value.policy, other.value.policy, prepared.config)
     const same = comparison.differences.length === 0
-    if (json) printData({ same, ...comparison })
+    if (values.json) printData({ same, ...comparison })
     else printLines(text(comparison, paintFor(process.stdout, process.env)))
-    return Promise.resolve(same && comparison.cut.length === 0 ? EXIT.fine : EXIT.failure)
+    return same && comparison.cut.length === 0 ? EXIT.fine : EXIT.failure
   },
-}
+})
 
 function text({ differences, decisions, callers, cut }: Comparison, paint: Paint): string {
-  const count =
-    differences.length === 0 ? 'no difference' : differences.length === 1 ? '1 difference' : `${differences.length} differences`
   return [
     ...differences.flatMap((one) => [headline(one, paint), listed(entries(one), paint), '']),
-    `${count} in ${decisions} decisions for ${callers} kinds of callers`,
+    `${differences.length === 0 ? 'no difference' : counted(differences.length, 'difference')} in ${decisions} decisions for ${callers} kinds of callers`,
     ...(cut.length === 0
       ? []
       : [paint('yellow', `not all was compared: there are more ${cut.join(' and ')} than there is room for`)]),

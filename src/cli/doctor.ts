@@ -8,60 +8,44 @@ import { faultLine } from '../document/fault.ts'
 import { ownAddresses } from '../http/upstream/exposure.ts'
 import { prepare } from '../snapshot/load.ts'
 import { readMounts } from '../store/durability.ts'
-import { EXIT, printData, printLines, readOptions, UsageError, type Command } from './command.ts'
-import { tokenFrom } from './input-files.ts'
+import { defineCommand, EXIT, printData, printLines, UsageError, type Command, type Values } from './command.ts'
+import { configFile, readToken } from './input-files.ts'
+import { CONFIG, jsonFlag, TOKEN_FILE, value } from './options.ts'
 import { harmless } from './terminal.ts'
 
-const DEFAULT_TIMEOUT = '5s'
 const DEFAULT_MESSAGE = 'Hello. Please answer in two or three sentences.'
 
 const OPTIONS = {
-  config: { type: 'string' },
-  timeout: { type: 'string', default: DEFAULT_TIMEOUT },
-  'token-file': { type: 'string' },
-  url: { type: 'string' },
-  run: { type: 'string' },
-  message: { type: 'string' },
-  json: { type: 'boolean' },
+  config: CONFIG,
+  timeout: { ...value('TIME', 'how long one check may take; a fetch of keys may take 11s, a run 60s'), default: '5s' },
+  'token-file': TOKEN_FILE,
+  url: value(
+    'URL',
+    "the URL of the gateway for clients, with the first upstream's path: a frontend's runtimeUrl (default: from the configuration)",
+  ),
+  run: value('AGENT', 'runs this agent once through the gateway, on a new thread, and checks that events arrive one by one'),
+  message: value('TEXT', 'the message to the agent'),
+  json: jsonFlag('{"healthy", "counts", "findings"}'),
 } as const
 
-const HELP = `threadwarden doctor --config FILE [--timeout 5s] [--token-file FILE] [--url URL] [--run AGENT [--message TEXT]] [--json]
-
-Looks at the store, the issuers, the upstreams and the gateway itself, as the gateway and its clients do, and says of each
-finding what to do about it. Nothing is changed and nothing is run, unless --run is given. What could not be checked is
-said, too.
-
-  --config FILE      the configuration (YAML or JSON)
-  --timeout 5s       how long one check may take; fetching keys may take 11s, a run 60s
-  --token-file FILE  a file with a caller's token, to ask as that caller
-  --url URL          the gateway as clients reach it, with its path: the runtimeUrl of a frontend. By default where
-                     the configuration says that it listens. It is that of the first upstream: others are looked for at the
-                     same origin, under their public paths
-  --run AGENT        runs this agent once through the gateway, on a new thread, to see whether events come one by one: the
-                     one under agents that has this key, or one of the first runtime
-  --message TEXT     what to say to it
-  --json             prints {"healthy", "counts", "findings"} on stdout
-
-Exit codes: 0 no problem and no warning (what is unknown alone counts as neither), 1 problems, warnings or an invalid
-configuration, 2 wrong usage.`
-
 export function doctorOn(machine: () => Machine): Command {
-  return {
-    summary: 'looks for what is wrong around a gateway',
-    help: HELP,
-    async run(args) {
-      const options = readOptions(args, OPTIONS)
-      if (options.config === undefined) throw new UsageError('--config FILE is missing')
-      const wishes = readWishes(options)
-      const findings = await diagnose(options.config, wishes, machine())
-      if (options.json === true) printData(asData(findings))
+  return defineCommand({
+    about: `Checks the store, the issuers, the upstreams and the gateway itself, as the gateway and its clients use them, and says what to
+do about each finding. It reports what it could not check. Nothing is changed, and nothing is run without --run.`,
+    options: OPTIONS,
+    exitCodes: ['no problem and no warning (unknown counts as neither)', 'problems, warnings or an invalid configuration'],
+
+    async run(values) {
+      const file = configFile(values)
+      const findings = await diagnose(file, readWishes(values), machine())
+      if (values.json) printData(asData(findings))
       else printLines(report(findings.map(harmlessFinding)))
       return findings.some(isFault) ? EXIT.failure : EXIT.fine
     },
-  }
+  })
 }
 
-export const doctor = doctorOn(() => ({ mounts: readMounts(), addresses: ownAddresses() }))
+export const command = doctorOn(() => ({ mounts: readMounts(), addresses: ownAddresses() }))
 
 async function diagnose(file: string, wishes: Wishes, machine: Machine): Promise<readonly Finding[]> {
   const prepared = prepare(file, process.env)
@@ -82,22 +66,14 @@ async function diagnose(file: string, wishes: Wishes, machine: Machine): Promise
   }
 }
 
-interface Options {
-  readonly timeout: string
-  readonly 'token-file'?: string | undefined
-  readonly url?: string | undefined
-  readonly run?: string | undefined
-  readonly message?: string | undefined
-}
-
-function readWishes({ timeout, 'token-file': tokenFile, url, run, message }: Options): Wishes {
+function readWishes({ timeout, 'token-file': tokenFile, url, run, message }: Values<typeof OPTIONS>): Wishes {
   const limit = duration.safeParse(timeout)
   if (!limit.success || limit.data === 0) throw new UsageError(`--timeout ${timeout} is not a duration: write 500ms, 10s or 1m`)
   if (run === '') throw new UsageError('--run names an agent')
   if (message !== undefined && run === undefined) throw new UsageError('--message goes with --run')
   return {
     timeout: limit.data,
-    token: tokenFile === undefined ? null : tokenFrom(tokenFile),
+    token: tokenFile === undefined ? null : readToken(tokenFile),
     url: url === undefined ? null : readUrl(url),
     run: run === undefined ? null : { agentId: run, message: message ?? DEFAULT_MESSAGE },
   }

@@ -9,7 +9,7 @@ import { outcomeData, principalData, triedData } from '../tools/simulate/explana
 import { replay, type Replayed } from '../tools/simulate/replay.ts'
 import { idleGrant, needText, permitText, principalText, refusalText, triedText } from '../tools/simulate/words.ts'
 import { EXIT, printData, printLines, UsageError } from './command.ts'
-import { fileOf, loaded } from './input-files.ts'
+import { loadConfig, readInput, type ConfigOptions } from './input-files.ts'
 import { listed, paintFor, type Entry } from './terminal.ts'
 
 /** The longest line that is read, in bytes. */
@@ -17,17 +17,17 @@ const MOST_LINE = 1024 * 1024
 
 /**
  * @param named the line, `@FILE` or `-`
- * @throws UsageError for further options, and for an invalid line
+ * @throws UsageError for options of other forms of the command, and for an invalid line
  */
-export function explainAudit(config: string | undefined, named: string, others: readonly string[], json: boolean): number {
-  const [other] = others
-  if (other !== undefined) throw new UsageError(`--${other} does not go with --audit`)
+export function explainAudit(named: string, options: ConfigOptions): number {
+  for (const [name, given] of Object.entries(options))
+    if (given !== false && !['config', 'audit', 'json'].includes(name)) throw new UsageError(`--${name} does not go with --audit`)
   const recorded = read(named)
-  const prepared = loaded(config, json)
+  const prepared = loadConfig(options)
   if (prepared === null) return EXIT.failure
   const { policy } = prepared
   const replayed = replay(recorded, policy)
-  if (json) printData(replayedData(replayed, recorded, policy))
+  if (options.json === true) printData(replayedData(replayed, recorded, policy))
   else printLines(listed(replayedEntries(replayed, recorded, policy), paintFor(process.stdout, process.env)))
   return replayed.same === true ? EXIT.fine : EXIT.failure
 }
@@ -36,7 +36,7 @@ type Recorded = Parameters<typeof replay>[0]
 
 function read(named: string): Recorded {
   const bytes =
-    named === '-' ? readFileSync(0) : named.startsWith('@') ? fileOf('--audit', named.slice(1), MOST_LINE) : Buffer.from(named)
+    named === '-' ? readFileSync(0) : named.startsWith('@') ? readInput('--audit', named.slice(1), MOST_LINE) : Buffer.from(named)
   const { length } = bytes
     .toString('utf8')
     .split('\n')

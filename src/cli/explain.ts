@@ -8,82 +8,60 @@ import type { Prepared } from '../snapshot/load.ts'
 import type { Presented } from '../tools/simulate/caller.ts'
 import { explain as explainRequest, type Question } from '../tools/simulate/explain.ts'
 import { explanationData } from '../tools/simulate/explanation.ts'
-import { EXIT, printData, printLines, readOptions, UsageError, type Command } from './command.ts'
+import { defineCommand, EXIT, printData, printLines, UsageError, type Values } from './command.ts'
 import { explainAudit } from './explain-audit.ts'
 import { explanationEntries } from './format-explanation.ts'
-import { fileOf, loaded, tokenFrom } from './input-files.ts'
+import { loadConfig, readInput, readToken } from './input-files.ts'
+import { CONFIG, flag, jsonFlag, value } from './options.ts'
 import { listed, paintFor } from './terminal.ts'
 
 const OPTIONS = {
-  config: { type: 'string' },
-  method: { type: 'string' },
-  target: { type: 'string' },
-  'token-file': { type: 'string' },
-  claims: { type: 'string' },
-  issuer: { type: 'string' },
-  body: { type: 'string' },
-  owner: { type: 'string' },
-  deleted: { type: 'boolean' },
-  granted: { type: 'string' },
-  history: { type: 'string' },
-  audit: { type: 'string' },
-  json: { type: 'boolean' },
+  config: CONFIG,
+  method: value('M', 'the HTTP method, in capitals'),
+  target: value('PATH', 'path and query of the request line'),
+  'token-file': value('F', "a file with the caller's token, which is verified"),
+  claims: value('F', 'a JSON file with claims that are used without verification instead of a token; "iss" names the issuer'),
+  issuer: value('KEY', 'the issuer of the claims, by its id in the configuration'),
+  body: value('F', 'a JSON file with the body; on the base path, an envelope'),
+  owner: value('USER', 'the owner of the thread: issuer:subject, or anonymous (default: no owner)'),
+  deleted: flag('the owner has deleted the thread'),
+  granted: value('R', 'the grant of the caller, or of a group of the caller, on the thread: read or write'),
+  history: value('H', 'none (default) or some: what the upstream has of a thread without an owner, for unknownThread: verify'),
+  audit: value('LINE', 'decides a line of the audit log again, by the current policy: the line, @FILE, or - for stdin'),
+  json: jsonFlag('all of it as JSON'),
 } as const
 
-type Options = ReturnType<typeof readOptions<typeof OPTIONS>>
+type Options = Values<typeof OPTIONS>
 
 /** The largest files that are read, in bytes: a body can be as large as the largest possible limit. */
 const MOST = { claims: 1024 * 1024, body: 256 * 1024 ** 2 }
 
-export const explain: Command = {
-  summary: 'shows how one request would be decided, and why',
-  help: `threadwarden explain --config FILE --method M --target PATH [--token-file F | --claims F [--issuer KEY]]
-                      [--body F] [--owner USER [--deleted | --granted read|write]]
-                      [--history none|some] [--json]
-threadwarden explain --config FILE --audit LINE [--json]
+export const command = defineCommand({
+  usage: ['--method M --target PATH', '--audit LINE'],
+  about: `Shows each step of a request: the canonical target, the route, the caller, the facts, each rule that was tried and the one that
+decides, and what would be sent upstream. Nothing is sent there, and the store is neither read nor written. For a token, the
+keys of its issuer are fetched. Values of secrets are not printed.`,
+  options: OPTIONS,
+  exitCodes: [
+    'permitted (with --audit: decided as before)',
+    'refused (decided otherwise, or it cannot be decided), an invalid configuration or a failure',
+  ],
 
-Goes the way of a request step by step: the canonical target, the route, the caller, the facts, every rule that was tried and
-the one that decides, and what would be sent upstream. Nothing is sent there, and the store is neither read nor written; for
-a token the keys of its issuer are fetched. Values of secrets are not printed.
-
-  --config FILE    the configuration (YAML or JSON)
-  --method M       the HTTP method, in capitals
-  --target PATH    path and query as they would stand in the request line
-  --token-file F   a file with the caller's token, which is verified
-  --claims F       a JSON file with claims that are taken as given, in place of a token: of the issuer that "iss" names
-  --issuer KEY     or of this one, by its key in the configuration
-  --body F         a JSON file with the body; on the base path, an envelope
-  --owner USER     who owns the thread: issuer:subject, or anonymous. Without it nobody does
-  --deleted        the owner has deleted it
-  --granted R      it was granted to the caller, or to a group of theirs: for read or write
-  --history H      with unknownThread: verify, what the upstream holds of a thread without an owner: none (default) or some
-  --audit LINE     decides a line of the audit log again, by the policy of now: the line, @FILE, or - for stdin
-  --json           prints all of it as data on stdout
-
-Exit codes: 0 permitted (with --audit: decided as before), 1 refused (decided otherwise, or nobody can say), an invalid
-configuration or a failure, 2 wrong usage.`,
-
-  async run(args) {
-    const options = readOptions(args, OPTIONS)
-    const json = options.json === true
-    if (options.audit !== undefined) return explainAudit(options.config, options.audit, otherThan(options), json)
-    const question = questionOf(options)
-    const prepared = loaded(options.config, json)
+  async run(values) {
+    if (values.audit !== undefined) return explainAudit(values.audit, values)
+    const question = questionOf(values)
+    const prepared = loadConfig(values)
     if (prepared === null) return EXIT.failure
-    requireKnown(options, question, prepared)
+    requireKnown(values, question, prepared)
     const { config, policy } = prepared
     const identity = openIdentity(config.identity, Date.now)
     const explanation = await explainRequest(question, { config, policy, identity, clock: Date.now })
-    if (json) printData(explanationData(explanation, question, config, policy))
+    if (values.json) printData(explanationData(explanation, question, config, policy))
     else printLines(listed(explanationEntries(explanation, question, config, policy), paintFor(process.stdout, process.env)))
     const { outcome } = explanation
     return outcome === 'key-set' || outcome.outcome === 'permitted' ? EXIT.fine : EXIT.failure
   },
-}
-
-function otherThan(options: Options): readonly string[] {
-  return Object.keys(options).filter((name) => !['config', 'audit', 'json'].includes(name))
-}
+})
 
 /** @throws UsageError for options that make no sense together */
 function questionOf(options: Options): Question {
@@ -91,18 +69,17 @@ function questionOf(options: Options): Question {
   if (method === undefined) throw new UsageError('--method M is missing')
   if (!/^[A-Z]{1,20}$/.test(method)) throw new UsageError('--method is an HTTP method in capitals')
   if (target === undefined) throw new UsageError('--target PATH is missing')
-  if (deleted === true && owner === undefined) throw new UsageError('--deleted goes with --owner USER')
+  if (deleted && owner === undefined) throw new UsageError('--deleted goes with --owner USER')
   if (granted !== undefined && owner === undefined) throw new UsageError('--granted goes with --owner USER')
-  if (granted !== undefined && deleted === true)
-    throw new UsageError('--granted does not go with --deleted, which ends all grants')
+  if (granted !== undefined && deleted) throw new UsageError('--granted does not go with --deleted, which ends all grants')
   if (granted !== undefined && granted !== 'read' && granted !== 'write') throw new UsageError('--granted is read or write')
   if (history !== 'none' && history !== 'some') throw new UsageError('--history is none or some')
   return {
     method,
     target,
     presented: presentedBy(options),
-    body: body === undefined ? new Uint8Array() : fileOf('--body', body, MOST.body),
-    record: recordOf(owner, deleted === true, granted),
+    body: body === undefined ? new Uint8Array() : readInput('--body', body, MOST.body),
+    record: recordOf(owner, granted === undefined ? { deleted } : { deleted, granted }),
     upstreamHistory: history,
   }
 }
@@ -110,22 +87,22 @@ function questionOf(options: Options): Question {
 function presentedBy({ 'token-file': tokenFile, claims, issuer }: Options): Presented {
   if (tokenFile !== undefined && claims !== undefined) throw new UsageError('name either --token-file F or --claims F')
   if (issuer !== undefined && claims === undefined) throw new UsageError('--issuer KEY goes with --claims F')
-  if (tokenFile !== undefined) return { kind: 'token', token: tokenFrom(tokenFile) }
+  if (tokenFile !== undefined) return { kind: 'token', token: readToken(tokenFile) }
   return claims === undefined ? { kind: 'nothing' } : { kind: 'claims', claims: claimsFrom(claims), issuer }
 }
 
 function claimsFrom(file: string): JsonObject {
   const reader = makeJsonReader()
-  const reading = reader.push(fileOf('--claims', file, MOST.claims)) ?? reader.end()
+  const reading = reader.push(readInput('--claims', file, MOST.claims)) ?? reader.end()
   if (reading.outcome === 'refused') throw new UsageError(`--claims ${file} holds no JSON object (${reading.reason})`)
   return reading.value
 }
 
-function recordOf(owner: string | undefined, deleted: boolean, granted: Right | undefined): OwnerRecord {
+function recordOf(owner: string | undefined, state: { readonly deleted: boolean; readonly granted?: Right }): OwnerRecord {
   if (owner === undefined) return null
   if (owner !== 'anonymous' && userFault(owner, []) === 'form')
     throw new UsageError('--owner is a user id, issuer:subject, or anonymous')
-  return granted === undefined ? { owner, deleted } : { owner, deleted, granted }
+  return { owner, ...state }
 }
 
 /** An option or the claims have to name the issuer. */

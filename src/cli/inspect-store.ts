@@ -1,11 +1,11 @@
 /** Inspects the store of a configuration, of either kind, without a change to it. */
 import { storeOf } from '../config/store-place.ts'
 import type { Config } from '../config/schema.ts'
-import { lookAtStore } from '../store/look.ts'
+import { lookAtStore, type StoreLook } from '../store/look.ts'
 import { SCHEMA_VERSION } from '../store/sqlite/schema.ts'
 
-/** What was found, in which store. Schemas are numbers; each kind of store counts its own. */
-export type Seen = {
+/** Each kind of store counts its schemas from 1. */
+export type Inspected = {
   readonly place: string
   readonly latest: number
 } & (
@@ -14,12 +14,17 @@ export type Seen = {
   | { readonly outcome: 'unusable'; readonly message: string; readonly hint: string }
 )
 
-/** As long as a start of the gateway waits for another process's lock, in milliseconds. */
-const PATIENCE = 5000
+/** How long a starting gateway waits for the lock of another process, in milliseconds. */
+const LOCK_WAIT = 5000
 
-export async function lookAt(ownership: Config['ownership']): Promise<Seen> {
+/** @param file an absolute path */
+export function inspectFile(file: string): StoreLook {
+  return lookAtStore(file, LOCK_WAIT)
+}
+
+export async function inspectStore(ownership: Config['ownership']): Promise<Inspected> {
   const named = storeOf(ownership)
-  if (named.kind === 'sqlite') return { place: named.file, latest: SCHEMA_VERSION, ...lookAtStore(named.file, PATIENCE) }
+  if (named.kind === 'sqlite') return { place: named.file, latest: SCHEMA_VERSION, ...inspectFile(named.file) }
   const { lookAtPostgres } = await import('../store/postgres/look.ts')
   const { MIGRATIONS } = await import('../store/postgres/schema.ts')
   const latest = MIGRATIONS.length
@@ -29,6 +34,6 @@ export async function lookAt(ownership: Config['ownership']): Promise<Seen> {
 
 /** The name of the configured store if it does not exist; else null. */
 export async function missingStore({ ownership }: Config): Promise<string | null> {
-  const { outcome, place } = await lookAt(ownership)
+  const { outcome, place } = await inspectStore(ownership)
   return outcome === 'missing' ? place : null
 }

@@ -17,11 +17,15 @@ const INTERVAL = 10_000
 const BAR = '{what} [{bar}] {percentage}% {value}/{total}, {eta_formatted} left'
 const COUNT = '{what} {value}'
 
-/** @param clock milliseconds, from any start */
+export interface ProgressOptions {
+  readonly quiet?: boolean
+  /** Milliseconds, from any start. */
+  readonly clock?: () => number
+}
+
 export function makeProgress(
   stream: ProgressStream,
-  quiet: boolean,
-  clock: () => number = performance.now.bind(performance),
+  { quiet = false, clock = performance.now.bind(performance) }: ProgressOptions = {},
 ): Progress {
   if (quiet) return { begin: () => {}, at: () => {}, end: () => {} }
   return stream.isTTY === true ? barOn(stream) : linesOn(stream, clock)

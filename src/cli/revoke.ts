@@ -1,12 +1,12 @@
 /** `threadwarden revoke`: refuses tokens before they expire, through the store that the gateways read. */
-import { suggestion } from '../tools/import-export/suggestion.ts'
+import { granteeFault } from '../tools/import-export/users.ts'
 import type { Config } from '../config/schema.ts'
 import type { Revocation } from '../core/decide/credential.ts'
-import { faultLine } from '../document/fault.ts'
 import { isTokenId, revocationOf, shown, timeOf, userFault } from '../operator/revocation-form.ts'
-import { prepare } from '../snapshot/load.ts'
 import type { RevocationStore, Revoked } from '../store/port.ts'
-import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from './command.ts'
+import { complain, defineCommand, EXIT, print, printData, UsageError, type Values } from './command.ts'
+import { loadConfig } from './input-files.ts'
+import { CONFIG, flag, jsonFlag, value } from './options.ts'
 import { withStore } from './with-store.ts'
 
 type Task =
@@ -15,54 +15,41 @@ type Task =
   | { readonly kind: 'revoke'; readonly revocation: Revocation; readonly what: Revoked }
 
 const OPTIONS = {
-  config: { type: 'string' },
-  'token-id': { type: 'string' },
-  user: { type: 'string' },
-  before: { type: 'string' },
-  lift: { type: 'boolean' },
-  list: { type: 'boolean' },
-  json: { type: 'boolean' },
+  config: CONFIG,
+  'token-id': value('ID', 'one token, by its jti'),
+  user: value('USER', 'all tokens of a user, future ones too: issuer:subject, as in the log'),
+  before: value(
+    'TIME',
+    "only tokens issued before then: 2026-01-31T12:00:00Z, or now; a new sign-in works after the issuer's clock tolerance",
+  ),
+  lift: flag('removes the revocation'),
+  list: flag('prints all revocations'),
+  json: jsonFlag('{"revoked"}, {"lifted"} or {"revocations"}'),
 } as const
 
-type Options = ReturnType<typeof readOptions<typeof OPTIONS>>
+type Options = Values<typeof OPTIONS>
 
-export const revoke: Command = {
-  summary: 'refuses tokens before they expire',
-  help: `threadwarden revoke --config FILE --token-id ID [--lift] [--json]
-threadwarden revoke --config FILE --user USER [--before TIME] [--lift] [--json]
-threadwarden revoke --config FILE --list [--json]
+export const command = defineCommand({
+  usage: ['--token-id ID', '--user USER', '--list'],
+  about: `Revokes a token, or the tokens of a user, in the store that the configuration names. Gateways on that store refuse them within
+a second, without a restart.`,
+  options: OPTIONS,
+  exitCodes: ['done', 'nothing to lift, an invalid configuration or a failing store'],
 
-Revokes a token, or the tokens of a user, in the store that the configuration names. Gateways that run on the store refuse
-them within a second; nothing has to be restarted.
-
-  --config FILE    the configuration (YAML or JSON)
-  --token-id ID    one token, by its jti
-  --user USER      all tokens of a user, those to come as well: issuer:subject, as in the log
-  --before TIME    only those issued before: 2026-01-31T12:00:00Z, or now: a new sign-in is good
-                   once the clock tolerance of the issuer is over
-  --lift           takes the revocation back
-  --list           prints what is revoked
-  --json           prints {"revoked"}, {"lifted"} or {"revocations"} on stdout
-
-Exit codes: 0 done, 1 nothing to lift, an invalid configuration or a failing store, 2 wrong usage.`,
-
-  async run(args) {
-    const options = readOptions(args, OPTIONS)
-    if (options.config === undefined) throw new UsageError('--config FILE is missing')
-    const asked = taskOf(options, Date.now())
-    const prepared = prepare(options.config, process.env)
-    if (!prepared.ok) {
-      for (const fault of prepared.faults) complain(`error: ${faultLine(fault)}`)
-      return EXIT.failure
-    }
-    const { authentication } = prepared.value.config
-    const task = options.before === 'now' ? withTolerance(asked, authentication) : asked
-    if (task.kind === 'revoke' && 'userId' in task.what) requireIssuer(task.what.userId, Object.keys(authentication.issuers))
+  async run(values) {
+    const asked = taskOf(values, Date.now())
+    const prepared = loadConfig({ config: values.config })
+    if (prepared === null) return EXIT.failure
+    const { authentication } = prepared.config
+    const task = values.before === 'now' ? withTolerance(asked, authentication) : asked
+    const fault =
+      task.kind === 'revoke' && 'userId' in task.what ? granteeFault(task.what.userId, Object.keys(authentication.issuers)) : null
+    // A revocation for an unknown issuer would have no effect. Lifting one is fine: the issuer may have been removed.
+    if (fault !== null) throw new UsageError(fault)
     if (authentication.mode === 'off') complain('warning: authentication.mode is off: no token is read, none is refused')
-    // No gateway would read a store that this command made.
-    return withStore(prepared.value, { make: false }, (store) => carryOut(task, store, options.json === true))
+    return withStore(prepared, { make: false }, (store) => carryOut(task, store, values))
   },
-}
+})
 
 /** The issuer's clock may be ahead: a token that it issued just now would seem to be issued after `now`. */
 function withTolerance(task: Task, { issuers, clockTolerance }: Config['authentication']): Task {
@@ -75,24 +62,23 @@ function withTolerance(task: Task, { issuers, clockTolerance }: Config['authenti
 /** @throws UsageError for options that make no sense together */
 function taskOf(options: Options, now: number): Task {
   const { 'token-id': tokenId, user: userId, before, lift, list } = options
-  if (list === true) {
-    if (tokenId !== undefined || userId !== undefined || before !== undefined || lift === true)
+  if (list) {
+    if (tokenId !== undefined || userId !== undefined || before !== undefined || lift)
       throw new UsageError('--list goes with --config and --json alone')
     return { kind: 'list' }
   }
   if ((tokenId === undefined) === (userId === undefined))
     throw new UsageError('name either --token-id ID or --user USER, or --list')
-  if (before !== undefined && (lift === true || userId === undefined))
-    throw new UsageError('--before TIME goes with --user USER alone')
+  if (before !== undefined && (lift || userId === undefined)) throw new UsageError('--before TIME goes with --user USER alone')
   const revokedAt = now
   if (tokenId !== undefined) {
     if (!isTokenId(tokenId)) throw new UsageError('--token-id is the jti of a token: 1 to 1024 characters')
     const what = { tokenId }
-    return lift === true ? { kind: 'lift', what } : { kind: 'revoke', what, revocation: { kind: 'token', tokenId, revokedAt } }
+    return lift ? { kind: 'lift', what } : { kind: 'revoke', what, revocation: { kind: 'token', tokenId, revokedAt } }
   }
   const what = { userId: userId ?? '' }
   if (userFault(what.userId, []) === 'form') throw new UsageError('--user is a user id: issuer:subject')
-  if (lift === true) return { kind: 'lift', what }
+  if (lift) return { kind: 'lift', what }
   return { kind: 'revoke', what, revocation: { kind: 'user', ...what, before: timeBefore(before, now), revokedAt } }
 }
 
@@ -103,15 +89,7 @@ function timeBefore(text: string | undefined, now: number): number | null {
   return time
 }
 
-/** A revocation for an unknown issuer would have no effect. Lifting one is fine: the issuer may have been removed. */
-function requireIssuer(userId: string, issuers: readonly string[]): void {
-  const fault = userFault(userId, issuers)
-  if (fault === null || fault === 'form') return
-  if (issuers.length === 0) throw new UsageError('the configuration has no issuers, so there are no users')
-  throw new UsageError(`the configuration has no issuer "${fault.issuer}": ${suggestion(fault.issuer, issuers)}`)
-}
-
-async function carryOut(task: Task, store: RevocationStore, json: boolean): Promise<number> {
+async function carryOut(task: Task, store: RevocationStore, { json }: Options): Promise<number> {
   switch (task.kind) {
     case 'list': {
       const all = await store.revocations()

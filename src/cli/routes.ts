@@ -4,31 +4,24 @@ import type { Prepared } from '../snapshot/load.ts'
 import { placeText } from '../tools/simulate/place.ts'
 import { routesOf, type Access, type RouteAccess } from '../tools/simulate/routes.ts'
 import { GRANTED } from '../tools/simulate/words.ts'
-import { EXIT, printData, printLines, readOptions, type Command } from './command.ts'
-import { loaded } from './input-files.ts'
+import { defineCommand, EXIT, printData, printLines } from './command.ts'
+import { loadConfig } from './input-files.ts'
+import { CONFIG, jsonFlag } from './options.ts'
 import { harmless, paintFor, type Paint } from './terminal.ts'
 import { largest } from '../core/json/extremes.ts'
 
-export const routes: Command = {
-  summary: 'lists the routes, and who may use them',
-  help: `threadwarden routes --config FILE [--json]
+export const command = defineCommand({
+  about: `Lists every route with its method and public path, who may use it on which threads, and the rule that decides so. A closed
+route is one that no caller may use. Any other path is answered 404.`,
+  options: { config: CONFIG, json: jsonFlag('{"routes", "operators", "policy", …}') },
+  exitCodes: ['listed', 'an invalid configuration'],
 
-Lists every route with its method and public path, who may use it on which threads, and the rule that says so. A route that
-nobody may use is closed. What is not listed is answered 404.
-
-  --config FILE  the configuration (YAML or JSON)
-  --json         prints {"routes", "operators", "policy", …} on stdout
-
-Exit codes: 0 listed, 1 an invalid configuration, 2 wrong usage.`,
-
-  run(args) {
-    const options = readOptions(args, { config: { type: 'string' }, json: { type: 'boolean' } })
-    const json = options.json === true
-    const prepared = loaded(options.config, json)
-    if (prepared === null) return Promise.resolve(EXIT.failure)
+  run(values) {
+    const prepared = loadConfig(values)
+    if (prepared === null) return EXIT.failure
     const { config, policy } = prepared
     const listed = routesOf(config, policy)
-    if (json) {
+    if (values.json) {
       const { mode } = config.authentication
       const { enforcement } = config
       const { unknownThread } = config.ownership
@@ -52,9 +45,9 @@ Exit codes: 0 listed, 1 an invalid configuration, 2 wrong usage.`,
       }
       printData({ ...told, operators: policy.rules.operators, routes: listed })
     } else printLines(text(prepared, listed, paintFor(process.stdout, process.env)))
-    return Promise.resolve(EXIT.fine)
+    return EXIT.fine
   },
-}
+})
 
 function text({ config, policy }: Prepared, listed: readonly RouteAccess[], paint: Paint): string {
   const operators = policy.rules.operators.map(({ issuer, role, permission }) =>

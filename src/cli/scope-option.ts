@@ -1,12 +1,10 @@
-/** The option `--scope`: the upstream in whose scope a command works on threads. */
+/** Reads the option `--scope`: the upstream in whose scope a command works on threads. */
 import { atScope, scopeFault } from '../tools/import-export/scopes.ts'
 import { mountsOf, scopesIn, type Mount } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import type { OwnershipStore, ThreadKey } from '../store/port.ts'
 import { UsageError } from './command.ts'
 import type { Opened } from './with-store.ts'
-
-export const SCOPE_OPTION = { scope: { type: 'string' } } as const
 
 /**
  * The scope for a command on many threads: one of the configuration, or one with rows in the table, because its upstream was

@@ -1,14 +1,15 @@
 /** `threadwarden serve`: runs the gateway until a signal stops it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { namedBy } from '../config/load.ts'
-import { faultLine } from '../document/fault.ts'
 import { startGateway, type Gateway } from '../gateway/start.ts'
 import { nodeOptions, oldSpace } from '../gateway/v8-old-space.ts'
 import { bodyMemoryWarning } from '../http/pipeline/body-memory.ts'
 import { makeLog, sharedStdout, type Logger } from '../observe/log.ts'
 import { prepare } from '../snapshot/load.ts'
 import { watchFiles } from '../snapshot/watch.ts'
-import { complain, EXIT, readOptions, UsageError, type Command } from './command.ts'
+import { complain, defineCommand, EXIT } from './command.ts'
+import { configFile, loadConfig } from './input-files.ts'
+import { CONFIG } from './options.ts'
 import { roomWarning } from '../gateway/v8-semi-space.ts'
 
 /** Kubernetes' own default, in seconds. */
@@ -16,28 +17,22 @@ const DEFAULT_GRACE_S = 30
 /** The part of the grace period for closing after the streams ended, in seconds. */
 const MARGIN_S = 5
 
-export const serve: Command = {
-  summary: 'runs the gateway',
-  help: `threadwarden serve --config FILE
+export const command = defineCommand({
+  about: `Runs the gateway. Log lines go to stdout as JSON; the line "listening" names the bound addresses.
 
-Runs the gateway. Log lines go to stdout as JSON; the line "listening" names the bound addresses.
-SIGTERM and SIGINT drain: /readyz fails at once; after SIGTERM the gateway serves on for shutdown.delay, for those who have not
-heard of it yet. Then no new request is taken, and what is running may end. Streams that are still open ${MARGIN_S} s before the end
-of the grace period, the ${DEFAULT_GRACE_S} s or TERMINATION_GRACE_PERIOD_SECONDS behind the signal, are ended with a RUN_ERROR event.
-A second signal ends at once.
+SIGTERM and SIGINT drain: /readyz fails at once. After SIGTERM the gateway continues to accept requests for shutdown.delay, so
+that load balancers notice. Then it accepts no new requests and lets running ones end. Streams that are still open ${MARGIN_S} s before
+the end of the grace period (TERMINATION_GRACE_PERIOD_SECONDS, by default ${DEFAULT_GRACE_S}) end with a RUN_ERROR event. A second signal
+ends the process at once.
 
-The configuration, its policies, secrets, keys and certificates are watched. What changes is put in force as a whole, within
-two seconds and without ending anything; SIGHUP and POST /reload of the operator API do so at once. What cannot be served
-changes nothing: the log, /readyz and a metric say why. Listeners and the store change with a restart alone.
+The gateway watches the configuration, its policies, secrets, keys and certificates. It applies a change as a whole, within two
+seconds and without ending requests; SIGHUP and POST /reload of the admin API apply it at once. An invalid change is not applied:
+the log, /readyz and a metric say why. Changes of listeners and of the store need a restart.`,
+  options: { config: CONFIG },
+  exitCodes: ['stopped by a signal', 'an invalid configuration or a failed start'],
 
-  --config FILE  the configuration (YAML or JSON)
-
-Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 wrong usage.`,
-
-  async run(args) {
-    const options = readOptions(args, { config: { type: 'string' } })
-    if (options.config === undefined) throw new UsageError('--config FILE is missing')
-    const file = options.config
+  async run(values) {
+    const file = configFile(values)
     let gateway: Gateway | undefined
     // The watch starts before the read, so that a change during the start is not missed.
     const early = { changed: false }
@@ -48,13 +43,12 @@ Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 w
         void gateway?.reload('file')
       },
     )
-    const prepared = prepare(file, process.env)
-    if (!prepared.ok) {
+    const prepared = loadConfig(values)
+    if (prepared === null) {
       unwatch()
-      for (const fault of prepared.faults) complain(`error: ${faultLine(fault)}`)
       return EXIT.failure
     }
-    const { config, warnings } = prepared.value
+    const { config, warnings } = prepared
     const log = config.workers === 1 ? makeLog(config.log.level) : makeLog(config.log.level, sharedStdout())
     for (const warning of warnings) log.warn(warning, 'configuration')
     if (config.shutdown.delay > 0 && config.shutdown.delay >= timeToDrain())
@@ -70,7 +64,7 @@ Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 w
     const told = untilTold()
     process.on('SIGHUP', () => void gateway?.reload('SIGHUP'))
     try {
-      gateway = await start(prepared.value, log, { prepare: () => prepare(file, process.env) })
+      gateway = await start(prepared, log, { prepare: () => prepare(file, process.env) })
     } catch (error) {
       unwatch()
       complain(`error: ${error instanceof Error ? error.message : String(error)}`)
@@ -85,7 +79,7 @@ Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 w
         unknownThread: config.ownership.unknownThread,
         enforcement: config.enforcement,
         ...(config.workers === 1 ? {} : { workers: config.workers }),
-        policy: prepared.value.policy.hash,
+        policy: prepared.policy.hash,
       },
       'listening',
     )
@@ -95,7 +89,7 @@ Exit codes: 0 stopped as told, 1 an invalid configuration or a failed start, 2 w
     await drain(gateway, signal, log)
     return EXIT.fine
   },
-}
+})
 
 /** Starts it in one process or in several; the modules that this needs are loaded only then. */
 const start: typeof startGateway = async (prepared, log, surroundings) => {

@@ -5,44 +5,36 @@ import type { Prepared } from '../snapshot/load.ts'
 import { junitOf, type FileResult } from '../tools/simulate/junit.ts'
 import { runTests } from '../tools/simulate/run-tests.ts'
 import { loadTests } from '../tools/simulate/test-file.ts'
-import { complain, EXIT, printData, printLines, readArguments, UsageError, type Command } from './command.ts'
-import { loaded } from './input-files.ts'
+import { complain, defineCommand, EXIT, printData, printLines, UsageError } from './command.ts'
+import { loadConfig } from './input-files.ts'
+import { jsonFlag, value } from './options.ts'
 import { harmless, paintFor, type Paint } from './terminal.ts'
 
-export const test: Command = {
-  summary: 'holds a policy against test files',
-  help: `threadwarden test --config FILE TEST… [--junit FILE] [--json]
+export const command = defineCommand({
+  about: `Runs test files: YAML with principals, threads and the expected answers to their requests (docs/trying.md). A failure names the
+expected answer, the actual one, and the rule that decided. Nothing is started and nothing is fetched.`,
+  positionals: { 'TEST…': 'test files' },
+  options: {
+    config: value('FILE', 'the configuration (YAML or JSON): its issuers, mode and policy, unless a test file names a policy'),
+    junit: value('FILE', 'also writes the results there as JUnit XML'),
+    json: jsonFlag('{"passed", "failed", "files"}'),
+  },
+  exitCodes: ['all tests pass', 'a test fails or a file is invalid'],
 
-Runs test files: YAML with people, threads and what has to come of their requests (docs/trying.md). Whatever fails is told with
-what was expected, what came, and the rule that decided. Nothing is started and nothing is fetched.
-
-  --config FILE  the configuration (YAML or JSON): its issuers and mode, and its policy where a test file names none
-  TEST…          test files
-  --junit FILE   writes the results there as JUnit XML, too
-  --json         prints {"passed", "failed", "files"} on stdout
-
-Exit codes: 0 all pass, 1 a test fails or a file is invalid, 2 wrong usage.`,
-
-  run(args) {
-    const { values, positionals } = readArguments(args, {
-      config: { type: 'string' },
-      junit: { type: 'string' },
-      json: { type: 'boolean' },
-    })
+  run(values, positionals) {
     if (positionals.length === 0) throw new UsageError('name a test file')
-    const json = values.json === true
-    const prepared = loaded(values.config, json)
-    if (prepared === null) return Promise.resolve(EXIT.failure)
+    const prepared = loadConfig(values)
+    if (prepared === null) return EXIT.failure
     const files = positionals.map((file) => resultOf(file, prepared))
     const results = files.flatMap((one) => one.results)
     const failed = results.filter(({ failures }) => failures.length > 0).length
     const passed = results.length - failed
-    if (json) printData({ passed, failed, files })
+    if (values.json) printData({ passed, failed, files })
     else printLines(text(files, passed, failed, paintFor(process.stdout, process.env)))
     const written = values.junit === undefined || isWritten(values.junit, junitOf(files))
-    return Promise.resolve(written && failed === 0 && files.every(({ faults }) => faults.length === 0) ? EXIT.fine : EXIT.failure)
+    return written && failed === 0 && files.every(({ faults }) => faults.length === 0) ? EXIT.fine : EXIT.failure
   },
-}
+})
 
 function resultOf(file: string, { config, policy }: Prepared): FileResult {
   const tests = loadTests(file, config, policy)

@@ -1,24 +1,38 @@
-/** Long work on the store: with progress, retries for transient failures, and a stop by signal that loses nothing. */
-import { makeRetry, PATIENT, type Retry } from '../tools/import-export/retry.ts'
-import { complain } from './command.ts'
-import { listenForInterruption } from './interruption.ts'
+/** Long work on the store: with progress, retries for transient failures, and a stop by signal after the current step. */
+import { inSteps, makeRetry, PATIENT, type Retry, type Steps } from '../tools/import-export/retry.ts'
+import { complain, EXIT } from './command.ts'
 import { makeProgress, type Progress } from './progress.ts'
 
 export interface LongWork {
   readonly progress: Progress
   readonly retry: Retry
+  /** Aborted by the first SIGINT or SIGTERM. The second one ends the process at once. */
   readonly signal: AbortSignal
+  /**
+   * @param step processes some rows, and returns how many; 0 when none are left
+   * @param before how many rows were processed before
+   */
+  readonly steps: (step: () => Promise<number>, before?: number) => Promise<Steps>
 }
 
-export async function withProgress<T>(quiet: boolean, work: (steady: LongWork) => Promise<T>): Promise<T> {
-  const interruption = listenForInterruption()
-  const progress = makeProgress(process.stderr, quiet)
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const
+
+export async function withProgress<T>(options: { readonly quiet: boolean }, work: (long: LongWork) => Promise<T>): Promise<T> {
+  const progress = makeProgress(process.stderr, options)
+  const interruption = new AbortController()
   const { signal } = interruption
+  const onSignal = (): void => {
+    if (signal.aborted) process.exit(EXIT.failure)
+    interruption.abort()
+  }
+  for (const name of SIGNALS) process.on(name, onSignal)
   const onTrouble = (error: Error): void => complain(`${error.message}; it is tried again for ${PATIENT.limit / 1000} s`)
   try {
-    return await work({ progress, signal, retry: makeRetry({ ...PATIENT, signal, onTrouble }) })
+    const retry = makeRetry({ ...PATIENT, signal, onTrouble })
+    const steps: LongWork['steps'] = (step, before = 0) => inSteps(step, retry, signal, (done) => progress.at(before + done))
+    return await work({ progress, signal, retry, steps })
   } finally {
     progress.end()
-    interruption.over()
+    for (const name of SIGNALS) process.off(name, onSignal)
   }
 }

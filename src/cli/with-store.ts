@@ -1,18 +1,11 @@
-/** Shared parts of the commands on the store: they read the configuration, and open the store that it names. */
+/** Opens the store of a configuration for a command. */
 import type { People } from '../tools/import-export/users.ts'
 import type { Config } from '../config/schema.ts'
 import { openStore } from '../store/open.ts'
 import type { Prepared } from '../snapshot/load.ts'
 import { StoreUnavailable, type Store } from '../store/port.ts'
 import { complain, EXIT } from './command.ts'
-import { loaded } from './input-files.ts'
-
-export const STORE_OPTIONS = { config: { type: 'string' }, json: { type: 'boolean' } } as const
-
-export interface StoreOptions {
-  readonly config?: string | undefined
-  readonly json?: boolean | undefined
-}
+import { loadConfig, type ConfigOptions } from './input-files.ts'
 
 export interface Opened {
   readonly store: Store
@@ -20,12 +13,12 @@ export interface Opened {
 }
 
 /**
- * Works on the store of a configuration. It makes no missing store, because no gateway would read it.
+ * Works on an existing store: no gateway would read one that a command made.
  * @returns the exit code of the work, or 1 with a message on stderr if there is no configuration or no store
  * @throws UsageError without a configuration
  */
-export async function onStore(options: StoreOptions, work: (opened: Opened) => Promise<number>): Promise<number> {
-  const prepared = loaded(options.config, options.json === true)
+export async function onStore(options: ConfigOptions, work: (opened: Opened) => Promise<number>): Promise<number> {
+  const prepared = loadConfig(options)
   if (prepared === null) return EXIT.failure
   return withStore(prepared, { make: false }, (store) => work({ store, prepared }))
 }
@@ -33,11 +26,11 @@ export async function onStore(options: StoreOptions, work: (opened: Opened) => P
 /** @returns the exit code of the work, or 1 with a message on stderr */
 export async function withStore(
   { config }: Prepared,
-  { make }: { readonly make: boolean },
+  options: { readonly make: boolean },
   work: (store: Store) => Promise<number>,
 ): Promise<number> {
   try {
-    const store = await openStore(config.ownership, { make })
+    const store = await openStore(config.ownership, options)
     try {
       return await work(store)
     } finally {

@@ -17,7 +17,7 @@ function startStream(isTTY: boolean) {
 
 void test('on a terminal there is a bar with how much is done, of how much, and it is taken away at the end', async (t) => {
   const { stream, written } = startStream(true)
-  const progress = makeProgress(stream, false)
+  const progress = makeProgress(stream)
   progress.begin('settled', 200)
   progress.at(50)
   progress.at(100)
@@ -30,7 +30,7 @@ void test('on a terminal there is a bar with how much is done, of how much, and 
 
 void test('where nobody knows how much there is, it counts', async (t) => {
   const { stream, written } = startStream(true)
-  const progress = makeProgress(stream, false)
+  const progress = makeProgress(stream)
   progress.begin('threads listed', null)
   progress.at(7)
   progress.end()
@@ -40,7 +40,7 @@ void test('where nobody knows how much there is, it counts', async (t) => {
 void test('without a terminal there is a line every ten seconds', async (t) => {
   const { stream, written } = startStream(false)
   let now = 0
-  const progress = makeProgress(stream, false, () => now)
+  const progress = makeProgress(stream, { clock: () => now })
   progress.begin('settled', 200)
   for (const [at, done] of [
     [9_999, 10],
@@ -62,7 +62,7 @@ void test('without a terminal there is a line every ten seconds', async (t) => {
 
 void test('quiet is quiet, also on a terminal', async (t) => {
   const { stream, written } = startStream(true)
-  const progress = makeProgress(stream, true)
+  const progress = makeProgress(stream, { quiet: true })
   progress.begin('settled', 200)
   progress.at(100)
   progress.end()

@@ -2,7 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { revoke } from '../../src/cli/revoke.ts'
+import { command as revoke } from '../../src/cli/revoke.ts'
 import type { Revocation } from '../../src/core/decide/credential.ts'
 import { makeRevocationList } from '../../src/store/revocations.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'

@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from 
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { test } from 'tap'
-import { backup } from '../../src/cli/store/backup.ts'
+import { command as backup } from '../../src/cli/store/backup.ts'
 import { SCHEMA_VERSION } from '../../src/store/sqlite/schema.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { commandsOn, deployment, own, ownersIn } from './deployment.ts'

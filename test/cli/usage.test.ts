@@ -154,12 +154,3 @@ void test('threadwarden alone is wrong usage, and says what there is', async (t)
   t.same({ code, stdout }, { code: 2, stdout: '' })
   t.match(stderr, /Usage: threadwarden COMMAND/)
 })
-
-void test('commands that are announced and not there yet are refused by name', async (t) => {
-  const announced = ['health']
-  const ended = await Promise.all(announced.map((name) => run([name, '--config', 'x'])))
-  for (const [at, name] of announced.entries()) {
-    const stderr = `threadwarden: "${name}" is not supported by this version yet. See threadwarden --help.\n`
-    t.same(ended[at], { code: 2, stdout: '', stderr })
-  }
-})

@@ -1,70 +1,63 @@
 /** `threadwarden grants list`: lists the grants on a thread, or of a user or group. */
 import type { Grantee } from '../../core/decide/sharing.ts'
+import { shownGrant } from '../../operator/grant-form.ts'
 import type { Store, StoredGrant, ThreadKey } from '../../store/port.ts'
-import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from '../command.ts'
-import { GRANT_OPTIONS, grantLine, shownGrant, warnOfNoSharing } from '../format-grant.ts'
 import { granteeOf, threadIdOf } from '../argument-values.ts'
-import { onStore } from '../with-store.ts'
+import { complain, defineCommand, EXIT, print, printData, UsageError } from '../command.ts'
+import { grantLine, warnOfNoSharing } from '../format-grant.ts'
+import { CONFIG, jsonFlag, SCOPE_FILTER, value } from '../options.ts'
 import { keyNamed, scopeNamed, threadData, threadText } from '../scope-option.ts'
+import { onStore } from '../with-store.ts'
 
 const PAGE = 1000
 
-export const list: Command = {
-  summary: 'shows the grants on a thread, or those of a user or a group',
-  help: `threadwarden grants list --config FILE (--thread ID | --user USER | --group GROUP) [--scope KEY] [--json]
+export const command = defineCommand({
+  usage: ['(--thread ID | --user USER | --group GROUP)'],
+  about: `Shows the grants on a thread, or those that name a user or a group. What a user may use through a group is shown with the
+group.`,
+  options: {
+    config: CONFIG,
+    thread: value('ID', 'the grants on this thread, oldest first; without --scope it is of upstream'),
+    user: value('USER', 'the grants of this user, in the order of thread ids'),
+    group: value('GROUP', 'the grants of this group'),
+    scope: SCOPE_FILTER,
+    json: jsonFlag('{"grants"}'),
+  },
+  exitCodes: ['done', 'the thread does not exist or was deleted, an invalid configuration or a failing store'],
 
-Shows what was granted on a thread, or to a user or a group by name: what a user gets through their groups is shown with
-the groups.
-
-  --config FILE  the configuration (YAML or JSON)
-  --thread ID    what was granted on this thread, the oldest first
-  --user USER    what was granted to this user, by the ids of the threads
-  --group GROUP  what was granted to this group
-  --scope KEY    only on threads of the upstream with this key under upstreams or agents, '' for upstream; by default on all,
-                 and with --thread on that of upstream
-  --json         prints {"grants"} on stdout
-
-Exit codes: 0 done, 1 the thread is not there or was deleted, an invalid configuration or a failing store, 2 wrong usage.`,
-
-  async run(args) {
-    const options = readOptions(args, GRANT_OPTIONS)
-    const { thread, user, group, json } = options
+  async run(values) {
+    const { thread, user, group } = values
     if (thread !== undefined && (user !== undefined || group !== undefined))
       throw new UsageError('name one of --thread ID, --user USER and --group GROUP')
     if (thread === undefined && user === undefined && group === undefined)
       throw new UsageError('name --thread ID, --user USER or --group GROUP')
-    if (thread !== undefined) threadIdOf(thread)
-    const grantee = thread === undefined ? granteeOf(user, group) : null
-    return onStore(options, async (opened) => {
+    const on = thread === undefined ? granteeOf(values) : threadIdOf(thread)
+    return onStore(values, async (opened) => {
       const { store, prepared } = opened
-      const key = thread === undefined ? null : await keyNamed(thread, options.scope, opened)
-      const found =
-        key === null
-          ? await allTo(store, grantee as Grantee, await scopeNamed(options.scope, opened))
-          : await onThread(store, key)
-      if (found === null) {
-        complain(`there is no live thread ${key === null ? '' : threadText(key)}: grants are on threads that somebody owns`)
-        return EXIT.failure
-      }
+      let found: readonly Found[]
+      if (typeof on === 'string') {
+        const key = await keyNamed(on, values.scope, opened)
+        const grants = await store.grants(key, null)
+        if (grants === null) {
+          complain(`there is no live thread ${threadText(key)}: grants are on threads that somebody owns`)
+          return EXIT.failure
+        }
+        found = grants.map((grant) => ({ ...grant, ...key }))
+      } else found = await allTo(store, on, await scopeNamed(values.scope, opened))
       warnOfNoSharing(prepared.policy)
-      if (json === true) printData({ grants: found.map((one) => ({ ...threadData(one), ...shownGrant(one) })) })
+      if (values.json) printData({ grants: found.map((one) => ({ ...threadData(one), ...shownGrant(one) })) })
       else if (found.length === 0) complain('nothing was granted')
-      else for (const one of found) print(key === null ? `${threadText(one)}: ${grantLine(one)}` : grantLine(one))
+      else for (const one of found) print(`${typeof on === 'string' ? '' : `${threadText(one)}: `}${grantLine(one)}`)
       return EXIT.fine
     })
   },
-}
+})
 
-type Found = readonly (ThreadKey & StoredGrant)[]
+type Found = ThreadKey & StoredGrant
 
-async function onThread(store: Store, key: ThreadKey): Promise<Found | null> {
-  const found = await store.grants(key, null)
-  return found === null ? null : found.map((grant) => ({ ...grant, ...key }))
-}
-
-async function allTo(store: Store, grantee: Grantee, scope: string | undefined): Promise<Found> {
-  const all: (ThreadKey & StoredGrant)[] = []
-  for (let page: Found = await store.grantedTo(grantee, null, PAGE); page.length > 0;) {
+async function allTo(store: Store, grantee: Grantee, scope: string | undefined): Promise<readonly Found[]> {
+  const all: Found[] = []
+  for (let page: readonly Found[] = await store.grantedTo(grantee, null, PAGE); page.length > 0;) {
     for (const one of page) if (scope === undefined || one.scope === scope) all.push(one)
     const last = page.at(-1)
     page = last === undefined || page.length < PAGE ? [] : await store.grantedTo(grantee, last, PAGE)

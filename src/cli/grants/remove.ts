@@ -1,38 +1,33 @@
 /** `threadwarden grants remove`: removes a grant. */
-import { complain, EXIT, print, printData, readOptions, UsageError, type Command } from '../command.ts'
-import { GRANT_OPTIONS } from '../format-grant.ts'
 import { granteeOf, threadIdOf } from '../argument-values.ts'
-import { onStore } from '../with-store.ts'
+import { complain, defineCommand, EXIT, print, printData } from '../command.ts'
+import { CONFIG, jsonFlag, THREAD_SCOPE, value, WITH_SCOPE } from '../options.ts'
 import { keyNamed, threadData, threadText } from '../scope-option.ts'
+import { onStore } from '../with-store.ts'
 
-export const remove: Command = {
-  summary: 'takes a grant back',
-  help: `threadwarden grants remove --config FILE --thread ID (--user USER | --group GROUP) [--scope KEY] [--json]
+export const command = defineCommand({
+  usage: ['--thread ID (--user USER | --group GROUP)'],
+  about: 'Removes a grant of a user or a group on a thread. Open streams that depend on the grant end.',
+  options: {
+    config: CONFIG,
+    thread: value('ID', 'the thread'),
+    user: value('USER', 'the user: issuer:subject; the issuer need not be configured any more'),
+    group: value('GROUP', 'or the group: issuer:group'),
+    scope: THREAD_SCOPE,
+    json: jsonFlag('{"thread", "removed"}', WITH_SCOPE),
+  },
+  exitCodes: ['done', 'there was no such grant, an invalid configuration or a failing store'],
 
-Takes back what was granted on a thread to a user or a group. Streams that are open by it end.
-
-  --config FILE  the configuration (YAML or JSON)
-  --thread ID    the thread
-  --user USER    whose it was: issuer:subject, of an issuer that may be gone
-  --group GROUP  or which group's
-  --scope KEY    its upstream's key under upstreams or agents; by default it is one of upstream
-  --json         prints {"thread", "removed"} on stdout, with "scope" where the thread is not one of upstream
-
-Exit codes: 0 done, 1 there was no such grant, an invalid configuration or a failing store, 2 wrong usage.`,
-
-  async run(args) {
-    const options = readOptions(args, GRANT_OPTIONS)
-    const { thread, user, group, json } = options
-    if (thread === undefined) throw new UsageError('--thread ID is missing')
-    threadIdOf(thread)
-    const grantee = granteeOf(user, group)
-    return onStore(options, async (opened) => {
-      const key = await keyNamed(thread, options.scope, opened)
+  async run(values) {
+    const threadId = threadIdOf(values.thread)
+    const grantee = granteeOf(values)
+    return onStore(values, async (opened) => {
+      const key = await keyNamed(threadId, values.scope, opened)
       const removed = (await opened.store.ungrant(key, null, grantee)) === 'done'
-      if (json === true) printData({ ...threadData(key), removed }, 0)
+      if (values.json) printData({ ...threadData(key), removed }, 0)
       else if (removed) print(`${grantee.kind} ${grantee.id} has no grant on ${threadText(key)} any more`)
       else complain(`${grantee.kind} ${grantee.id} has no grant on ${threadText(key)}: grants list shows those that there are`)
       return removed ? EXIT.fine : EXIT.failure
     })
   },
-}
+})

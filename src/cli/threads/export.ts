@@ -7,55 +7,41 @@ import { exportLines, hasScopes, rowsOf } from '../../tools/import-export/export
 import { formatOf, type Format } from '../../tools/import-export/source-file.ts'
 import { terminalJson } from '../../core/json/terminal-json.ts'
 import type { RowFilter, ThreadRow } from '../../store/port.ts'
-import { complain, EXIT, readOptions, type Command } from '../command.ts'
 import { counted } from '../argument-values.ts'
-import { onStore, STORE_OPTIONS } from '../with-store.ts'
-import { SCOPE_OPTION, scopeNamed } from '../scope-option.ts'
-import { withProgress } from '../with-progress.ts'
+import { complain, defineCommand, EXIT } from '../command.ts'
+import { CONFIG, flag, QUIET, SCOPE_FILTER, value } from '../options.ts'
+import { scopeNamed } from '../scope-option.ts'
 import { harmless } from '../terminal.ts'
+import { withProgress } from '../with-progress.ts'
+import { onStore } from '../with-store.ts'
 import { formatNamed } from './import-options.ts'
 
-const OPTIONS = {
-  config: STORE_OPTIONS.config,
-  ...SCOPE_OPTION,
-  format: { type: 'string' },
-  output: { type: 'string' },
-  all: { type: 'boolean' },
-  quiet: { type: 'boolean' },
-} as const
+export const command = defineCommand({
+  about: `Writes threads with their owners, in the order of their scopes and ids, in the form that threads import reads: thread, user,
+agent, name, archived, created, used, and the key of the upstream (scope) if a thread is not of upstream. The user of a
+thread whose owner was revoked is nobody. Grants are not included. In CSV, a value that a spreadsheet would run as a formula
+starts with an apostrophe, which threads import removes.
 
-export const exportThreads: Command = {
-  summary: 'writes threads with their owners to a file',
-  help: `threadwarden threads export --config FILE [--format csv|jsonl] [--output FILE] [--scope KEY] [--all] [--quiet]
+A row that changes during the export is written as it was or as it is.`,
+  options: {
+    config: CONFIG,
+    format: value('F', "csv (with a header) or jsonl (a JSON object a line); by default the output file's extension, or csv"),
+    output: value('FILE', 'writes to a new file instead of stdout'),
+    scope: SCOPE_FILTER,
+    all: flag(
+      'also deleted threads, with the time (deleted); a store with unknownThread: claim needs them, or the first user claims them',
+    ),
+    quiet: QUIET,
+  },
+  exitCodes: ['done', 'interrupted, an invalid configuration, a failing store or a file that cannot be written'],
 
-Writes threads with their owners, in the order of their scopes and ids, as threads import takes them: thread, user, agent,
-name, archived, created, used, and, if some are of another upstream than upstream, the key of that (scope). The user of a
-thread whose owner was taken away is nobody. Grants are not in it. In CSV, what a spreadsheet would take for a formula has an
-apostrophe before it, which threads import takes away again.
-
-  --config FILE  the configuration (YAML or JSON)
-  --format F     csv (with a header) or jsonl (a JSON object in each line); by default what the name of the output ends
-                 with, or csv
-  --output FILE  where to; by default stdout. A file that is there is not written over
-  --scope KEY    only those of the upstream with this key under upstreams or agents, '' for upstream; by default all
-  --all          deleted threads, too, with the time of it (deleted): with unknownThread: claim they have to come along
-                 to another store, where whoever comes first would own them
-  --quiet        says nothing of the progress
-
-Rows that change while it runs may be in it as they were or as they are.
-
-Exit codes: 0 done, 1 interrupted, an invalid configuration, a failing store or a file that cannot be written, 2 wrong usage.`,
-
-  async run(args) {
-    const options = readOptions(args, OPTIONS)
-    const { output } = options
-    const format = formatNamed(options.format) ?? (output === undefined ? null : formatOf(output)) ?? 'csv'
-    const all = options.all === true
-    return onStore(options, async (opened) => {
+  async run({ output, all, ...values }) {
+    const format = formatNamed(values.format) ?? (output === undefined ? null : formatOf(output)) ?? 'csv'
+    return onStore(values, async (opened) => {
       const { store } = opened
-      const named = await scopeNamed(options.scope, opened)
-      const quiet = options.quiet === true || (output === undefined && process.stdout.isTTY)
-      return withProgress(quiet, async ({ retry, signal, progress }) => {
+      const named = await scopeNamed(values.scope, opened)
+      const isShown = output === undefined && process.stdout.isTTY
+      return withProgress({ quiet: values.quiet || isShown }, async ({ retry, signal, progress }) => {
         const { threads, deleted } = await store.stats(named)
         progress.begin('written', all ? threads + deleted : threads)
         const deletedToo: RowFilter = { deleted: all ? 'too' : 'no' }
@@ -71,7 +57,6 @@ Exit codes: 0 done, 1 interrupted, an invalid configuration, a failing store or 
           }
         }
         const lines = exportLines(counting(), format, { deleted: all, scope: scoped })
-        const isShown = output === undefined && process.stdout.isTTY
         const written = await write(isShown ? forTerminal(lines, format) : lines, output, signal)
         progress.end()
         if (written === 'done' && output !== undefined) complain(`${counted(count, 'thread')} written to ${output}`)
@@ -80,7 +65,7 @@ Exit codes: 0 done, 1 interrupted, an invalid configuration, a failing store or 
       })
     })
   },
-}
+})
 
 /** Makes lines harmless for a terminal: users choose names freely. A file or a pipe gets them unchanged. */
 async function* forTerminal(lines: AsyncIterable<string>, format: Format): AsyncGenerator<string> {

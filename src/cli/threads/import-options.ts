@@ -1,11 +1,10 @@
-/** Reads the arguments of `threads import`. */
+/** The options of `threads import`, and the task that they describe. */
 import { accessSync, constants, realpathSync, statSync } from 'node:fs'
 import { FORMATS, formatOf, type Format } from '../../tools/import-export/source-file.ts'
 import { isAgentId } from '../../core/route/ids.ts'
-import { readArguments, UsageError } from '../command.ts'
-import { tokenFrom } from '../input-files.ts'
-import { STORE_OPTIONS } from '../with-store.ts'
-import { SCOPE_OPTION } from '../scope-option.ts'
+import { UsageError, type Values } from '../command.ts'
+import { readToken } from '../input-files.ts'
+import { CONFIG, flag, jsonFlag, QUIET, value } from '../options.ts'
 
 /** A file, or `-` for stdin. */
 export interface NamedFile {
@@ -25,56 +24,37 @@ export type ImportTask =
     }
   | { readonly kind: 'observed' }
 
-const OPTIONS = {
-  ...STORE_OPTIONS,
-  ...SCOPE_OPTION,
-  format: { type: 'string' },
-  'dry-run': { type: 'boolean' },
-  report: { type: 'string' },
-  quiet: { type: 'boolean' },
-  'from-upstream': { type: 'boolean' },
-  'from-observed': { type: 'boolean' },
-  map: { type: 'string' },
-  'owner-field': { type: 'string' },
-  issuer: { type: 'string' },
-  agent: { type: 'string', multiple: true },
-  'token-file': { type: 'string' },
+export const OPTIONS = {
+  config: CONFIG,
+  format: value('csv|jsonl', 'the format of FILE or of the mapping (default: by the file extension)'),
+  'from-upstream': flag("reads a runtime's own list of threads"),
+  map: value('FILE', 'a mapping: a file with the columns thread and user'),
+  'owner-field': value('FIELD', "the field of the list with the owner's subject, for example createdById"),
+  issuer: value('KEY', 'the issuer of these subjects'),
+  agent: { ...value('AGENT', 'only threads of this agent, as a managed runtime requires; may be repeated'), multiple: true },
+  'token-file': value('FILE', 'a file with the credential for the upstream'),
+  'from-observed': flag('confirms the users that were observed under enforcement: observe'),
+  scope: value('KEY', "an upstream, by its key under upstreams or agents; '' for upstream"),
+  'dry-run': flag('shows the result, and changes nothing'),
+  report: value('FILE', 'writes every problem there, a JSON object a line; stderr shows the first 20'),
+  quiet: QUIET,
+  json: jsonFlag('{"dryRun", "complete", "read", "added", "same", "repeated", "conflicts", "invalid", "unmapped", "unlisted"}'),
 } as const
 
-export interface ImportWishes {
-  readonly task: ImportTask
-  readonly config: string | undefined
-  readonly scope: string | undefined
-  readonly json: boolean
-  readonly dryRun: boolean
-  readonly quiet: boolean
-  readonly report: string | null
-}
-
-type Values = ReturnType<typeof readArguments<typeof OPTIONS>>['values']
+export type ImportOptions = Values<typeof OPTIONS>
 
 /** @throws UsageError for arguments that make no sense together */
-export function importWishes(args: readonly string[]): ImportWishes {
-  const { values, positionals } = readArguments(args, OPTIONS)
+export function importTask(values: ImportOptions, positionals: readonly string[]): ImportTask {
   const task = taskOf(values, positionals)
-  const report = values.report ?? null
+  const { report } = values
   for (const read of filesOf(task)) {
-    if (report !== null && isSameFile(report, read)) throw new UsageError(`--report would be written over ${read}`)
+    if (report !== undefined && isSameFile(report, read)) throw new UsageError(`--report would be written over ${read}`)
   }
-  return {
-    task,
-    config: values.config,
-    scope: values.scope,
-    json: values.json === true,
-    dryRun: values['dry-run'] === true,
-    quiet: values.quiet === true,
-    report,
-  }
+  return task
 }
 
-function taskOf(values: Values, [file, ...more]: readonly string[]): ImportTask {
-  const upstream = values['from-upstream'] === true
-  const observed = values['from-observed'] === true
+function taskOf(values: ImportOptions, [file, ...more]: readonly string[]): ImportTask {
+  const { 'from-upstream': upstream, 'from-observed': observed } = values
   if (more.length > 0 || Number(file !== undefined) + Number(upstream) + Number(observed) !== 1)
     throw new UsageError('name one source: FILE (or - for stdin), --from-upstream or --from-observed')
   if (!upstream) {
@@ -90,10 +70,15 @@ function taskOf(values: Values, [file, ...more]: readonly string[]): ImportTask 
   for (const agentId of agentIds)
     if (!isAgentId(agentId)) throw new UsageError(`--agent ${JSON.stringify(agentId)} is no agent id`)
   const tokenFile = values['token-file']
-  return { kind: 'upstream', whose: whoseIn(values), agentIds, token: tokenFile === undefined ? null : tokenFrom(tokenFile) }
+  return { kind: 'upstream', whose: whoseIn(values), agentIds, token: tokenFile === undefined ? null : readToken(tokenFile) }
 }
 
-function whoseIn({ map, 'owner-field': field, issuer, format }: Values): Extract<ImportTask, { kind: 'upstream' }>['whose'] {
+function whoseIn({
+  map,
+  'owner-field': field,
+  issuer,
+  format,
+}: ImportOptions): Extract<ImportTask, { kind: 'upstream' }>['whose'] {
   if ((map === undefined) === (field === undefined))
     throw new UsageError('name either --map FILE or --owner-field FIELD: the list alone does not say whose a thread is')
   if (map !== undefined) {

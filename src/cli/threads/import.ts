@@ -7,46 +7,65 @@ import { EMPTY_TARGET, type Tally, type Target } from '../../tools/import-export
 import { scopesIn } from '../../config/mounts.ts'
 import type { Prepared } from '../../snapshot/load.ts'
 import { StoreUnavailable, type Store } from '../../store/port.ts'
-import { complain, EXIT, printData, printLines, type Command } from '../command.ts'
-import { loaded } from '../input-files.ts'
 import { requireIssuer } from '../argument-values.ts'
-import { onStore, peopleIn, withStore } from '../with-store.ts'
-import { importScope, runtimeNamed, scopeNamed } from '../scope-option.ts'
+import { complain, defineCommand, EXIT, printData, printLines } from '../command.ts'
+import { loadConfig } from '../input-files.ts'
 import { missingStore } from '../inspect-store.ts'
-import { withProgress, type LongWork } from '../with-progress.ts'
+import { importScope, runtimeNamed, scopeNamed } from '../scope-option.ts'
 import { columns } from '../terminal.ts'
-import { IMPORT_HELP } from './import-help.ts'
+import { withProgress, type LongWork } from '../with-progress.ts'
+import { onStore, peopleIn, withStore } from '../with-store.ts'
 import { fileSource, upstreamSource, type OpenSource, type SourceParts } from './import-source.ts'
-import { importWishes, type ImportTask, type ImportWishes } from './import-options.ts'
+import { importTask, OPTIONS, type ImportOptions, type ImportTask } from './import-options.ts'
 import { makeProblemReport, type ProblemReport } from './problem-report.ts'
 
-export const importThreads: Command = {
-  summary: 'takes over whose threads are',
-  help: IMPORT_HELP,
+export const command = defineCommand({
+  usage: ['FILE', '--from-upstream (--map FILE | --owner-field FIELD --issuer KEY)', '--from-observed'],
+  about: `Imports the owners of existing threads. Existing owners are never replaced: a thread with another owner, a deleted one, and one
+that other users ran under enforcement: observe is a conflict, which is reported and not changed. A thread that the source
+gives to two users is a conflict too, and neither gets it. The source is read to its end before anything is written. After an
+interruption or a failure of the store, run the same command again: imported threads then count as there already.
 
-  async run(args) {
-    const wishes = importWishes(args)
-    const { task, dryRun } = wishes
+FILE as csv has a header with the columns thread and user, and any of agent, name, archived, created, used, deleted, scope. As
+jsonl it has a JSON object with these keys in each line. user is issuer:subject, or nobody for a thread that no user may use.
+scope is the key of an upstream (default: --scope, or upstream). Times are written 2026-01-31T12:00:00Z. threads export writes
+such files.
+
+--from-upstream reads the list of the first runtime, or of the one that --scope names. The owners come from a mapping or from a
+field of the list. --from-observed reads all upstreams, or the one that --scope names: a thread that one user ran becomes theirs,
+and one that several users ran is a conflict, for threads assign.`,
+  positionals: { FILE: 'a file, or - for stdin' },
+  options: OPTIONS,
+  exitCodes: [
+    'all threads are imported or were there',
+    'conflicts, invalid lines or threads without a mapping, interrupted, an invalid configuration or a failing store',
+  ],
+
+  async run(values, positionals) {
+    const task = importTask(values, positionals)
     if (task.kind === 'observed') {
-      return onStore(wishes, async (opened) => {
-        const scope = await scopeNamed(wishes.scope, opened)
-        return reporting(wishes, (work) => importObserved(opened.store, scope, work))
+      return onStore(values, async (opened) => {
+        const scope = await scopeNamed(values.scope, opened)
+        return reporting(values, (work) => importObserved(opened.store, scope, work))
       })
     }
-    const prepared = loaded(wishes.config, wishes.json)
+    const prepared = loadConfig(values)
     if (prepared === null) return EXIT.failure
-    if (task.kind === 'upstream' && 'issuer' in task.whose) requireIssuer(task.whose.issuer, prepared.config)
-    const wanted = sourceOf(task, wishes.scope, prepared)
+    if (task.kind === 'upstream' && 'issuer' in task.whose) {
+      const { issuer } = task.whose
+      requireIssuer(`--issuer ${issuer}`, `${issuer}:anybody`, prepared.config)
+    }
+    const wanted = sourceOf(task, values.scope, prepared)
     const missing = await missingStore(prepared.config)
-    const from = (target: Target): Promise<number> => reporting(wishes, (work) => importSource(wanted, target, work))
-    if (missing !== null && dryRun) {
+    const from = (target: Target): Promise<number> => reporting(values, (work) => importSource(wanted, target, work))
+    if (missing !== null && values['dry-run']) {
       complain(`the store ${missing} is not there: the import would make it`)
       return from(EMPTY_TARGET)
     }
     if (missing !== null) complain(`the store ${missing} is not there: it is made`)
     return withStore(prepared, { make: true }, from)
   },
-}
+})
 
 interface Work extends LongWork {
   readonly dryRun: boolean
@@ -56,15 +75,15 @@ interface Work extends LongWork {
   readonly now: number
 }
 
-async function reporting(wishes: ImportWishes, work: (work: Work) => Promise<ImportReport>): Promise<number> {
-  const { dryRun, json, quiet, report: file } = wishes
-  const problems = makeProblemReport(file)
+async function reporting(options: ImportOptions, work: (work: Work) => Promise<ImportReport>): Promise<number> {
+  const dryRun = options['dry-run']
+  const problems = makeProblemReport(options.report)
   const tally: Tally = { added: 0, same: 0, conflicts: 0 }
   try {
-    const report = await withProgress(quiet, (steady) => work({ ...steady, dryRun, problems, tally, now: Date.now() }))
+    const report = await withProgress(options, (long) => work({ ...long, dryRun, problems, tally, now: Date.now() }))
     for (const line of problems.summary()) complain(line)
-    if (json) printData({ dryRun, ...report })
-    else printLines(columns(counts(report, dryRun)))
+    if (options.json) printData({ dryRun, ...report })
+    else printLines(columns(counts(report, dryRun ? 'would be added' : 'added')))
     if (!report.complete) complain(`interrupted: ${goOn(tally)}`)
     const clean = report.complete && report.conflicts + report.invalid + report.unmapped === 0
     return clean ? EXIT.fine : EXIT.failure
@@ -133,10 +152,10 @@ async function importSource(
   }
 }
 
-function counts(report: ImportReport, dryRun: boolean): readonly (readonly string[])[] {
+function counts(report: ImportReport, addedLabel: string): readonly (readonly string[])[] {
   const { added, same, repeated, conflicts, invalid, unmapped, unlisted } = report
   const always: readonly (readonly [number, string])[] = [
-    [added, dryRun ? 'would be added' : 'added'],
+    [added, addedLabel],
     [same, 'there already'],
     [conflicts, 'conflicts, left as they are'],
     [invalid, 'invalid'],

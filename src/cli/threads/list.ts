@@ -2,54 +2,38 @@
 import { rowsOf, shownRow, timeText } from '../../tools/import-export/export.ts'
 import { ownerWord } from '../../tools/import-export/problem.ts'
 import type { RowFilter, ThreadRow } from '../../store/port.ts'
-import { complain, EXIT, printData, printLines, readOptions, UsageError, type Command } from '../command.ts'
 import { countOf, userOf } from '../argument-values.ts'
-import { onStore, STORE_OPTIONS } from '../with-store.ts'
-import { SCOPE_OPTION, scopeNamed } from '../scope-option.ts'
+import { complain, defineCommand, EXIT, printData, printLines, UsageError } from '../command.ts'
+import { CONFIG, flag, jsonFlag, SCOPE_FILTER, value } from '../options.ts'
+import { scopeNamed } from '../scope-option.ts'
 import { table } from '../terminal.ts'
+import { onStore } from '../with-store.ts'
 
-const DEFAULT_LIMIT = 100
+export const command = defineCommand({
+  about: `Shows threads with their owners, in the order of their scopes and ids. The scope is the key of the upstream, also if the
+configuration no longer has it; threads of upstream have none.`,
+  options: {
+    config: CONFIG,
+    user: value('USER', 'only threads of this user: issuer:subject, or anonymous'),
+    agent: value('AGENT', 'only threads of this agent'),
+    scope: SCOPE_FILTER,
+    deleted: flag('only deleted threads'),
+    all: flag('also deleted threads'),
+    limit: { ...value('N', 'at most N threads; threads export writes all of them'), default: '100' },
+    json: jsonFlag('{"threads", "more"}'),
+  },
+  exitCodes: ['done', 'an invalid configuration or a failing store'],
 
-const OPTIONS = {
-  ...STORE_OPTIONS,
-  ...SCOPE_OPTION,
-  user: { type: 'string' },
-  agent: { type: 'string' },
-  deleted: { type: 'boolean' },
-  all: { type: 'boolean' },
-  limit: { type: 'string' },
-} as const
-
-export const list: Command = {
-  summary: 'shows threads with their owners',
-  help: `threadwarden threads list --config FILE [--user USER] [--agent AGENT] [--scope KEY] [--deleted | --all]
-                        [--limit N] [--json]
-
-Shows threads with their owners, in the order of their scopes and ids. Those of another upstream than upstream show its key as
-their scope, also where the configuration doesn't have it any more.
-
-  --config FILE  the configuration (YAML or JSON)
-  --user USER    only this user's: issuer:subject, or anonymous
-  --agent AGENT  only those of this agent
-  --scope KEY    only those of the upstream with this key under upstreams or agents, '' for upstream; by default all
-  --deleted      only deleted ones, instead of those that are not
-  --all          both
-  --limit N      so many at most, by default ${DEFAULT_LIMIT}; threads export gives all of them
-  --json         prints {"threads", "more"} on stdout
-
-Exit codes: 0 done, 1 an invalid configuration or a failing store, 2 wrong usage.`,
-
-  async run(args) {
-    const options = readOptions(args, OPTIONS)
-    if (options.deleted === true && options.all === true) throw new UsageError('name --deleted or --all')
-    const limit = options.limit === undefined ? DEFAULT_LIMIT : countOf('--limit', options.limit)
+  async run({ user, agent, deleted, all, limit: most, ...values }) {
+    if (deleted && all) throw new UsageError('name --deleted or --all')
+    const limit = countOf('--limit', most)
     const filter: RowFilter = {
-      ...(options.user === undefined ? {} : { owner: userOf('--user', options.user) }),
-      ...(options.agent === undefined ? {} : { agentId: options.agent }),
-      deleted: options.deleted === true ? 'only' : options.all === true ? 'too' : 'no',
+      ...(user === undefined ? {} : { owner: userOf('--user', user) }),
+      ...(agent === undefined ? {} : { agentId: agent }),
+      deleted: deleted ? 'only' : all ? 'too' : 'no',
     }
-    return onStore(options, async (opened) => {
-      const scope = await scopeNamed(options.scope, opened)
+    return onStore(values, async (opened) => {
+      const scope = await scopeNamed(values.scope, opened)
       const rows: ThreadRow[] = []
       let more = false
       for await (const row of rowsOf(opened.store, scope === undefined ? filter : { ...filter, scope }, (step) => step())) {
@@ -57,7 +41,7 @@ Exit codes: 0 done, 1 an invalid configuration or a failing store, 2 wrong usage
         if (more) break
         rows.push(row)
       }
-      if (options.json === true) {
+      if (values.json) {
         printData({ threads: rows.map((row) => ({ ...shownRow(row), confirmed: !row.provisional })), more })
         return EXIT.fine
       }
@@ -67,7 +51,7 @@ Exit codes: 0 done, 1 an invalid configuration or a failing store, 2 wrong usage
       return EXIT.fine
     })
   },
-}
+})
 
 function shownTable(rows: readonly ThreadRow[]): string {
   const scoped = rows.some(({ scope }) => scope !== '')

@@ -1,42 +1,36 @@
 /** `threadwarden threads owner`: shows the owner of a thread and all that the store knows about it. */
 import { shownRow, timeText } from '../../tools/import-export/export.ts'
 import { ownerWord } from '../../tools/import-export/problem.ts'
-import { NOBODY, type StoredGrant, type ThreadAdministration, type ThreadKey } from '../../store/port.ts'
-import { complain, EXIT, printData, printLines, readArguments, type Command } from '../command.ts'
-import { grantLine, shownGrant } from '../format-grant.ts'
+import { NOBODY, type ThreadAdministration, type ThreadKey } from '../../store/port.ts'
+import { shownGrant } from '../../operator/grant-form.ts'
 import { threadNamed } from '../argument-values.ts'
-import { onStore, STORE_OPTIONS } from '../with-store.ts'
-import { keyNamed, SCOPE_OPTION, threadData, threadText } from '../scope-option.ts'
+import { complain, defineCommand, EXIT, printData, printLines } from '../command.ts'
+import { grantLine } from '../format-grant.ts'
+import { CONFIG, jsonFlag, THREAD_SCOPE, WITH_SCOPE } from '../options.ts'
+import { keyNamed, threadData, threadText } from '../scope-option.ts'
+import { onStore } from '../with-store.ts'
 import { listed, paintFor } from '../terminal.ts'
 import { stateOf } from './list.ts'
 
 type Known = NonNullable<Awaited<ReturnType<ThreadAdministration['thread']>>>
 
-export const owner: Command = {
-  summary: 'shows whose a thread is, its grants, and who was seen on it',
-  help: `threadwarden threads owner --config FILE ID [--scope KEY] [--json]
+export const command = defineCommand({
+  about: 'Shows the owner of a thread, the grants on it, and the users who ran it under enforcement: observe.',
+  positionals: { ID: 'the thread' },
+  options: { config: CONFIG, scope: THREAD_SCOPE, json: jsonFlag('{"thread", "row", "grants", "observed"}', WITH_SCOPE) },
+  exitCodes: ['the thread has an owner', 'it has none, an invalid configuration or a failing store'],
 
-Shows whose a thread is, what was granted to whom, and who ran it under enforcement: observe.
-
-  --config FILE  the configuration (YAML or JSON)
-  ID             the thread
-  --scope KEY    its upstream's key under upstreams or agents; by default it is one of upstream
-  --json         prints {"thread", "row", "grants", "observed"} on stdout, with "scope" where the thread is not one of upstream
-
-Exit codes: 0 it has an owner, 1 nobody owns it, an invalid configuration or a failing store, 2 wrong usage.`,
-
-  async run(args) {
-    const { values, positionals } = readArguments(args, { ...STORE_OPTIONS, ...SCOPE_OPTION })
+  async run(values, positionals) {
     const threadId = threadNamed(positionals)
     return onStore(values, async (opened) => {
       const key = await keyNamed(threadId, values.scope, opened)
       const known = (await opened.store.thread(key)) ?? { row: null, grants: [], runners: [] }
-      if (values.json === true) printData(asData(key, known))
+      if (values.json) printData(asData(key, known))
       else say(key, known)
       return known.row === null || known.row.owner === NOBODY ? EXIT.failure : EXIT.fine
     })
   },
-}
+})
 
 function asData(key: ThreadKey, { row, grants, runners }: Known): object {
   return {
@@ -66,7 +60,7 @@ function say(key: ThreadKey, { row, grants, runners }: Known): void {
         ['created', [timeText(createdAt)]],
         ['used', [timeText(lastUsedAt)]],
         ['state', state === '' ? [] : [state]],
-        ['granted', grants.map((grant: StoredGrant) => grantLine(grant))],
+        ['granted', grants.map(grantLine)],
         ['seen', seen],
       ],
       paintFor(process.stdout, process.env),

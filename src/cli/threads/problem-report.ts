@@ -14,11 +14,11 @@ export interface ProblemReport {
 const TOLD = 20
 
 /**
- * @param file overwritten if it exists; null for none
+ * @param file overwritten if it exists
  * @throws UsageError if it cannot be written
  */
-export function makeProblemReport(file: string | null): ProblemReport {
-  const to = file === null ? null : openedFor(file)
+export function makeProblemReport(file: string | undefined): ProblemReport {
+  const to = file === undefined ? null : openedFor(file)
   const told: string[] = []
   let count = 0
   return {
@@ -29,7 +29,10 @@ export function makeProblemReport(file: string | null): ProblemReport {
     },
     summary() {
       if (count === told.length) return told
-      return [...told, `and ${count - told.length} more: ${file === null ? '--report FILE writes all of them' : `see ${file}`}`]
+      return [
+        ...told,
+        `and ${count - told.length} more: ${file === undefined ? '--report FILE writes all of them' : `see ${file}`}`,
+      ]
     },
     close() {
       if (to !== null) closeSync(to)

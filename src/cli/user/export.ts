@@ -1,33 +1,27 @@
 /** `threadwarden user export`: prints all data that the store holds about a user. */
 import { writeFileSync } from 'node:fs'
 import { shownRow, timeText } from '../../tools/import-export/export.ts'
+import { shownGrant } from '../../operator/grant-form.ts'
 import { shown } from '../../operator/revocation-form.ts'
 import type { StoredGrant, ThreadKey, UserData } from '../../store/port.ts'
-import { complain, EXIT, printData, readArguments, UsageError, type Command } from '../command.ts'
-import { shownGrant } from '../format-grant.ts'
-import { userOf } from '../argument-values.ts'
-import { onStore, STORE_OPTIONS } from '../with-store.ts'
+import { userNamed } from '../argument-values.ts'
+import { complain, defineCommand, EXIT, printData } from '../command.ts'
+import { CONFIG, value } from '../options.ts'
 import { threadData } from '../scope-option.ts'
+import { onStore } from '../with-store.ts'
 
-const OPTIONS = { config: STORE_OPTIONS.config, output: { type: 'string' } } as const
+export const command = defineCommand({
+  about: `Writes all data of a user in the store as a JSON object: {"user", "threads", "granted", "received", "observed",
+"revocations"}, of all upstreams. An entry has the key of its upstream as "scope" if that is not upstream. Grants to the user's
+groups are not included.`,
+  positionals: { USER: 'issuer:subject, also of an issuer that is no longer configured' },
+  options: { config: CONFIG, output: value('FILE', 'writes to a new file instead of stdout') },
+  exitCodes: [
+    'done, also if the store has no data of the user',
+    'an invalid configuration, a failing store or a file that cannot be written',
+  ],
 
-export const exportUser: Command = {
-  summary: 'writes all that is held of a user as JSON',
-  help: `threadwarden user export --config FILE USER [--output FILE]
-
-Writes all that the store holds of a user as a JSON object: {"user", "threads", "granted", "received", "observed",
-"revocations"}. What was granted to the user's groups is not theirs, and not in it. It is of all upstreams: what
-is not of upstream has the key of its own as "scope".
-
-  --config FILE  the configuration (YAML or JSON)
-  USER           issuer:subject, of an issuer that may be gone
-  --output FILE  where to; by default stdout. A file that is there is not written over
-
-Exit codes: 0 done, also where nothing is held, 1 an invalid configuration, a failing store or a file that cannot be written,
-2 wrong usage.`,
-
-  async run(args) {
-    const { values, positionals } = readArguments(args, OPTIONS)
+  async run(values, positionals) {
     const user = userNamed(positionals)
     return onStore(values, async ({ store }) => {
       const data = asData(user, await store.userData(user))
@@ -46,14 +40,7 @@ Exit codes: 0 done, also where nothing is held, 1 an invalid configuration, a fa
       return EXIT.fine
     })
   },
-}
-
-/** @throws UsageError for no argument, several, or an invalid user id */
-export function userNamed(positionals: readonly string[]): string {
-  const [user, ...more] = positionals
-  if (user === undefined || more.length > 0) throw new UsageError('name one user: issuer:subject')
-  return userOf('USER', user)
-}
+})
 
 function asData(user: string, { threads, granted, received, observed, revocations }: UserData): object {
   const grantOn = (grant: ThreadKey & StoredGrant): object => ({ ...threadData(grant), ...shownGrant(grant) })
