@@ -1,11 +1,10 @@
 /** Reads threads, users, groups and times from the command line. */
-import { granteeFault, isPerson, personFault } from '../tools/import-export/users.ts'
+import { granteeFault, isPerson, personFault, type People } from '../tools/import-export/users.ts'
 import type { Config } from '../config/schema.ts'
 import { isThreadId } from '../core/route/ids.ts'
 import { isGranteeId, type Grantee } from '../core/decide/sharing.ts'
 import { timeOf } from '../operator/revocation-form.ts'
 import { UsageError } from './command.ts'
-import { peopleIn } from './with-store.ts'
 
 /** @throws UsageError for no argument, several, or an invalid thread id */
 export function threadNamed(positionals: readonly string[]): string {
@@ -35,6 +34,10 @@ export function userNamed(positionals: readonly string[]): string {
 export function userOf(option: string, text: string): string {
   if (!isPerson(text)) throw new UsageError(`${option} is a user id: issuer:subject, or anonymous`)
   return text
+}
+
+export function peopleIn({ authentication }: Config): People {
+  return { issuers: Object.keys(authentication.issuers), anonymous: authentication.mode !== 'required' }
 }
 
 /** @throws UsageError for an id that no user can have */
@@ -80,9 +83,4 @@ export function pastTimeOf(option: string, text: string, now: number): number {
 export function countOf(option: string, text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`${option} is a number from 1`)
   return Number(text)
-}
-
-/** `1 thread`, `2 threads`. */
-export function counted(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? '' : 's'}`
 }

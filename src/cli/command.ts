@@ -1,8 +1,6 @@
 /** The declaration of a command: its options are parsed, and its help and completion are written from it. */
 import { parseArgs } from 'node:util'
 import { closest, distance } from 'fastest-levenshtein'
-import { terminalJson } from '../core/json/terminal-json.ts'
-import { harmless, harmlessLines } from './terminal.ts'
 
 export const EXIT = { fine: 0, failure: 1, usage: 2 } as const
 
@@ -90,21 +88,25 @@ export function didYouMean(word: string, words: readonly string[], prefix = ''):
   return distance(word, near) <= 3 ? ` Did you mean "${prefix}${near}"?` : ''
 }
 
-/** Prints one line to stdout. A terminal obeys nothing in it, whatever part a caller or an upstream chose. */
-export function print(line: string): void {
-  process.stdout.write(`${harmless(line)}\n`)
+export function flag(help: string) {
+  return { type: 'boolean', default: false, help } as const
 }
 
-/** Prints one line to stderr, with the same protection. */
-export function complain(line: string): void {
-  process.stderr.write(`${harmless(line)}\n`)
+export function value(placeholder: string, help: string) {
+  return { type: 'string', placeholder, help } as const
 }
 
-/** Prints lines to stdout. Each line was made harmless when it was built: a line end in a value would forge a line. */
-export function printLines(text: string): void {
-  process.stdout.write(`${harmlessLines(text, process.stdout, process.env)}\n`)
+/** @param shape what the command prints as JSON */
+export function jsonFlag(shape: string, note = '') {
+  return flag(`prints ${shape} on stdout${note}`)
 }
 
-export function printData(value: unknown, indent = 2): void {
-  process.stdout.write(`${terminalJson(JSON.stringify(value, null, indent))}\n`)
-}
+export const CONFIG = value('FILE', 'the configuration (YAML or JSON)')
+export const TOKEN_FILE = value('FILE', "a file with the caller's token")
+export const QUIET = flag('hides the progress')
+export const THREAD_SCOPE = value('KEY', "the thread's upstream, by its key under upstreams or agents (default: upstream)")
+export const SCOPE_FILTER = value(
+  'KEY',
+  "only threads of the upstream with this key under upstreams or agents, '' for upstream (default: all)",
+)
+export const WITH_SCOPE = ', with "scope" if the thread is not of upstream'

@@ -5,11 +5,10 @@ import { placeText } from '../tools/simulate/place.ts'
 import { surroundingsOf } from '../tools/simulate/surroundings.ts'
 import type { Verdict } from '../tools/simulate/verdict.ts'
 import { CODES } from '../core/reasons.ts'
-import { defineCommand, EXIT, printData, printLines, UsageError } from './command.ts'
-import { counted } from './argument-values.ts'
+import { CONFIG, defineCommand, EXIT, jsonFlag, UsageError } from './command.ts'
+import { counted } from './format-thread.ts'
+import { listed, paintFor, printData, printLines, type Entry, type Paint } from './terminal.ts'
 import { loadConfig, printErrors } from './input-files.ts'
-import { CONFIG, jsonFlag } from './options.ts'
-import { listed, paintFor, type Entry, type Paint } from './terminal.ts'
 
 /** The most callers that are named for one difference; --json names all. */
 const MOST_CALLERS = 6

@@ -8,10 +8,9 @@ import { faultLine } from '../document/fault.ts'
 import { ownAddresses } from '../http/upstream/exposure.ts'
 import { prepare } from '../snapshot/load.ts'
 import { readMounts } from '../store/durability.ts'
-import { defineCommand, EXIT, printData, printLines, UsageError, type Command, type Values } from './command.ts'
+import { CONFIG, defineCommand, EXIT, jsonFlag, TOKEN_FILE, UsageError, value, type Command, type Values } from './command.ts'
+import { harmless, printData, printLines } from './terminal.ts'
 import { configFile, readToken } from './input-files.ts'
-import { CONFIG, jsonFlag, TOKEN_FILE, value } from './options.ts'
-import { harmless } from './terminal.ts'
 
 const DEFAULT_MESSAGE = 'Hello. Please answer in two or three sentences.'
 

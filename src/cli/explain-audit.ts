@@ -8,9 +8,9 @@ import type { Policy } from '../policy/policy.ts'
 import { outcomeData, principalData, triedData } from '../tools/simulate/explanation.ts'
 import { replay, type Replayed } from '../tools/simulate/replay.ts'
 import { idleGrant, needText, permitText, principalText, refusalText, triedText } from '../tools/simulate/words.ts'
-import { EXIT, printData, printLines, UsageError } from './command.ts'
+import { EXIT, UsageError } from './command.ts'
+import { listed, paintFor, printData, printLines, type Entry } from './terminal.ts'
 import { loadConfig, readInput, type ConfigOptions } from './input-files.ts'
-import { listed, paintFor, type Entry } from './terminal.ts'
 
 /** The longest line that is read, in bytes. */
 const MOST_LINE = 1024 * 1024

@@ -8,12 +8,11 @@ import type { Prepared } from '../snapshot/load.ts'
 import type { Presented } from '../tools/simulate/caller.ts'
 import { explain as explainRequest, type Question } from '../tools/simulate/explain.ts'
 import { explanationData } from '../tools/simulate/explanation.ts'
-import { defineCommand, EXIT, printData, printLines, UsageError, type Values } from './command.ts'
+import { CONFIG, defineCommand, EXIT, flag, jsonFlag, UsageError, value, type Values } from './command.ts'
+import { listed, paintFor, printData, printLines } from './terminal.ts'
 import { explainAudit } from './explain-audit.ts'
 import { explanationEntries } from './format-explanation.ts'
 import { loadConfig, readInput, readToken } from './input-files.ts'
-import { CONFIG, flag, jsonFlag, value } from './options.ts'
-import { listed, paintFor } from './terminal.ts'
 
 const OPTIONS = {
   config: CONFIG,

@@ -2,7 +2,8 @@
 import { readFileSync, statSync } from 'node:fs'
 import { faultLine, type Fault } from '../document/fault.ts'
 import { prepare, type Prepared } from '../snapshot/load.ts'
-import { complain, printData, UsageError } from './command.ts'
+import { UsageError } from './command.ts'
+import { complain, printData } from './terminal.ts'
 
 export interface ConfigOptions {
   readonly config?: string | undefined

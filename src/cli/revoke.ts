@@ -4,9 +4,9 @@ import type { Config } from '../config/schema.ts'
 import type { Revocation } from '../core/decide/credential.ts'
 import { isTokenId, revocationOf, shown, timeOf, userFault } from '../operator/revocation-form.ts'
 import type { RevocationStore, Revoked } from '../store/port.ts'
-import { complain, defineCommand, EXIT, print, printData, UsageError, type Values } from './command.ts'
+import { CONFIG, defineCommand, EXIT, flag, jsonFlag, UsageError, value, type Values } from './command.ts'
+import { complain, print, printData } from './terminal.ts'
 import { loadConfig } from './input-files.ts'
-import { CONFIG, flag, jsonFlag, value } from './options.ts'
 import { withStore } from './with-store.ts'
 
 type Task =

@@ -4,11 +4,10 @@ import type { Prepared } from '../snapshot/load.ts'
 import { placeText } from '../tools/simulate/place.ts'
 import { routesOf, type Access, type RouteAccess } from '../tools/simulate/routes.ts'
 import { GRANTED } from '../tools/simulate/words.ts'
-import { defineCommand, EXIT, printData, printLines } from './command.ts'
 import { loadConfig } from './input-files.ts'
-import { CONFIG, jsonFlag } from './options.ts'
-import { harmless, paintFor, type Paint } from './terminal.ts'
 import { largest } from '../core/json/extremes.ts'
+import { CONFIG, defineCommand, EXIT, jsonFlag } from './command.ts'
+import { harmless, paintFor, printData, printLines, type Paint } from './terminal.ts'
 
 export const command = defineCommand({
   about: `Lists every route with its method and public path, who may use it on which threads, and the rule that decides so. A closed

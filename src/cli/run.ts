@@ -1,6 +1,7 @@
 /** Finds the command and runs it. */
 import { readFileSync } from 'node:fs'
-import { complain, didYouMean, EXIT, print, printLines, UsageError, type CommandGroup } from './command.ts'
+import { didYouMean, EXIT, UsageError, type CommandGroup } from './command.ts'
+import { complain, print, printLines } from './terminal.ts'
 import { PROGRAM } from './commands.ts'
 import { commandHelp, groupHelp } from './help.ts'
 

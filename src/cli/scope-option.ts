@@ -1,33 +1,23 @@
 /** Reads the option `--scope`: the upstream in whose scope a command works on threads. */
-import { atScope, scopeFault } from '../tools/import-export/scopes.ts'
+import { scopeFault } from '../tools/import-export/scopes.ts'
 import { mountsOf, scopesIn, type Mount } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
-import type { OwnershipStore, ThreadKey } from '../store/port.ts'
+import type { OwnershipStore } from '../store/port.ts'
 import { UsageError } from './command.ts'
-import type { Opened } from './with-store.ts'
 
 /**
- * The scope for a command on many threads: one of the configuration, or one with rows in the table, because its upstream was
- * removed or got another key.
+ * A scope of the configuration, or one with rows in the table, because its upstream was removed or got another key.
  * @returns undefined for all scopes
  * @throws UsageError for any other scope
  */
-export async function scopeNamed(
+export async function existingScope(
   scope: string | undefined,
-  { store, prepared }: { readonly store: Pick<OwnershipStore, 'isEmpty'> } & Pick<Opened, 'prepared'>,
+  config: Config,
+  store: Pick<OwnershipStore, 'isEmpty'>,
 ): Promise<string | undefined> {
-  const fault = scope === undefined ? null : scopeFault(scope, scopesIn(prepared.config))
-  if (scope === undefined || fault === null) return scope
-  if (!(await store.isEmpty(scope))) return scope
+  const fault = scope === undefined ? null : scopeFault(scope, scopesIn(config))
+  if (scope === undefined || fault === null || !(await store.isEmpty(scope))) return scope
   throw new UsageError(`--scope ${JSON.stringify(scope)}: ${fault}, and the table has no thread of such a one`)
-}
-
-/**
- * The thread for a command on one thread; without `--scope` it is one of `upstream`.
- * @throws UsageError for an unknown scope, and for no scope if the configuration has no `upstream`
- */
-export async function keyNamed(threadId: string, scope: string | undefined, opened: Opened): Promise<ThreadKey> {
-  return { scope: (await scopeNamed(scope, opened)) ?? usualScope(opened.prepared.config), threadId }
 }
 
 /**
@@ -62,18 +52,9 @@ export function runtimeNamed(scope: string | undefined, config: Config): Mount {
   return mount
 }
 
-/** Without `upstream` there is no default: a wrong guess would change the thread of another user. */
-function usualScope(config: Config): string {
+/** @throws UsageError without `upstream`: a wrong guess would change the thread of another user */
+export function usualScope(config: Config): string {
   const scopes = scopesIn(config)
   if (!scopes.includes('')) throw new UsageError(`--scope KEY is missing: the configuration has ${scopes.join(', ')}`)
   return ''
-}
-
-export function threadText({ scope, threadId }: ThreadKey): string {
-  return `${threadId}${atScope(scope)}`
-}
-
-/** A thread as data; the scope of `upstream` is left out. */
-export function threadData({ scope, threadId }: ThreadKey): { readonly thread: string; readonly scope?: string } {
-  return { thread: threadId, ...(scope === '' ? {} : { scope }) }
 }

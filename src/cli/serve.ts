@@ -7,10 +7,10 @@ import { bodyMemoryWarning } from '../http/pipeline/body-memory.ts'
 import { makeLog, sharedStdout, type Logger } from '../observe/log.ts'
 import { prepare } from '../snapshot/load.ts'
 import { watchFiles } from '../snapshot/watch.ts'
-import { complain, defineCommand, EXIT } from './command.ts'
 import { configFile, loadConfig } from './input-files.ts'
-import { CONFIG } from './options.ts'
 import { roomWarning } from '../gateway/v8-semi-space.ts'
+import { CONFIG, defineCommand, EXIT } from './command.ts'
+import { complain } from './terminal.ts'
 
 /** Kubernetes' own default, in seconds. */
 const DEFAULT_GRACE_S = 30

@@ -1,6 +1,7 @@
 /** Formats text for a terminal: with colour where the terminal has it, and without control sequences from others. */
 import { styleText } from 'node:util'
 import { largest } from '../core/json/extremes.ts'
+import { terminalJson } from '../core/json/terminal-json.ts'
 
 export type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow'
 
@@ -66,6 +67,21 @@ export function columns(rows: readonly (readonly string[])[]): string {
     .join('\n')
 }
 
-export function table(names: readonly string[], rows: readonly (readonly string[])[]): string {
-  return columns([names, ...rows])
+/** Prints one line to stdout. A terminal obeys nothing in it, whatever part a caller or an upstream chose. */
+export function print(line: string): void {
+  process.stdout.write(`${harmless(line)}\n`)
+}
+
+/** Prints one line to stderr, with the same protection. */
+export function complain(line: string): void {
+  process.stderr.write(`${harmless(line)}\n`)
+}
+
+/** Prints lines to stdout. Each line was made harmless when it was built: a line end in a value would forge a line. */
+export function printLines(text: string): void {
+  process.stdout.write(`${harmlessLines(text, process.stdout, process.env)}\n`)
+}
+
+export function printData(value: unknown, indent = 2): void {
+  process.stdout.write(`${terminalJson(JSON.stringify(value, null, indent))}\n`)
 }

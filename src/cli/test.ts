@@ -5,10 +5,9 @@ import type { Prepared } from '../snapshot/load.ts'
 import { junitOf, type FileResult } from '../tools/simulate/junit.ts'
 import { runTests } from '../tools/simulate/run-tests.ts'
 import { loadTests } from '../tools/simulate/test-file.ts'
-import { complain, defineCommand, EXIT, printData, printLines, UsageError } from './command.ts'
+import { defineCommand, EXIT, jsonFlag, UsageError, value } from './command.ts'
+import { complain, harmless, paintFor, printData, printLines, type Paint } from './terminal.ts'
 import { loadConfig } from './input-files.ts'
-import { jsonFlag, value } from './options.ts'
-import { harmless, paintFor, type Paint } from './terminal.ts'
 
 export const command = defineCommand({
   about: `Runs test files: YAML with principals, threads and the expected answers to their requests (docs/trying.md). A failure names the

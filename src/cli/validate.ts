@@ -2,10 +2,10 @@
 import { storeOf } from '../config/store-place.ts'
 import { faultLine, type Fault } from '../document/fault.ts'
 import { prepare, type Prepared } from '../snapshot/load.ts'
-import { complain, defineCommand, EXIT, print, printData } from './command.ts'
+import { CONFIG, defineCommand, EXIT, flag, jsonFlag } from './command.ts'
+import { complain, print, printData } from './terminal.ts'
 import { configFile } from './input-files.ts'
 import { inspectFile } from './inspect-store.ts'
-import { CONFIG, flag, jsonFlag } from './options.ts'
 
 export const command = defineCommand({
   about: `Checks a configuration, its policies, key files and store file, and reports each error with its place and the fix: every error

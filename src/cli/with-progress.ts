@@ -1,6 +1,7 @@
 /** Long work on the store: with progress, retries for transient failures, and a stop by signal after the current step. */
 import { inSteps, makeRetry, PATIENT, type Retry, type Steps } from '../tools/import-export/retry.ts'
-import { complain, EXIT } from './command.ts'
+import { EXIT } from './command.ts'
+import { complain } from './terminal.ts'
 import { makeProgress, type Progress } from './progress.ts'
 
 export interface LongWork {

@@ -1,11 +1,10 @@
 /** `threadwarden grants add`: grants a thread to a user or a group. */
 import { BY_OPERATOR, MAX_GRANTS, type Right } from '../../core/decide/sharing.ts'
 import { shownGrant } from '../../operator/grant-form.ts'
+import { CONFIG, defineCommand, EXIT, jsonFlag, THREAD_SCOPE, UsageError, value, WITH_SCOPE } from '../command.ts'
+import { complain, print, printData } from '../terminal.ts'
 import { granteeOf, requireIssuer, threadIdOf } from '../argument-values.ts'
-import { complain, defineCommand, EXIT, print, printData, UsageError } from '../command.ts'
-import { warnOfNoSharing } from '../format-grant.ts'
-import { CONFIG, jsonFlag, THREAD_SCOPE, value, WITH_SCOPE } from '../options.ts'
-import { keyNamed, threadData, threadText } from '../scope-option.ts'
+import { threadData, threadText, warnOfNoSharing } from '../format-thread.ts'
 import { onStore } from '../with-store.ts'
 
 const RIGHTS: readonly Right[] = ['read', 'write']
@@ -33,9 +32,8 @@ Deleting, archiving and granting stay with the owner.`,
     const right = RIGHTS.find((one) => one === named)
     if (right === undefined) throw new UsageError('--right is read or write')
     const grantee = granteeOf(values)
-    return onStore({ ...values, json }, async (opened) => {
-      const { store, prepared } = opened
-      const key = await keyNamed(threadId, values.scope, opened)
+    return onStore({ ...values, json }, async ({ store, prepared, keyOf }) => {
+      const key = keyOf(threadId)
       const text = threadText(key)
       requireIssuer(`--${grantee.kind} ${grantee.id}`, grantee.id, prepared.config)
       const grant = { ...grantee, right, grantedBy: BY_OPERATOR, grantedAt: Date.now() }

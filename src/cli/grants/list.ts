@@ -2,11 +2,10 @@
 import type { Grantee } from '../../core/decide/sharing.ts'
 import { shownGrant } from '../../operator/grant-form.ts'
 import type { Store, StoredGrant, ThreadKey } from '../../store/port.ts'
+import { CONFIG, defineCommand, EXIT, jsonFlag, SCOPE_FILTER, UsageError, value } from '../command.ts'
+import { complain, print, printData } from '../terminal.ts'
 import { granteeOf, threadIdOf } from '../argument-values.ts'
-import { complain, defineCommand, EXIT, print, printData, UsageError } from '../command.ts'
-import { grantLine, warnOfNoSharing } from '../format-grant.ts'
-import { CONFIG, jsonFlag, SCOPE_FILTER, value } from '../options.ts'
-import { keyNamed, scopeNamed, threadData, threadText } from '../scope-option.ts'
+import { grantLine, threadData, threadText, warnOfNoSharing } from '../format-thread.ts'
 import { onStore } from '../with-store.ts'
 
 const PAGE = 1000
@@ -32,18 +31,17 @@ group.`,
     if (thread === undefined && user === undefined && group === undefined)
       throw new UsageError('name --thread ID, --user USER or --group GROUP')
     const on = thread === undefined ? granteeOf(values) : threadIdOf(thread)
-    return onStore(values, async (opened) => {
-      const { store, prepared } = opened
+    return onStore(values, async ({ store, prepared, scope, keyOf }) => {
       let found: readonly Found[]
       if (typeof on === 'string') {
-        const key = await keyNamed(on, values.scope, opened)
+        const key = keyOf(on)
         const grants = await store.grants(key, null)
         if (grants === null) {
           complain(`there is no live thread ${threadText(key)}: grants are on threads that somebody owns`)
           return EXIT.failure
         }
         found = grants.map((grant) => ({ ...grant, ...key }))
-      } else found = await allTo(store, on, await scopeNamed(values.scope, opened))
+      } else found = await allTo(store, on, scope)
       warnOfNoSharing(prepared.policy)
       if (values.json) printData({ grants: found.map((one) => ({ ...threadData(one), ...shownGrant(one) })) })
       else if (found.length === 0) complain('nothing was granted')

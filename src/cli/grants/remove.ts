@@ -1,8 +1,8 @@
 /** `threadwarden grants remove`: removes a grant. */
+import { CONFIG, defineCommand, EXIT, jsonFlag, THREAD_SCOPE, value, WITH_SCOPE } from '../command.ts'
+import { complain, print, printData } from '../terminal.ts'
 import { granteeOf, threadIdOf } from '../argument-values.ts'
-import { complain, defineCommand, EXIT, print, printData } from '../command.ts'
-import { CONFIG, jsonFlag, THREAD_SCOPE, value, WITH_SCOPE } from '../options.ts'
-import { keyNamed, threadData, threadText } from '../scope-option.ts'
+import { threadData, threadText } from '../format-thread.ts'
 import { onStore } from '../with-store.ts'
 
 export const command = defineCommand({
@@ -21,9 +21,9 @@ export const command = defineCommand({
   async run(values) {
     const threadId = threadIdOf(values.thread)
     const grantee = granteeOf(values)
-    return onStore(values, async (opened) => {
-      const key = await keyNamed(threadId, values.scope, opened)
-      const removed = (await opened.store.ungrant(key, null, grantee)) === 'done'
+    return onStore(values, async ({ store, keyOf }) => {
+      const key = keyOf(threadId)
+      const removed = (await store.ungrant(key, null, grantee)) === 'done'
       if (values.json) printData({ ...threadData(key), removed }, 0)
       else if (removed) print(`${grantee.kind} ${grantee.id} has no grant on ${threadText(key)} any more`)
       else complain(`${grantee.kind} ${grantee.id} has no grant on ${threadText(key)}: grants list shows those that there are`)

@@ -1,9 +1,9 @@
 /** `threadwarden store backup`: copies the store while gateways write to it. */
 import { storeOf } from '../../config/store-place.ts'
 import { backup as copyStore, BackupFailed, type Backup } from '../../store/sqlite/backup.ts'
-import { complain, defineCommand, EXIT, print, printData, UsageError } from '../command.ts'
+import { CONFIG, defineCommand, EXIT, flag, jsonFlag, QUIET, UsageError } from '../command.ts'
+import { complain, print, printData } from '../terminal.ts'
 import { loadConfig } from '../input-files.ts'
-import { CONFIG, flag, jsonFlag, QUIET } from '../options.ts'
 import { withProgress } from '../with-progress.ts'
 
 export const command = defineCommand({

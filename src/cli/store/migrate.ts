@@ -1,8 +1,8 @@
 /** `threadwarden store migrate`: migrates the store to this program's schema. */
-import { complain, defineCommand, EXIT, print, printData } from '../command.ts'
+import { CONFIG, defineCommand, EXIT, flag, jsonFlag } from '../command.ts'
+import { complain, print, printData } from '../terminal.ts'
 import { loadConfig } from '../input-files.ts'
 import { inspectStore, type Inspected } from '../inspect-store.ts'
-import { CONFIG, flag, jsonFlag } from '../options.ts'
 import { withStore } from '../with-store.ts'
 
 export const command = defineCommand({

@@ -2,10 +2,10 @@
 import { NOBODY_WORD } from '../../tools/import-export/entry.ts'
 import { ownerWord } from '../../tools/import-export/problem.ts'
 import { NOBODY, type AssignOutcome, type ThreadKey } from '../../store/port.ts'
+import { CONFIG, defineCommand, EXIT, jsonFlag, THREAD_SCOPE, UsageError, value, WITH_SCOPE } from '../command.ts'
+import { complain, print, printData } from '../terminal.ts'
 import { requireOwner, threadNamed, userOf } from '../argument-values.ts'
-import { complain, defineCommand, EXIT, print, printData, UsageError } from '../command.ts'
-import { CONFIG, jsonFlag, THREAD_SCOPE, value, WITH_SCOPE } from '../options.ts'
-import { keyNamed, threadData, threadText } from '../scope-option.ts'
+import { threadData, threadText } from '../format-thread.ts'
 import { onStore } from '../with-store.ts'
 
 export const command = defineCommand({
@@ -28,9 +28,8 @@ live again, and what was observed of it under enforcement: observe is settled. A
     if (to === undefined) throw new UsageError('--to USER is missing')
     userOf('--to', to)
     const expected = expectedIn(values.expect)
-    return onStore(values, async (opened) => {
-      const { store, prepared } = opened
-      const key = await keyNamed(threadId, values.scope, opened)
+    return onStore(values, async ({ store, prepared, keyOf }) => {
+      const key = keyOf(threadId)
       requireOwner('--to', to, prepared.config)
       const result = await store.assign(key, to, Date.now(), expected)
       const thread = threadText(key)

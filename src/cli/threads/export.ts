@@ -7,11 +7,9 @@ import { exportLines, hasScopes, rowsOf } from '../../tools/import-export/export
 import { formatOf, type Format } from '../../tools/import-export/source-file.ts'
 import { terminalJson } from '../../core/json/terminal-json.ts'
 import type { RowFilter, ThreadRow } from '../../store/port.ts'
-import { counted } from '../argument-values.ts'
-import { complain, defineCommand, EXIT } from '../command.ts'
-import { CONFIG, flag, QUIET, SCOPE_FILTER, value } from '../options.ts'
-import { scopeNamed } from '../scope-option.ts'
-import { harmless } from '../terminal.ts'
+import { CONFIG, defineCommand, EXIT, flag, QUIET, SCOPE_FILTER, value } from '../command.ts'
+import { counted } from '../format-thread.ts'
+import { complain, harmless } from '../terminal.ts'
 import { withProgress } from '../with-progress.ts'
 import { onStore } from '../with-store.ts'
 import { formatNamed } from './import-options.ts'
@@ -37,9 +35,7 @@ A row that changes during the export is written as it was or as it is.`,
 
   async run({ output, all, ...values }) {
     const format = formatNamed(values.format) ?? (output === undefined ? null : formatOf(output)) ?? 'csv'
-    return onStore(values, async (opened) => {
-      const { store } = opened
-      const named = await scopeNamed(values.scope, opened)
+    return onStore(values, ({ store, scope: named }) => {
       const isShown = output === undefined && process.stdout.isTTY
       return withProgress({ quiet: values.quiet || isShown }, async ({ retry, signal, progress }) => {
         const { threads, deleted } = await store.stats(named)

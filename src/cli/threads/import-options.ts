@@ -2,9 +2,8 @@
 import { accessSync, constants, realpathSync, statSync } from 'node:fs'
 import { FORMATS, formatOf, type Format } from '../../tools/import-export/source-file.ts'
 import { isAgentId } from '../../core/route/ids.ts'
-import { UsageError, type Values } from '../command.ts'
+import { CONFIG, flag, jsonFlag, QUIET, UsageError, value, type Values } from '../command.ts'
 import { readToken } from '../input-files.ts'
-import { CONFIG, flag, jsonFlag, QUIET, value } from '../options.ts'
 
 /** A file, or `-` for stdin. */
 export interface NamedFile {

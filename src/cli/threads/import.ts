@@ -7,14 +7,14 @@ import { EMPTY_TARGET, type Tally, type Target } from '../../tools/import-export
 import { scopesIn } from '../../config/mounts.ts'
 import type { Prepared } from '../../snapshot/load.ts'
 import { StoreUnavailable, type Store } from '../../store/port.ts'
-import { requireIssuer } from '../argument-values.ts'
-import { complain, defineCommand, EXIT, printData, printLines } from '../command.ts'
+import { defineCommand, EXIT } from '../command.ts'
+import { columns, complain, printData, printLines } from '../terminal.ts'
+import { peopleIn, requireIssuer } from '../argument-values.ts'
 import { loadConfig } from '../input-files.ts'
 import { missingStore } from '../inspect-store.ts'
-import { importScope, runtimeNamed, scopeNamed } from '../scope-option.ts'
-import { columns } from '../terminal.ts'
+import { importScope, runtimeNamed } from '../scope-option.ts'
 import { withProgress, type LongWork } from '../with-progress.ts'
-import { onStore, peopleIn, withStore } from '../with-store.ts'
+import { onStore, withStore } from '../with-store.ts'
 import { fileSource, upstreamSource, type OpenSource, type SourceParts } from './import-source.ts'
 import { importTask, OPTIONS, type ImportOptions, type ImportTask } from './import-options.ts'
 import { makeProblemReport, type ProblemReport } from './problem-report.ts'
@@ -44,10 +44,7 @@ and one that several users ran is a conflict, for threads assign.`,
   async run(values, positionals) {
     const task = importTask(values, positionals)
     if (task.kind === 'observed') {
-      return onStore(values, async (opened) => {
-        const scope = await scopeNamed(values.scope, opened)
-        return reporting(values, (work) => importObserved(opened.store, scope, work))
-      })
+      return onStore(values, ({ store, scope }) => reporting(values, (work) => importObserved(store, scope, work)))
     }
     const prepared = loadConfig(values)
     if (prepared === null) return EXIT.failure

@@ -2,11 +2,9 @@
 import { rowsOf, shownRow, timeText } from '../../tools/import-export/export.ts'
 import { ownerWord } from '../../tools/import-export/problem.ts'
 import type { RowFilter, ThreadRow } from '../../store/port.ts'
+import { CONFIG, defineCommand, EXIT, flag, jsonFlag, SCOPE_FILTER, UsageError, value } from '../command.ts'
+import { complain, printData, printLines, columns } from '../terminal.ts'
 import { countOf, userOf } from '../argument-values.ts'
-import { complain, defineCommand, EXIT, printData, printLines, UsageError } from '../command.ts'
-import { CONFIG, flag, jsonFlag, SCOPE_FILTER, value } from '../options.ts'
-import { scopeNamed } from '../scope-option.ts'
-import { table } from '../terminal.ts'
 import { onStore } from '../with-store.ts'
 
 export const command = defineCommand({
@@ -32,11 +30,10 @@ configuration no longer has it; threads of upstream have none.`,
       ...(agent === undefined ? {} : { agentId: agent }),
       deleted: deleted ? 'only' : all ? 'too' : 'no',
     }
-    return onStore(values, async (opened) => {
-      const scope = await scopeNamed(values.scope, opened)
+    return onStore(values, async ({ store, scope }) => {
       const rows: ThreadRow[] = []
       let more = false
-      for await (const row of rowsOf(opened.store, scope === undefined ? filter : { ...filter, scope }, (step) => step())) {
+      for await (const row of rowsOf(store, scope === undefined ? filter : { ...filter, scope }, (step) => step())) {
         more = rows.length === limit
         if (more) break
         rows.push(row)
@@ -60,7 +57,7 @@ function shownTable(rows: readonly ThreadRow[]): string {
     ...(scoped ? [row.scope] : []),
     ...[ownerWord(row.owner), row.agentId, timeText(row.lastUsedAt), stateOf(row), row.name ?? ''],
   ]
-  return table(['THREAD', ...(scoped ? ['SCOPE'] : []), 'OWNER', 'AGENT', 'LAST USED', 'STATE', 'NAME'], rows.map(cells))
+  return columns([['THREAD', ...(scoped ? ['SCOPE'] : []), 'OWNER', 'AGENT', 'LAST USED', 'STATE', 'NAME'], ...rows.map(cells)])
 }
 
 export function stateOf({ deletedAt, archived, provisional }: ThreadRow): string {

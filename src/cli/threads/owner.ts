@@ -3,13 +3,11 @@ import { shownRow, timeText } from '../../tools/import-export/export.ts'
 import { ownerWord } from '../../tools/import-export/problem.ts'
 import { NOBODY, type ThreadAdministration, type ThreadKey } from '../../store/port.ts'
 import { shownGrant } from '../../operator/grant-form.ts'
+import { CONFIG, defineCommand, EXIT, jsonFlag, THREAD_SCOPE, WITH_SCOPE } from '../command.ts'
+import { complain, listed, paintFor, printData, printLines } from '../terminal.ts'
 import { threadNamed } from '../argument-values.ts'
-import { complain, defineCommand, EXIT, printData, printLines } from '../command.ts'
-import { grantLine } from '../format-grant.ts'
-import { CONFIG, jsonFlag, THREAD_SCOPE, WITH_SCOPE } from '../options.ts'
-import { keyNamed, threadData, threadText } from '../scope-option.ts'
+import { grantLine, threadData, threadText } from '../format-thread.ts'
 import { onStore } from '../with-store.ts'
-import { listed, paintFor } from '../terminal.ts'
 import { stateOf } from './list.ts'
 
 type Known = NonNullable<Awaited<ReturnType<ThreadAdministration['thread']>>>
@@ -22,9 +20,9 @@ export const command = defineCommand({
 
   async run(values, positionals) {
     const threadId = threadNamed(positionals)
-    return onStore(values, async (opened) => {
-      const key = await keyNamed(threadId, values.scope, opened)
-      const known = (await opened.store.thread(key)) ?? { row: null, grants: [], runners: [] }
+    return onStore(values, async ({ store, keyOf }) => {
+      const key = keyOf(threadId)
+      const known = (await store.thread(key)) ?? { row: null, grants: [], runners: [] }
       if (values.json) printData(asData(key, known))
       else say(key, known)
       return known.row === null || known.row.owner === NOBODY ? EXIT.failure : EXIT.fine

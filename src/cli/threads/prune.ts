@@ -3,10 +3,10 @@ import { mountsOf } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
 import type { UnknownThread } from '../../core/decide/decide.ts'
 import type { PruneRule, Store } from '../../store/port.ts'
-import { counted, pastTimeOf } from '../argument-values.ts'
-import { complain, defineCommand, EXIT, print, printData, UsageError } from '../command.ts'
-import { CONFIG, flag, jsonFlag, QUIET, SCOPE_FILTER, value } from '../options.ts'
-import { scopeNamed } from '../scope-option.ts'
+import { CONFIG, defineCommand, EXIT, flag, jsonFlag, QUIET, SCOPE_FILTER, UsageError, value } from '../command.ts'
+import { complain, print, printData } from '../terminal.ts'
+import { pastTimeOf } from '../argument-values.ts'
+import { counted } from '../format-thread.ts'
 import { withProgress } from '../with-progress.ts'
 import { onStore } from '../with-store.ts'
 
@@ -32,9 +32,7 @@ WHEN is a time with its zone, 2026-01-31T12:00:00Z, or an age: 90d, 12h (s, m, h
   async run(values) {
     const asked = rulesIn(values['deleted-before'], values['unused-since'], Date.now())
     const dryRun = values['dry-run']
-    return onStore(values, async (opened) => {
-      const { store, prepared } = opened
-      const scope = await scopeNamed(values.scope, opened)
+    return onStore(values, async ({ store, prepared, scope }) => {
       const rules = scope === undefined ? asked : asked.map((rule) => ({ ...rule, scope }))
       for (const warning of warnings(prepared.config, rules, scope)) complain(`warning: ${warning}`)
       const total = await prunable(store, rules)

@@ -1,8 +1,8 @@
 /** `threadwarden threads revoke`: removes a thread's owner. */
+import { CONFIG, defineCommand, EXIT, jsonFlag, THREAD_SCOPE, WITH_SCOPE } from '../command.ts'
+import { complain, print, printData } from '../terminal.ts'
 import { threadNamed } from '../argument-values.ts'
-import { complain, defineCommand, EXIT, print, printData } from '../command.ts'
-import { CONFIG, jsonFlag, THREAD_SCOPE, WITH_SCOPE } from '../options.ts'
-import { keyNamed, threadData, threadText } from '../scope-option.ts'
+import { threadData, threadText } from '../format-thread.ts'
 import { onStore } from '../with-store.ts'
 
 export const command = defineCommand({
@@ -14,9 +14,9 @@ can claim it until threads assign gives it an owner. Open streams on it end.`,
 
   async run(values, positionals) {
     const threadId = threadNamed(positionals)
-    return onStore(values, async (opened) => {
-      const key = await keyNamed(threadId, values.scope, opened)
-      const revoked = await opened.store.withhold(key, Date.now())
+    return onStore(values, async ({ store, keyOf }) => {
+      const key = keyOf(threadId)
+      const revoked = await store.withhold(key, Date.now())
       if (values.json) printData({ ...threadData(key), revoked }, 0)
       else if (revoked)
         print(`${threadText(key)} belongs to nobody, and nobody can claim it; threads assign gives it to somebody`)

@@ -1,9 +1,7 @@
 /** `threadwarden threads stats`: counts what the store holds. */
 import type { StoreStats } from '../../store/port.ts'
-import { defineCommand, EXIT, printData, printLines } from '../command.ts'
-import { CONFIG, jsonFlag, SCOPE_FILTER } from '../options.ts'
-import { scopeNamed } from '../scope-option.ts'
-import { columns } from '../terminal.ts'
+import { CONFIG, defineCommand, EXIT, jsonFlag, SCOPE_FILTER } from '../command.ts'
+import { columns, printData, printLines } from '../terminal.ts'
 import { onStore } from '../with-store.ts'
 
 const LABELS: Readonly<Record<keyof StoreStats, string>> = {
@@ -24,9 +22,8 @@ export const command = defineCommand({
   exitCodes: ['done', 'an invalid configuration or a failing store'],
 
   async run(values) {
-    return onStore(values, async (opened) => {
-      const scope = await scopeNamed(values.scope, opened)
-      const { revocations, ...inScope } = await opened.store.stats(scope)
+    return onStore(values, async ({ store, scope }) => {
+      const { revocations, ...inScope } = await store.stats(scope)
       const counts: Partial<StoreStats> = scope === undefined ? { ...inScope, revocations } : inScope
       if (values.json) printData(counts)
       else printLines(columns((Object.keys(counts) as (keyof StoreStats)[]).map((name) => [String(counts[name]), LABELS[name]])))

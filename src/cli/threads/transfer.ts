@@ -1,9 +1,9 @@
 /** `threadwarden threads transfer`: gives the threads of one user to another. */
 import type { Store, ThreadKey } from '../../store/port.ts'
-import { counted, requireOwner, threadIdOf, userOf } from '../argument-values.ts'
-import { complain, defineCommand, EXIT, print, printData, UsageError } from '../command.ts'
-import { CONFIG, jsonFlag, QUIET, SCOPE_FILTER, value } from '../options.ts'
-import { keyNamed, scopeNamed, threadText } from '../scope-option.ts'
+import { CONFIG, defineCommand, EXIT, jsonFlag, QUIET, SCOPE_FILTER, UsageError, value } from '../command.ts'
+import { complain, print, printData } from '../terminal.ts'
+import { requireOwner, threadIdOf, userOf } from '../argument-values.ts'
+import { counted, threadText } from '../format-thread.ts'
 import { withProgress } from '../with-progress.ts'
 import { onStore } from '../with-store.ts'
 
@@ -32,17 +32,15 @@ Threads that the user starts meanwhile stay theirs. Revoke the user's tokens fir
     userOf('--to', to)
     if (from === to) throw new UsageError('--from and --to name one user')
     if (thread !== undefined) threadIdOf(thread)
-    return onStore(values, async (opened) => {
-      const { store, prepared } = opened
+    return onStore(values, async ({ store, prepared, scope, keyOf }) => {
       requireOwner('--to', to, prepared.config)
       if (thread !== undefined) {
-        const { moved, text } = await moveOne(store, await keyNamed(thread, values.scope, opened), from, to)
+        const { moved, text } = await moveOne(store, keyOf(thread), from, to)
         if (values.json) printData({ moved: Number(moved), complete: moved }, 0)
         else if (moved) print(text)
         if (!moved) complain(text)
         return moved ? EXIT.fine : EXIT.failure
       }
-      const scope = await scopeNamed(values.scope, opened)
       const { done, interrupted } = await withProgress(values, ({ steps, progress }) => {
         progress.begin('moved', null)
         return steps(() => store.transfer(from, to, STEP, scope))

@@ -1,7 +1,8 @@
 /** `threadwarden user erase`: erases a user's data. */
-import { counted, userNamed } from '../argument-values.ts'
-import { complain, defineCommand, EXIT, print, printData } from '../command.ts'
-import { CONFIG, flag, jsonFlag, QUIET } from '../options.ts'
+import { CONFIG, defineCommand, EXIT, flag, jsonFlag, QUIET } from '../command.ts'
+import { complain, print, printData } from '../terminal.ts'
+import { userNamed } from '../argument-values.ts'
+import { counted } from '../format-thread.ts'
 import { withProgress } from '../with-progress.ts'
 import { onStore } from '../with-store.ts'
 

@@ -4,10 +4,10 @@ import { shownRow, timeText } from '../../tools/import-export/export.ts'
 import { shownGrant } from '../../operator/grant-form.ts'
 import { shown } from '../../operator/revocation-form.ts'
 import type { StoredGrant, ThreadKey, UserData } from '../../store/port.ts'
+import { CONFIG, defineCommand, EXIT, value } from '../command.ts'
+import { complain, printData } from '../terminal.ts'
 import { userNamed } from '../argument-values.ts'
-import { complain, defineCommand, EXIT, printData } from '../command.ts'
-import { CONFIG, value } from '../options.ts'
-import { threadData } from '../scope-option.ts'
+import { threadData } from '../format-thread.ts'
 import { onStore } from '../with-store.ts'
 
 export const command = defineCommand({

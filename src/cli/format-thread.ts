@@ -1,0 +1,29 @@
+/** Formats threads and grants for operators. */
+import { timeText } from '../tools/import-export/export.ts'
+import { atScope } from '../tools/import-export/scopes.ts'
+import type { Policy } from '../policy/policy.ts'
+import type { StoredGrant, ThreadKey } from '../store/port.ts'
+import { complain } from './terminal.ts'
+
+export function threadText({ scope, threadId }: ThreadKey): string {
+  return `${threadId}${atScope(scope)}`
+}
+
+/** A thread as data; the scope of `upstream` is left out. */
+export function threadData({ scope, threadId }: ThreadKey): { readonly thread: string; readonly scope?: string } {
+  return { thread: threadId, ...(scope === '' ? {} : { scope }) }
+}
+
+export function grantLine({ right, kind, id, grantedBy, grantedAt }: StoredGrant): string {
+  return `${right} to ${kind} ${id}, by ${grantedBy} on ${timeText(grantedAt)}`
+}
+
+/** The store keeps grants under every policy, but they only have an effect where the policy opens shared threads. */
+export function warnOfNoSharing({ rules, file }: Policy): void {
+  if (!rules.sharing) complain(`warning: the policy ${file} has no sharing: grants have no effect`)
+}
+
+/** `1 thread`, `2 threads`. */
+export function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? '' : 's'}`
+}
