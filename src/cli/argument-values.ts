@@ -7,8 +7,7 @@ import { timeOf } from '../operator/revocation-form.ts'
 import { UsageError } from './command.ts'
 
 /** @throws UsageError for no argument, several, or an invalid thread id */
-export function threadNamed(positionals: readonly string[]): string {
-  const [threadId, ...more] = positionals
+export function threadNamed([threadId, ...more]: readonly string[]): string {
   if (threadId === undefined || more.length > 0) throw new UsageError('name one thread, by its id')
   return threadIdOf(threadId)
 }
@@ -21,8 +20,7 @@ export function threadIdOf(text: string | undefined): string {
 }
 
 /** @throws UsageError for no argument, several, or an invalid user id */
-export function userNamed(positionals: readonly string[]): string {
-  const [user, ...more] = positionals
+export function userNamed([user, ...more]: readonly string[]): string {
   if (user === undefined || more.length > 0) throw new UsageError('name one user: issuer:subject')
   return userOf('USER', user)
 }

@@ -105,8 +105,5 @@ export const CONFIG = value('FILE', 'the configuration (YAML or JSON)')
 export const TOKEN_FILE = value('FILE', "a file with the caller's token")
 export const QUIET = flag('hides the progress')
 export const THREAD_SCOPE = value('KEY', "the thread's upstream, by its key under upstreams or agents (default: upstream)")
-export const SCOPE_FILTER = value(
-  'KEY',
-  "only threads of the upstream with this key under upstreams or agents, '' for upstream (default: all)",
-)
+export const SCOPE_FILTER = value('KEY', "only threads of the upstream with this key, '' for upstream (default: all)")
 export const WITH_SCOPE = ', with "scope" if the thread is not of upstream'

@@ -18,10 +18,7 @@ const OPTIONS = {
   config: CONFIG,
   timeout: { ...value('TIME', 'how long one check may take; a fetch of keys may take 11s, a run 60s'), default: '5s' },
   'token-file': TOKEN_FILE,
-  url: value(
-    'URL',
-    "the URL of the gateway for clients, with the first upstream's path: a frontend's runtimeUrl (default: from the configuration)",
-  ),
+  url: value('URL', "the gateway's URL for clients, with the first upstream's path (default: from the configuration)"),
   run: value('AGENT', 'runs this agent once through the gateway, on a new thread, and checks that events arrive one by one'),
   message: value('TEXT', 'the message to the agent'),
   json: jsonFlag('{"healthy", "counts", "findings"}'),

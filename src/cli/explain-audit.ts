@@ -9,7 +9,7 @@ import { outcomeData, principalData, triedData } from '../tools/simulate/explana
 import { replay, type Replayed } from '../tools/simulate/replay.ts'
 import { idleGrant, needText, permitText, principalText, refusalText, triedText } from '../tools/simulate/words.ts'
 import { EXIT, UsageError } from './command.ts'
-import { listed, paintFor, printData, printLines, type Entry } from './terminal.ts'
+import { printData, printEntries, type Entry } from './terminal.ts'
 import { loadConfig, readInput, type ConfigOptions } from './input-files.ts'
 
 /** The longest line that is read, in bytes. */
@@ -28,7 +28,7 @@ export function explainAudit(named: string, options: ConfigOptions): number {
   const { policy } = prepared
   const replayed = replay(recorded, policy)
   if (options.json === true) printData(replayedData(replayed, recorded, policy))
-  else printLines(listed(replayedEntries(replayed, recorded, policy), paintFor(process.stdout, process.env)))
+  else printEntries(replayedEntries(replayed, recorded, policy))
   return replayed.same === true ? EXIT.fine : EXIT.failure
 }
 

@@ -1,7 +1,5 @@
 /** `threadwarden explain`: traces one request without sending it, or decides a line of the audit log again. */
-import type { OwnerRecord } from '../core/decide/decide.ts'
 import { makeJsonReader, type JsonObject } from '../core/json/read.ts'
-import type { Right } from '../core/decide/sharing.ts'
 import { openIdentity } from '../snapshot/snapshot.ts'
 import { userFault } from '../operator/revocation-form.ts'
 import type { Prepared } from '../snapshot/load.ts'
@@ -9,7 +7,7 @@ import type { Presented } from '../tools/simulate/caller.ts'
 import { explain as explainRequest, type Question } from '../tools/simulate/explain.ts'
 import { explanationData } from '../tools/simulate/explanation.ts'
 import { CONFIG, defineCommand, EXIT, flag, jsonFlag, UsageError, value, type Values } from './command.ts'
-import { listed, paintFor, printData, printLines } from './terminal.ts'
+import { printData, printEntries } from './terminal.ts'
 import { explainAudit } from './explain-audit.ts'
 import { explanationEntries } from './format-explanation.ts'
 import { loadConfig, readInput, readToken } from './input-files.ts'
@@ -42,8 +40,8 @@ decides, and what would be sent upstream. Nothing is sent there, and the store i
 keys of its issuer are fetched. Values of secrets are not printed.`,
   options: OPTIONS,
   exitCodes: [
-    'permitted (with --audit: decided as before)',
-    'refused (decided otherwise, or it cannot be decided), an invalid configuration or a failure',
+    'permitted (--audit: decided as before)',
+    'refused (--audit: not as before), an invalid configuration or a failure',
   ],
 
   async run(values) {
@@ -56,7 +54,7 @@ keys of its issuer are fetched. Values of secrets are not printed.`,
     const identity = openIdentity(config.identity, Date.now)
     const explanation = await explainRequest(question, { config, policy, identity, clock: Date.now })
     if (values.json) printData(explanationData(explanation, question, config, policy))
-    else printLines(listed(explanationEntries(explanation, question, config, policy), paintFor(process.stdout, process.env)))
+    else printEntries(explanationEntries(explanation, question, config, policy))
     const { outcome } = explanation
     return outcome === 'key-set' || outcome.outcome === 'permitted' ? EXIT.fine : EXIT.failure
   },
@@ -72,13 +70,15 @@ function questionOf(options: Options): Question {
   if (granted !== undefined && owner === undefined) throw new UsageError('--granted goes with --owner USER')
   if (granted !== undefined && deleted) throw new UsageError('--granted does not go with --deleted, which ends all grants')
   if (granted !== undefined && granted !== 'read' && granted !== 'write') throw new UsageError('--granted is read or write')
+  if (owner !== undefined && owner !== 'anonymous' && userFault(owner, []) === 'form')
+    throw new UsageError('--owner is a user id, issuer:subject, or anonymous')
   if (history !== 'none' && history !== 'some') throw new UsageError('--history is none or some')
   return {
     method,
     target,
     presented: presentedBy(options),
     body: body === undefined ? new Uint8Array() : readInput('--body', body, MOST.body),
-    record: recordOf(owner, granted === undefined ? { deleted } : { deleted, granted }),
+    record: owner === undefined ? null : { owner, deleted, ...(granted === undefined ? {} : { granted }) },
     upstreamHistory: history,
   }
 }
@@ -95,13 +95,6 @@ function claimsFrom(file: string): JsonObject {
   const reading = reader.push(readInput('--claims', file, MOST.claims)) ?? reader.end()
   if (reading.outcome === 'refused') throw new UsageError(`--claims ${file} holds no JSON object (${reading.reason})`)
   return reading.value
-}
-
-function recordOf(owner: string | undefined, state: { readonly deleted: boolean; readonly granted?: Right }): OwnerRecord {
-  if (owner === undefined) return null
-  if (owner !== 'anonymous' && userFault(owner, []) === 'form')
-    throw new UsageError('--owner is a user id, issuer:subject, or anonymous')
-  return { owner, ...state }
 }
 
 /** An option or the claims have to name the issuer. */

@@ -1,33 +1,22 @@
 /** `threadwarden revoke`: refuses tokens before they expire, through the store that the gateways read. */
 import { granteeFault } from '../tools/import-export/users.ts'
-import type { Config } from '../config/schema.ts'
 import type { Revocation } from '../core/decide/credential.ts'
 import { isTokenId, revocationOf, shown, timeOf, userFault } from '../operator/revocation-form.ts'
-import type { RevocationStore, Revoked } from '../store/port.ts'
+import type { Revoked } from '../store/port.ts'
 import { CONFIG, defineCommand, EXIT, flag, jsonFlag, UsageError, value, type Values } from './command.ts'
 import { complain, print, printData } from './terminal.ts'
 import { loadConfig } from './input-files.ts'
 import { withStore } from './with-store.ts'
 
-type Task =
-  | { readonly kind: 'list' }
-  | { readonly kind: 'lift'; readonly what: Revoked }
-  | { readonly kind: 'revoke'; readonly revocation: Revocation; readonly what: Revoked }
-
 const OPTIONS = {
   config: CONFIG,
   'token-id': value('ID', 'one token, by its jti'),
   user: value('USER', 'all tokens of a user, future ones too: issuer:subject, as in the log'),
-  before: value(
-    'TIME',
-    "only tokens issued before then: 2026-01-31T12:00:00Z, or now; a new sign-in works after the issuer's clock tolerance",
-  ),
+  before: value('TIME', 'only tokens issued before: 2026-01-31T12:00:00Z, or now, which includes the clock tolerance'),
   lift: flag('removes the revocation'),
   list: flag('prints all revocations'),
   json: jsonFlag('{"revoked"}, {"lifted"} or {"revocations"}'),
 } as const
-
-type Options = Values<typeof OPTIONS>
 
 export const command = defineCommand({
   usage: ['--token-id ID', '--user USER', '--list'],
@@ -37,83 +26,71 @@ a second, without a restart.`,
   exitCodes: ['done', 'nothing to lift, an invalid configuration or a failing store'],
 
   async run(values) {
-    const asked = taskOf(values, Date.now())
+    const { lift, json } = values
+    const what = revokedIn(values)
+    const now = Date.now()
+    const before = values.before === undefined ? null : timeBefore(values.before, now)
     const prepared = loadConfig({ config: values.config })
     if (prepared === null) return EXIT.failure
     const { authentication } = prepared.config
-    const task = values.before === 'now' ? withTolerance(asked, authentication) : asked
-    const fault =
-      task.kind === 'revoke' && 'userId' in task.what ? granteeFault(task.what.userId, Object.keys(authentication.issuers)) : null
+    const userId = what !== null && 'userId' in what ? what.userId : null
     // A revocation for an unknown issuer would have no effect. Lifting one is fine: the issuer may have been removed.
+    const fault = userId === null || lift ? null : granteeFault(userId, Object.keys(authentication.issuers))
     if (fault !== null) throw new UsageError(fault)
     if (authentication.mode === 'off') complain('warning: authentication.mode is off: no token is read, none is refused')
-    return withStore(prepared, { make: false }, (store) => carryOut(task, store, values))
+    return withStore(prepared, { make: false }, async (store) => {
+      if (what === null) {
+        const all = await store.revocations()
+        if (json) printData({ revocations: all.map(shown) })
+        else for (const text of all.length === 0 ? ['nothing is revoked'] : all.map(line)) print(text)
+        return EXIT.fine
+      }
+      if (lift) {
+        const lifted = await store.lift(what)
+        if (json) printData({ lifted }, 0)
+        else if (lifted) print(`no longer revoked: ${'tokenId' in what ? `token ${what.tokenId}` : what.userId}`)
+        else complain('nothing of the kind is revoked')
+        return lifted ? EXIT.fine : EXIT.failure
+      }
+      // The issuer's clock may be ahead: a token that it issued just now would seem to be issued after `now`.
+      const issuer = authentication.issuers[userId?.split(':', 1)[0] ?? '']
+      const tolerance = values.before === 'now' ? (issuer?.clockTolerance ?? authentication.clockTolerance) : 0
+      const revocation: Revocation =
+        'tokenId' in what
+          ? { kind: 'token', ...what, revokedAt: now }
+          : { kind: 'user', ...what, before: before === null ? null : before + tolerance, revokedAt: now }
+      await store.revoke(revocation)
+      // A wider revocation may have existed before.
+      const effective = revocationOf(what, await store.revocations()) ?? revocation
+      if (json) printData({ revoked: shown(effective) })
+      else print(`revoked: ${line(effective)}`)
+      return EXIT.fine
+    })
   },
 })
 
-/** The issuer's clock may be ahead: a token that it issued just now would seem to be issued after `now`. */
-function withTolerance(task: Task, { issuers, clockTolerance }: Config['authentication']): Task {
-  if (task.kind !== 'revoke' || task.revocation.kind !== 'user' || task.revocation.before === null) return task
-  const issuer = issuers[task.revocation.userId.split(':', 1)[0] ?? '']
-  const before = task.revocation.before + (issuer?.clockTolerance ?? clockTolerance)
-  return { ...task, revocation: { ...task.revocation, before } }
-}
-
-/** @throws UsageError for options that make no sense together */
-function taskOf(options: Options, now: number): Task {
-  const { 'token-id': tokenId, user: userId, before, lift, list } = options
+/**
+ * @returns null for `--list`
+ * @throws UsageError for options that make no sense together
+ */
+function revokedIn({ 'token-id': tokenId, user: userId, before, lift, list }: Values<typeof OPTIONS>): Revoked | null {
   if (list) {
     if (tokenId !== undefined || userId !== undefined || before !== undefined || lift)
       throw new UsageError('--list goes with --config and --json alone')
-    return { kind: 'list' }
+    return null
   }
   if ((tokenId === undefined) === (userId === undefined))
     throw new UsageError('name either --token-id ID or --user USER, or --list')
   if (before !== undefined && (lift || userId === undefined)) throw new UsageError('--before TIME goes with --user USER alone')
-  const revokedAt = now
-  if (tokenId !== undefined) {
-    if (!isTokenId(tokenId)) throw new UsageError('--token-id is the jti of a token: 1 to 1024 characters')
-    const what = { tokenId }
-    return lift ? { kind: 'lift', what } : { kind: 'revoke', what, revocation: { kind: 'token', tokenId, revokedAt } }
-  }
-  const what = { userId: userId ?? '' }
-  if (userFault(what.userId, []) === 'form') throw new UsageError('--user is a user id: issuer:subject')
-  if (lift) return { kind: 'lift', what }
-  return { kind: 'revoke', what, revocation: { kind: 'user', ...what, before: timeBefore(before, now), revokedAt } }
+  if (tokenId !== undefined && !isTokenId(tokenId)) throw new UsageError('--token-id is the jti of a token: 1 to 1024 characters')
+  if (userId !== undefined && userFault(userId, []) === 'form') throw new UsageError('--user is a user id: issuer:subject')
+  return tokenId === undefined ? { userId: userId ?? '' } : { tokenId }
 }
 
-function timeBefore(text: string | undefined, now: number): number | null {
-  if (text === undefined) return null
+function timeBefore(text: string, now: number): number {
   const time = text === 'now' ? now : timeOf(text)
   if (time === null) throw new UsageError('--before is a time with its zone, 2026-01-31T12:00:00Z, or now')
   return time
-}
-
-async function carryOut(task: Task, store: RevocationStore, { json }: Options): Promise<number> {
-  switch (task.kind) {
-    case 'list': {
-      const all = await store.revocations()
-      if (json) printData({ revocations: all.map(shown) })
-      else if (all.length === 0) print('nothing is revoked')
-      else for (const one of all) print(line(one))
-      return EXIT.fine
-    }
-    case 'lift': {
-      const lifted = await store.lift(task.what)
-      if (json) printData({ lifted }, 0)
-      else if (lifted) print(`no longer revoked: ${'tokenId' in task.what ? `token ${task.what.tokenId}` : task.what.userId}`)
-      else complain('nothing of the kind is revoked')
-      return lifted ? EXIT.fine : EXIT.failure
-    }
-    case 'revoke': {
-      await store.revoke(task.revocation)
-      // A wider revocation may have existed before.
-      const revocation = revocationOf(task.what, await store.revocations()) ?? task.revocation
-      if (json) printData({ revoked: shown(revocation) })
-      else print(`revoked: ${line(revocation)}`)
-      return EXIT.fine
-    }
-  }
 }
 
 function line(revocation: Revocation): string {

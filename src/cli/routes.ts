@@ -18,35 +18,29 @@ route is one that no caller may use. Any other path is answered 404.`,
   run(values) {
     const prepared = loadConfig(values)
     if (prepared === null) return EXIT.failure
-    const { config, policy } = prepared
-    const listed = routesOf(config, policy)
-    if (values.json) {
-      const { mode } = config.authentication
-      const { enforcement } = config
-      const { unknownThread } = config.ownership
-      const upstreams = mountsOf(config).map(({ key, scope, publicPath, unknownThread, userScoped }) => ({
-        key,
-        scope,
-        publicPath: publicPath || '/',
-        unknownThread,
-        userScoped,
-      }))
-      const [{ userScoped }] = mountsOf(config)
-      const { sharing } = policy.rules
-      const told = {
-        mode,
-        enforcement,
-        unknownThread,
-        userScoped,
-        sharing,
-        upstreams,
-        policy: { file: policy.file, hash: policy.hash },
-      }
-      printData({ ...told, operators: policy.rules.operators, routes: listed })
-    } else printLines(text(prepared, listed, paintFor(process.stdout, process.env)))
+    const listed = routesOf(prepared.config, prepared.policy)
+    if (values.json) printData(asData(prepared, listed))
+    else printLines(text(prepared, listed, paintFor(process.stdout, process.env)))
     return EXIT.fine
   },
 })
+
+function asData({ config, policy }: Prepared, listed: readonly RouteAccess[]): object {
+  const mounts = mountsOf(config)
+  return {
+    mode: config.authentication.mode,
+    enforcement: config.enforcement,
+    unknownThread: config.ownership.unknownThread,
+    userScoped: mounts[0].userScoped,
+    sharing: policy.rules.sharing,
+    upstreams: mounts.map(({ key, scope, publicPath, unknownThread, userScoped }) => {
+      return { key, scope, publicPath: publicPath || '/', unknownThread, userScoped }
+    }),
+    policy: { file: policy.file, hash: policy.hash },
+    operators: policy.rules.operators,
+    routes: listed,
+  }
+}
 
 function text({ config, policy }: Prepared, listed: readonly RouteAccess[], paint: Paint): string {
   const operators = policy.rules.operators.map(({ issuer, role, permission }) =>

@@ -54,6 +54,10 @@ export function listed(entries: readonly Entry[], paint: Paint): string {
     .join('\n')
 }
 
+export function printEntries(entries: readonly Entry[]): void {
+  printLines(listed(entries, paintFor(process.stdout, process.env)))
+}
+
 export function columns(rows: readonly (readonly string[])[]): string {
   const clean = rows.map((row) => row.map(harmless))
   const widths = (clean[0] ?? []).map((_cell, at) => largest(clean.map((row) => (row[at] ?? '').length)))

@@ -1,11 +1,13 @@
 /** Opens the store of a configuration for a command. */
+import { scopeFault } from '../tools/import-export/scopes.ts'
+import { scopesIn } from '../config/mounts.ts'
+import type { Config } from '../config/schema.ts'
 import { openStore } from '../store/open.ts'
 import type { Prepared } from '../snapshot/load.ts'
-import { StoreUnavailable, type Store, type ThreadKey } from '../store/port.ts'
-import { EXIT } from './command.ts'
+import { StoreUnavailable, type OwnershipStore, type Store, type ThreadKey } from '../store/port.ts'
+import { EXIT, UsageError } from './command.ts'
 import { complain } from './terminal.ts'
 import { loadConfig, type ConfigOptions } from './input-files.ts'
-import { existingScope, usualScope } from './scope-option.ts'
 
 export interface Opened {
   readonly store: Store
@@ -56,4 +58,26 @@ export async function withStore(
     complain(`error: ${error.message}`)
     return EXIT.failure
   }
+}
+
+/**
+ * A scope of the configuration, or one with rows in the table, because its upstream was removed or got another key.
+ * @returns undefined for all scopes
+ * @throws UsageError for any other scope
+ */
+async function existingScope(
+  scope: string | undefined,
+  config: Config,
+  store: Pick<OwnershipStore, 'isEmpty'>,
+): Promise<string | undefined> {
+  const fault = scope === undefined ? null : scopeFault(scope, scopesIn(config))
+  if (scope === undefined || fault === null || !(await store.isEmpty(scope))) return scope
+  throw new UsageError(`--scope ${JSON.stringify(scope)}: ${fault}, and the table has no thread of such a one`)
+}
+
+/** @throws UsageError without `upstream`: a wrong guess would change the thread of another user */
+function usualScope(config: Config): string {
+  const scopes = scopesIn(config)
+  if (!scopes.includes('')) throw new UsageError(`--scope KEY is missing: the configuration has ${scopes.join(', ')}`)
+  return ''
 }

@@ -22,10 +22,7 @@ Deleting, archiving and granting stay with the owner.`,
     scope: THREAD_SCOPE,
     json: jsonFlag('{"thread", "grant", "outcome"}', WITH_SCOPE),
   },
-  exitCodes: [
-    'granted, also before',
-    "the thread is the user's own, has no owner or too many grants, an invalid configuration or a failing store",
-  ],
+  exitCodes: ['granted', "the user's own thread, no owner, too many grants, an invalid configuration or a failing store"],
 
   async run({ thread, right: named, json, ...values }) {
     const threadId = threadIdOf(thread)

@@ -34,17 +34,13 @@ live again, and what was observed of it under enforcement: observe is settled. A
       const result = await store.assign(key, to, Date.now(), expected)
       const thread = threadText(key)
       if (values.json) printData(asData(key, result))
-      switch (result.outcome) {
-        case 'assigned':
-          if (!values.json) print(`${thread} belongs to ${to}; before: ${whose(result.before)}`)
-          return EXIT.fine
-        case 'same':
-          if (!values.json) print(`${thread} belongs to ${to} already`)
-          return EXIT.fine
-        case 'changed':
-          complain(`nothing was changed: the owner of ${thread} is ${whose(result.owner)}`)
-          return EXIT.failure
+      if (result.outcome === 'changed') {
+        complain(`nothing was changed: the owner of ${thread} is ${whose(result.owner)}`)
+        return EXIT.failure
       }
+      const text = result.outcome === 'same' ? ' already' : `; before: ${whose(result.before)}`
+      if (!values.json) print(`${thread} belongs to ${to}${text}`)
+      return EXIT.fine
     })
   },
 })
@@ -58,15 +54,10 @@ function expectedIn(text: string | undefined): string | null | undefined {
 }
 
 function asData(key: ThreadKey, result: AssignOutcome): object {
-  const thread = threadData(key)
-  switch (result.outcome) {
-    case 'assigned':
-      return { ...thread, outcome: result.outcome, before: word(result.before) }
-    case 'changed':
-      return { ...thread, outcome: result.outcome, user: word(result.owner) }
-    case 'same':
-      return { ...thread, outcome: result.outcome }
-  }
+  const { outcome } = result
+  const user =
+    outcome === 'assigned' ? { before: word(result.before) } : outcome === 'changed' ? { user: word(result.owner) } : {}
+  return { ...threadData(key), outcome, ...user }
 }
 
 function word(user: string | null): string | null {

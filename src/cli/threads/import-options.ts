@@ -1,5 +1,5 @@
 /** The options of `threads import`, and the task that they describe. */
-import { accessSync, constants, realpathSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs'
 import { FORMATS, formatOf, type Format } from '../../tools/import-export/source-file.ts'
 import { isAgentId } from '../../core/route/ids.ts'
 import { CONFIG, flag, jsonFlag, QUIET, UsageError, value, type Values } from '../command.ts'
@@ -43,16 +43,7 @@ export const OPTIONS = {
 export type ImportOptions = Values<typeof OPTIONS>
 
 /** @throws UsageError for arguments that make no sense together */
-export function importTask(values: ImportOptions, positionals: readonly string[]): ImportTask {
-  const task = taskOf(values, positionals)
-  const { report } = values
-  for (const read of filesOf(task)) {
-    if (report !== undefined && isSameFile(report, read)) throw new UsageError(`--report would be written over ${read}`)
-  }
-  return task
-}
-
-function taskOf(values: ImportOptions, [file, ...more]: readonly string[]): ImportTask {
+export function importTask(values: ImportOptions, [file, ...more]: readonly string[]): ImportTask {
   const { 'from-upstream': upstream, 'from-observed': observed } = values
   if (more.length > 0 || Number(file !== undefined) + Number(upstream) + Number(observed) !== 1)
     throw new UsageError('name one source: FILE (or - for stdin), --from-upstream or --from-observed')
@@ -60,7 +51,7 @@ function taskOf(values: ImportOptions, [file, ...more]: readonly string[]): Impo
     for (const option of ['map', 'owner-field', 'issuer', 'agent', 'token-file'] as const)
       if (values[option] !== undefined) throw new UsageError(`--${option} goes with --from-upstream`)
   }
-  if (file !== undefined) return { kind: 'file', ...fileNamed(file, values.format) }
+  if (file !== undefined) return { kind: 'file', ...fileNamed(file, values) }
   if (observed) {
     if (values.format !== undefined) throw new UsageError('--format goes with a file')
     return { kind: 'observed' }
@@ -72,17 +63,13 @@ function taskOf(values: ImportOptions, [file, ...more]: readonly string[]): Impo
   return { kind: 'upstream', whose: whoseIn(values), agentIds, token: tokenFile === undefined ? null : readToken(tokenFile) }
 }
 
-function whoseIn({
-  map,
-  'owner-field': field,
-  issuer,
-  format,
-}: ImportOptions): Extract<ImportTask, { kind: 'upstream' }>['whose'] {
+function whoseIn(values: ImportOptions): Extract<ImportTask, { kind: 'upstream' }>['whose'] {
+  const { map, 'owner-field': field, issuer, format } = values
   if ((map === undefined) === (field === undefined))
     throw new UsageError('name either --map FILE or --owner-field FIELD: the list alone does not say whose a thread is')
   if (map !== undefined) {
     if (issuer !== undefined) throw new UsageError('--issuer goes with --owner-field')
-    return fileNamed(map, format)
+    return fileNamed(map, values)
   }
   if (issuer === undefined || field === undefined || field === '')
     throw new UsageError('--owner-field FIELD goes with --issuer KEY')
@@ -90,22 +77,21 @@ function whoseIn({
   return { field, issuer }
 }
 
-function fileNamed(file: string, format: string | undefined): NamedFile {
+/** Fails before a store is opened or made. */
+function fileNamed(file: string, { format, report }: ImportOptions): NamedFile {
   const named = formatNamed(format) ?? formatOf(file)
   if (named === null)
     throw new UsageError(`what ${file === '-' ? 'stdin' : file} is written in cannot be told: name --format csv or jsonl`)
-  if (file !== '-') requireReadable(file)
-  return { file, format: named }
-}
-
-/** Fails before a store is opened or made. */
-function requireReadable(file: string): void {
+  if (file === '-') return { file, format: named }
   try {
     accessSync(file, constants.R_OK)
   } catch {
     throw new UsageError(`${file} cannot be read`)
   }
   if (statSync(file).isDirectory()) throw new UsageError(`${file} is a folder`)
+  if (report !== undefined && existsSync(report) && realpathSync(report) === realpathSync(file))
+    throw new UsageError(`--report would be written over ${file}`)
+  return { file, format: named }
 }
 
 /** @throws UsageError for an unknown format */
@@ -114,17 +100,4 @@ export function formatNamed(text: string | undefined): Format | null {
   const format = FORMATS.find((one) => one === text)
   if (format === undefined) throw new UsageError(`--format is ${FORMATS.join(' or ')}`)
   return format
-}
-
-function filesOf(task: ImportTask): readonly string[] {
-  if (task.kind === 'file') return [task.file]
-  return task.kind === 'upstream' && 'file' in task.whose ? [task.whose.file] : []
-}
-
-function isSameFile(one: string, other: string): boolean {
-  try {
-    return realpathSync(one) === realpathSync(other)
-  } catch {
-    return false
-  }
 }

@@ -5,16 +5,19 @@ import type { Entry, Reading } from '../../tools/import-export/entry.ts'
 import { readMapping, type Source } from '../../tools/import-export/import.ts'
 import type { Problem } from '../../tools/import-export/problem.ts'
 import { entriesOf, mappingOf } from '../../tools/import-export/source-file.ts'
+import { scopeFault } from '../../tools/import-export/scopes.ts'
 import { SourceFault } from '../../tools/import-export/source-line.ts'
 import { byField, byMapping, upstreamEntries, type Whose } from '../../tools/import-export/upstream-entries.ts'
 import { upstreamList } from '../../tools/import-export/upstream-list.ts'
-import { serverHeaders, type Mount } from '../../config/mounts.ts'
+import { mountsOf, scopesIn, serverHeaders, type Mount } from '../../config/mounts.ts'
+import type { Config } from '../../config/schema.ts'
 import { openUpstream } from '../../http/upstream/upstream.ts'
+import { peopleIn } from '../argument-values.ts'
+import { UsageError } from '../command.ts'
 import type { Progress } from '../progress.ts'
 import type { ImportTask, NamedFile } from './import-options.ts'
 
 export interface SourceParts {
-  readonly reading: Reading
   readonly progress: Progress
   readonly signal: AbortSignal
   readonly onProblem: (problem: Problem) => void
@@ -25,43 +28,92 @@ export interface OpenSource extends Source {
   close(): Promise<void>
 }
 
-export function fileSource({ file, format }: NamedFile, parts: SourceParts): OpenSource {
-  const entries = entriesOf(bytesOf(file, parts), format, parts.reading)
-  return { entries, mapping: null, invalid: 0, close: () => Promise.resolve() }
+/** @returns null if the signal came before the source was open */
+export type SourceOpener = (parts: SourceParts) => Promise<OpenSource | null>
+
+/** @throws UsageError for an unknown upstream, or one without a list */
+export function sourceOf(
+  task: Exclude<ImportTask, { kind: 'observed' }>,
+  scope: string | undefined,
+  config: Config,
+): SourceOpener {
+  const reading = { people: peopleIn(config), scopes: scopesIn(config), now: Date.now() }
+  if (task.kind === 'file') return fileSource(task, { ...reading, scope: importScope(scope, config) })
+  const runtime = runtimeNamed(scope, config)
+  return upstreamSource(task, runtime, { ...reading, scope: runtime.scope })
 }
 
-/** @returns null if the signal came before the mapping was read */
-export async function upstreamSource(
+function fileSource({ file, format }: NamedFile, reading: Reading): SourceOpener {
+  return (parts) => {
+    const entries = entriesOf(bytesOf(file, parts), format, reading)
+    return Promise.resolve({ entries, mapping: null, invalid: 0, close: () => Promise.resolve() })
+  }
+}
+
+function upstreamSource(
   { whose, token, agentIds }: Extract<ImportTask, { kind: 'upstream' }>,
   { scope, url, ca, timeouts, basePath, transport, headers }: Mount,
-  parts: SourceParts,
-): Promise<OpenSource | null> {
-  const { signal, progress, reading, onProblem } = parts
-  const read =
-    'file' in whose
-      ? await readMapping(mappingOf(bytesOf(whose.file, parts), whose.format, reading), { signal, onProblem })
-      : undefined
-  if (read === null) return null
-  const upstream = openUpstream({ url, timeouts, ...(ca === undefined ? {} : { ca: readFileSync(ca, 'utf8') }) })
-  const items = upstreamList({
-    upstream,
-    basePath,
-    headers: { ...(token === null ? {} : { authorization: `Bearer ${token}` }), ...serverHeaders({ headers }) },
-    named: transport === 'auto' || transport === 'endpoint' ? null : transport,
-    agentIds,
-    signal,
-  })
-  const mapping = read?.mapping ?? null
-  const owner: Whose = mapping !== null ? byMapping(mapping) : 'field' in whose ? byField(whose.field, whose.issuer) : neverBoth()
-  return {
-    entries: counted(upstreamEntries(items, owner, scope, reading), progress),
-    mapping,
-    invalid: read?.invalid ?? 0,
-    close: async () => {
-      mapping?.close()
-      await upstream.close()
-    },
+  reading: Reading,
+): SourceOpener {
+  return async (parts) => {
+    const { signal, progress } = parts
+    const read =
+      'file' in whose ? await readMapping(mappingOf(bytesOf(whose.file, parts), whose.format, reading), parts) : undefined
+    if (read === null) return null
+    const upstream = openUpstream({ url, timeouts, ...(ca === undefined ? {} : { ca: readFileSync(ca, 'utf8') }) })
+    const items = upstreamList({
+      upstream,
+      basePath,
+      headers: { ...(token === null ? {} : { authorization: `Bearer ${token}` }), ...serverHeaders({ headers }) },
+      named: transport === 'auto' || transport === 'endpoint' ? null : transport,
+      agentIds,
+      signal,
+    })
+    const mapping = read?.mapping ?? null
+    const owner: Whose =
+      mapping !== null ? byMapping(mapping) : 'field' in whose ? byField(whose.field, whose.issuer) : neverBoth()
+    return {
+      entries: counted(upstreamEntries(items, owner, scope, reading), progress),
+      mapping,
+      invalid: read?.invalid ?? 0,
+      close: async () => {
+        mapping?.close()
+        await upstream.close()
+      },
+    }
   }
+}
+
+/**
+ * The scope of imported rows that do not name theirs. The configuration has to have it: an owner that no user can reach must not
+ * look valid.
+ * @returns null if there is no `upstream` and the option names no other: each row has to name its own
+ * @throws UsageError for a scope that the configuration does not have
+ */
+function importScope(scope: string | undefined, config: Config): string | null {
+  const scopes = scopesIn(config)
+  if (scope === undefined) return scopes.includes('') ? '' : null
+  const fault = scopeFault(scope, scopes)
+  if (fault !== null) throw new UsageError(`--scope ${JSON.stringify(scope)}: ${fault}`)
+  return scope
+}
+
+/**
+ * The runtime whose list of threads is read: by default the first.
+ * @throws UsageError for an agent, which has no list
+ */
+function runtimeNamed(scope: string | undefined, config: Config): Mount {
+  const named = importScope(scope, config)
+  const mounts = mountsOf(config)
+  const mount =
+    scope === undefined
+      ? mounts.find(({ agentId }) => agentId === null)
+      : (mounts.find((one) => one.agentId === null && one.scope === named) ?? mounts.find((one) => one.scope === named))
+  if (mount === undefined)
+    throw new UsageError('--from-upstream: the configuration has agents alone, and an agent has no list of threads')
+  if (mount.agentId !== null)
+    throw new UsageError(`--from-upstream: ${mount.place.join('.')} is an agent, and has no list of threads`)
+  return mount
 }
 
 function neverBoth(): never {

@@ -1,22 +1,18 @@
 /** `threadwarden threads import`: takes over the owners of threads from a file, the upstream's list, or observations. */
 import { importFrom, type ImportReport } from '../../tools/import-export/import.ts'
-import type { Reading } from '../../tools/import-export/entry.ts'
 import { confirmObserved } from '../../tools/import-export/observed.ts'
 import { SourceFault } from '../../tools/import-export/source-line.ts'
 import { EMPTY_TARGET, type Tally, type Target } from '../../tools/import-export/takeover.ts'
-import { scopesIn } from '../../config/mounts.ts'
-import type { Prepared } from '../../snapshot/load.ts'
 import { StoreUnavailable, type Store } from '../../store/port.ts'
 import { defineCommand, EXIT } from '../command.ts'
 import { columns, complain, printData, printLines } from '../terminal.ts'
-import { peopleIn, requireIssuer } from '../argument-values.ts'
+import { requireIssuer } from '../argument-values.ts'
 import { loadConfig } from '../input-files.ts'
 import { missingStore } from '../inspect-store.ts'
-import { importScope, runtimeNamed } from '../scope-option.ts'
 import { withProgress, type LongWork } from '../with-progress.ts'
 import { onStore, withStore } from '../with-store.ts'
-import { fileSource, upstreamSource, type OpenSource, type SourceParts } from './import-source.ts'
-import { importTask, OPTIONS, type ImportOptions, type ImportTask } from './import-options.ts'
+import { sourceOf, type SourceOpener } from './import-source.ts'
+import { importTask, OPTIONS, type ImportOptions } from './import-options.ts'
 import { makeProblemReport, type ProblemReport } from './problem-report.ts'
 
 export const command = defineCommand({
@@ -36,10 +32,7 @@ field of the list. --from-observed reads all upstreams, or the one that --scope 
 and one that several users ran is a conflict, for threads assign.`,
   positionals: { FILE: 'a file, or - for stdin' },
   options: OPTIONS,
-  exitCodes: [
-    'all threads are imported or were there',
-    'conflicts, invalid lines or threads without a mapping, interrupted, an invalid configuration or a failing store',
-  ],
+  exitCodes: ['all threads are imported', 'conflicts or invalid lines, interrupted, an invalid configuration or a failing store'],
 
   async run(values, positionals) {
     const task = importTask(values, positionals)
@@ -52,9 +45,9 @@ and one that several users ran is a conflict, for threads assign.`,
       const { issuer } = task.whose
       requireIssuer(`--issuer ${issuer}`, `${issuer}:anybody`, prepared.config)
     }
-    const wanted = sourceOf(task, values.scope, prepared)
+    const open = sourceOf(task, values.scope, prepared.config)
     const missing = await missingStore(prepared.config)
-    const from = (target: Target): Promise<number> => reporting(values, (work) => importSource(wanted, target, work))
+    const from = (target: Target): Promise<number> => reporting(values, (work) => importSource(open, target, work))
     if (missing !== null && values['dry-run']) {
       complain(`the store ${missing} is not there: the import would make it`)
       return from(EMPTY_TARGET)
@@ -98,6 +91,8 @@ function goOn({ added, same, conflicts }: Tally): string {
   return `${added + same + conflicts} threads were settled (${added} added); the same command goes on`
 }
 
+const NOTHING_READ = { read: 0, repeated: 0, invalid: 0, unmapped: 0, unlisted: null }
+
 async function importObserved(
   store: Store,
   scope: string | undefined,
@@ -107,35 +102,16 @@ async function importObserved(
   const options = { ...work, onProblem: problems.add, onProgress: (done: number) => progress.at(done) }
   const { interrupted } = await confirmObserved(store, scope, tally, options)
   const read = tally.added + tally.same + tally.conflicts
-  return { ...tally, read, repeated: 0, invalid: 0, unmapped: 0, unlisted: null, complete: !interrupted }
-}
-
-interface WantedSource {
-  readonly reading: Omit<Reading, 'now'>
-  readonly open: (parts: SourceParts) => OpenSource | Promise<OpenSource | null>
-}
-
-/** @throws UsageError for an unknown upstream, or one without a list */
-function sourceOf(
-  task: Exclude<ImportTask, { kind: 'observed' }>,
-  scope: string | undefined,
-  { config }: Prepared,
-): WantedSource {
-  const reading = { people: peopleIn(config), scopes: scopesIn(config) }
-  if (task.kind === 'file')
-    return { reading: { ...reading, scope: importScope(scope, config) }, open: (parts) => fileSource(task, parts) }
-  const runtime = runtimeNamed(scope, config)
-  return { reading: { ...reading, scope: runtime.scope }, open: (parts) => upstreamSource(task, runtime, parts) }
+  return { ...tally, ...NOTHING_READ, read, complete: !interrupted }
 }
 
 async function importSource(
-  { reading, open }: WantedSource,
+  open: SourceOpener,
   target: Target,
   { progress, problems, tally, ...work }: Work,
 ): Promise<ImportReport> {
-  const { signal, now } = work
-  const source = await open({ reading: { ...reading, now }, progress, signal, onProblem: problems.add })
-  if (source === null) return { ...tally, read: 0, repeated: 0, invalid: 0, unmapped: 0, unlisted: null, complete: false }
+  const source = await open({ progress, signal: work.signal, onProblem: problems.add })
+  if (source === null) return { ...tally, ...NOTHING_READ, complete: false }
   try {
     const report = await importFrom(source, target, tally, {
       ...work,

@@ -4,7 +4,7 @@ import { ownerWord } from '../../tools/import-export/problem.ts'
 import { NOBODY, type ThreadAdministration, type ThreadKey } from '../../store/port.ts'
 import { shownGrant } from '../../operator/grant-form.ts'
 import { CONFIG, defineCommand, EXIT, jsonFlag, THREAD_SCOPE, WITH_SCOPE } from '../command.ts'
-import { complain, listed, paintFor, printData, printLines } from '../terminal.ts'
+import { complain, printData, printEntries } from '../terminal.ts'
 import { threadNamed } from '../argument-values.ts'
 import { grantLine, threadData, threadText } from '../format-thread.ts'
 import { onStore } from '../with-store.ts'
@@ -47,21 +47,16 @@ function say(key: ThreadKey, { row, grants, runners }: Known): void {
   }
   const { agentId, name, createdAt, lastUsedAt } = row
   const state = stateOf(row)
-  printLines(
-    listed(
-      [
-        ['thread', [key.threadId]],
-        ['scope', key.scope === '' ? [] : [key.scope]],
-        ['owner', [row.owner === NOBODY ? 'nobody: it was taken away' : ownerWord(row.owner)]],
-        ['agent', agentId === '' ? [] : [agentId]],
-        ['name', name === null ? [] : [name]],
-        ['created', [timeText(createdAt)]],
-        ['used', [timeText(lastUsedAt)]],
-        ['state', state === '' ? [] : [state]],
-        ['granted', grants.map(grantLine)],
-        ['seen', seen],
-      ],
-      paintFor(process.stdout, process.env),
-    ),
-  )
+  printEntries([
+    ['thread', [key.threadId]],
+    ['scope', key.scope === '' ? [] : [key.scope]],
+    ['owner', [row.owner === NOBODY ? 'nobody: it was taken away' : ownerWord(row.owner)]],
+    ['agent', agentId === '' ? [] : [agentId]],
+    ['name', name === null ? [] : [name]],
+    ['created', [timeText(createdAt)]],
+    ['used', [timeText(lastUsedAt)]],
+    ['state', state === '' ? [] : [state]],
+    ['granted', grants.map(grantLine)],
+    ['seen', seen],
+  ])
 }

@@ -2,7 +2,7 @@
 import { mountsOf } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
 import type { UnknownThread } from '../../core/decide/decide.ts'
-import type { PruneRule, Store } from '../../store/port.ts'
+import type { PruneRule } from '../../store/port.ts'
 import { CONFIG, defineCommand, EXIT, flag, jsonFlag, QUIET, SCOPE_FILTER, UsageError, value } from '../command.ts'
 import { complain, print, printData } from '../terminal.ts'
 import { pastTimeOf } from '../argument-values.ts'
@@ -35,7 +35,8 @@ WHEN is a time with its zone, 2026-01-31T12:00:00Z, or an age: 90d, 12h (s, m, h
     return onStore(values, async ({ store, prepared, scope }) => {
       const rules = scope === undefined ? asked : asked.map((rule) => ({ ...rule, scope }))
       for (const warning of warnings(prepared.config, rules, scope)) complain(`warning: ${warning}`)
-      const total = await prunable(store, rules)
+      let total = 0
+      for (const rule of rules) total += await store.prunable(rule)
       const { done, interrupted } = dryRun
         ? { done: total, interrupted: false }
         : await withProgress(values, async ({ steps, progress }) => {
@@ -80,10 +81,4 @@ const MEANING: Readonly<Record<UnknownThread, string>> = {
   claim: 'an id that is thrown away belongs to whoever comes first, with what the upstream still holds of it',
   verify: 'nobody can use these threads any more as long as the upstream has a history of them',
   deny: 'nobody can use these threads any more',
-}
-
-async function prunable(store: Store, rules: readonly PruneRule[]): Promise<number> {
-  let total = 0
-  for (const rule of rules) total += await store.prunable(rule)
-  return total
 }

@@ -53,12 +53,7 @@ Threads that the user starts meanwhile stay theirs. Revoke the user's tokens fir
   },
 })
 
-interface Move {
-  readonly moved: boolean
-  readonly text: string
-}
-
-async function moveOne(store: Store, key: ThreadKey, from: string, to: string): Promise<Move> {
+async function moveOne(store: Store, key: ThreadKey, from: string, to: string) {
   const named = threadText(key)
   const row = (await store.thread(key))?.row ?? null
   const refusal =

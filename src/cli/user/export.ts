@@ -16,10 +16,7 @@ export const command = defineCommand({
 groups are not included.`,
   positionals: { USER: 'issuer:subject, also of an issuer that is no longer configured' },
   options: { config: CONFIG, output: value('FILE', 'writes to a new file instead of stdout') },
-  exitCodes: [
-    'done, also if the store has no data of the user',
-    'an invalid configuration, a failing store or a file that cannot be written',
-  ],
+  exitCodes: ['done, also without data', 'an invalid configuration, a failing store or a file that cannot be written'],
 
   async run(values, positionals) {
     const user = userNamed(positionals)
