@@ -16,6 +16,9 @@ export const PROGRAM: CommandGroup = {
     test: command('tests a policy against test files', () => import('./test.ts')),
     doctor: command('checks the surroundings of a gateway', () => import('./doctor.ts')),
     revoke: command('refuses tokens before they expire', () => import('./revoke.ts')),
+    completion: command('prints a completion script for a shell', async () => {
+      return { command: (await import('./completion.ts')).completionFor(PROGRAM) }
+    }),
     threads: {
       summary: 'shows and changes the owners of threads',
       about: `${ON_STORE}\n${APPLIED} Users are written issuer:subject, as in the log.`,
