@@ -1,5 +1,5 @@
 /** Checks that a self-hosted agent answers. It answers no questions about itself: only the configuration says what it is. */
-import { askUpstream, codeOf } from './asking.ts'
+import { askUpstream, codeOf } from './requests.ts'
 import { judgeClock } from './clock.ts'
 import { explainUpstream } from './failures.ts'
 import { notChecked, ok, problem, seconds, type Finding } from './finding.ts'

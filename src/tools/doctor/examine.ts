@@ -5,9 +5,9 @@ import { storeOf } from '../../config/store-place.ts'
 import type { Config } from '../../config/schema.ts'
 import { openUpstream, type Upstream } from '../../http/upstream/upstream.ts'
 import { AGENT_CHECK } from './agent.ts'
-import { APART_CHECK } from './apart.ts'
-import { codeOf, NoAnswer } from './asking.ts'
-import { makeDiscreet } from './discreet.ts'
+import { SEPARATION_CHECK } from './upstream-separation.ts'
+import { codeOf, NoAnswer } from './requests.ts'
+import { makeRedactor } from './redaction.ts'
 import { notChecked, seconds, type Finding } from './finding.ts'
 import { CALLER_CHECK, PREFLIGHT_CHECK, READY_CHECK, STRANGER_CHECK } from './gateway.ts'
 import { ISSUER_CHECKS } from './issuers.ts'
@@ -15,7 +15,7 @@ import { RUN_CHECK } from './live-run.ts'
 import { STORE_CHECKS } from './store.ts'
 import type { Check, Machine, Subject, Wishes } from './subject.ts'
 import { THREAD_CHECKS } from './threads.ts'
-import { OPENNESS_CHECKS } from './openness.ts'
+import { EXPOSURE_CHECKS } from './upstream-exposure.ts'
 import { ROUTES_CHECK } from './routes.ts'
 import { STREAMS_CHECK } from './streams.ts'
 import { UPSTREAM_CHECKS } from './upstream.ts'
@@ -23,7 +23,7 @@ import { UPSTREAM_CHECKS } from './upstream.ts'
 const FIRST: readonly Check[] = [...STORE_CHECKS, ...ISSUER_CHECKS]
 
 /** Checks of a runtime, in this order: later checks use what earlier ones found out. */
-const RUNTIME_CHECKS: readonly Check[] = [...UPSTREAM_CHECKS, ROUTES_CHECK, ...OPENNESS_CHECKS, ...THREAD_CHECKS, STREAMS_CHECK]
+const RUNTIME_CHECKS: readonly Check[] = [...UPSTREAM_CHECKS, ROUTES_CHECK, ...EXPOSURE_CHECKS, ...THREAD_CHECKS, STREAMS_CHECK]
 
 interface Step {
   readonly check: Check
@@ -61,7 +61,7 @@ export async function examine(
   const store = storeOf(config.ownership)
   const password = store.kind === 'postgres' ? store.settings.password : null
   const headers = subjects.flatMap(({ mount }) => Object.values(mount.headers))
-  const discreet = makeDiscreet([...headers, ...[wishes.token, password].filter((secret) => secret !== null)])
+  const redact = makeRedactor([...headers, ...[wishes.token, password].filter((secret) => secret !== null)])
   const findings: Finding[] = []
   try {
     for (const step of stepsOf(subjects)) {
@@ -72,7 +72,7 @@ export async function examine(
   } finally {
     await Promise.all(subjects.map(({ upstream }) => upstream.close()))
   }
-  return findings.map(discreet)
+  return findings.map(redact)
 }
 
 function stepsOf(subjects: readonly Subject[]): readonly Step[] {
@@ -87,7 +87,7 @@ function stepsOf(subjects: readonly Subject[]): readonly Step[] {
   return [
     ...once(FIRST),
     ...subjects.flatMap((one) => of(one, one.mount.agentId === null ? RUNTIME_CHECKS : [AGENT_CHECK])),
-    ...subjects.flatMap((one) => of(one, [APART_CHECK])),
+    ...subjects.flatMap((one) => of(one, [SEPARATION_CHECK])),
     ...once([READY_CHECK]),
     ...subjects.flatMap((one) => of(one, [STRANGER_CHECK])),
     ...once([PREFLIGHT_CHECK]),

@@ -1,5 +1,5 @@
 /** Checks the gateway itself, with the requests of its probes and its clients. */
-import { ask, codeOf, objectIn, type Heard } from './asking.ts'
+import { ask, codeOf, objectIn, type HttpAnswer } from './requests.ts'
 import { healthOrigin, PORT_ZERO, publicBase } from './addresses.ts'
 import { notChecked, ok, problem, type Finding } from './finding.ts'
 import { settingOf, type Check, type Subject } from './subject.ts'
@@ -12,7 +12,7 @@ export const CALLER_CHECK: Check = { name: 'gateway.caller', run: answersCallers
 
 const START = 'start it with threadwarden serve'
 
-export function codeIn(heard: Heard): string {
+export function codeIn(heard: HttpAnswer): string {
   const code = objectIn(heard)?.['code']
   return typeof code === 'string' && /^[a-z0-9-]{1,60}$/.test(code) ? ` (${code})` : ''
 }
@@ -40,7 +40,7 @@ async function ready({ config }: Subject, signal: AbortSignal): Promise<readonly
   const check = 'gateway.ready'
   const origin = healthOrigin(config)
   if (origin === null) return [notChecked(check, PORT_ZERO)]
-  let heard: Heard
+  let heard: HttpAnswer
   try {
     heard = await ask(`${origin}/readyz`, {}, signal)
   } catch (error) {
@@ -74,7 +74,7 @@ function refusesStrangers(subject: Subject, signal: AbortSignal): Promise<readon
   return atBase(check, subject, async (base) => {
     const { config, mount } = subject
     // An agent has no /info. Without an input nothing runs, whatever server answers.
-    const asked: readonly (readonly [what: string, heard: Heard])[] =
+    const asked: readonly (readonly [what: string, heard: HttpAnswer])[] =
       mount.agentId === null
         ? [
             ['GET /info', await ask(`${base}/info`, {}, signal)],
@@ -97,7 +97,7 @@ function refusesStrangers(subject: Subject, signal: AbortSignal): Promise<readon
   })
 }
 
-function wrongWithout(what: string, heard: Heard): string | null {
+function wrongWithout(what: string, heard: HttpAnswer): string | null {
   if (heard.status === 401 && heard.headers['www-authenticate'] !== undefined) return null
   const instead = heard.status === 401 ? '401 without WWW-Authenticate' : `${heard.status}${codeIn(heard)}, not 401`
   return `without a token ${what} answers ${instead}`
@@ -162,7 +162,7 @@ async function answersCallers(subject: Subject, signal: AbortSignal): Promise<re
   })
 }
 
-function wrongFor(what: string, heard: Heard): string | null {
+function wrongFor(what: string, heard: HttpAnswer): string | null {
   if (heard.status === 200 && isObject(objectIn(heard)?.['agents'])) return null
   return `${what} answers ${heard.status}${codeIn(heard)}`
 }

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { request, type Dispatcher } from 'undici'
-import { codeOf, isStream, type Heard } from './asking.ts'
+import { codeOf, isStream, type HttpAnswer } from './requests.ts'
 import { PORT_ZERO, publicBase } from './addresses.ts'
 import { notChecked, ok, problem, seconds, unknown, warning, type Finding } from './finding.ts'
 import { absent, codeIn } from './gateway.ts'
@@ -101,7 +101,7 @@ function send(url: string, message: string, token: string | null, signal: AbortS
   }).catch((error: unknown) => (error instanceof Error ? error : new Error('failed')))
 }
 
-function refused(heard: Heard): Finding {
+function refused(heard: HttpAnswer): Finding {
   return problem(
     CHECK,
     `the run was answered with ${heard.status}${codeIn(heard)} and no stream of events`,

@@ -1,9 +1,9 @@
 /** Compares the routes of the upstream with those that the gateway expects (core/routes.ts). */
 import { ROUTES, type Route } from '../../core/route/routes.ts'
 import type { RuntimeFacts } from '../../core/route/transport.ts'
-import { askInfo } from './asking.ts'
+import { askInfo } from './requests.ts'
 import { notChecked, ok, problem, unknown, warning, type Finding } from './finding.ts'
-import { feelEnvelopes, feelPaths, readPaths, type Felt } from './routes-feel.ts'
+import { probeMethods, probePaths, probeReadablePaths, type ProbedRoute } from './route-probe.ts'
 import { UNSHOWN, type Check, type Known, type Subject } from './subject.ts'
 
 const ESSENTIAL: readonly string[] = ['agent/run', 'agent/connect']
@@ -14,27 +14,27 @@ async function compare(subject: Subject, signal: AbortSignal): Promise<readonly 
   const { facts } = subject.known
   if (facts === null) return [notChecked('upstream.routes', UNSHOWN)]
   const single = facts.transport === 'single-route'
-  const felt = await (single ? feelEnvelopes(subject, facts, signal) : feelPaths(subject, signal))
-  if (felt !== null) {
-    subject.known.histories = presence(felt, 'threads/messages')
-    return [judge(felt, subject.known), ...(single ? [] : await caseOf(subject, facts, signal))]
+  const probed = await (single ? probeMethods(subject, facts, signal) : probePaths(subject, signal))
+  if (probed !== null) {
+    subject.known.histories = presence(probed, 'threads/messages')
+    return [judge(probed, subject.known), ...(single ? [] : await caseOf(subject, facts, signal))]
   }
   if (single)
     return [
       unknown('upstream.routes', 'the upstream answers alike to methods that exist and that do not: its routes cannot be told'),
     ]
-  const read = await readPaths(subject, signal)
+  const read = await probeReadablePaths(subject, signal)
   subject.known.histories = presence(read, 'threads/messages')
   return [partly(read), ...(await caseOf(subject, facts, signal))]
 }
 
-function presence(felt: readonly Felt[], id: string): boolean | null {
-  const one = felt.find(({ routes }) => routes.some((route) => route.id === id))
+function presence(probed: readonly ProbedRoute[], id: string): boolean | null {
+  const one = probed.find(({ routes }) => routes.some((route) => route.id === id))
   return one === undefined || one.outcome === 'untold' ? null : one.outcome === 'there'
 }
 
-function judge(felt: readonly Felt[], known: Known): Finding {
-  const absent = felt.filter(({ outcome }) => outcome === 'absent').flatMap(({ routes }) => routes)
+function judge(probed: readonly ProbedRoute[], known: Known): Finding {
+  const absent = probed.filter(({ outcome }) => outcome === 'absent').flatMap(({ routes }) => routes)
   const essential = names(absent.filter(({ id }) => ESSENTIAL.includes(id)))
   if (essential !== '') {
     return problem(
@@ -43,7 +43,7 @@ function judge(felt: readonly Felt[], known: Known): Finding {
       'is it a runtime, and does everything on the way pass its routes on?',
     )
   }
-  const differing = felt.filter(
+  const differing = probed.filter(
     ({ outcome, methods, routes }) => outcome === 'there' && methods !== null && !isSame(methods, routes),
   )
   if (differing.length > 0) {
@@ -59,7 +59,7 @@ function judge(felt: readonly Felt[], known: Known): Finding {
   }
   // The runtime hides its memory routes unless its configuration exposes them.
   const missing = absent.filter(({ id }) => !id.startsWith('memories/'))
-  const untold = felt.filter(({ outcome }) => outcome === 'untold').flatMap(({ routes }) => routes)
+  const untold = probed.filter(({ outcome }) => outcome === 'untold').flatMap(({ routes }) => routes)
   if (missing.length > 0 && known.version?.startsWith('1.75.') === true) {
     return warning(
       'upstream.routes',
@@ -74,8 +74,8 @@ function judge(felt: readonly Felt[], known: Known): Finding {
 }
 
 /** An upstream that answers 404 to wrong methods shows only its readable routes. */
-function partly(read: readonly Felt[]): Finding {
-  const by = (outcome: Felt['outcome']): string =>
+function partly(read: readonly ProbedRoute[]): Finding {
+  const by = (outcome: ProbedRoute['outcome']): string =>
     names(read.filter((one) => one.outcome === outcome).flatMap(({ routes }) => routes))
   const told = read.filter(({ outcome }) => outcome !== 'untold').flatMap(({ routes }) => routes)
   const parts = [

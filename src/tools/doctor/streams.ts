@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import type { UpstreamAnswerHeaders } from '../../core/wire/headers.ts'
 import { upstreamRequest } from '../../http/upstream/request.ts'
-import { askUpstream, isStream, routeOf } from './asking.ts'
+import { askUpstream, isStream, routeOf } from './requests.ts'
 import { notChecked, ok, warning, type Finding } from './finding.ts'
 import { UNSHOWN, type Check, type Subject } from './subject.ts'
 

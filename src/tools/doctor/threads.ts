@@ -4,7 +4,7 @@ import { isRefusal } from '../../core/reasons.ts'
 import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
 import { makeAskHistory, type History } from '../../http/pipeline/history.ts'
 import { listedThreads } from '../../http/upstream/startup-checks.ts'
-import { routeOf } from './asking.ts'
+import { routeOf } from './requests.ts'
 import { notChecked, ok, problem, warning, type Finding } from './finding.ts'
 import { UNSHOWN, type Check, type Subject } from './subject.ts'
 

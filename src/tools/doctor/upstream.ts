@@ -1,6 +1,6 @@
 /** Checks that the upstream answers, and as what. The requests are those that the gateway sends for itself. */
 import { askRuntime } from '../../http/upstream/transport-probe.ts'
-import { askInfo, askUpstream, codeOf, objectIn } from './asking.ts'
+import { askInfo, askUpstream, codeOf, objectIn } from './requests.ts'
 import { judgeClock } from './clock.ts'
 import { explainUpstream } from './failures.ts'
 import { notChecked, ok, problem, seconds, unknown, type Finding } from './finding.ts'

@@ -7,7 +7,7 @@ import { hasOperation } from '../../core/route/transport.ts'
 import { collect } from '../../http/upstream/answer-body.ts'
 import { upstreamRequest } from '../../http/upstream/request.ts'
 import { jsonOf } from '../../http/upstream/upstream.ts'
-import { routeOf } from './asking.ts'
+import { routeOf } from './requests.ts'
 import { notChecked, ok, problem, warning, type Finding } from './finding.ts'
 import type { Check, Subject } from './subject.ts'
 import { asCaller } from './threads.ts'
@@ -15,9 +15,9 @@ import { asCaller } from './threads.ts'
 const CHECK = 'threads.apart'
 const MAX_LIST_BYTES = 4 * 1024 * 1024
 
-export const APART_CHECK: Check = { name: CHECK, run: isApart }
+export const SEPARATION_CHECK: Check = { name: CHECK, run: checkSeparation }
 
-async function isApart(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+async function checkSeparation(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
   const { mount, known } = subject
   known.threadIds = await listedIds(subject, signal)
   const others = subject.before.filter((other) => other.mount.scope !== mount.scope)

@@ -7,10 +7,10 @@ import { randomUUID } from 'node:crypto'
 import { envelopeOf } from '../../core/route/envelope.ts'
 import { ROUTES, type Route } from '../../core/route/routes.ts'
 import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
-import { askUpstream, type Heard } from './asking.ts'
+import { askUpstream, type HttpAnswer } from './requests.ts'
 import type { Subject } from './subject.ts'
 
-export interface Felt {
+export interface ProbedRoute {
   readonly routes: readonly Route[]
   readonly outcome: 'there' | 'absent' | 'untold'
   /** The methods that the upstream names; null if it names none. */
@@ -23,19 +23,19 @@ const METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELE
 const NO_ROUTE_HAS = 'PUT'
 
 /** @returns null if the upstream answers alike for known and unknown paths */
-export async function feelPaths(subject: Subject, signal: AbortSignal): Promise<readonly Felt[] | null> {
-  const put = (path: string): Promise<Heard> =>
+export async function probePaths(subject: Subject, signal: AbortSignal): Promise<readonly ProbedRoute[] | null> {
+  const put = (path: string): Promise<HttpAnswer> =>
     askUpstream(subject, { method: NO_ROUTE_HAS, target: `${subject.mount.basePath}${path}`, headers: subject.headers }, signal)
   const [control, ...heard] = await Promise.all([put(`/${randomUUID()}`), ...byPath(ROUTES).map((routes) => put(pathOf(routes)))])
-  const felt = byPath(ROUTES).map((routes, at) => read405(routes, heard[at]))
-  return control.status === 404 && felt.some(({ outcome }) => outcome === 'there') ? felt : null
+  const probed = byPath(ROUTES).map((routes, at) => read405(routes, heard[at]))
+  return control.status === 404 && probed.some(({ outcome }) => outcome === 'there') ? probed : null
 }
 
 /** Reads the readable routes, for an upstream where wrong methods show nothing. The debug stream has its own check. */
-export async function readPaths(subject: Subject, signal: AbortSignal): Promise<readonly Felt[]> {
+export async function probeReadablePaths(subject: Subject, signal: AbortSignal): Promise<readonly ProbedRoute[]> {
   const readable = ROUTES.filter(({ method, id }) => method === 'GET' && id !== 'info' && id !== 'cpk-debug-events')
   return Promise.all(
-    readable.map(async (route): Promise<Felt> => {
+    readable.map(async (route): Promise<ProbedRoute> => {
       const target = `${subject.mount.basePath}${pathOf([route])}`
       const { status } = await askUpstream(subject, { method: 'GET', target, headers: subject.headers }, signal)
       const refused = status === 401 || status === 403 || status >= 500
@@ -45,9 +45,13 @@ export async function readPaths(subject: Subject, signal: AbortSignal): Promise<
 }
 
 /** @returns null if the upstream answers alike for known and unknown methods */
-export async function feelEnvelopes(subject: Subject, facts: RuntimeFacts, signal: AbortSignal): Promise<readonly Felt[] | null> {
+export async function probeMethods(
+  subject: Subject,
+  facts: RuntimeFacts,
+  signal: AbortSignal,
+): Promise<readonly ProbedRoute[] | null> {
   const { basePath } = subject.mount
-  const post = (envelope: object): Promise<Heard> =>
+  const post = (envelope: object): Promise<HttpAnswer> =>
     askUpstream(
       subject,
       {
@@ -61,23 +65,23 @@ export async function feelEnvelopes(subject: Subject, facts: RuntimeFacts, signa
   if (!isUnsupported(await post({ method: `doctor/${randomUUID()}` }))) return null
   const methods = ROUTES.filter((route) => envelopeOf(route) === 'method' && route.id !== 'info')
   // Without params and body each of these fails before it acts; the two of the inspector only read.
-  const direct = methods.map(async (route): Promise<Felt> => {
+  const direct = methods.map(async (route): Promise<ProbedRoute> => {
     const heard = await post({ method: route.id })
     const untold = heard.status === 401 || heard.status === 403 || heard.status >= 500
     return { routes: [route], outcome: untold ? 'untold' : isUnsupported(heard) ? 'absent' : 'there', methods: null }
   })
-  const tunnelled = byPath(ROUTES.filter((route) => envelopeOf(route) === 'tunnel')).map(async (routes): Promise<Felt> => {
+  const tunnelled = byPath(ROUTES.filter((route) => envelopeOf(route) === 'tunnel')).map(async (routes): Promise<ProbedRoute> => {
     if (!routes.every((route) => hasOperation(facts, route))) return { routes, outcome: 'absent', methods: null }
     return read405(routes, await post({ method: 'resource/request', params: { path: pathOf(routes), httpMethod: NO_ROUTE_HAS } }))
   })
   return Promise.all([...direct, ...tunnelled])
 }
 
-function isUnsupported({ status, text }: Heard): boolean {
+function isUnsupported({ status, text }: HttpAnswer): boolean {
   return status === 400 && text.includes('Unsupported method')
 }
 
-function read405(routes: readonly Route[], heard: Heard | undefined): Felt {
+function read405(routes: readonly Route[], heard: HttpAnswer | undefined): ProbedRoute {
   if (heard?.status === 404) return { routes, outcome: 'absent', methods: null }
   if (heard?.status !== 405) return { routes, outcome: 'untold', methods: null }
   const allow = heard.headers['allow']

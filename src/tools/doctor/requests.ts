@@ -9,7 +9,7 @@ import { collect, streamedBody } from '../../http/upstream/answer-body.ts'
 import { type UpstreamRequest } from '../../http/upstream/upstream.ts'
 import type { Subject } from './subject.ts'
 
-export interface Heard {
+export interface HttpAnswer {
   readonly status: number
   readonly headers: UpstreamAnswerHeaders
   /** Empty for an event stream, which the doctor leaves at once. */
@@ -28,7 +28,7 @@ export function routeOf(method: string, ...segments: readonly string[]): RouteDe
 }
 
 /** @throws NoAnswer */
-export async function askUpstream({ upstream }: Subject, asked: UpstreamRequest, signal: AbortSignal): Promise<Heard> {
+export async function askUpstream({ upstream }: Subject, asked: UpstreamRequest, signal: AbortSignal): Promise<HttpAnswer> {
   const answer = await upstream.send(asked, signal)
   if (answer.outcome === 'failed') throw new NoAnswer(answer.detail)
   const { status, headers, body } = answer
@@ -45,7 +45,7 @@ export function askInfo(
   facts: RuntimeFacts,
   signal: AbortSignal,
   headers: Readonly<Record<string, string>> = subject.headers,
-): Promise<Heard> {
+): Promise<HttpAnswer> {
   const asked = { descriptor: routeOf('GET', 'info'), headers: { ...headers, accept: 'application/json' } }
   return askUpstream(subject, upstreamRequest(facts, subject.mount.basePath, asked), signal)
 }
@@ -60,7 +60,7 @@ export interface Asked {
  * Asks as a client does. It does not follow redirects: a client would not send its token there.
  * @throws NoAnswer
  */
-export async function ask(url: string, { method = 'GET', headers = {}, body }: Asked, signal: AbortSignal): Promise<Heard> {
+export async function ask(url: string, { method = 'GET', headers = {}, body }: Asked, signal: AbortSignal): Promise<HttpAnswer> {
   try {
     const answer = await request(url, {
       method,
@@ -91,7 +91,7 @@ export function isStream(headers: UpstreamAnswerHeaders): boolean {
   return String(headers['content-type']).toLowerCase().startsWith('text/event-stream')
 }
 
-export function objectIn({ text }: Heard): JsonObject | null {
+export function objectIn({ text }: HttpAnswer): JsonObject | null {
   try {
     const value = JSON.parse(text) as Json
     return isObject(value) ? value : null

@@ -1,11 +1,11 @@
 /** Checks who else can reach the upstream: by its debug stream, from a page in a browser, or past the gateway. */
 import { isLoopbackHost } from '../../core/wire/addresses.ts'
 import { openPastLoopback } from '../../http/upstream/exposure.ts'
-import { askInfo, askUpstream, isStream } from './asking.ts'
+import { askInfo, askUpstream, isStream } from './requests.ts'
 import { notChecked, ok, problem, unknown, warning, type Finding } from './finding.ts'
 import { settingOf, UNSHOWN, type Check, type Subject } from './subject.ts'
 
-export const OPENNESS_CHECKS: readonly Check[] = [
+export const EXPOSURE_CHECKS: readonly Check[] = [
   { name: 'upstream.debug', run: debugStream },
   { name: 'upstream.cors', run: cors },
   { name: 'upstream.exposure', run: exposure },

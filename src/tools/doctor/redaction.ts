@@ -6,7 +6,7 @@ const LEAST_SECRET = 6
 
 const MOST_TEXT = 600
 
-export function makeDiscreet(secrets: readonly string[]): (finding: Finding) => Finding {
+export function makeRedactor(secrets: readonly string[]): (finding: Finding) => Finding {
   // The longest first: a secret may be part of another.
   const hidden = secrets.filter((secret) => secret.length >= LEAST_SECRET).sort((a, b) => b.length - a.length)
   const any = hidden.length === 0 ? null : new RegExp(hidden.map(literally).join('|'), 'gi')

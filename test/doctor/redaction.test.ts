@@ -1,6 +1,6 @@
 /** What is secret is in no finding, even where an upstream says it back; nor does anything there steer a terminal. */
 import { test } from 'tap'
-import { makeDiscreet } from '../../src/tools/doctor/discreet.ts'
+import { makeRedactor } from '../../src/tools/doctor/redaction.ts'
 import { report } from '../../src/tools/doctor/report.ts'
 import { INFO, json, startUpstream } from '../support/upstream.ts'
 import { bothAt, examined } from './examination.ts'
@@ -36,7 +36,7 @@ void test('a token and the headers of the configuration are nowhere, whatever is
 })
 
 void test('a secret inside another one, and bytes that steer a terminal, are taken out', (t) => {
-  const clean = makeDiscreet(['secret', 'secret-and-more', 'x', 'a+b(c)d'])
+  const clean = makeRedactor(['secret', 'secret-and-more', 'x', 'a+b(c)d'])
   const message = 'a secret-and-more \u001b[31mred\u202e SECRET x \n'
   t.same(clean({ check: 'a.b', level: 'problem', message, remedy: 'no secret, a+b(c)d' }), {
     check: 'a.b',
