@@ -1,12 +1,21 @@
 /**
- * The operator API, on its own listener (docs/operations.md). Every answer requires a credential; every change and every refusal
+ * The admin API, on its own listener (docs/operations.md). Every answer requires a credential; every change and every refusal
  * is a line in the log.
  */
 import { STATUS_CODES } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { refuse } from '../../core/reasons.ts'
+import { isRefusal, refuse } from '../../core/reasons.ts'
 import type { Logger } from '../../observe/log.ts'
-import { notFound, Refused, refusedBy, send, sendRefusal, withoutBody, type AuditLine } from './answers.ts'
+import {
+  bodyRefusal,
+  refusalOf,
+  send,
+  sendRefusal,
+  type AddRoute,
+  type AdminAnswer,
+  type AdminRefusal,
+  type AdminRoute,
+} from './answers.ts'
 import { isAdmitted, type AdminCredentials } from './credentials.ts'
 import { addRevocationRoutes, type AdminRevocationParts } from './revocations.ts'
 import { addThreadRoutes, type AdminThreadParts } from './threads.ts'
@@ -21,23 +30,6 @@ export interface AdminParts extends AdminRevocationParts, AdminThreadParts {
   readonly requestId: () => string
 }
 
-/** The longest id, percent-encoded: Fastify's limit of 100 characters would answer 404. */
-const MAX_PARAM_LENGTH = 16_384
-
-const ACTIONS: Readonly<Record<string, string>> = {
-  'GET /revocations': 'list',
-  'POST /revocations': 'revoke',
-  'POST /reload': 'reload',
-  'DELETE /revocations/token/:id': 'lift',
-  'DELETE /revocations/user/:id': 'lift',
-  'GET /threads/:id': 'thread',
-  'GET /threads/:id/grants': 'grants',
-  'POST /threads/:id/grants': 'grant',
-  'DELETE /threads/:id/grants': 'ungrant',
-}
-
-const DONE: ReadonlySet<string> = new Set(['done', 'reloaded', 'unchanged'])
-
 export interface ReloadResult {
   readonly outcome: 'reloaded' | 'unchanged' | 'refused'
   /** Increases with every activated configuration. */
@@ -46,18 +38,25 @@ export interface ReloadResult {
   readonly faults: readonly string[]
 }
 
+/** The longest id, percent-encoded: Fastify's limit of 100 characters would answer 404. */
+const MAX_PARAM_LENGTH = 16_384
+
+const DONE: ReadonlySet<string> = new Set(['done', 'reloaded', 'unchanged'])
+
 export function makeAdminApp(parts: AdminParts): FastifyInstance {
   const { log } = parts
-  const audit: AuditLine = (request, outcome) => {
+  const audit = (request: FastifyRequest, outcome: string): void => {
     const { client, about } = request.audited ?? { client: request.ip, about: {} }
-    const action = ACTIONS[`${request.method} ${request.routeOptions.url ?? ''}`] ?? 'none'
+    const { action = 'none' } = request.routeOptions.config
     log[DONE.has(outcome) ? 'info' : 'warn']({ requestId: request.id, client, action, ...about, outcome }, 'admin')
   }
-  const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const refused = refusedBy(error)
-    if (refused.refusal.reason === 'internal') log.error({ err: error, requestId: request.id }, 'the gateway failed')
-    audit(request, refused.refusal.code)
-    return sendRefusal(reply, refused)
+  const respond = (request: FastifyRequest, reply: FastifyReply, result: AdminAnswer | AdminRefusal): FastifyReply => {
+    if (isRefusal(result)) {
+      audit(request, result.code)
+      return sendRefusal(reply, result)
+    }
+    if (result.change !== undefined) audit(request, result.change)
+    return send(reply, result)
   }
 
   const app = fastify({
@@ -69,7 +68,8 @@ export function makeAdminApp(parts: AdminParts): FastifyInstance {
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     // A target that the router can't read must not get an answer without a credential.
-    frameworkErrors: (_error, request, reply) => void fail(fault(request, parts) ?? notFound(), request, reply),
+    frameworkErrors: (_error, request, reply) =>
+      void respond(request, reply, accessRefusal(request, parts.credentials) ?? refuse('route-unknown')),
     clientErrorHandler: (error, socket) => {
       if (!socket.writable) socket.destroy()
       else socket.end(unreadable(error.code))
@@ -79,36 +79,51 @@ export function makeAdminApp(parts: AdminParts): FastifyInstance {
   app.decorateRequest('audited', null)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', async (request, reply) => {
     request.audited = { client: request.ip, about: {} }
-    const refused = fault(request, parts)
-    if (refused !== null) throw refused
-    // Text behind an unencoded `?` or `#` would be cut off, and the request would mean another id.
-    if (/[?#]/.test(request.originalUrl) && !SCOPED.test(request.originalUrl)) throw notFound()
+    const refusal = accessRefusal(request, parts.credentials) ?? targetRefusal(request)
+    return refusal === null ? undefined : respond(request, reply, refusal)
   })
-  app.setErrorHandler(fail)
-  app.setNotFoundHandler((request, reply) => fail(notFound(), request, reply))
+  app.setErrorHandler((error, request, reply) => {
+    const refusal = refusalOf(error)
+    if (refusal.reason === 'internal') log.error({ err: error, requestId: request.id }, 'the gateway failed')
+    return respond(request, reply, refusal)
+  })
+  app.setNotFoundHandler((request, reply) => respond(request, reply, refuse('route-unknown')))
 
-  addRevocationRoutes(app, parts, audit)
-  addThreadRoutes(app, parts, audit)
-  app.post('/reload', async (request, reply) => {
-    withoutBody(request)
+  const addRoute: AddRoute = (method, url, action, handle) => {
+    app.route<AdminRoute>({
+      method,
+      url,
+      config: { action },
+      handler: async (request, reply) => respond(request, reply, await handle(request)),
+    })
+  }
+  addRevocationRoutes(addRoute, parts)
+  addThreadRoutes(addRoute, parts)
+  addRoute('POST', '/reload', 'reload', async (request) => {
+    const refusal = bodyRefusal(request)
+    if (refusal !== null) return refusal
     const result = await parts.reload()
-    audit(request, result.outcome)
-    return send(reply, result.outcome === 'refused' ? 409 : 200, result)
+    return { status: result.outcome === 'refused' ? 409 : 200, body: result, change: result.outcome }
   })
   return app
+}
+
+function accessRefusal(request: FastifyRequest, { credentials }: AdminCredentials): AdminRefusal | null {
+  // Operators' tools send no Origin. A page in an operator's browser does, also with a host name rebound to this address.
+  if (request.headers.origin !== undefined) return refuse('origin-not-listed')
+  const lines = request.raw.headersDistinct['authorization'] ?? []
+  if (isAdmitted(lines, credentials())) return null
+  return refuse(lines.length === 0 ? 'credential-missing' : 'token-malformed')
 }
 
 /** Only the thread's upstream may follow as a query: no thread id has a `?`, so nothing of an id is cut off. */
 const SCOPED = /^\/threads\/[^?#]+\?scope=[^?#&]*$/
 
-function fault(request: FastifyRequest, { credentials }: AdminParts): Refused | null {
-  // Operators' tools send no Origin. A page in an operator's browser does, also with a host name rebound to this address.
-  if (request.headers.origin !== undefined) return new Refused(refuse('origin-not-listed'))
-  const lines = request.raw.headersDistinct['authorization'] ?? []
-  if (isAdmitted(lines, credentials.credentials())) return null
-  return new Refused(lines.length === 0 ? refuse('credential-missing') : refuse('token-malformed'))
+/** Text behind an unencoded `?` or `#` would be cut off, and the request would mean another id. */
+function targetRefusal({ originalUrl }: FastifyRequest): AdminRefusal | null {
+  return /[?#]/.test(originalUrl) && !SCOPED.test(originalUrl) ? refuse('route-unknown') : null
 }
 
 function unreadable(code: string | undefined): string {

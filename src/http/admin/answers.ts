@@ -1,13 +1,17 @@
-/** Writes the answers of the operator API, and collects what the log says of a request besides its outcome. */
+/** The requests and answers of the admin API, and what its log lines say about a request besides the outcome. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { makeJsonReader, type JsonObject } from '../../core/json/read.ts'
-import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
+import { makeJsonReader, type JsonReading } from '../../core/json/read.ts'
+import { refuse, type Refusal } from '../../core/reasons.ts'
 import { StoreUnavailable } from '../../store/port.ts'
 import { refusalAnswer } from '../pipeline/answer.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
     audited: Audited | null
+  }
+  interface FastifyContextConfig {
+    /** The name of the route in the log lines of the admin API. */
+    action?: string
   }
 }
 
@@ -20,74 +24,79 @@ export interface Audited {
 export interface About {
   readonly target?: string
   readonly thread?: string
+  readonly scope?: string
   readonly right?: string
 }
 
-export type AuditLine = (request: FastifyRequest, outcome: string) => void
-
-/** A refusal on its way to the error handler, with its own text where the usual one would not help an operator. */
-export class Refused extends Error {
-  override readonly name = 'Refused'
-  readonly refusal: Refusal
-  readonly text: string | undefined
-
-  constructor(refusal: Refusal, text?: string) {
-    super(refusal.reason)
-    this.refusal = refusal
-    this.text = text
-  }
+export interface AdminAnswer {
+  readonly status: number
+  /** Null for an answer without a body. */
+  readonly body: object | null
+  /** What became of a change, for the log; absent for a read. */
+  readonly change?: 'done' | 'reloaded' | 'unchanged' | 'refused'
 }
 
-export const notFound = (text?: string): Refused => new Refused(refuse('route-unknown'), text)
+/** A refusal, with its own text where the text of its code would not help an operator. */
+export type AdminRefusal = Refusal & { readonly text?: string }
+
+export interface AdminRoute {
+  /** Only a route whose URL has an `:id` may read it. */
+  Params: { id: string }
+  Querystring: { scope?: string | string[] }
+}
+
+export type AdminRequest = FastifyRequest<AdminRoute>
+
+/** Adds a route. `action` names it in the log. */
+export type AddRoute = (
+  method: 'GET' | 'POST' | 'DELETE',
+  url: string,
+  action: string,
+  handle: (request: AdminRequest) => Promise<AdminAnswer | AdminRefusal>,
+) => void
+
+export const notFound = (text: string): AdminRefusal => ({ ...refuse('route-unknown'), text })
 
 export function note(request: FastifyRequest, about: About): void {
   const { client = request.ip, about: before } = request.audited ?? {}
   request.audited = { client, about: { ...before, ...about } }
 }
 
-/** @throws Refused for a request with an unexpected body */
-export function withoutBody(request: FastifyRequest): void {
-  if (request.body !== undefined && (request.body as Buffer).length > 0) throw new Refused(refuse('body-unexpected'))
+export function bodyRefusal(request: FastifyRequest): AdminRefusal | null {
+  return request.body !== undefined && (request.body as Buffer).length > 0 ? refuse('body-unexpected') : null
 }
 
-/**
- * @returns the body, one JSON object
- * @throws Refused
- */
-export function objectOf(request: FastifyRequest): JsonObject {
+/** Reads the body, one JSON object. */
+export function readBody(request: FastifyRequest): JsonReading {
   const reader = makeJsonReader()
-  const reading = reader.push((request.body as Buffer | undefined) ?? new Uint8Array()) ?? reader.end()
-  if (isRefusal(reading)) throw new Refused(reading)
-  return reading.value
+  return reader.push((request.body as Buffer | undefined) ?? new Uint8Array()) ?? reader.end()
 }
 
-export function refusedBy(error: unknown): Refused {
-  if (error instanceof Refused) return error
-  if (error instanceof StoreUnavailable) return new Refused(refuse('store-unavailable'))
+/** The refusal for an error of Fastify or of the store. */
+export function refusalOf(error: unknown): AdminRefusal {
+  if (error instanceof StoreUnavailable) return refuse('store-unavailable')
   const { code, statusCode } = error as { readonly code?: string; readonly statusCode?: number }
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Refused(refuse('body-too-large'))
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new Refused(refuse('media-type-unsupported'))
-  return new Refused(statusCode === 400 ? refuse('body-aborted') : refuse('internal'))
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return refuse('body-too-large')
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return refuse('media-type-unsupported')
+  return statusCode === 400 ? refuse('body-aborted') : refuse('internal')
 }
 
-export function sendRefusal(reply: FastifyReply, { refusal, text }: Refused): FastifyReply {
+export function sendRefusal(reply: FastifyReply, refusal: AdminRefusal): FastifyReply {
   const { status, headers, body } = refusalAnswer(refusal)
-  const told = text === undefined ? body : JSON.stringify({ error: text, message: text, code: refusal.code })
+  const { text, code } = refusal
+  const shown = text === undefined ? body : JSON.stringify({ error: text, message: text, code })
   return reply
     .code(status)
     .headers({ ...headers, 'x-request-id': reply.request.id })
-    .send(Buffer.from(told))
+    .send(Buffer.from(shown))
 }
 
-export function send(reply: FastifyReply, status: number, value: object): FastifyReply {
-  const headers = { 'content-type': 'application/json', 'cache-control': 'no-store', 'x-request-id': reply.request.id }
+export function send(reply: FastifyReply, { status, body }: AdminAnswer): FastifyReply {
+  const headers = { 'cache-control': 'no-store', 'x-request-id': reply.request.id }
+  if (body === null) return reply.code(status).headers(headers).send()
   // A buffer, because Fastify adds its own content type to a string.
   return reply
     .code(status)
-    .headers(headers)
-    .send(Buffer.from(JSON.stringify(value)))
-}
-
-export function sendDone(reply: FastifyReply): FastifyReply {
-  return reply.code(204).headers({ 'cache-control': 'no-store', 'x-request-id': reply.request.id }).send()
+    .headers({ 'content-type': 'application/json', ...headers })
+    .send(Buffer.from(JSON.stringify(body)))
 }

@@ -1,11 +1,10 @@
-/** The routes for threads in the operator API: one thread, and its grants. */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+/** The routes for threads in the admin API: one thread, and its grants. */
 import { isScope, isThreadId } from '../../core/route/ids.ts'
-import { refuse } from '../../core/reasons.ts'
+import { isRefusal, refuse } from '../../core/reasons.ts'
 import { BY_OPERATOR, MAX_GRANTS } from '../../core/decide/sharing.ts'
 import type { GrantStore, StoredGrant, ThreadAdministration, ThreadKey } from '../../store/port.ts'
-import { note, notFound, objectOf, Refused, send, sendDone, type AuditLine } from './answers.ts'
-import { granteeWord, isTo, readGrant, readGrantee, shownGrant, type FormFault } from '../../operator/grant-form.ts'
+import { note, notFound, readBody, type AddRoute, type AdminAnswer, type AdminRefusal, type AdminRequest } from './answers.ts'
+import { granteeWord, isTo, readGrant, readGrantee, shownGrant } from '../../operator/grant-form.ts'
 import { shownThread } from '../../operator/thread-form.ts'
 
 export interface AdminThreadParts {
@@ -15,69 +14,74 @@ export interface AdminThreadParts {
   readonly clock: () => number
 }
 
-type ThreadRequest = FastifyRequest<{ Params: { id: string }; Querystring: { scope?: string | string[] } }>
+export function addThreadRoutes(addRoute: AddRoute, { store, issuers, clock }: AdminThreadParts): void {
+  const addThreadRoute = (
+    method: 'GET' | 'POST' | 'DELETE',
+    path: '' | '/grants',
+    action: string,
+    handle: (key: ThreadKey, request: AdminRequest) => Promise<AdminAnswer | AdminRefusal>,
+  ): void =>
+    addRoute(method, `/threads/:id${path}`, action, async (request) => {
+      const key = readKey(request)
+      return isRefusal(key) ? key : handle(key, request)
+    })
 
-export function addThreadRoutes(app: FastifyInstance, parts: AdminThreadParts, audit: AuditLine): void {
-  const { store } = parts
-
-  const keyOf = (request: ThreadRequest): ThreadKey => {
-    const threadId = request.params.id
-    if (!isThreadId(threadId)) throw new Refused(refuse('thread-id-invalid'))
-    const { scope = '' } = request.query
-    if (typeof scope !== 'string' || !isScope(scope))
-      throw new Refused(refuse('query-encoding'), 'scope is the key of an upstream.')
-    note(request, { thread: threadId, ...(scope === '' ? {} : { scope }) })
-    return { scope, threadId }
-  }
-
-  app.get('/threads/:id', async (request: ThreadRequest, reply) => {
-    const found = await store.thread(keyOf(request))
-    if (found === null) throw notFound('Nothing is known of this thread.')
-    return send(reply, 200, shownThread(request.params.id, found))
+  addThreadRoute('GET', '', 'thread', async (key) => {
+    const found = await store.thread(key)
+    return found === null ? notFound('Nothing is known of this thread.') : { status: 200, body: shownThread(key.threadId, found) }
   })
 
-  app.get('/threads/:id/grants', async (request: ThreadRequest, reply) => {
-    const grants = await store.grants(keyOf(request), null)
-    if (grants === null) throw noThread()
-    return send(reply, 200, { grants: grants.map(shownGrant) })
+  addThreadRoute('GET', '/grants', 'grants', async (key) => {
+    const grants = await store.grants(key, null)
+    return grants === null ? NO_THREAD : { status: 200, body: { grants: grants.map(shownGrant) } }
   })
 
-  app.post('/threads/:id/grants', async (request: ThreadRequest, reply) => {
-    const key = keyOf(request)
-    const body = objectOf(request)
+  addThreadRoute('POST', '/grants', 'grant', async (key, request) => {
+    const reading = readBody(request)
+    if (isRefusal(reading)) return reading
     const row = (await store.thread(key))?.row ?? null
-    if (row === null) throw noThread()
-    const grant: StoredGrant = {
-      ...read(readGrant(body, parts.issuers(), row.owner)),
-      grantedBy: BY_OPERATOR,
-      grantedAt: parts.clock(),
-    }
+    if (row === null) return NO_THREAD
+    const asked = readGrant(reading.value, issuers(), row.owner)
+    if ('fault' in asked) return { ...refuse('grant-malformed'), text: asked.fault }
+    const grant: StoredGrant = { ...asked, grantedBy: BY_OPERATOR, grantedAt: clock() }
     note(request, { target: granteeWord(grant), right: grant.right })
     // The grant requires the owner just read: given by another owner, it would mean nothing.
-    const outcome = await store.grant(key, row.owner, grant)
-    if (outcome === 'not-owner') throw noThread()
-    if (outcome === 'too-many')
-      throw new Refused(refuse('grants-too-many'), `A thread has ${MAX_GRANTS} grants by operators at most.`)
-    const threadAccess = outcome === 'done' ? grant : (await store.grants(key, row.owner))?.find(isTo(grant))
-    audit(request, outcome)
-    return send(reply, outcome === 'done' ? 201 : 200, shownGrant(threadAccess ?? grant))
+    switch (await store.grant(key, row.owner, grant)) {
+      case 'not-owner':
+        return NO_THREAD
+      case 'too-many':
+        return { ...refuse('grants-too-many'), text: `A thread has ${MAX_GRANTS} grants by operators at most.` }
+      case 'done':
+        return { status: 201, body: shownGrant(grant), change: 'done' }
+      case 'unchanged': {
+        const stored = (await store.grants(key, row.owner))?.find(isTo(grant))
+        return { status: 200, body: shownGrant(stored ?? grant), change: 'unchanged' }
+      }
+    }
   })
 
-  app.delete('/threads/:id/grants', async (request: ThreadRequest, reply) => {
-    const key = keyOf(request)
-    const grantee = read(readGrantee(objectOf(request)))
+  addThreadRoute('DELETE', '/grants', 'ungrant', async (key, request) => {
+    const reading = readBody(request)
+    if (isRefusal(reading)) return reading
+    const grantee = readGrantee(reading.value)
+    if ('fault' in grantee) return { ...refuse('grant-malformed'), text: grantee.fault }
     note(request, { target: granteeWord(grantee) })
     const outcome = await store.ungrant(key, null, grantee)
-    if (outcome === 'not-owner') throw noThread()
-    if (outcome === 'unchanged') throw new Refused(refuse('grant-unknown'), 'Nothing of the kind is granted.')
-    audit(request, 'done')
-    return sendDone(reply)
+    if (outcome === 'not-owner') return NO_THREAD
+    if (outcome === 'unchanged') return { ...refuse('grant-unknown'), text: 'Nothing of the kind is granted.' }
+    return { status: 204, body: null, change: 'done' }
   })
 }
 
-const noThread = (): Refused => notFound('There is no such thread, or it has no owner.')
+const NO_THREAD = notFound('There is no such thread, or it has no owner.')
 
-function read<Form extends object>(form: Form | FormFault): Form {
-  if ('fault' in form) throw new Refused(refuse('grant-malformed'), form.fault)
-  return form
+function readKey(request: AdminRequest): ThreadKey | AdminRefusal {
+  const threadId = request.params.id
+  if (!isThreadId(threadId)) return refuse('thread-id-invalid')
+  const { scope = '' } = request.query
+  if (typeof scope !== 'string' || !isScope(scope)) {
+    return { ...refuse('query-encoding'), text: 'scope is the key of an upstream.' }
+  }
+  note(request, { thread: threadId, ...(scope === '' ? {} : { scope }) })
+  return { scope, threadId }
 }
