@@ -37,7 +37,7 @@ export function configurationOf({ upstreamPort, jwksUri, workers }: SoakSetting,
     limits: { body, newThreads: 'off', requests: 'off', grants: 'off', runs: 'off', streams: 'off' },
     policy: './policy.yaml',
     log: { level: 'info' },
-    audit: { to: 'file', file: './audit.jsonl', maxSize: '64MiB', keep: 2 },
+    audit: { to: 'file', file: './audit.jsonl' },
     ...(workers > 1 ? { workers } : {}),
   }
 }

@@ -15,7 +15,7 @@ export interface Demand {
 /** A shorter soak says nothing of memory: minutes. */
 export const LEAST_MINUTES = 20
 
-/** File descriptors that may come on top for each process: a file that was rotated, a connection that is being closed. */
+/** File descriptors that may come on top for each process: a connection that is being closed. */
 const SPARE_FILES = 10
 
 /** The line of level `error` that is caused on purpose, by a policy that can't be read. */

@@ -1,161 +1,230 @@
 /**
- * Writes audit lines to files that roll when they have grown: `audit.jsonl` is written as `audit.1.jsonl`, `audit.2.jsonl` and so
- * on, the highest number last. A line counts as written, and leaves memory, when the operating system has taken it.
+ * Writes audit lines to the end of one file, and opens it again when log rotation has renamed it. A line counts as written, and
+ * leaves memory, when the operating system has taken it.
  */
-import { writeSync } from 'node:fs'
-import type { RollingFile } from 'pino-roll'
+import fs from 'node:fs'
+import { dirname } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from '../observe/log.ts'
 import type { LineSink, Outage } from './outage.ts'
-import { isCut, isGone, openRollingFile, type AuditFileRules, type FileError } from './rolling-file.ts'
+
+type FileError = Error & { readonly code?: string }
 
 /** Bytes of lines that wait for a failing file: beyond this, lines are lost. */
-const MOST_WAITING = 8 * 1024 * 1024
+const MAX_WAITING = 8 * 1024 * 1024
 /** Milliseconds between retries of a failing file, and between checks of a working one. */
-const LOOK_EVERY = 1000
-/** Milliseconds that a file that does not close may delay the end of the process. */
-const LONGEST_END = 2000
-/**
- * @param written gets the number of lines that the operating system has taken
- * @throws Error that names the path and what to do
- */
-export async function openAuditFile(rules: AuditFileRules, outage: Outage, written: (lines: number) => void): Promise<LineSink> {
-  /** Lines in order of arrival; of the first, `bytesOfFirst` bytes are already in the file. */
+const CHECK_EVERY_MS = 1000
+/** Milliseconds that a file that takes no lines may delay the end of the process. */
+const MAX_STOP_MS = 2000
+/** Bytes of a file that is hardly meant to be so large: nothing seems to rotate it. */
+const LARGE = 2 ** 30
+/** The lines are about people: only the owner and the group, for log collectors, may read them. */
+const MODE = 0o640
+
+export interface AuditFileParts {
+  readonly outage: Outage
+  readonly log: Logger
+  /** Gets the number of lines that the operating system has taken. */
+  readonly onWritten: (lines: number) => void
+}
+
+/** @throws Error that names the path and what to do */
+export function openAuditFile(file: string, { outage, log, onWritten }: AuditFileParts): LineSink {
   const waiting: Buffer[] = []
   let waitingBytes = 0
-  let bytesOfFirst = 0
-  /** Written before the next line: a line end if the last line was cut. */
-  let before = ''
-  /** Lines written since the file was last found in its place. */
-  let unseen = 0
-  let stream: RollingFile | null = null
-  let stopped = false
-  let onSettled = (): void => {}
+  /** Lines written since the file was last found to have a name. */
+  let unchecked = 0
+  let fd: number | null = null
+  let isSound = true
+  let isLarge = false
+  let isCheckDue = false
+  /** `again`: an attempt has failed, and the failure was reported. */
+  let reopening: 'no' | 'now' | 'again' = 'no'
+  let isWriting = false
+  let written: Promise<void> = Promise.resolve()
+  let isStopped = false
 
-  const confirm = (bytes: number): void => {
-    bytesOfFirst += bytes
+  const open = (): number => {
+    fs.mkdirSync(dirname(file), { recursive: true })
+    const opened = fs.openSync(file, 'a+', MODE)
+    if (isCut(opened)) fs.writeSync(opened, '\n')
+    return opened
+  }
+
+  const close = (): void => {
+    if (fd !== null) fs.close(fd, () => {})
+    fd = null
+  }
+
+  const fail = (detail: string): void => {
+    isSound = false
+    outage.began(detail)
+    close()
+  }
+
+  /** After a failure, or for log rotation. Until it succeeds, a file that is still open takes the lines. */
+  const openAgain = (): void => {
+    try {
+      const next = open()
+      close()
+      fd = next
+      if (reopening !== 'no') log.info({ file }, 'the audit file was reopened')
+      reopening = 'no'
+    } catch (error) {
+      if (fd === null) outage.began(codeOf(error))
+      else if (reopening === 'now') log.error({ file, detail: codeOf(error) }, REOPEN_FAILED)
+      reopening = 'again'
+    }
+  }
+
+  const check = (): void => {
+    isCheckDue = false
+    const { nlink, size } = fd === null ? { nlink: 0, size: 0 } : fs.fstatSync(fd)
+    if (size > LARGE && !isLarge) log.warn({ file, bytes: size }, TOO_LARGE)
+    isLarge = size > LARGE
+    if (fd !== null && nlink === 0) {
+      fail('the file is gone')
+      outage.lost(unchecked)
+    } else if (fd !== null && (isSound || waiting.length === 0)) outage.over()
+    unchecked = 0
+    if (fd === null || reopening !== 'no') openAgain()
+  }
+
+  /** Removes from memory the lines that are whole in the first `bytes`. */
+  const settle = (bytes: number): void => {
+    let left = bytes
     let lines = 0
-    for (let first = waiting[0]; first !== undefined && bytesOfFirst >= first.length; first = waiting[0]) {
-      bytesOfFirst -= first.length
+    for (let first = waiting[0]; first !== undefined && left >= first.length; first = waiting[0]) {
+      left -= first.length
       waitingBytes -= first.length
       waiting.shift()
       lines += 1
     }
-    unseen += lines
-    written(lines)
-    if (waiting.length === 0) onSettled()
+    unchecked += lines
+    onWritten(lines)
   }
 
-  const leave = (detail: string, close: (stream: RollingFile) => void): void => {
-    outage.began(detail)
-    const left = stream
-    stream = null
-    left?.removeListener('write', confirm)
-    if (left !== null) close(left)
-    onSettled()
-  }
-
-  const send = (line: string): void => {
-    const text = before + line
-    const bytes = Buffer.from(text)
-    waiting.push(bytes)
-    waitingBytes += bytes.length
-    if (stream === null) return
-    before = ''
-    stream.write(text)
-  }
-
-  /** Writes all waiting lines to a new stream; a cut line is written again, as a line of its own. */
-  const use = (next: RollingFile): void => {
-    before = isCut(next.file) ? '\n' : ''
-    stream = next
-    next.on('write', confirm)
-    bytesOfFirst = 0
-    waitingBytes = 0
-    for (const line of waiting.splice(0)) send(line.toString().trimStart())
-  }
-
-  const open = async (): Promise<void> => {
-    const next = await openRollingFile(rules, (failed, error) => {
-      // No write is under way on a stream that has just failed: its descriptor can be closed.
-      if (failed === stream) leave(error.code ?? error.message, (broken) => broken.destroy())
-    })
-    use(next)
-  }
-
-  /** Retries a failed file; checks that a working file can still be found by its name. */
-  const look = async (): Promise<void> => {
-    if (stream !== null && isGone(stream)) {
-      leave('the file is gone', (left) => left.end())
-      outage.lost(unseen)
-      unseen = 0
+  const writeAll = async (): Promise<void> => {
+    isWriting = true
+    for (;;) {
+      // Only between whole batches: no line is split between two files.
+      if (isCheckDue || reopening === 'now') check()
+      if (fd === null || waiting.length === 0) break
+      const batch = Buffer.concat(waiting)
+      let done = 0
+      try {
+        while (done < batch.length) done += await write(fd, batch.subarray(done))
+        isSound = true
+      } catch (error) {
+        fail(codeOf(error))
+      }
+      settle(done)
     }
-    if (stream === null) return open().catch(() => {})
-    unseen = 0
-    if (waiting.length === 0) outage.over()
+    isWriting = false
+  }
+
+  const begin = (): void => {
+    if (!isWriting) written = writeAll()
   }
 
   try {
-    await open()
+    fd = open()
   } catch (error) {
-    const { code = 'unknown' } = error as FileError
     throw new Error(
-      `the audit file ${rules.file} cannot be opened (${code}): make its folder one that the gateway may write to, or set audit.file or audit.to`,
+      `the audit file ${file} cannot be opened (${codeOf(error)}): let the gateway write to it and its folder, or set audit.file or audit.to`,
       { cause: error },
     )
   }
-  let looking = Promise.resolve()
   const timer = setInterval(() => {
-    looking = looking.then(() => (stopped ? undefined : look()))
-  }, LOOK_EVERY)
+    isCheckDue = true
+    begin()
+  }, CHECK_EVERY_MS)
   timer.unref()
-  const atExit = (): void => writeAtExit(stream, waiting, bytesOfFirst)
+  /** The last attempt of a process that ends by an error: a line that was being written may appear twice. */
+  const atExit = (): void => {
+    if (fd === null || waiting.length === 0) return
+    try {
+      fs.writeSync(fd, Buffer.concat(isCut(fd) ? [Buffer.from('\n'), ...waiting] : waiting))
+    } catch {
+      // The process ends: no log can report this any more.
+    }
+  }
   process.on('exit', atExit)
 
   return {
     write(line) {
-      if (!stopped && waitingBytes + line.length <= MOST_WAITING) send(line)
-      else {
+      const bytes = Buffer.from(line)
+      if (isStopped || waitingBytes + bytes.length > MAX_WAITING) {
         outage.began('too many lines wait')
         outage.lost(1)
+        return
       }
+      waiting.push(bytes)
+      waitingBytes += bytes.length
+      begin()
+    },
+    reopen() {
+      reopening = 'now'
+      begin()
     },
     async stop() {
-      stopped = true
+      isStopped = true
       clearInterval(timer)
-      await looking
-      if (stream === null && waiting.length > 0) await open().catch(() => {})
-      await within(LONGEST_END, (resolve) => {
-        onSettled = resolve
-        if (waiting.length === 0 || stream === null) resolve()
-      })
+      isCheckDue = fd === null && waiting.length > 0
+      begin()
+      const timeout = new AbortController()
+      await Promise.race([written, sleep(MAX_STOP_MS, undefined, { signal: timeout.signal }).catch(() => {})])
+      timeout.abort()
       process.removeListener('exit', atExit)
       if (waiting.length > 0) outage.ended(waiting.splice(0).length)
-      const last = stream
-      stream = null
-      if (last === null) return
-      await within(LONGEST_END, (resolve) => {
-        last.once('close', resolve)
-        last.end()
-      })
+      close()
     },
   }
 }
 
-/** The last attempt of a process that ends by an error: a line that was being written may appear twice. */
-function writeAtExit(stream: RollingFile | null, waiting: readonly Buffer[], bytesOfFirst: number): void {
-  if (stream === null || waiting.length === 0) return
-  try {
-    const cut = bytesOfFirst > 0 ? [Buffer.from('\n')] : []
-    writeSync(stream.fd, Buffer.concat([...cut, ...waiting]))
-  } catch {
-    // The process ends: no log can report this any more.
-  }
+const TOO_LARGE =
+  'the audit file is larger than 1 GiB, and grows until it is rotated: see docs/operations.md#rotating-the-audit-file'
+
+const REOPEN_FAILED =
+  'the audit file cannot be reopened: lines go to the file that was open before, and the gateway tries again every second'
+
+function write(fd: number, bytes: Uint8Array): Promise<number> {
+  return new Promise((resolve, reject) => {
+    fs.write(fd, bytes, (error, count) => (error === null ? resolve(count) : reject(error)))
+  })
 }
 
-async function within(milliseconds: number, begin: (resolve: () => void) => void): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  await new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, milliseconds)
-    begin(resolve)
-  })
-  clearTimeout(timer)
+/** True if the last line has no line end: its writer was stopped in the middle. */
+function isCut(fd: number): boolean {
+  const { size } = fs.fstatSync(fd)
+  const last = Buffer.alloc(1)
+  return size > 0 && fs.readSync(fd, last, 0, 1, size - 1) === 1 && last[0] !== 0x0a
+}
+
+function codeOf(error: unknown): string {
+  const { code, message } = error as FileError
+  return code ?? message
+}
+
+/**
+ * Checks the path of an audit file as far as possible without writing.
+ * @returns the problem and what to do, or null
+ */
+export function auditFileFault(file: string): { readonly message: string; readonly hint: string } | null {
+  const hint = 'name a file that the gateway may write to, in a folder that it may write to'
+  for (let path = file; ; path = dirname(path)) {
+    try {
+      const isFolder = fs.statSync(path).isDirectory()
+      if (isFolder === (path === file)) return { message: `${path} is ${isFolder ? 'a' : 'no'} folder`, hint }
+      fs.accessSync(path, fs.constants.W_OK | (isFolder ? fs.constants.X_OK : fs.constants.R_OK))
+      return null
+    } catch (error) {
+      const code = codeOf(error)
+      // Missing folders are made.
+      if (code === 'ENOENT' && path !== dirname(path)) continue
+      // With other errors the path itself is invalid: its checked part says no more than the whole.
+      const named = ['EACCES', 'EROFS', 'ENOTDIR'].includes(code) ? path : file
+      return { message: `${named} cannot be written to (${code})`, hint }
+    }
+  }
 }

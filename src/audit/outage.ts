@@ -5,6 +5,8 @@ import type { Metrics } from '../observe/metrics.ts'
 /** Takes lines, each with its line end. It never fails, and never waits. */
 export interface LineSink {
   write(line: string): void
+  /** For log rotation: further lines go to the file that has the configured name now. */
+  reopen(): void
   stop(): Promise<void>
 }
 
@@ -37,8 +39,8 @@ export function makeOutage({ log, metrics, note }: OutageParts): Outage {
       if (isOn) return
       isOn = true
       lost = 0
-      log.error({ detail }, 'the audit lines cannot be written: THE RECORD OF DECISIONS HAS A GAP if this goes on')
-      note(`the audit lines cannot be written (${detail}): they wait in memory as far as there is room, and are lost beyond it`)
+      log.error({ detail }, 'the audit lines cannot be written: they wait in memory, and are lost beyond 8 MiB')
+      note(`the audit lines cannot be written (${detail}): they wait in memory, and are lost beyond 8 MiB`)
     },
     over() {
       if (!isOn) return

@@ -5,16 +5,18 @@
 import type { AuditLine } from './line.ts'
 import { destinationOf, type Logger } from '../observe/log.ts'
 import { makeOutage, type LineSink, type Outage, type OutageParts } from './outage.ts'
-import type { AuditFileRules } from './rolling-file.ts'
+import { openAuditFile } from './file.ts'
 
-export interface AuditRules extends AuditFileRules {
+export interface AuditRules {
   readonly to: 'off' | 'stdout' | 'file'
+  readonly file: string
 }
 
 export interface Audit {
   readonly isOn: boolean
   /** Takes a line. It never fails, and never waits. */
   write(line: AuditLine): void
+  reopen(): void
   stop(): Promise<void>
 }
 
@@ -22,22 +24,24 @@ export interface AuditSink extends LineSink {
   lost(lines: number): void
 }
 
+const OFF: Audit = { isOn: false, write: () => {}, reopen: () => {}, stop: () => Promise.resolve() }
+
 /** @throws Error that names the path and what to do, if the file can't be written */
-export async function openAudit(rules: AuditRules, parts: OutageParts): Promise<Audit> {
-  const sink = await openAuditSink(rules, parts)
-  if (sink === null) return { isOn: false, write: () => {}, stop: () => Promise.resolve() }
-  return { isOn: true, write: (line) => sink.write(`${JSON.stringify(line)}\n`), stop: () => sink.stop() }
+export function openAudit(rules: AuditRules, parts: OutageParts): Audit {
+  const sink = openAuditSink(rules, parts)
+  return sink === null ? OFF : { ...sink, isOn: true, write: (line) => sink.write(`${JSON.stringify(line)}\n`) }
 }
 
 /**
  * Opens the stream for lines that were written elsewhere; null where lines go nowhere.
  * @throws as openAudit
  */
-export async function openAuditSink(rules: AuditRules, parts: OutageParts): Promise<AuditSink | null> {
-  if (rules.to === 'off') return null
+export function openAuditSink({ to, file }: AuditRules, parts: OutageParts): AuditSink | null {
+  if (to === 'off') return null
+  const { log, metrics } = parts
   const outage = makeOutage(parts)
-  const written = (lines: number): void => parts.metrics.auditWritten(lines)
-  const sink = rules.to === 'file' ? await inFiles(rules, outage, written) : besideTheLog(parts.log, outage, written)
+  const onWritten = (lines: number): void => metrics.auditWritten(lines)
+  const sink = to === 'file' ? openAuditFile(file, { outage, log, onWritten }) : besideTheLog(log, outage, onWritten)
   return {
     ...sink,
     lost: (lines) => {
@@ -47,14 +51,8 @@ export async function openAuditSink(rules: AuditRules, parts: OutageParts): Prom
   }
 }
 
-/** The file writer takes long to load: gateways without audit files do not load it. */
-async function inFiles(rules: AuditFileRules, outage: Outage, written: (lines: number) => void): Promise<LineSink> {
-  const { openAuditFile } = await import('./file.ts')
-  return openAuditFile(rules, outage, written)
-}
-
 /** Uses the stream of the log itself: two streams to one pipe would cut into each other's lines. */
-function besideTheLog(log: Logger, outage: Outage, written: (lines: number) => void): LineSink {
+function besideTheLog(log: Logger, outage: Outage, onWritten: (lines: number) => void): LineSink {
   const stream = destinationOf(log)
   let closed = false
   stream.on?.('error', (error: Error & { readonly code?: string }) => {
@@ -78,9 +76,10 @@ function besideTheLog(log: Logger, outage: Outage, written: (lines: number) => v
       if (closed) outage.lost(1)
       else {
         stream.write(line)
-        written(1)
+        onWritten(1)
       }
     },
+    reopen() {},
     stop: () => Promise.resolve(),
   }
 }

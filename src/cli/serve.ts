@@ -62,7 +62,10 @@ the log, /readyz and a metric say why. Changes of listeners and of the store nee
     if (bodies !== null) log.warn(bodies)
     // Before the start: process 1 of a container would not notice a signal without a handler.
     const told = untilTold()
-    process.on('SIGHUP', () => void gateway?.reload('SIGHUP'))
+    process.on('SIGHUP', () => {
+      gateway?.reopenAudit()
+      void gateway?.reload('SIGHUP')
+    })
     try {
       gateway = await start(prepared, log, { prepare: () => prepare(file, process.env) })
     } catch (error) {

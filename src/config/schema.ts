@@ -14,6 +14,15 @@ const port = z
   .union([z.int(), z.string().regex(/^\d+$/).transform(Number)], 'is not a port number | 0 to 65535')
   .refine((value) => value >= 0 && value <= 65_535, 'is not a port number | 0 to 65535')
 
+/** A setting of the rotation that the gateway once did itself: without an error, a file that was bounded would grow for ever. */
+function rotatedByLogrotate(line: string) {
+  const hint = `take it out, and write to /etc/logrotate.d/threadwarden: PATH { ${line} … postrotate kill -HUP PID endscript } (docs/operations.md#rotating-the-audit-file)`
+  return z
+    .never(`was removed: the gateway does not rotate the audit file | ${hint}`)
+    .optional()
+    .describe(`Removed: logrotate rotates the file, with the line: ${line}.`)
+}
+
 export const configSchema = z
   .strictObject({
     version: z.literal(1, 'must be 1').describe('The version of this format.'),
@@ -208,12 +217,13 @@ export const configSchema = z
     audit: z
       .strictObject({
         to: z.enum(['off', 'stdout', 'file']).default('off').describe('Where the lines go, one for each decision.'),
-        file: z.string().min(1).default('./data/audit.jsonl').describe('Has an effect with to: file.'),
-        maxSize: size
-          .prefault('100MiB')
-          .refine((value) => value >= 64 * 1024, 'is too small | 64KiB at least')
-          .describe('A file that grows beyond this is put aside, and a new one begun.'),
-        keep: z.int().min(1).max(10_000).default(10).describe('How many files are kept beside the one that is written.'),
+        file: z
+          .string()
+          .min(1)
+          .default('./data/audit.jsonl')
+          .describe('The file that lines are appended to; has an effect with to: file.'),
+        maxSize: rotatedByLogrotate('size 100M'),
+        keep: rotatedByLogrotate('rotate 10'),
       })
       .prefault({})
       .describe('The record of decisions.'),

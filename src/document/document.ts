@@ -141,7 +141,11 @@ function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly strin
     at = unwrap(at)
     const def = at?._zod.def as
       { shape?: Record<string, z.core.$ZodType>; valueType?: z.core.$ZodType; element?: z.core.$ZodType } | undefined
-    if (step === undefined) return Object.keys(def?.shape ?? {})
+    if (step === undefined) {
+      const keys = Object.entries(def?.shape ?? {})
+      // Removed keys are known only for their error.
+      return keys.flatMap(([key, type]) => (unwrap(type)?._zod.def.type === 'never' ? [] : [key]))
+    }
     at = def?.shape?.[String(step)] ?? def?.valueType ?? def?.element
   }
   return []

@@ -37,6 +37,8 @@ import { makeRevocationList } from '../store/revocations.ts'
 export interface RunningGateway {
   readonly readiness: Readiness
   reload(cause: string): Promise<ReloadResult>
+  /** For log rotation: opens the audit file again by its name. */
+  reopenAudit(): void
   config(): Config
   /**
    * Reports the shutdown on /readyz, then accepts no more connections, waits for running requests, and closes everything.
@@ -103,7 +105,7 @@ export async function assemble<Begun>(
   const readiness = primary?.readiness ?? makeReadiness()
   let audit: Audit | null = primary?.audit ?? null
   try {
-    audit ??= await openAudit(prepared.config.audit, { log, metrics, note: (text) => readiness.note('audit', text) })
+    audit ??= openAudit(prepared.config.audit, { log, metrics, note: (text) => readiness.note('audit', text) })
     return await beginOn({ store, limiter, audit, metrics, readiness, log, runtime }, prepared, surroundings, begin)
   } catch (error) {
     await audit?.stop()
@@ -229,6 +231,7 @@ async function beginOn<Begun>(
   const running: RunningGateway = {
     readiness,
     reload,
+    reopenAudit: () => audit.reopen(),
     config: () => current().prepared.config,
     async stop(deadline, served) {
       leave()

@@ -13,7 +13,7 @@ import type { Fault } from '../document/fault.ts'
 import { makeAdminCredentials } from '../http/admin/credentials.ts'
 import { checkAssertionKey } from '../http/pipeline/identity.ts'
 import { digestOf, type KeyFileDigests } from './key-file-digests.ts'
-import { auditFileFault } from '../audit/path.ts'
+import { auditFileFault } from '../audit/file.ts'
 import { loadPolicy } from '../policy/compile.ts'
 import type { Policy } from '../policy/policy.ts'
 

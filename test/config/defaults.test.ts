@@ -66,7 +66,7 @@ void test('what is left out has the documented value', (t) => {
     },
     workers: 1,
     shutdown: { delay: 5000 },
-    audit: { to: 'off', file: '/somewhere/audit.jsonl', maxSize: 104_857_600, keep: 10 },
+    audit: { to: 'off', file: '/somewhere/audit.jsonl' },
     log: { level: 'info' },
   })
   t.same(warnings, [], 'and nothing to warn about')

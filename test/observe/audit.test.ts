@@ -12,8 +12,8 @@ void test('once nobody reads stdout any more, lines are counted as lost, and it 
   const stream = Object.assign(new EventEmitter(), { write: (line: string) => void written.push(line) })
   const counts = { written: 0, lost: 0 }
   const notes: (string | null)[] = []
-  const audit = await openAudit(
-    { to: 'stdout', file: '', maxSize: 0, keep: 1 },
+  const audit = openAudit(
+    { to: 'stdout', file: '' },
     {
       log: makeLog('silent', stream),
       metrics: { auditWritten: (lines) => (counts.written += lines), auditLost: (lines) => (counts.lost += lines) },

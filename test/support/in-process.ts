@@ -55,6 +55,7 @@ async function start<Kind extends object>(
     adminUrl: hooks.adminUrl,
     readiness: { set: untold, pending: untold, note: untold, notes: untold },
     config: untold,
+    reopenAudit: untold,
     reload: () => hooks.reload() as ReturnType<Gateway['reload']>,
     stop: async (deadline) => {
       await hooks.close(deadline)

@@ -1,38 +1,96 @@
-/** The audit of all workers is one: whole lines, none twice, none missing, in files that are put aside as always. */
-import { readdirSync, readFileSync } from 'node:fs'
+/** The audit of all workers is one: whole lines, none twice, none missing, over every rotation of the file. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
+import { until } from '../support/until.ts'
 import { startScene } from './scene.ts'
 
 const REQUESTS = 150
+const ROTATIONS = 5
 
-for (const to of ['file', 'stdout'] as const) {
-  void test(`to ${to}`, async (t) => {
-    const scene = await startScene(t, { config: { audit: { to, file: './audit/audit.jsonl', maxSize: '64KiB', keep: 50 } } })
-    const workers = [...(await scene.workers()).values()]
+/** Renames the file, and sends SIGHUP. */
+type Rotate = (file: string, pid: number) => void
+
+const byHand: Rotate = (file, pid) => {
+  const turn = readdirSync(join(file, '..')).length
+  renameSync(file, `${file}.${turn}`)
+  process.kill(pid, 'SIGHUP')
+}
+
+/** As docs/operations.md has it. */
+const byLogrotate: Rotate = (file, pid) => {
+  const rules = join(file, '..', '..', 'logrotate.conf')
+  writeFileSync(
+    rules,
+    `${file} {
+  daily
+  maxsize 100M
+  rotate 10
+  missingok
+  notifempty
+  nocreate
+  compress
+  delaycompress
+  postrotate
+    kill -HUP ${pid}
+  endscript
+}
+`,
+    { mode: 0o644 },
+  )
+  execFileSync('logrotate', ['--force', '--state', `${rules}.state`, rules])
+}
+
+const hasLogrotate = spawnSync('logrotate', ['--version']).error === undefined
+
+for (const [name, to, workers, rotate] of [
+  ['stdout', 'stdout', 2, null],
+  ['file, renamed', 'file', 2, byHand],
+  ['file of one process, renamed', 'file', 1, byHand],
+  ['file, logrotate', 'file', 2, byLogrotate],
+] as const) {
+  const skip = rotate === byLogrotate && !hasLogrotate ? 'logrotate is not installed' : false
+  void test(`to ${name}`, { skip }, async (t) => {
+    const scene = await startScene(t, { workers, config: { audit: { to, file: './audit/audit.jsonl' } } })
+    const folder = join(scene.folder, 'audit')
+    const file = join(folder, 'audit.jsonl')
+    const ways = [...(await scene.workers()).values()]
     const alice = scene.sign('alice')
     const asked: string[] = []
-    await Promise.all(
-      workers.map(async (worker) => {
-        for (let at = 0; at < REQUESTS; at += 1) asked.push((await worker.ask(alice, '/info')).headers.get('x-request-id')!)
+    let asking = ways.length
+    const rotating = async (): Promise<void> => {
+      for (let turn = 0; rotate !== null && turn < ROTATIONS; turn += 1) {
+        const before = asked.length
+        await until(() => asked.length > before + 10 || asking === 0)
+        rotate(file, scene.pid)
+        await until(() => existsSync(file))
+      }
+    }
+    await Promise.all([
+      rotating(),
+      ...ways.map(async (way) => {
+        for (let at = 0; at < REQUESTS; at += 1) asked.push((await way.ask(alice, '/info')).headers.get('x-request-id')!)
+        asking -= 1
       }),
-    )
+    ])
     t.equal(await scene.figure('threadwarden_audit_lost_total '), 0)
     await scene.end('SIGTERM')
-    const folder = join(scene.folder, 'audit')
-    const files = to === 'file' ? readdirSync(folder) : []
-    const written = files.flatMap((file) =>
-      readFileSync(join(folder, file), 'utf8')
-        .split('\n')
-        .filter((line) => line !== ''),
-    )
-    const lines = to === 'file' ? written.map((line) => JSON.parse(line) as { readonly requestId: string }) : scene.lines
+    const files = rotate === null ? [] : readdirSync(folder)
+    const written = files.flatMap((each) => textOf(join(folder, each)).split('\n').slice(0, -1))
+    const lines = rotate === null ? scene.lines : written.map((line) => JSON.parse(line) as { readonly requestId: string })
     const ids = lines.filter((line) => 'audit' in line).map(({ requestId }) => requestId)
     t.equal(new Set(ids).size, ids.length)
     t.same(
       asked.filter((id) => !ids.includes(id)),
       [],
     )
-    if (to === 'file') t.ok(files.length > 1, files.join(' '))
+    if (rotate === null) return
+    t.equal(files.length, ROTATIONS + 1, files.join(' '))
+    t.equal(scene.lines.filter(({ msg }) => msg === 'the audit file was reopened').length, ROTATIONS)
   })
+}
+
+function textOf(file: string): string {
+  return file.endsWith('.gz') ? execFileSync('zcat', [file], { encoding: 'utf8' }) : readFileSync(file, 'utf8')
 }

@@ -44,6 +44,8 @@ export function auditLines(isOn: boolean, send: (lines: Parameters<PrimaryHandle
       }
       begin()
     },
+    // Only the primary has the file.
+    reopen() {},
     async stop() {
       let timer: NodeJS.Timeout | undefined
       const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, LONGEST_END)))

@@ -77,7 +77,7 @@ async function start(
   sayLostStore(storeOf(config.ownership), surroundings.machine?.mounts ?? readMounts(), log)
   const revocations = await makeRevocationList(store)
   closing.push(() => revocations.stop())
-  const audit = await openAuditSink(config.audit, { log, metrics, note: (text) => own.note('audit', text) })
+  const audit = openAuditSink(config.audit, { log, metrics, note: (text) => own.note('audit', text) })
   closing.push(() => audit?.stop())
   // With a database, workers count there and never ask this limiter.
   const limiter = openLimiter(config.ownership, null, log)
@@ -177,6 +177,7 @@ async function start(
     readiness,
     config: () => current.prepared.config,
     reload: reloadAll,
+    reopenAudit: () => audit?.reopen(),
     async stop(deadline, served) {
       own.set('shutting-down', 'the gateway is shutting down')
       const stopped = workerPool.stop(deadline)

@@ -45,7 +45,7 @@ export interface Hooks extends RuntimeHooks {
   readonly adminUrl: string | null
   /** Resolves as soon as requests are served; until then they are answered 503. */
   ready(): Promise<void>
-  /** Reloads the configuration and activates it, or changes nothing. */
+  /** Reloads the configuration and activates it, or changes nothing. Opens the audit file again, for log rotation. */
   reload(): Promise<{ readonly outcome: string }>
   /**
    * Takes no more requests, lets what is running end, and closes everything.
@@ -148,7 +148,10 @@ export async function makeHooks<Runtime extends object>(options: HooksOptions<Ru
     healthUrl: gateway.healthUrl,
     adminUrl: gateway.adminUrl,
     ready: () => untilReady(gateway.readiness),
-    reload: () => gateway.reload('program'),
+    reload: () => {
+      gateway.reopenAudit()
+      return gateway.reload('program')
+    },
     close: (deadline = 0) => {
       closing = true
       return gateway.stop(deadline)
