@@ -24,12 +24,12 @@ export interface AuditSink extends LineSink {
   lost(lines: number): void
 }
 
-const OFF: Audit = { isOn: false, write: () => {}, reopen: () => {}, stop: () => Promise.resolve() }
+export const NO_AUDIT: Audit = { isOn: false, write: () => {}, reopen: () => {}, stop: () => Promise.resolve() }
 
 /** @throws Error that names the path and what to do, if the file can't be written */
 export function openAudit(rules: AuditRules, parts: OutageParts): Audit {
   const sink = openAuditSink(rules, parts)
-  return sink === null ? OFF : { ...sink, isOn: true, write: (line) => sink.write(`${JSON.stringify(line)}\n`) }
+  return sink === null ? NO_AUDIT : { ...sink, isOn: true, write: (line) => sink.write(`${JSON.stringify(line)}\n`) }
 }
 
 /**

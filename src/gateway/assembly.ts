@@ -1,77 +1,34 @@
-/** The composition root: assembles a gateway from its parts, changes its configuration, stops it. */
+/** The composition root: opens the parts of a gateway, connects them, starts it, and closes everything again. */
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { mountsOf } from '../config/mounts.ts'
 import { storeOf } from '../config/store-place.ts'
-import type { Config } from '../config/schema.ts'
 import { makeDecisionRecorder } from '../audit/recorder.ts'
 import { makeSnapshotManager, type SnapshotManager } from '../snapshot/manager.ts'
-import { oldSpace } from './v8-old-space.ts'
-import { bodyMemory, largestReadable, readingCost, type BodyMemory } from '../http/pipeline/body-memory.ts'
-import { makeAdminApp, type ReloadResult } from '../http/admin/admin.ts'
+import { memoryBudgets } from './memory-budgets.ts'
+import { makeCursorSeal } from '../http/lists/cursor.ts'
+import { makeAdminApp } from '../http/admin/admin.ts'
 import { makeApp, type FastifyInstance } from '../http/listeners/app.ts'
 import { ownAddresses } from '../http/upstream/exposure.ts'
 import { makeHealthApp } from '../http/listeners/health.ts'
 import { listenOn } from '../http/listeners/listening.ts'
 import { makeRunsUnderWay } from '../http/pipeline/runs-under-way.ts'
 import { makeOpenAnswers } from '../http/upstream/open-answers.ts'
-import { makeReadiness, type Readiness } from '../http/listeners/readiness.ts'
-import { makeBudget, type SharedBudget } from '../http/pipeline/request-body.ts'
-import { makeCursorSeal } from '../http/lists/cursor.ts'
-import { MAX_PAGE_BYTES } from '../http/lists/thread-list.ts'
+import { makeReadiness } from '../http/listeners/readiness.ts'
 import type { Upstream } from '../http/upstream/upstream.ts'
+import type { Primary, RunningGateway, Surroundings } from './running-gateway.ts'
 import { openLimiter, type OpenLimiter } from '../limits/open.ts'
 import { openStoreWithPool } from '../store/open.ts'
 import { announce, sayLostStore } from './operator-notices.ts'
 import { openAudit, type Audit } from '../audit/sinks.ts'
 import type { Logger } from '../observe/log.ts'
-import { makeMetrics, type Metrics } from '../observe/metrics.ts'
-import type { Outcome } from '../document/document.ts'
+import { makeMetrics } from '../observe/metrics.ts'
 import type { Prepared } from '../snapshot/load.ts'
 import { makeReload } from '../snapshot/reload.ts'
 import { keepRetention } from '../store/retention.ts'
 import { readMounts } from '../store/durability.ts'
 import type { RevocationList, Store } from '../store/port.ts'
 import { makeRevocationList } from '../store/revocations.ts'
-
-export interface RunningGateway {
-  readonly readiness: Readiness
-  reload(cause: string): Promise<ReloadResult>
-  /** For log rotation: opens the audit file again by its name. */
-  reopenAudit(): void
-  config(): Config
-  /**
-   * Reports the shutdown on /readyz, then accepts no more connections, waits for running requests, and closes everything.
-   * @param deadline milliseconds after which open streams are ended with a RUN_ERROR event
-   * @param served until this resolves, the gateway serves as before, but closes each connection with its next answer
-   */
-  stop(deadline: number, served?: Promise<unknown>): Promise<void>
-}
-
-export interface Machine {
-  readonly mounts: string
-  readonly addresses: readonly string[]
-}
-
-export interface Surroundings {
-  readonly machine?: Machine
-  /** Reads the configuration again; by default it never changes. */
-  readonly prepare?: () => Outcome<Prepared>
-  readonly primary?: Primary
-}
-
-/** What a worker leaves to the primary, which reports to operators, forgets old threads, and changes rules. */
-export interface Primary {
-  /** Counters of all workers; null where the store's database has them. */
-  readonly limiter: OpenLimiter | null
-  readonly audit: Audit
-  readonly readiness: Readiness
-  readonly metrics: Metrics
-  /** The number of configurations that were active before. */
-  readonly before: number
-  /** Bytes of all bodies that this worker may hold. */
-  readonly bodiesInFlight: number
-}
 
 /** Milliseconds for the last event of a stream to leave, before its connection is cut. */
 const LAST_WORDS_MS = 1000
@@ -98,19 +55,22 @@ export async function assemble<Begun>(
   runtime: Upstream | null,
   begin: (assembled: Assembled) => Promise<Begun>,
 ): Promise<Begun> {
-  const { store, pool } = await openStoreWithPool(prepared.config.ownership, { log })
-  const { primary } = surroundings
-  const limiter = primary?.limiter ?? openLimiter(prepared.config.ownership, pool, log)
-  const metrics = primary?.metrics ?? makeMetrics()
-  const readiness = primary?.readiness ?? makeReadiness()
-  let audit: Audit | null = primary?.audit ?? null
+  const opened = await open(prepared, log, surroundings.primary)
+  let gateway: Composed
   try {
-    audit ??= openAudit(prepared.config.audit, { log, metrics, note: (text) => readiness.note('audit', text) })
-    return await beginOn({ store, limiter, audit, metrics, readiness, log, runtime }, prepared, surroundings, begin)
+    gateway = await compose(opened, prepared, surroundings, runtime)
   } catch (error) {
-    await audit?.stop()
-    limiter.stop()
-    await store.close()
+    await opened.close()
+    throw error
+  }
+  try {
+    if (surroundings.primary === undefined) await announce(prepared, opened)
+    void gateway.generations.current().begin()
+    const begun = await begin(gateway)
+    gateway.markStarted()
+    return begun
+  } catch (error) {
+    await gateway.close()
     throw error
   }
 }
@@ -120,22 +80,53 @@ interface Opened {
   readonly metrics: Metrics
   readonly readiness: Readiness
   readonly log: Logger
-  readonly runtime: Upstream | null
   readonly audit: Audit
   readonly limiter: OpenLimiter
+  readonly close: () => Promise<void>
 }
 
-async function beginOn<Begun>(
+/** Opens what outlives every configuration. A worker uses some of it from the primary. */
+async function open({ config }: Prepared, log: Logger, primary: Primary | undefined): Promise<Opened> {
+  const { store, pool } = await openStoreWithPool(config.ownership, { log })
+  const limiter = primary?.limiter ?? openLimiter(config.ownership, pool, log)
+  const metrics = primary?.metrics ?? makeMetrics()
+  const readiness = primary?.readiness ?? makeReadiness()
+  const closeStore = async (): Promise<void> => {
+    limiter.stop()
+    await store.close()
+  }
+  try {
+    const audit = primary?.audit ?? openAudit(config.audit, { log, metrics, note: (text) => readiness.note('audit', text) })
+    const close = async (): Promise<void> => {
+      await audit.stop()
+      await closeStore()
+    }
+    return { store, limiter, audit, metrics, readiness, log, close }
+  } catch (error) {
+    await closeStore()
+    throw error
+  }
+}
+
+interface Composed extends Assembled {
+  readonly markStarted: () => void
+  readonly close: () => Promise<void>
+}
+
+async function compose(
   opened: Opened,
   prepared: Prepared,
   surroundings: Surroundings,
-  begin: (assembled: Assembled) => Promise<Begun>,
-): Promise<Begun> {
-  const { store, limiter, audit, metrics, readiness, log, runtime } = opened
+  runtime: Upstream | null,
+): Promise<Composed> {
+  const { store, limiter, audit, metrics, readiness, log } = opened
   const { config } = prepared
   const { machine = { mounts: readMounts(), addresses: ownAddresses() }, primary } = surroundings
   const clock = Date.now
+  let isStarted = false
+  let isStopping = false
   if (primary === undefined) sayLostStore(storeOf(config.ownership), machine.mounts, log)
+
   const answers = makeOpenAnswers(
     clock,
     metrics,
@@ -143,11 +134,10 @@ async function beginOn<Begun>(
   )
   const revocations = await makeRevocationList(store, {
     onChange: () => answers.endRevoked(),
-    onFailure: (error) => log.error({ err: error }, 'the revocations could not be read: those that are known stay in force'),
+    onFailure: (error) => log.error({ err: error }, 'the revocations could not be read: those that are known stay active'),
   })
-  let stopping = false
+
   const decisions = makeDecisionRecorder({ metrics, audit, log, clock, current: () => current() })
-  const memory = bodyMemory(oldSpace())
   const secret = await store.secret()
   const requests = {
     store,
@@ -155,15 +145,11 @@ async function beginOn<Begun>(
     limiter,
     answers,
     runs: makeRunsUnderWay(clock),
-    memory: {
-      bodies: bodyBudget(Math.min(primary?.bodiesInFlight ?? config.limits.bodiesInFlight, memory.held), config, memory),
-      reading: makeBudget(memory.reading, memory.reading / 2),
-      answers: answerBudget(memory),
-    },
+    memory: memoryBudgets({ ...config.limits, ...(primary === undefined ? {} : { bodiesInFlight: primary.bodiesInFlight }) }),
     metrics,
     log,
     clock,
-    state: { isRevoked: revocations.isRevoked, isShuttingDown: () => stopping },
+    state: { isRevoked: revocations.isRevoked, isShuttingDown: () => isStopping },
   }
   const { addresses } = machine
   const snapshots = makeSnapshotManager(
@@ -172,22 +158,13 @@ async function beginOn<Begun>(
     decisions.take,
   )
   const { current } = snapshots
-
   const endRetention =
     primary === undefined
       ? keepRetention({ store, deleted: () => current().prepared.config.ownership.retention.deleted, clock, log })
       : () => {}
-  const { app, leave } = makeApp({
-    enter: snapshots.enter,
-    upstreamUrl: mountsOf(config)[0].url,
-    log,
-    onUnreadable: decisions.takeUnreadable,
-    maxHeaderSize: config.limits.headers,
-    trustedProxies: config.listen.trustedProxies,
-    requestId: randomUUID,
-  })
+
   const { reload, settled } = makeReload({
-    isStopping: () => stopping,
+    isStopping: () => isStopping,
     prepare: surroundings.prepare ?? (() => ({ ok: true, value: prepared })),
     current,
     make: snapshots.make,
@@ -200,8 +177,17 @@ async function beginOn<Begun>(
     metrics,
     log,
   })
-  let started = false
-  const healthApp = makeHealthApp({ readiness, store, metrics, isStarted: () => started })
+
+  const { app, leave } = makeApp({
+    enter: snapshots.enter,
+    upstreamUrl: mountsOf(config)[0].url,
+    log,
+    onUnreadable: decisions.takeUnreadable,
+    maxHeaderSize: config.limits.headers,
+    trustedProxies: config.listen.trustedProxies,
+    requestId: randomUUID,
+  })
+  const healthApp = makeHealthApp({ readiness, store, metrics, isStarted: () => isStarted })
   const admin =
     config.admin === undefined
       ? null
@@ -215,6 +201,7 @@ async function beginOn<Begun>(
           clock,
           requestId: randomUUID,
         })
+
   const close = async (): Promise<void> => {
     await settled()
     current().retire(null)
@@ -223,61 +210,46 @@ async function beginOn<Begun>(
     endRetention()
     await Promise.all([app.close(), healthApp.close(), admin?.close()])
     await Promise.all([...current().handles.values()].map(({ upstream }) => upstream.close()))
-    await audit.stop()
-    limiter.stop()
-    await store.close()
+    await opened.close()
   }
-
-  const running: RunningGateway = {
-    readiness,
-    reload,
-    reopenAudit: () => audit.reopen(),
-    config: () => current().prepared.config,
-    async stop(deadline, served) {
-      leave()
-      readiness.set('shutting-down', 'the gateway is shutting down')
-      const endStreams = setTimeout(() => answers.endAll('The gateway is shutting down.', 'shutting-down'), deadline)
-      const cut = setTimeout(() => app.server.closeAllConnections(), deadline + LAST_WORDS_MS)
-      await served
-      stopping = true
-      // Otherwise an idle connection would be kept open for the next request.
-      const closeIdle = setInterval(() => app.server.closeIdleConnections(), 50)
-      await app.close()
-      clearInterval(closeIdle)
-      clearTimeout(endStreams)
-      clearTimeout(cut)
-      await close()
+  const stop: RunningGateway['stop'] = async (deadline, served) => {
+    leave()
+    readiness.set('shutting-down', 'the gateway is shutting down')
+    const endStreams = setTimeout(() => answers.endAll('The gateway is shutting down.', 'shutting-down'), deadline)
+    const cut = setTimeout(() => app.server.closeAllConnections(), deadline + LAST_WORDS_MS)
+    await served
+    isStopping = true
+    // Otherwise an idle connection would be kept open for the next request.
+    const closeIdle = setInterval(() => app.server.closeIdleConnections(), 50)
+    await app.close()
+    clearInterval(closeIdle)
+    clearTimeout(endStreams)
+    clearTimeout(cut)
+    await close()
+  }
+  return {
+    app,
+    healthApp,
+    generations: snapshots,
+    revocations,
+    running: {
+      readiness,
+      reload,
+      reopenAudit: () => audit.reopen(),
+      config: () => current().prepared.config,
+      stop,
     },
-  }
-  try {
-    if (primary === undefined) await announce(prepared, opened)
-    void current().begin()
-    const listenForAdmin = async (): Promise<string | null> => {
+    async listenForAdmin() {
       if (admin === null || config.admin === undefined) return null
       await listenOn(admin, config.admin.host, config.admin.port)
       return urlOf(admin)
-    }
-    const begun = await begin({ app, healthApp, running, listenForAdmin, generations: snapshots, revocations })
-    started = true
-    return begun
-  } catch (error) {
-    await close()
-    throw error
+    },
+    markStarted: () => void (isStarted = true),
+    close,
   }
 }
 
 export function urlOf({ server }: FastifyInstance): string {
   const { address, family, port } = server.address() as AddressInfo
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
-}
-
-/** One caller may have half of the memory for bodies, and at least as much as the largest body. */
-function bodyBudget(most: number, { limits }: Config, memory: BodyMemory): SharedBudget {
-  return makeBudget(most, Math.max(most / 2, Math.min(limits.runBody, largestReadable(memory.reading))))
-}
-
-/** The same for answers; even with little memory, there is room for the largest page of a list. */
-function answerBudget({ answers }: BodyMemory): SharedBudget {
-  const largest = readingCost(MAX_PAGE_BYTES, 0)
-  return makeBudget(Math.max(answers, largest), Math.max(answers / 2, largest))
 }

@@ -112,7 +112,8 @@ export function sharedStdout(): DestinationStream {
 }
 
 export function destinationOf(log: Logger): DestinationStream & Partial<Pick<NodeJS.EventEmitter, 'on'>> {
-  return (log as unknown as Record<typeof pino.symbols.streamSym, DestinationStream>)[pino.symbols.streamSym]
+  // pino documents the symbol, and has no type for what is behind it.
+  return Reflect.get(log, pino.symbols.streamSym) as DestinationStream
 }
 
 /**

@@ -43,7 +43,7 @@ const isThere = (id: number): boolean => childrenOf(process.pid).includes(id)
 void test('one that cannot put a change in force begins anew, by what is in force', async (t) => {
   const { crew: workerPool, prepared, said, begun, putInForce } = await startCrew(t)
   await workerPool.ask('prepare', prepared)
-  // It dies between the two steps, and the next one has nothing to put in force.
+  // It dies between the two steps, and the next one has no prepared configuration.
   process.kill(workerOf(process.pid, 1), 'SIGKILL')
   await until(() => said('the worker serves again').length === 1)
   const [other, able] = [workerOf(process.pid, 1), workerOf(process.pid, 2)]
@@ -51,7 +51,7 @@ void test('one that cannot put a change in force begins anew, by what is in forc
   await workerPool.order('put', null)
   t.notOk(isThere(other), 'it serves nobody by the old one when the order is done')
   t.ok(isThere(able))
-  t.match(said('a worker could not do'), [{ worker: 1, err: { message: /nothing to put in force/ } }])
+  t.match(said('a worker could not do'), [{ worker: 1, err: { message: /no prepared configuration/ } }])
   await until(() => said('the worker serves again').length === 2)
   t.same(begun, [1, 1, 1, 2])
 })

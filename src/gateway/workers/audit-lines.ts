@@ -11,7 +11,7 @@ const MOST_WAITING = 8 * 1024 * 1024
 const LONGEST_END = 2000
 
 /** @param send gives lines to the primary; resolves when it has them */
-export function auditLines(isOn: boolean, send: (lines: Parameters<PrimaryHandlers['audit']>[0]) => Promise<void>): Audit {
+export function auditLines(send: (lines: Parameters<PrimaryHandlers['audit']>[0]) => Promise<void>): Audit {
   let waiting: string[] = []
   let size = 0
   let lost = 0
@@ -34,7 +34,7 @@ export function auditLines(isOn: boolean, send: (lines: Parameters<PrimaryHandle
       .finally(() => (sending = null))
   }
   return {
-    isOn,
+    isOn: true,
     write(line) {
       const text = `${JSON.stringify(line)}\n`
       if (size + text.length > MOST_WAITING) lost += 1

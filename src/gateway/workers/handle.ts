@@ -3,7 +3,7 @@ import cluster from 'node:cluster'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Figures } from '../../observe/metrics.ts'
-import { connectRpc, Gone, type Call } from './rpc.ts'
+import { connectRpc, Gone, type Answered, type Asked } from './rpc.ts'
 import type { Beginning, Conditions, PrimaryHandlers, WorkerHandlers } from './messages.ts'
 import type { Lent } from './limiter.ts'
 
@@ -17,8 +17,8 @@ export interface WorkerHandle {
   /** Calls the worker; null if it is gone, or ends meanwhile. Rejects with its error. */
   ask<Name extends keyof WorkerHandlers>(
     name: Name,
-    asked: Parameters<WorkerHandlers[Name]>[0],
-  ): Promise<{ readonly answer: Awaited<ReturnType<WorkerHandlers[Name]>> } | null>
+    asked: Asked<WorkerHandlers[Name]>,
+  ): Promise<{ readonly answer: Answered<WorkerHandlers[Name]> } | null>
   look(): Promise<Figures | null>
   kill(): void
   leave(): void
@@ -63,7 +63,7 @@ export function startWorker(parts: WorkerHandleParts): WorkerHandle {
     close: lent.close,
     audit: onAudit,
   }
-  const calls: { readonly call: Call<WorkerHandlers>; readonly end: () => void } = connectRpc<WorkerHandlers>(
+  const calls = connectRpc<WorkerHandlers>(
     {
       send: (message, failed) => void child.send(message as object, failed),
       onMessage: (listener) => void child.on('message', listener),
@@ -90,7 +90,7 @@ export function startWorker(parts: WorkerHandleParts): WorkerHandle {
     // A stop takes as long as its streams: its caller handles a worker that does not end.
     const hung = name === 'stop' ? undefined : setTimeout(kill, longestAnswer)
     try {
-      return { answer: await calls.call(name, asked as never) } as never
+      return { answer: await calls.call(name, asked) }
     } catch (error) {
       if (error instanceof Gone) return null
       throw error

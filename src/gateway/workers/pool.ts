@@ -5,6 +5,7 @@ import type { Figures } from '../../observe/metrics.ts'
 import type { Beginning, Conditions, PrimaryHandlers, WorkerHandlers } from './messages.ts'
 import type { Lent } from './limiter.ts'
 import { startWorker, type WorkerHandle } from './handle.ts'
+import type { Asked } from './rpc.ts'
 
 export interface WorkerPoolParts {
   readonly size: number
@@ -30,9 +31,9 @@ export interface WorkerPool {
    */
   start(): Promise<string>
   /** Calls every worker; those that are gone, or end meanwhile, are left out. Rejects, when all have answered, if one failed. */
-  ask<Name extends keyof WorkerHandlers>(name: Name, asked: Parameters<WorkerHandlers[Name]>[0]): Promise<void>
+  ask<Name extends keyof WorkerHandlers>(name: Name, asked: Asked<WorkerHandlers[Name]>): Promise<void>
   /** As `ask`, but ends a worker that fails: its state would differ from that of the others. */
-  order<Name extends keyof WorkerHandlers>(name: Name, asked: Parameters<WorkerHandlers[Name]>[0]): Promise<void>
+  order<Name extends keyof WorkerHandlers>(name: Name, asked: Asked<WorkerHandlers[Name]>): Promise<void>
   /** Runs something while no worker is being started. */
   exclusively<T>(work: () => Promise<T>): Promise<T>
   figures(): Promise<readonly Figures[]>

@@ -4,7 +4,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import { urlOf, type Surroundings } from '../assembly.ts'
+import { urlOf } from '../assembly.ts'
+import type { Surroundings } from '../running-gateway.ts'
 import { storeOf } from '../../config/store-place.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Gateway } from '../start.ts'

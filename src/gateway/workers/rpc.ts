@@ -7,10 +7,10 @@ export type Handlers<Names extends string = string> = Readonly<Record<Names, (as
 export type Call<Others> = <Name extends keyof Others & string>(
   name: Name,
   asked: Asked<Others[Name]>,
-) => Promise<Awaited<Answered<Others[Name]>>>
+) => Promise<Answered<Others[Name]>>
 
-type Asked<Handler> = Handler extends (asked: infer Question) => unknown ? Question : never
-type Answered<Handler> = Handler extends (asked: never) => infer Answer ? Answer : never
+export type Asked<Handler> = Handler extends (asked: infer Question) => unknown ? Question : never
+export type Answered<Handler> = Handler extends (asked: never) => infer Answer ? Awaited<Answer> : never
 
 export interface Channel {
   /** @param failed called if the other side can't be reached any more */
@@ -46,6 +46,7 @@ export function connectRpc<Others>(
     }
     channel.send({ [MARK]: message }, failed)
   }
+  // The two casts below cross the channel, where types end: `Call` and `Handlers` agree, because each side has the other's type.
   const answer = async ({ id, name, asked }: Extract<Message, { kind: 'question' }>): Promise<void> => {
     try {
       send({ kind: 'answer', id, value: await handlers[name]?.(asked as never) })

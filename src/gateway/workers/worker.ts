@@ -9,6 +9,7 @@ import { stillHas } from '../../snapshot/key-file-digests.ts'
 import { makeLog, sharedStdout, type Logger } from '../../observe/log.ts'
 import { makeMetrics } from '../../observe/metrics.ts'
 import type { Prepared } from '../../snapshot/load.ts'
+import { NO_AUDIT } from '../../audit/sinks.ts'
 import { auditLines } from './audit-lines.ts'
 import { connectRpc } from './rpc.ts'
 import type { Beginning, PrimaryHandlers, WorkerHandlers } from './messages.ts'
@@ -37,7 +38,7 @@ const handlers: WorkerHandlers = {
     next = await (await serving.promise).generations.make(read(prepared))
   },
   async put() {
-    if (next === null) throw new Error('there is nothing to put in force')
+    if (next === null) throw new Error('there is no prepared configuration to activate')
     const { generations: snapshots, log } = await serving.promise
     await snapshots.activate(next)
     log.level = next.prepared.config.log.level
@@ -77,7 +78,7 @@ async function serve({ prepared, number, port, worker, workers }: Beginning): Pr
   const log = makeLog(config.log.level, sharedStdout()).child({ worker })
   const primary = {
     limiter: storeOf(config.ownership).kind === 'postgres' ? null : borrowedLimiter(call),
-    audit: auditLines(config.audit.to !== 'off', (lines) => call('audit', lines)),
+    audit: config.audit.to === 'off' ? NO_AUDIT : auditLines((lines) => call('audit', lines)),
     readiness: toldReadiness(makeReadiness(), (conditions) => void call('conditions', conditions).catch(() => {})),
     metrics,
     before: number - 1,

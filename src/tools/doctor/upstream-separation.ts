@@ -2,7 +2,7 @@
  * Checks that upstreams with threads of their own are separate.
  * If two upstreams are one runtime or share storage, the owner of a thread at one can use another user's thread at the other.
  */
-import { isObject } from '../../core/json/read.ts'
+import { isObject, type Json } from '../../core/json/read.ts'
 import { hasOperation } from '../../core/route/transport.ts'
 import { collect } from '../../http/upstream/answer-body.ts'
 import { upstreamRequest } from '../../http/upstream/request.ts'
@@ -62,6 +62,6 @@ async function listedIds(subject: Subject, signal: AbortSignal): Promise<Readonl
   const value = answer.status === 200 && typeof bytes !== 'string' ? jsonOf(bytes) : undefined
   const threads = isObject(value) ? value['threads'] : undefined
   if (!Array.isArray(threads)) return null
-  const ids = threads.map((thread) => (isObject(thread as never) ? (thread as { id?: unknown }).id : undefined))
+  const ids = threads.map((thread: Json) => (isObject(thread) ? thread['id'] : undefined))
   return new Set(ids.filter((id) => typeof id === 'string'))
 }
