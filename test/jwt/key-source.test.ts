@@ -96,6 +96,15 @@ void test('a staleIfError of nothing ends with keyCache', async (t) => {
   t.equal(state().trusted, false)
 })
 
+void test('a request with a known key does not wait for the fetch of newer ones', async (t) => {
+  const { issuer, time, ids } = await scene(t)
+  await ids()
+  const { letGo } = issuer.holdBack()
+  time.now = MINUTE + 1
+  t.same(await ids('k1'), ['k1'])
+  letGo()
+})
+
 void test('keys are renewed when they are older than keyCache, not before, and with the pause between', async (t) => {
   const { issuer, begun, time, failures, source, ids } = await scene(t)
   await ids()
