@@ -102,7 +102,6 @@ export function jsonFlag(shape: string, note = '') {
 }
 
 export const CONFIG = value('FILE', 'the configuration (YAML or JSON)')
-export const TOKEN_FILE = value('FILE', "a file with the caller's token")
 export const QUIET = flag('hides the progress')
 export const THREAD_SCOPE = value('KEY', "the thread's upstream, by its key under upstreams or agents (default: upstream)")
 export const SCOPE_FILTER = value('KEY', "only threads of the upstream with this key, '' for upstream (default: all)")

@@ -8,7 +8,7 @@ import { faultLine } from '../document/fault.ts'
 import { ownAddresses } from '../http/upstream/exposure.ts'
 import { prepare } from '../snapshot/load.ts'
 import { readMounts } from '../store/durability.ts'
-import { CONFIG, defineCommand, EXIT, jsonFlag, TOKEN_FILE, UsageError, value, type Command, type Values } from './command.ts'
+import { CONFIG, defineCommand, EXIT, jsonFlag, UsageError, value, type Command, type Values } from './command.ts'
 import { harmless, printData, printLines } from './terminal.ts'
 import { configFile, readToken } from './input-files.ts'
 
@@ -17,7 +17,7 @@ const DEFAULT_MESSAGE = 'Hello. Please answer in two or three sentences.'
 const OPTIONS = {
   config: CONFIG,
   timeout: { ...value('TIME', 'how long one check may take; a fetch of keys may take 11s, a run 60s'), default: '5s' },
-  'token-file': TOKEN_FILE,
+  'token-file': value('FILE', "a file with a caller's token, to send requests as that caller"),
   url: value('URL', "the gateway's URL for clients, with the first upstream's path (default: from the configuration)"),
   run: value('AGENT', 'runs this agent once through the gateway, on a new thread, and checks that events arrive one by one'),
   message: value('TEXT', 'the message to the agent'),

@@ -37,10 +37,7 @@ type Recorded = Parameters<typeof replay>[0]
 function read(named: string): Recorded {
   const bytes =
     named === '-' ? readFileSync(0) : named.startsWith('@') ? readInput('--audit', named.slice(1), MOST_LINE) : Buffer.from(named)
-  const { length } = bytes
-    .toString('utf8')
-    .split('\n')
-    .filter((line) => line.trim() !== '')
+  const { length } = bytes.toString('utf8').match(/^.*\S.*$/gm) ?? []
   if (length > 1) throw new UsageError(`--audit takes one line, and here are ${length}: tail -1 FILE gives the last of a file`)
   const reader = makeJsonReader()
   const reading = reader.push(bytes) ?? reader.end()
@@ -64,7 +61,7 @@ function replayedData({ then, trace, same, samePolicy }: Replayed, recorded: Rec
     facts: { ...facts, relation: trace?.relation ?? null },
     policy: { file: policy.file, hash: policy.hash },
     rules: trace === null ? [] : triedData(trace),
-    notes: notesOn({ then, trace, same, samePolicy }, idleIn(recorded, policy)),
+    notes: notesOn({ then, trace, same, samePolicy }, recorded, policy),
   }
 }
 
@@ -94,7 +91,7 @@ function replayedEntries(replayed: Replayed, recorded: Recorded, policy: Policy)
     ],
     ['now', trace === null ? [] : [nowText(trace.decision, facts, policy)]],
     ['same', [same === null ? 'nobody can say' : same ? 'yes' : 'no']],
-    ['notes', notesOn(replayed, idleIn(recorded, policy))],
+    ['notes', notesOn(replayed, recorded, policy)],
   ]
 }
 
@@ -109,11 +106,9 @@ function nowText(decision: NonNullable<Replayed['trace']>['decision'], facts: Re
   }
 }
 
-function idleIn({ descriptor, principal, facts }: Recorded, { rules }: Policy): string | null {
-  return descriptor === null || principal === null ? null : idleGrant(facts, descriptor, principal, rules)
-}
-
-function notesOn({ trace, same, samePolicy, then }: Replayed, idle: string | null): readonly string[] {
+function notesOn({ trace, same, samePolicy, then }: Replayed, recorded: Recorded, { rules }: Policy): readonly string[] {
+  const { descriptor, principal, facts } = recorded
+  const idle = descriptor === null || principal === null ? null : idleGrant(facts, descriptor, principal, rules)
   return [
     ...(idle === null ? [] : [idle]),
     ...(samePolicy ? [] : ['of the claims the line holds those that the policy of then compares']),

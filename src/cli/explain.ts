@@ -103,7 +103,6 @@ function requireKnown({ issuer }: Options, { presented }: Question, { config }: 
   const keys = Object.keys(config.authentication.issuers)
   if (issuer !== undefined && !keys.includes(issuer))
     throw new UsageError(`there is no issuer "${issuer}": it has ${keys.join(', ')}`)
-  if (issuer === undefined && presented.claims['iss'] === undefined) {
+  if (issuer === undefined && presented.claims['iss'] === undefined)
     throw new UsageError(`the claims have no "iss": --issuer KEY says whose they are (${keys.join(', ')})`)
-  }
 }

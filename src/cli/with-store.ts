@@ -21,16 +21,15 @@ export interface Opened {
   readonly keyOf: (threadId: string) => ThreadKey
 }
 
-interface StoreOptions extends ConfigOptions {
-  readonly scope?: string
-}
-
 /**
  * Works on an existing store: no gateway would read one that a command made.
  * @returns the exit code of the work, or 1 with a message on stderr if there is no configuration or no store
  * @throws UsageError without a configuration, and for an unknown scope
  */
-export async function onStore(options: StoreOptions, work: (opened: Opened) => Promise<number>): Promise<number> {
+export async function onStore(
+  options: ConfigOptions & { readonly scope?: string },
+  work: (opened: Opened) => Promise<number>,
+): Promise<number> {
   const prepared = loadConfig(options)
   if (prepared === null) return EXIT.failure
   const { config } = prepared

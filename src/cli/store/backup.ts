@@ -10,7 +10,6 @@ export const command = defineCommand({
   about: `Copies the SQLite store as it is at one moment, while gateways write to it. The copy is checked, and gets its name only when it
 is complete and on the disk. To restore it, stop the gateways, replace the store with the copy, and remove the -wal and -shm
 files beside it. Back up a PostgreSQL store with the tools of PostgreSQL, for example pg_dump.
-
 The copy holds user ids, thread ids, names and the secret of list cursors: protect it as you protect the store.`,
   positionals: { TO: 'the file of the copy; its folder must exist' },
   options: {

@@ -17,15 +17,14 @@ import { makeProblemReport, type ProblemReport } from './problem-report.ts'
 
 export const command = defineCommand({
   usage: ['FILE', '--from-upstream (--map FILE | --owner-field FIELD --issuer KEY)', '--from-observed'],
-  about: `Imports the owners of existing threads. Existing owners are never replaced: a thread with another owner, a deleted one, and one
-that other users ran under enforcement: observe is a conflict, which is reported and not changed. A thread that the source
-gives to two users is a conflict too, and neither gets it. The source is read to its end before anything is written. After an
-interruption or a failure of the store, run the same command again: imported threads then count as there already.
+  about: `Imports the owners of existing threads. It never replaces an owner: a thread with another owner, a deleted one, one that other
+users ran under enforcement: observe, and one that the source gives to two users is a conflict, which is only reported. The
+source is read to its end before anything is written. After an interruption or a failure of the store, run the same command
+again: imported threads then count as there already.
 
-FILE as csv has a header with the columns thread and user, and any of agent, name, archived, created, used, deleted, scope. As
-jsonl it has a JSON object with these keys in each line. user is issuer:subject, or nobody for a thread that no user may use.
-scope is the key of an upstream (default: --scope, or upstream). Times are written 2026-01-31T12:00:00Z. threads export writes
-such files.
+FILE as csv has a header with the columns thread and user, and any of agent, name, archived, created, used, deleted, scope; as
+jsonl, an object with these keys in each line. user is issuer:subject, or nobody for a thread that no user may use. scope is
+the key of an upstream (default: --scope, or upstream). Times are written 2026-01-31T12:00:00Z. threads export writes such files.
 
 --from-upstream reads the list of the first runtime, or of the one that --scope names. The owners come from a mapping or from a
 field of the list. --from-observed reads all upstreams, or the one that --scope names: a thread that one user ran becomes theirs,

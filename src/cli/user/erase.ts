@@ -10,13 +10,12 @@ const STEP = 500
 
 export const command = defineCommand({
   usage: ['USER (--yes | --dry-run)'],
-  about: `Erases a user. Their threads become deleted threads without owner and name, so that no user can claim what the upstream still
-has of them. Grants that the user gave or received are deleted, and observations under enforcement: observe. The command works
-in steps. After an interruption, run the same command again. It cannot be undone.
+  about: `Erases a user, which cannot be undone. Their threads become deleted threads without owner and name, so that no user can claim
+what the upstream still has of them. Grants that the user gave or received are deleted, and observations under enforcement:
+observe. The command works in steps. After an interruption, run the same command again.
 
-It keeps the revocations of the user, without which their tokens would be valid again. The log, the audit log and backups end by
-their own rules, a database keeps deleted rows until it cleans up (docs/store.md), and the upstream keeps what it has. Revoke
-the user's tokens first (threadwarden revoke --user): what the user does meanwhile is stored again.`,
+Revocations of the user stay, or revoked tokens would be valid again. The log, the audit log, backups and the upstream are not
+changed (docs/store.md). Revoke the user's tokens first (threadwarden revoke --user): new requests of the user are stored.`,
   positionals: { USER: 'issuer:subject, also of an issuer that is no longer configured' },
   options: {
     config: CONFIG,
@@ -35,12 +34,10 @@ the user's tokens first (threadwarden revoke --user): what the user does meanwhi
       const held = { threads: threads.length, granted: granted.length, received: received.length, observed: observed.length }
       const total = Object.values(held).reduce((sum, count) => sum + count, 0)
       if (!values.json) {
-        print(
-          `${user}: ${counted(held.threads, 'thread')}, ${counted(held.granted, 'grant')} given, ${held.received} received, seen on ${counted(held.observed, 'thread')}`,
-        )
-        print(
-          `what stays: ${counted(revocations.length, 'revocation')}, the log, the audit and backups, and what the upstream holds`,
-        )
+        const given = `${counted(held.threads, 'thread')}, ${counted(held.granted, 'grant')} given, ${held.received} received`
+        print(`${user}: ${given}, seen on ${counted(held.observed, 'thread')}`)
+        const stays = counted(revocations.length, 'revocation')
+        print(`what stays: ${stays}, the log, the audit and backups, and what the upstream holds`)
       }
       const { interrupted } = dryRun
         ? { interrupted: false }
