@@ -1,8 +1,8 @@
 /** What an answer that is read whole holds of the memory for answers, from its first bytes until its caller has it. */
 import { test } from 'tap'
 import { AnswerMemory } from '../../src/http/lists/answer-memory.ts'
-import { readingCost } from '../../src/http/pipeline/body-memory.ts'
-import { makeBudget } from '../../src/http/pipeline/request-body.ts'
+import { readingCost } from '../../src/http/pipeline/body-budget.ts'
+import { makeBudget } from '../../src/http/pipeline/body-budget.ts'
 
 const MIB = 2 ** 20
 

@@ -16,7 +16,8 @@ export function beginExchange(
 ): Exchange {
   const lines = headerLines(rawHeaders)
   const fault = rawHeaders.length > 2 * MAX_HEADER_LINES ? refuse('http-headers-too-large') : headerFault(lines, httpVersion)
-  const answerHeaders = { ...corsHeaders(lines, snapshot.pipeline.cors), 'x-request-id': known.id }
+  const { cors } = snapshot.pipeline
+  const answerHeaders = { ...(cors.origins.length === 0 ? {} : corsHeaders(lines, cors)), 'x-request-id': known.id }
   return {
     head: { ...known, method, lines, fault, answerHeaders },
     record: {

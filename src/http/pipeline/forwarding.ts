@@ -1,5 +1,6 @@
 /** Carries out an authorized request: sends it upstream, or answers it from the ownership table. */
 import { isRefusal } from '../../core/reasons.ts'
+import type { RouteId } from '../../core/route/routes.ts'
 import { isBridged, type Transport } from '../../core/route/transport.ts'
 import type { Grants } from '../admin/grants.ts'
 import { AnswerMemory } from '../lists/answer-memory.ts'
@@ -7,7 +8,7 @@ import type { Rewriter } from '../lists/rewriter.ts'
 import type { Rewritten } from '../lists/rewriting.ts'
 import type { Forwarder } from '../upstream/forward.ts'
 import type { Answer } from './answer.ts'
-import type { SharedBudget } from './request-body.ts'
+import type { SharedBudget } from './body-budget.ts'
 import type { Authorized, Forward } from './stages.ts'
 
 export interface ForwardingParts {
@@ -18,6 +19,9 @@ export interface ForwardingParts {
   /** Called when a client of this transport was forwarded to an upstream of the other. */
   readonly onBridged: (client: Transport) => void
 }
+
+/** The routes whose answers are not passed on as they come, for some requests. */
+const REWRITTEN: ReadonlySet<RouteId> = new Set(['threads/list', 'threads/update', 'threads/archive', 'info'])
 
 export function makeForward(parts: ForwardingParts): Forward {
   const { forwarder, rewriter, grants } = parts
@@ -64,7 +68,7 @@ export function makeForward(parts: ForwardingParts): Forward {
     if (permit.descriptor.route.own === true) return answerGrants(request, onPermitted)
     const { client } = exchange.record
     const bridged = isBridged(upstream, client)
-    if (!rewriter.rewrites(request)) {
+    if (!REWRITTEN.has(permit.descriptor.route.id) || !rewriter.rewrites(request)) {
       if (bridged) parts.onBridged(client)
       if (permit.answerEmpty) {
         onPermitted()

@@ -16,13 +16,14 @@ import type { SteppedReading } from '../../core/json/read-in-steps.ts'
 import { memberTexts, writeAnew } from '../../core/json/write.ts'
 import type { MemberTexts } from '../../core/json/member-texts.ts'
 import { writeInSteps } from '../../core/json/write-in-steps.ts'
-import { isRefusal, refuse, type Reason, type Refusal } from '../../core/reasons.ts'
+import { refuse, type Reason, type Refusal } from '../../core/reasons.ts'
 import type { Route } from '../../core/route/routes.ts'
 import type { RuntimeFacts } from '../../core/route/transport.ts'
 import type { Metrics } from '../../observe/metrics.ts'
-import { largestReadable, readingCost } from './body-memory.ts'
+import { largestReadable, readingCost } from './body-budget.ts'
 import { readRecording } from './recording.ts'
-import { bodyForm, boundedBody, hasBody, holdBody, type ArrivingBody, type HeldBody, type SharedBudget } from './request-body.ts'
+import { bodyForm, boundedBody, hasBody, holdBody, type ArrivingBody, type HeldBody } from './request-body.ts'
+import { type SharedBudget } from './body-budget.ts'
 import { inTurn, inTurns } from './turns.ts'
 
 /** What goes along with a permit. A JSON body was checked, and comes with the name and archived flag that it sets. */
@@ -85,7 +86,7 @@ export function readPayload(
   if (route.body.kind === 'none') return refuse('body-unexpected')
   const most = mostOf()
   const form = bodyForm(lines)
-  if (isRefusal(form)) return form
+  if ('outcome' in form) return form
   if (form.form === 'json') {
     return withJson(parts, most, arriving, NARROWED, (reading, bytes) => {
       // A chunked body may turn out to be empty.
@@ -131,7 +132,7 @@ export async function readEnveloped(
   if (!hasBody(arriving.lines)) return refuse('route-unknown')
   const form = bodyForm(arriving.lines)
   // A body that is not JSON is not an envelope, and the base path serves nothing else.
-  if (isRefusal(form) || form.form !== 'json') return refuse('route-unknown')
+  if ('outcome' in form || form.form !== 'json') return refuse('route-unknown')
   return withJson(parts, most, arriving, ENVELOPED, (reading, bytes) => {
     if (bytes === 0) return refuse('route-unknown')
     if (reading.outcome === 'refused') return reading
@@ -217,7 +218,7 @@ async function withJson(
     else pieces.length = 0
     return reader.push(piece)
   })
-  if (isRefusal(held)) return held
+  if ('outcome' in held) return held
   return guarded(parts, caller, held, reader.values(), () => {
     if (reader.isLarge()) return inTurns(reader.inSteps(opened)).then((reading) => make(reading, held.bytes))
     return inTurn(() => {
@@ -326,6 +327,7 @@ function payloadOf(body: JsonObject, bytes: Buffer | readonly Uint8Array[], leng
 const NAMES_TOLD = 100
 
 function noteDropped({ metrics, onDropped }: PayloadParts, names: readonly string[]): void {
+  if (names.length === 0) return
   metrics.dropped('body-key', names.length)
   names.slice(0, NAMES_TOLD).forEach(onDropped)
 }

@@ -93,7 +93,7 @@ export function makePipeline(parts: PipelineParts): Pipeline {
       record.upstream = target.binding
       exchange.snapshot.upstreamKey = target.binding.key
       if (head.fault !== null) return refused(head.fault, exchange)
-      if (isPreflight(head.method, head.lines)) {
+      if (head.method === 'OPTIONS' && isPreflight(head.method, head.lines)) {
         const headers = preflightHeaders(head.lines, parts.cors)
         return headers === null ? refused(refuse('origin-not-listed'), exchange) : publicAnswer(exchange, 204, headers, '')
       }

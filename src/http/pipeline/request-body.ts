@@ -3,58 +3,9 @@ import type { IncomingMessage } from 'node:http'
 import { Transform, type Readable } from 'node:stream'
 import { isJsonType, multipartType, type HeaderLines } from '../../core/wire/headers.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
+import type { BodyBudget } from './body-budget.ts'
 import { inPieces, type Take } from './small-pieces.ts'
 import { BodyTooLarge } from '../upstream/upstream.ts'
-
-/** The memory that all bodies together may take, in bytes. */
-export interface BodyBudget {
-  readonly most: number
-  /** False where so many bytes are not available. */
-  take(bytes: number): boolean
-  give(bytes: number): void
-}
-
-/** A budget of which no caller may take all. */
-export interface SharedBudget extends BodyBudget {
-  of(caller: string): BodyBudget
-}
-
-/**
- * @param share how many bytes a caller may hold. A caller who holds nothing may take more at once.
- * A large body is taken whole when it is read, and would be refused for ever otherwise.
- */
-export function makeBudget(most: number, share = most): SharedBudget {
-  let left = most
-  const taken = new Map<string, number>()
-  const take = (bytes: number): boolean => {
-    if (bytes > left) return false
-    left -= bytes
-    return true
-  }
-  const give = (bytes: number): void => {
-    left += bytes
-  }
-  return {
-    most,
-    take,
-    give,
-    of: (caller) => ({
-      most: Math.min(most, share),
-      take(bytes) {
-        const theirs = taken.get(caller) ?? 0
-        if ((theirs > 0 && theirs + bytes > share) || !take(bytes)) return false
-        taken.set(caller, theirs + bytes)
-        return true
-      },
-      give(bytes) {
-        give(bytes)
-        const theirs = (taken.get(caller) ?? 0) - bytes
-        if (theirs > 0) taken.set(caller, theirs)
-        else taken.delete(caller)
-      },
-    }),
-  }
-}
 
 export interface ArrivingBody {
   readonly message: IncomingMessage
