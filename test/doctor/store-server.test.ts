@@ -18,7 +18,7 @@ void test('a store that a gateway has open is looked at', async (t) => {
   const { url } = await startPostgres(t)
   const store = await openStoreOn(t, settingsOf(url))
   const empty = await examined(t, { 'ownership.store': url }, SLOW)
-  t.match(empty.of('store.server'), { level: 'ok', message: /can be read and written without TLS; nobody owns a thread yet$/ })
+  t.match(empty.of('store.server'), { level: 'ok', message: /can be read and written without TLS; no thread has an owner yet$/ })
   await store.assign({ scope: '', threadId: 't' }, 'corp:alice', 1)
   const full = await examined(t, { 'ownership.store': url }, SLOW)
   t.match(full.of('store.server'), { level: 'ok', message: /it has owners of threads$/ })

@@ -26,7 +26,7 @@ void test('a store that a gateway has open is looked at, and neither of them not
   const store = await openSqliteStore(file)
   t.teardown(() => store.close())
   const empty = await examined(t, { 'ownership.store': `sqlite:${file}` })
-  t.match(empty.of('store.file'), { level: 'ok', message: /nobody owns a thread yet/ })
+  t.match(empty.of('store.file'), { level: 'ok', message: /no thread has an owner yet/ })
   const claimed = await store.claim(
     { scope: '', threadId: 't1' },
     { userId: 'corp:alice', agentId: 'default', guest: false, now: Date.now() },

@@ -104,7 +104,7 @@ for (const [name, mode] of [
     else await call(base, { body: { method: 'agent/run', params: { agentId: 'default' }, body } })
     t.match((await examined(t, changes)).of('upstream.threads'), {
       level: 'warning',
-      message: /the upstream has threads \(1\): whoever runs first/,
+      message: /the upstream has threads \(1\): the first user to run/,
       remedy: /verify or deny/,
     })
 

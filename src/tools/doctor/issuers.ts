@@ -20,7 +20,8 @@ async function keys({ config, clock }: Subject): Promise<readonly Finding[]> {
     clock,
     onFetchFailure: (issuer, message) => void failures.set(issuer, message),
   })
-  if (issuers.length === 0) return [notChecked('issuers.keys', 'the configuration names no issuer: nobody is asked who they are')]
+  if (issuers.length === 0)
+    return [notChecked('issuers.keys', 'the configuration names no issuer: callers are not authenticated')]
   return Promise.all(issuers.map((issuer) => keysOf(issuer, failures)))
 }
 

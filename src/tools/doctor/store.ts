@@ -74,7 +74,7 @@ function look(file: string, table: KnownTable): Finding {
 }
 
 function ownersIn(scopes: readonly string[]): string {
-  return scopes.length === 0 ? 'nobody owns a thread yet' : 'it has owners of threads'
+  return scopes.length === 0 ? 'no thread has an owner yet' : 'it has owners of threads'
 }
 
 /** If an upstream gets another key, its threads are unowned under the new key: the operator must see that. */

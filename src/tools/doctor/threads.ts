@@ -27,7 +27,7 @@ async function histories(subject: Subject, signal: AbortSignal): Promise<readonl
   const history = await askHistory(known.facts, randomUUID(), asCaller(subject), signal)
   if (isRefusal(history)) return [notChecked('upstream.histories', 'the upstream gave no usable answer')]
   const told = told404(history, known.histories)
-  if (mount.unknownThread === 'verify') return [judgeVerify(told, wishes.token !== null)]
+  if (mount.unknownThread === 'verify') return [judgeVerify(told, wishes.token)]
   const could = told === 'none' ? 'could be used' : 'would be of no use'
   return [ok('upstream.histories', `unknownThread is ${mount.unknownThread}; verify ${could} with this upstream`)]
 }
@@ -38,11 +38,11 @@ function told404(history: History, routes: boolean | null): History | 'without-r
   return routes === false ? 'without-routes' : 'perhaps-without-routes'
 }
 
-function judgeVerify(told: ReturnType<typeof told404>, withToken: boolean): Finding {
+function judgeVerify(told: ReturnType<typeof told404>, token: string | null): Finding {
   const check = 'upstream.histories'
   switch (told) {
     case 'none':
-      return ok(check, 'verify can tell: the upstream knows of no history of a thread that nobody has')
+      return ok(check, 'verify can tell: the upstream knows of no history of a new thread')
     case 'cannot-tell':
       return problem(check, 'the upstream does not serve thread histories, so verify refuses every new thread', CLAIM_OR_DENY)
     case 'without-routes':
@@ -54,12 +54,12 @@ function judgeVerify(told: ReturnType<typeof told404>, withToken: boolean): Find
     case 'perhaps-without-routes':
       return notChecked(check, 'whether the upstream has the routes for thread histories cannot be told')
     case 'some':
-      if (!withToken)
+      if (token === null)
         return notChecked(check, "the upstream may want a caller's token for histories", 'pass one with --token-file')
       return problem(
         check,
         'the upstream does not say that a random thread has no history, so verify refuses every new thread',
-        `let the runtime answer a caller for threads that nobody has, or ${CLAIM_OR_DENY}`,
+        `let the runtime answer a caller about new threads, or ${CLAIM_OR_DENY}`,
       )
   }
 }
@@ -68,9 +68,9 @@ async function oldThreads(subject: Subject, signal: AbortSignal): Promise<readon
   const check = 'upstream.threads'
   const { mount, known, table, upstream } = subject
   if (mount.unknownThread !== 'claim') {
-    return [ok(check, `unknownThread is ${mount.unknownThread}: threads from before the gateway are nobody's to claim`)]
+    return [ok(check, `unknownThread is ${mount.unknownThread}: threads from before the gateway cannot be claimed`)]
   }
-  if (table.scopes === null) return [notChecked(check, 'whether anybody owns a thread is not known')]
+  if (table.scopes === null) return [notChecked(check, 'whether a thread has an owner is not known')]
   if (table.scopes.includes(mount.scope)) return [ok(check, 'the ownership table has owners')]
   if (known.facts === null) return [notChecked(check, UNSHOWN)]
   const count = await countThreads(subject, known.facts, upstream, signal)
@@ -80,7 +80,7 @@ async function oldThreads(subject: Subject, signal: AbortSignal): Promise<readon
   return [
     warning(
       check,
-      `${none} and the upstream has threads (${count}): whoever runs first on one of them owns it`,
+      `${none} and the upstream has threads (${count}): the first user to run one of them owns it`,
       'use unknownThread: verify or deny; if there were owners, look for the store that held them',
     ),
   ]

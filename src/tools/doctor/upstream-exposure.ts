@@ -21,7 +21,7 @@ async function debugStream(subject: Subject, signal: AbortSignal): Promise<reado
     return [
       problem(
         'upstream.debug',
-        "the runtime's debug stream is open: whoever reaches it reads the messages of all threads",
+        "the runtime's debug stream is open: a caller who reaches it reads the messages of all threads",
         'unset `debug` in the runtime and set NODE_ENV=production for it',
       ),
     ]
@@ -56,7 +56,7 @@ async function exposure(subject: Subject, signal: AbortSignal): Promise<readonly
     return [
       problem(
         'upstream.exposure',
-        `the port of the upstream is open on ${open.join(', ')}, too: whoever reaches that goes past the gateway`,
+        `the port of the upstream is open on ${open.join(', ')}, too: callers who reach it bypass the gateway`,
         'let the runtime listen on 127.0.0.1 alone',
       ),
     ]
@@ -74,7 +74,7 @@ async function exposure(subject: Subject, signal: AbortSignal): Promise<readonly
   return [
     warning(
       'upstream.exposure',
-      `the upstream is on another machine${sends}: whoever reaches it there goes past the gateway`,
+      `the upstream is on another machine${sends}: callers who reach it bypass the gateway`,
       `let the network admit the gateway alone, and let the runtime ask for a secret that ${settingOf(subject, 'headers')} carries`,
     ),
   ]

@@ -33,7 +33,7 @@ function compared(one: Subject, other: Subject): Finding {
   if (both.length > 0) {
     return problem(
       CHECK,
-      `it lists threads that ${name} lists too (${both.length}): whoever owns one here can use it there as somebody else's`,
+      `it lists threads that ${name} lists too (${both.length}): the owner of one of them here can use another user's thread there`,
       remedy,
     )
   }
@@ -46,7 +46,7 @@ function compared(one: Subject, other: Subject): Finding {
     )
   }
   if (here === null || there === null || here.size === 0 || there.size === 0)
-    return notChecked(CHECK, `whether it is apart from ${name} cannot be told: no threads of both are shown to the doctor`)
+    return notChecked(CHECK, `whether it is separate from ${name} is not known: the doctor sees no threads of both`)
   return ok(CHECK, `it lists no thread that ${name} lists`)
 }
 
