@@ -52,14 +52,14 @@ export async function compareWithShadow(parts: ShadowParts, decided: Decided): P
     if (shadow === null) {
       // Deciding would take a body that was never read, or the upstream.
       metrics.shadowDiffered(route, enforced.ruling, 'undecided')
-      log.info({ requestId, route, enforced: told(enforced), shadow: { ruling: 'undecided' } }, DIFFERS)
+      log.info({ requestId, route, enforced: shown(enforced), shadow: { ruling: 'undecided' } }, DIFFERS)
       return
     }
     const terms = enforced.code === null && shadow.code === null ? differing(enforced.terms, shadow.terms) : []
     if (verdict(enforced) === verdict(shadow) && terms.length === 0) return
     metrics.shadowDiffered(route, enforced.ruling, shadow.ruling)
     log.info(
-      { requestId, route, enforced: told(enforced), shadow: told(shadow), ...(terms.length === 0 ? {} : { terms }) },
+      { requestId, route, enforced: shown(enforced), shadow: shown(shadow), ...(terms.length === 0 ? {} : { terms }) },
       DIFFERS,
     )
   } catch (error) {
@@ -118,7 +118,7 @@ function verdict({ ruling, code }: Said): string {
   return code ?? ruling
 }
 
-function told({ ruling, code, rule }: Said): object {
+function shown({ ruling, code, rule }: Said): object {
   return {
     ruling,
     ...(code === null ? {} : { code }),

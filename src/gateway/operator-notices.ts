@@ -14,7 +14,7 @@ import type { Prepared } from '../snapshot/load.ts'
 
 export function sayClientToken(log: Logger): (userId: string) => void {
   return onceByName((principal) =>
-    log.warn({ principal }, "this token is a client's own, not a person's: ALL WHO COME WITH IT ARE ONE USER"),
+    log.warn({ principal }, "this token is a client's own, not a person's: all callers who use it are one user"),
   )
 }
 
@@ -33,9 +33,9 @@ export function sayBridged(log: Logger): (client: Transport) => void {
 }
 
 const OBSERVING =
-  'enforcement: observe. THREADS ARE NOT PROTECTED: what rests on ownership alone is let through and only written down'
+  'enforcement: observe (report-only). Threads are not protected: ownership violations are logged, and not refused'
 
-/** Reports prominently whether refusals that rest on ownership are not enforced (docs/contributing/invariants.md, 7). */
+/** Reports whether ownership violations pass (docs/contributing/invariants.md, 7). */
 function sayEnforcement(enforcement: Enforcement, readiness: Readiness, metrics: Metrics, log: Logger): void {
   const observing = enforcement === 'observe'
   if (observing) log.warn({ enforcement }, OBSERVING)
@@ -44,11 +44,10 @@ function sayEnforcement(enforcement: Enforcement, readiness: Readiness, metrics:
 }
 
 function sayShadow(shadow: Policy | null, readiness: Readiness, metrics: Metrics, log: Logger): void {
-  if (shadow !== null)
-    log.warn({ file: shadow.file, policy: shadow.hash }, 'a shadow policy is evaluated: nothing of it is enforced')
+  if (shadow !== null) log.warn({ file: shadow.file, policy: shadow.hash }, 'a shadow policy is evaluated, and not enforced')
   readiness.note(
     'shadowPolicy',
-    shadow === null ? null : `${basename(shadow.file)} is evaluated beside the policy; nothing of it is enforced`,
+    shadow === null ? null : `${basename(shadow.file)} is evaluated beside the policy, and not enforced`,
   )
   metrics.shadowing(shadow !== null)
 }
@@ -73,22 +72,19 @@ export function sayLostStore(store: ReturnType<typeof storeOf>, mounts: string, 
   if (store.kind !== 'sqlite') return
   const fate = lostWith(store.file, mounts)
   if (fate === null) return
-  log.warn(
-    { store: store.file },
-    `the ownership table is lost with ${fate}: THREADS THEN HAVE NO OWNER ANY MORE. Put it on a volume`,
-  )
+  log.warn({ store: store.file }, `the ownership table is lost with ${fate}: threads then have no owner. Put it on a volume`)
 }
 
 /** Reports how many unowned threads were seen under `observe`, now that it is over: other users may not claim them. */
 async function sayUnowned(store: Pick<ObservationStore, 'unowned'>, log: Logger): Promise<void> {
   const threads = await store.unowned().catch((error: unknown) => {
-    log.error({ err: error }, 'what was seen under observe could not be counted')
+    log.error({ err: error }, 'the threads that were seen under observe could not be counted')
     return 0
   })
   if (threads === 0) return
   log.warn(
     { threads },
-    'threads were seen under enforcement: observe and have no owner: who was seen alone on one may claim it, if unknownThread is claim, and nobody else may; threadwarden threads import --from-observed gives them their owners',
+    'threads were seen under enforcement: observe and have no owner: with unknownThread: claim, a user who alone was seen on a thread may claim it; to assign the owners, run threadwarden threads import --from-observed',
   )
 }
 

@@ -1,4 +1,4 @@
-/** The metrics of /metrics. No label ever holds what a caller chose: no thread, no user, no target, no header. */
+/** The metrics of /metrics. No label has a value that a caller chose: no thread, user, target or header. */
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Registry, type MetricObject } from 'prom-client'
 import type { Reason } from '../core/reasons.ts'
 import type { RouteId } from '../core/route/routes.ts'
@@ -18,7 +18,7 @@ export interface Metrics {
   keyFetchFailed(issuer: string): void
   keysStale(issuer: string, stale: boolean): void
   reloaded(outcome: 'reloaded' | 'unchanged' | 'refused', generation: number): void
-  /** True while refusals that rest on ownership are not enforced. */
+  /** True while ownership violations pass. */
   observing(isObserving: boolean): void
   /** A request that passed under `observe`, and that enforcing would have refused. */
   wouldRefuse(route: RouteLabel, reason: Reason): void
@@ -37,7 +37,7 @@ export interface Exposed {
   readonly text: string
 }
 
-/** Joins the metrics of several processes: counters are added; for a state, the value that operators have to see is taken. */
+/** Joins the metrics of several processes: counters are added, and gauges of a state report the worst value. */
 export function joined(all: readonly Figures[]): Registry {
   return AggregatorRegistry.aggregate(all.map((figures) => [...figures]))
 }
@@ -66,7 +66,7 @@ export function makeMetrics(): Metrics {
   }
   const upstream = new Counter({
     name: 'threadwarden_upstream_errors_total',
-    help: 'Answers that the upstream failed to give.',
+    help: 'Permitted requests that got no usable answer from the upstream.',
     labelNames: ['reason'],
     registers,
   })
@@ -76,10 +76,10 @@ export function makeMetrics(): Metrics {
     labelNames: ['outcome'],
     registers,
   })
-  const streams = new Gauge({ name: 'threadwarden_open_streams', help: 'Event streams that are open now.', registers })
+  const streams = new Gauge({ name: 'threadwarden_open_streams', help: 'Open event streams.', registers })
   const dropped = new Counter({
     name: 'threadwarden_dropped_total',
-    help: 'Body keys, forwarded properties and query names that did not pass.',
+    help: 'Body keys, forwarded properties and query names that were not forwarded.',
     labelNames: ['kind'],
     registers,
   })
@@ -98,44 +98,44 @@ export function makeMetrics(): Metrics {
   })
   const reloads = new Counter({
     name: 'threadwarden_config_reloads_total',
-    help: 'Changes of the configuration that were asked for, by what became of them.',
+    help: 'Requested reloads of the configuration, by outcome.',
     labelNames: ['outcome'],
     registers,
   })
   const reloadFine = new Gauge({
     name: 'threadwarden_config_last_reload_successful',
-    help: '0 while the files say something that could not be put in force.',
+    help: '0 while the last reload was refused and the previous configuration stays active.',
     aggregator: 'min',
     registers,
   })
   reloadFine.set(1)
   const generation = new Gauge({
     name: 'threadwarden_config_generation',
-    help: 'Counts up with every configuration that was put in force.',
+    help: 'Number of the active configuration: 1 at start, and one more with every activated reload.',
     aggregator: 'max',
     registers,
   })
   generation.set(1)
   const observing = new Gauge({
     name: 'threadwarden_observing',
-    help: '1 while nothing is refused that rests on ownership alone (enforcement: observe).',
+    help: '1 while ownership violations are reported and not refused (enforcement: observe).',
     aggregator: 'max',
     registers,
   })
   const wouldRefuse = new Counter({
     name: 'threadwarden_would_refuse_total',
-    help: 'Requests that passed under enforcement: observe and that enforcing would have refused.',
+    help: 'Requests that passed under enforcement: observe and would be refused under enforcement: enforce.',
     labelNames: ['route', 'reason'],
     registers,
   })
   const auditLines = new Counter({
     name: 'threadwarden_audit_lines_total',
-    help: 'Lines of the audit that were written.',
+    help: 'Audit lines written.',
     registers,
   })
   const auditLost = new Counter({
     name: 'threadwarden_audit_lost_total',
-    help: 'Lines of the audit that could not be written and are lost.',
+    help: 'Audit lines that could not be written and are lost.',
     registers,
   })
   const shadowing = new Gauge({
@@ -146,7 +146,7 @@ export function makeMetrics(): Metrics {
   })
   const shadow = new Counter({
     name: 'threadwarden_shadow_differences_total',
-    help: 'Requests that the shadow policy would have decided otherwise.',
+    help: 'Requests that the shadow policy would have decided differently.',
     labelNames: ['route', 'enforced', 'shadow'],
     registers,
   })

@@ -38,9 +38,9 @@ void test('it is said at start, in /readyz, in a metric and in the line of every
   const scene = await observing(t)
   t.match(
     scene.lines.filter(({ level }) => level === 'warn'),
-    [{ enforcement: 'observe', msg: /THREADS ARE NOT PROTECTED/ }],
+    [{ enforcement: 'observe', msg: /Threads are not protected/ }],
   )
-  t.match(JSON.parse((await scene.health('/readyz')).text), { status: 'ready', notes: { enforcement: /NOT PROTECTED/ } })
+  t.match(JSON.parse((await scene.health('/readyz')).text), { status: 'ready', notes: { enforcement: /not protected/ } })
   t.match((await scene.health('/metrics')).text, /threadwarden_observing 1\n/)
   await call(`${scene.base}/info`, { token: scene.token('alice') })
   await call(`${scene.base}/info`)

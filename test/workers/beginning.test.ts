@@ -36,5 +36,5 @@ void test('an end that comes while a worker begins', async (t) => {
   await scene.line(({ msg }) => msg === 'draining')
   process.kill(beginning, 'SIGCONT')
   t.same(await scene.end('SIGCONT'), { code: 0, signal: null })
-  t.notOk(scene.lines.some(({ msg }) => msg === 'a worker did not come to its end: it is killed'))
+  t.notOk(scene.lines.some(({ msg }) => msg === 'a worker did not end in time: the gateway kills it'))
 })

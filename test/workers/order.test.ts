@@ -51,7 +51,7 @@ void test('one that cannot put a change in force begins anew, by what is in forc
   await workerPool.order('put', null)
   t.notOk(isThere(other), 'it serves nobody by the old one when the order is done')
   t.ok(isThere(able))
-  t.match(said('a worker could not do'), [{ worker: 1, err: { message: /no prepared configuration/ } }])
+  t.match(said('a worker failed to apply'), [{ worker: 1, err: { message: /no prepared configuration/ } }])
   await until(() => said('the worker serves again').length === 2)
   t.same(begun, [1, 1, 1, 2])
 })

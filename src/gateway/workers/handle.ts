@@ -106,9 +106,9 @@ export function startWorker(parts: WorkerHandleParts): WorkerHandle {
     figures: () => figures,
     ask,
     async look() {
-      const told = await ask('figures', null)
-      if (told !== null) figures = told.answer
-      return told?.answer ?? null
+      const answered = await ask('figures', null)
+      if (answered !== null) figures = answered.answer
+      return answered?.answer ?? null
     },
     kill,
     leave() {

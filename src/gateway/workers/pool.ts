@@ -17,7 +17,7 @@ export interface WorkerPoolParts {
   readonly onGone: (figures: Figures) => void
   readonly onChange: (serving: number) => void
   readonly log: Logger
-  /** As MemberParts. */
+  /** As WorkerHandleParts. */
   readonly longestAnswer?: number
   /** Milliseconds between two checks that a worker still answers, by default 10 s. */
   readonly lookEvery?: number
@@ -39,7 +39,7 @@ export interface WorkerPool {
   figures(): Promise<readonly Figures[]>
   conditions(): readonly Conditions[]
   /**
-   * Starts no more workers, and stops the others as RunningGateway.stop. A worker that has not ended well after the deadline is
+   * Starts no more workers, and stops the others as RunningGateway.stop. A worker that has not ended some time after the deadline is
    * killed.
    */
   stop(deadline: number): Promise<void>
@@ -58,7 +58,7 @@ const LOOK_EVERY_MS = 10_000
 export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
   const { log, size, lookEvery = LOOK_EVERY_MS } = parts
   /** The living workers; `serving` is the part of them that serves. */
-  const members = new Set<WorkerHandle>()
+  const handles = new Set<WorkerHandle>()
   const serving = new Set<WorkerHandle>()
   const retired = new AbortController()
   const isRetired = (): boolean => retired.signal.aborted
@@ -75,33 +75,33 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
   const launch = async (number: number): Promise<WorkerHandle> => {
     // With no listener left the port is free again: asking for any free port would give another port.
     if (bound !== null && serving.size === 0) port = Number(new URL(bound).port)
-    const member = startWorker({
+    const handle = startWorker({
       number,
       beginning: () => ({ ...parts.beginning(), port, worker: number, workers: size }),
       lent: parts.lend(),
       onAudit: parts.onAudit,
       longestAnswer: parts.longestAnswer,
     })
-    members.add(member)
-    void member.gone.then(() => {
-      members.delete(member)
-      serving.delete(member)
-      parts.onGone(member.figures())
+    handles.add(handle)
+    void handle.gone.then(() => {
+      handles.delete(handle)
+      serving.delete(handle)
+      parts.onGone(handle.figures())
       parts.onChange(serving.size)
     })
     try {
-      const url = await member.listening
+      const url = await handle.listening
       // The last other worker ended while this one started: callers would not find it on this port.
       if (bound !== null && bound !== url) throw new Error(`worker ${number} listens elsewhere: ${url}`)
       bound = url
     } catch (error) {
-      member.kill()
-      await member.gone
+      handle.kill()
+      await handle.gone
       throw error
     }
-    serving.add(member)
+    serving.add(handle)
     parts.onChange(serving.size)
-    return member
+    return handle
   }
 
   /** Restarts a worker until it runs; null once the pool is retired. */
@@ -109,27 +109,27 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
     while (!isRetired()) {
       await wait()
       try {
-        const member = await exclusively(async () => (isRetired() ? null : launch(number)))
-        if (member !== null) log.info({ worker: number }, 'the worker serves again')
-        return member
+        const handle = await exclusively(async () => (isRetired() ? null : launch(number)))
+        if (handle !== null) log.info({ worker: number }, 'the worker serves again')
+        return handle
       } catch (error) {
         const detail = error instanceof Error ? error.message : String(error)
-        log.error({ worker: number, detail }, 'a worker could not be started: it is tried again')
+        log.error({ worker: number, detail }, 'a worker could not be started: the gateway tries again')
       }
     }
     return null
   }
 
   /** Kills a worker that does not answer. An orchestrator's probes reach only the primary, and notice nothing. */
-  const attend = async (member: WorkerHandle): Promise<void> => {
+  const attend = async (handle: WorkerHandle): Promise<void> => {
     const gone = new AbortController()
-    void member.gone.then(() => gone.abort())
+    void handle.gone.then(() => gone.abort())
     const signal = AbortSignal.any([gone.signal, retired.signal])
     const goesOn = async (): Promise<boolean> => {
       await sleep(lookEvery, undefined, { signal, ref: false }).catch(() => {})
       return !signal.aborted
     }
-    while (await goesOn()) await member.look().catch(() => null)
+    while (await goesOn()) await handle.look().catch(() => null)
   }
 
   const keep = async (first: WorkerHandle): Promise<void> => {
@@ -139,19 +139,19 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
       await sleep(pause, undefined, { signal: retired.signal, ref: false }).catch(() => {})
       pause = Math.min(2 * pause, LONGEST_PAUSE_MS)
     }
-    for (let member: WorkerHandle | null = first; member !== null; member = await replace(number, wait)) {
+    for (let handle: WorkerHandle | null = first; handle !== null; handle = await replace(number, wait)) {
       const startedAt = performance.now()
-      void attend(member)
-      const { code, signal } = await member.gone
+      void attend(handle)
+      const { code, signal } = await handle.gone
       if (isRetired()) return
-      log.error({ worker: number, code, signal }, 'a worker ended: its streams are cut, and it is started again')
+      log.error({ worker: number, code, signal }, 'a worker ended: its streams are cut, and the gateway restarts it')
       if (performance.now() - startedAt > LONG_LIFE_MS) pause = FIRST_PAUSE_MS
     }
   }
 
   /** Calls all workers and waits for all results, also where one fails: no worker is left out. */
-  const askAll = async (one: (member: WorkerHandle) => Promise<unknown>): Promise<void> => {
-    const results = await Promise.allSettled([...members].map(one))
+  const askAll = async (one: (handle: WorkerHandle) => Promise<unknown>): Promise<void> => {
+    const results = await Promise.allSettled([...handles].map(one))
     const failed = results.find((result) => result.status === 'rejected')
     if (failed !== undefined) throw failed.reason
   }
@@ -160,48 +160,48 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
     async start() {
       const numbers = Array.from({ length: size }, (_, at) => at + 1)
       const started = await exclusively(() => Promise.all(numbers.map(launch)))
-      for (const member of started) void keep(member)
+      for (const handle of started) void keep(handle)
       if (bound === null) throw new Error('no worker listens')
       return bound
     },
-    ask: (name, asked) => askAll((member) => member.ask(name, asked)),
+    ask: (name, asked) => askAll((handle) => handle.ask(name, asked)),
     order: (name, asked) =>
-      askAll((member) =>
-        member.ask(name, asked).catch(async (error: unknown) => {
-          log.error({ worker: member.number, err: error }, 'a worker could not do what all do: it is ended')
-          member.kill()
-          await member.gone
+      askAll((handle) =>
+        handle.ask(name, asked).catch(async (error: unknown) => {
+          log.error({ worker: handle.number, err: error }, 'a worker failed to apply what all apply: the gateway ends it')
+          handle.kill()
+          await handle.gone
         }),
       ),
     exclusively,
     async figures() {
-      const looked = await Promise.all([...serving].map(async (member) => ({ member, figures: await member.look() })))
+      const looked = await Promise.all([...serving].map(async (handle) => ({ handle, figures: await handle.look() })))
       // For workers that ended meanwhile, the last known metrics were kept.
-      return looked.flatMap(({ member, figures }) => (figures === null || !members.has(member) ? [] : [figures]))
+      return looked.flatMap(({ handle, figures }) => (figures === null || !handles.has(handle) ? [] : [figures]))
     },
     conditions: () => [...serving].map(({ conditions }) => conditions()),
     async stop(deadline) {
       retired.abort()
-      const stop = async (member: WorkerHandle): Promise<void> => {
+      const stop = async (handle: WorkerHandle): Promise<void> => {
         const kill = (error?: unknown): void => {
-          log.error({ worker: member.number, err: error }, 'a worker did not come to its end: it is killed')
-          member.kill()
+          log.error({ worker: handle.number, err: error }, 'a worker did not end in time: the gateway kills it')
+          handle.kill()
         }
         const late = setTimeout(kill, deadline + LONGEST_CLOSE_MS)
-        await member.ask('stop', deadline).catch(kill)
+        await handle.ask('stop', deadline).catch(kill)
         clearTimeout(late)
       }
-      await Promise.all([...members].map(stop))
+      await Promise.all([...handles].map(stop))
     },
     async end() {
       // A worker that was not asked to stop has nothing to finish.
       const retry = isRetired() ? LONGEST_END_MS : 0
       retired.abort()
       await Promise.all(
-        [...members].map(async (member) => {
-          const late = setTimeout(() => member.kill(), retry)
-          member.leave()
-          await member.gone
+        [...handles].map(async (handle) => {
+          const late = setTimeout(() => handle.kill(), retry)
+          handle.leave()
+          await handle.gone
           clearTimeout(late)
         }),
       )

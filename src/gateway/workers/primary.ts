@@ -31,7 +31,7 @@ import { lend } from './limiter.ts'
 import { joinMetrics } from './metrics.ts'
 import { joinReadiness } from './readiness.ts'
 
-interface InForce extends Numbered {
+interface ActiveConfiguration extends Numbered {
   readonly adminCredentials: AdminCredentials | null
 }
 
@@ -85,7 +85,7 @@ async function start(
   closing.push(() => limiter.stop())
 
   const size = workersOf(config)
-  let current = inForce(prepared, 1, log)
+  let current = withCredentials(prepared, 1, log)
   let stopping = false
   const workerPool: WorkerPool = makeWorkerPool({
     size,
@@ -105,12 +105,12 @@ async function start(
   closing.push(() => workerPool.end())
   sayWorkers(own, 0, size)
 
-  const { reload, settled } = makeReload<InForce>({
+  const { reload, settled } = makeReload<ActiveConfiguration>({
     isStopping: () => stopping,
     prepare: surroundings.prepare ?? (() => ({ ok: true, value: prepared })),
     current: () => current,
     async make(next) {
-      const made = inForce(next, current.number + 1, log)
+      const made = withCredentials(next, current.number + 1, log)
       try {
         await workerPool.ask('prepare', next)
       } catch (error) {
@@ -191,7 +191,7 @@ async function start(
   }
 }
 
-function inForce(prepared: Prepared, number: number, log: Logger): InForce {
+function withCredentials(prepared: Prepared, number: number, log: Logger): ActiveConfiguration {
   const { admin } = prepared.config
   const adminCredentials =
     admin === undefined ? null : makeAdminCredentials(admin, (detail) => log.error({ detail }, 'the admin credential'))

@@ -9,17 +9,17 @@ export function joinReadiness(own: Readiness, workers: () => readonly Conditions
   return { ...own, pending: () => all(({ pending }) => pending), notes: () => all(({ notes }) => notes) }
 }
 
-export function toldReadiness(own: Readiness, tell: (conditions: Conditions) => void): Readiness {
-  const told = (): void => tell({ pending: new Map(own.pending()), notes: new Map(own.notes()) })
+export function reportedReadiness(own: Readiness, send: (conditions: Conditions) => void): Readiness {
+  const report = (): void => send({ pending: new Map(own.pending()), notes: new Map(own.notes()) })
   return {
     ...own,
     set(name, pending) {
       own.set(name, pending)
-      told()
+      report()
     },
     note(name, text) {
       own.note(name, text)
-      told()
+      report()
     },
   }
 }

@@ -14,7 +14,7 @@ import { auditLines } from './audit-lines.ts'
 import { connectRpc } from './rpc.ts'
 import type { Beginning, PrimaryHandlers, WorkerHandlers } from './messages.ts'
 import { borrowedLimiter } from './limiter.ts'
-import { toldReadiness } from './readiness.ts'
+import { reportedReadiness } from './readiness.ts'
 
 type Serving = Pick<Assembled, 'running' | 'generations' | 'revocations'> & { readonly log: Logger }
 
@@ -79,7 +79,7 @@ async function serve({ prepared, number, port, worker, workers }: Beginning): Pr
   const primary = {
     limiter: storeOf(config.ownership).kind === 'postgres' ? null : borrowedLimiter(call),
     audit: config.audit.to === 'off' ? NO_AUDIT : auditLines((lines) => call('audit', lines)),
-    readiness: toldReadiness(makeReadiness(), (conditions) => void call('conditions', conditions).catch(() => {})),
+    readiness: reportedReadiness(makeReadiness(), (conditions) => void call('conditions', conditions).catch(() => {})),
     metrics,
     before: number - 1,
     // The largest body has to fit into the worker's share.
