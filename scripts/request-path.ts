@@ -19,7 +19,7 @@ import { runCommand } from './command.ts'
 
 const USAGE = `The source files and functions that serve one warm run.
 
-  node scripts/request-path.ts [--check] [--functions]
+  npm run path -- [--check] [--functions]
 
   --check      exit code 1 for more than 35 files or 170 functions
   --functions  list the functions of each file, with their calls
