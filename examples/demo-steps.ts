@@ -1,7 +1,7 @@
 /** What the demo shows, scene by scene: who asks for what, and what has to come back. */
 import { randomUUID } from 'node:crypto'
 import { ORIGIN, SERVICE_HEADER, type DemoGateway } from './demo-gateway.ts'
-import type { Answer, Line, Teller } from './demo-teller.ts'
+import type { Answer, Line, Exchanges } from './demo-exchanges.ts'
 
 /** Access tokens by person. */
 export interface Tokens {
@@ -15,7 +15,7 @@ export interface Tokens {
 const LETTER = 'Draft my letter of resignation'
 
 /** Why one wants a gateway. Leaves the runtime empty. */
-export async function withoutGateway({ heading, tell }: Teller, { alice, bob }: Tokens): Promise<void> {
+export async function withoutGateway({ heading, tell }: Exchanges, { alice, bob }: Tokens): Promise<void> {
   heading('Without the gateway: straight at the runtime')
   await tell({ ...chat('alice', alice, 'alice-1', LETTER), says: 'alice chats in thread alice-1' })
   await tell({ ...chat('bob', bob, 'bob-1', 'Hello'), says: 'bob chats in thread bob-1' })
@@ -33,19 +33,19 @@ export async function withoutGateway({ heading, tell }: Teller, { alice, bob }: 
 }
 
 /** The same runtime behind the gateway. */
-export async function throughGateway(teller: Teller, tokens: Tokens, gateway: DemoGateway): Promise<void> {
-  await aliceChats(teller, tokens)
-  await bobStaysOut(teller, tokens)
-  await listsDiffer(teller, tokens)
-  await otherTransport(teller, tokens)
-  await tokensCount(teller, tokens)
-  await agentKnows(teller, tokens)
-  await browsersCall(teller, tokens)
-  await policyChanges(teller, tokens, gateway)
-  await operatorsClear(teller, tokens)
+export async function throughGateway(exchanges: Exchanges, tokens: Tokens, gateway: DemoGateway): Promise<void> {
+  await aliceChats(exchanges, tokens)
+  await bobStaysOut(exchanges, tokens)
+  await listsDiffer(exchanges, tokens)
+  await otherTransport(exchanges, tokens)
+  await tokensCount(exchanges, tokens)
+  await agentKnows(exchanges, tokens)
+  await browsersCall(exchanges, tokens)
+  await policyChanges(exchanges, tokens, gateway)
+  await operatorsClear(exchanges, tokens)
 }
 
-async function aliceChats({ heading, tell }: Teller, { alice }: Tokens): Promise<void> {
+async function aliceChats({ heading, tell }: Exchanges, { alice }: Tokens): Promise<void> {
   heading('Through the gateway: alice chats')
   await tell({
     ...chat('alice', alice, 'alice-1', LETTER),
@@ -59,7 +59,7 @@ async function aliceChats({ heading, tell }: Teller, { alice }: Tokens): Promise
   })
 }
 
-async function bobStaysOut({ heading, tell }: Teller, { alice, bob }: Tokens): Promise<void> {
+async function bobStaysOut({ heading, tell }: Exchanges, { alice, bob }: Tokens): Promise<void> {
   heading("Bob is kept out of alice's thread, though he knows its id")
   await tell({ ...read('bob', bob, '/threads/alice-1/messages'), ...refused(403, 'not-owner'), says: 'cannot read it' })
   await tell({ ...chat('bob', bob, 'alice-1', 'Hello'), ...refused(403, 'not-owner'), says: 'cannot write to it' })
@@ -80,7 +80,7 @@ async function bobStaysOut({ heading, tell }: Teller, { alice, bob }: Tokens): P
   await tell({ ...read('alice', alice, '/threads/alice-1/state'), says: 'for alice it does' })
 }
 
-async function listsDiffer({ heading, tell }: Teller, { alice, bob, olga }: Tokens): Promise<void> {
+async function listsDiffer({ heading, tell }: Exchanges, { alice, bob, olga }: Tokens): Promise<void> {
   heading('Each sees only their own list')
   await tell({ ...chat('bob', bob, 'bob-1', 'Hello'), streams: 'Echo: Hello', says: 'bob chats in a thread of his own:' })
   const says = (answer: Answer): string => threadIds(answer).join(', ') || 'nothing: an operator is no owner'
@@ -89,7 +89,7 @@ async function listsDiffer({ heading, tell }: Teller, { alice, bob, olga }: Toke
   await tell({ ...read('olga', olga, '/threads'), ...sees([], threadIds), says })
 }
 
-async function otherTransport({ heading, tell }: Teller, { alice, bob }: Tokens): Promise<void> {
+async function otherTransport({ heading, tell }: Exchanges, { alice, bob }: Tokens): Promise<void> {
   heading('A frontend of the other transport posts envelopes; the runtime gets routes')
   const tunnel = (path: string): object => ({ method: 'resource/request', params: { path, httpMethod: 'GET' } })
   const envelope = { method: 'POST', path: '', status: 200 }
@@ -105,7 +105,7 @@ async function otherTransport({ heading, tell }: Teller, { alice, bob }: Tokens)
   })
 }
 
-async function tokensCount({ heading, tell }: Teller, { forged }: Tokens): Promise<void> {
+async function tokensCount({ heading, tell }: Exchanges, { forged }: Tokens): Promise<void> {
   heading('Without a good token nothing reaches the runtime')
   const path = '/threads/alice-1/messages'
   await tell({ ...read('nobody', undefined, path), ...refused(401, 'credential-missing'), says: 'no token' })
@@ -121,7 +121,7 @@ async function tokensCount({ heading, tell }: Teller, { forged }: Tokens): Promi
   })
 }
 
-async function agentKnows({ heading, tell }: Teller, { alice, bob, olga }: Tokens): Promise<void> {
+async function agentKnows({ heading, tell }: Exchanges, { alice, bob, olga }: Tokens): Promise<void> {
   heading('A self-hosted agent learns who asks: it verifies the forwarded token itself')
   await tell({
     ...chat('alice', alice, 'alice-2', 'Hi', 'remote'),
@@ -140,7 +140,7 @@ async function agentKnows({ heading, tell }: Teller, { alice, bob, olga }: Token
   })
 }
 
-async function browsersCall({ heading, tell }: Teller, { alice }: Tokens): Promise<void> {
+async function browsersCall({ heading, tell }: Exchanges, { alice }: Tokens): Promise<void> {
   heading(`Browsers: the application at ${ORIGIN} may call, and cannot pose as the server`)
   const preflight = { who: 'browser', method: 'OPTIONS', path: '/threads', headers: asks(ORIGIN) }
   const allowed = ({ headers }: Answer): string | null => headers.get('access-control-allow-origin')
@@ -164,7 +164,7 @@ const REMOTE_FOR_SOME = `rules:
     unless: { permissions: { any: ['threads:operate'] } }
 `
 
-async function policyChanges({ heading, note, tell }: Teller, { bob, olga }: Tokens, gateway: DemoGateway): Promise<void> {
+async function policyChanges({ heading, note, tell }: Exchanges, { bob, olga }: Tokens, gateway: DemoGateway): Promise<void> {
   heading('An operator edits the policy while it runs: the agent remote is for some alone')
   await gateway.changePolicy((shipped) => shipped.replace('rules:\n', REMOTE_FOR_SOME))
   await tell({ ...chat('bob', bob, 'bob-2', 'Hi', 'remote'), ...refused(403, 'not-allowed'), says: 'bob is none of them' })
@@ -181,7 +181,7 @@ async function policyChanges({ heading, note, tell }: Teller, { bob, olga }: Tok
   await tell({ ...read('bob', bob, '/info'), ...sees(['default', 'remote'], agents), says: 'mended: everybody has both again' })
 }
 
-async function operatorsClear({ heading, tell }: Teller, { alice, bob, olga }: Tokens): Promise<void> {
+async function operatorsClear({ heading, tell }: Exchanges, { alice, bob, olga }: Tokens): Promise<void> {
   heading('Wiping all threads is for operators')
   const clear = { method: 'POST', path: '/threads/clear' }
   await tell({ ...clear, who: 'bob', token: bob, ...refused(403, 'not-allowed'), says: 'bob is no operator' })

@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util'
 import { startAgent } from './agent.ts'
 import { startGateway, type DemoGateway } from './demo-gateway.ts'
 import { runInput, throughGateway, withoutGateway, type Tokens } from './demo-steps.ts'
-import { makeTeller, print, styled } from './demo-teller.ts'
+import { makeExchanges, print, styled } from './demo-exchanges.ts'
 import { startIssuer, type Issuer } from './issuer.ts'
 import { startPage } from './page.ts'
 import { startRuntime, type Runtime } from './runtime.ts'
@@ -89,8 +89,8 @@ async function tokensOf(issuer: Issuer): Promise<Tokens> {
 async function play({ runtime, gateway }: Parts, tokens: Tokens, signal: AbortSignal): Promise<boolean> {
   const { basePath, requests } = runtime
   const score = { right: 0, wrong: 0 }
-  const direct = makeTeller(`${runtime.url}${basePath}`, requests, signal, score)
-  const guarded = makeTeller(`${gateway.url}${basePath}`, requests, signal, score)
+  const direct = makeExchanges(`${runtime.url}${basePath}`, requests, signal, score)
+  const guarded = makeExchanges(`${gateway.url}${basePath}`, requests, signal, score)
   print(
     'An agent chat runtime asks nobody who they are. Threadwarden, in front of it, does, and gives every thread an owner.\n' +
       'Each line is one real HTTP exchange: who asks for what, the status, and what that shows.\n',

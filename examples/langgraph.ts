@@ -16,7 +16,7 @@ import { command, noWords, untilStopped, UsageError } from './command.ts'
 export const GRAPH_ID = 'notes'
 
 const SOURCE = fileURLToPath(new URL('langgraph', import.meta.url))
-const LEASH = new URL('langgraph-leash.ts', import.meta.url).href
+const PARENT_WATCH = new URL('langgraph-parent-watch.ts', import.meta.url).href
 const COMMAND = 'dev --host 127.0.0.1 --port 0 --no-browser --no-reload --n-jobs-per-worker 20'
 const FILES = ['graph.ts', 'langgraph.json', 'package.json'] as const
 const START_MS = 60_000
@@ -81,7 +81,7 @@ async function authenticate(folder: string, handler: string): Promise<void> {
 }
 
 async function launch(program: string, folder: string, more: Readonly<Record<string, string>>): Promise<Started> {
-  const child = spawn(process.execPath, ['--import', LEASH, program, ...COMMAND.split(' ')], {
+  const child = spawn(process.execPath, ['--import', PARENT_WATCH, program, ...COMMAND.split(' ')], {
     cwd: folder,
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...inherited(), ...more },

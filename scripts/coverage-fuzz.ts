@@ -96,7 +96,7 @@ async function replayed(target: TargetName, file: string): Promise<number> {
 }
 
 /** Says how far a target is, now and then. */
-function makeTeller(minutes: number): (target: TargetName, progress: Progress) => void {
+function makeProgressReport(minutes: number): (target: TargetName, progress: Progress) => void {
   const told = new Map<TargetName, number>()
   return (target, { cpu, executions, reached, branches, inputs }) => {
     const now = performance.now()
@@ -121,7 +121,7 @@ async function main(): Promise<number> {
   fitAddon()
   // What was begun is tidied up when the process exits.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
-  const onProgress = makeTeller(minutes)
+  const onProgress = makeProgressReport(minutes)
   const waiting = [...targets]
   const results: TargetResult[] = []
   const work = async (): Promise<void> => {

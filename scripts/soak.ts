@@ -4,9 +4,9 @@ import { demandsOf } from './soak/demands.ts'
 import { readOptions, USAGE } from './soak/options.ts'
 import { readResult, writePage, writeResult } from './soak/page.ts'
 import { soakReport } from './soak/report.ts'
-import { soak, type Teller } from './soak/soaking.ts'
+import { soak, type ProgressReport } from './soak/soaking.ts'
 
-const teller: Teller = {
+const report: ProgressReport = {
   line: (text) => void process.stderr.write(`${text}\n`),
   unexplained: (answer) => void process.stderr.write(`nothing explains this: ${JSON.stringify(answer)}\n`),
 }
@@ -18,7 +18,7 @@ async function main(): Promise<number> {
     return 0
   }
   const { out, page, read, keep, ...wanted } = options
-  if (!read) writeResult(out, await soak(wanted, keep, teller))
+  if (!read) writeResult(out, await soak(wanted, keep, report))
   const result = readResult(out)
   process.stdout.write(`${soakReport(result)}\n`)
   if (page) writePage(result)

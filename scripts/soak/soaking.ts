@@ -24,7 +24,7 @@ import type { AtRest, Sample, SoakOptions, SoakResult, TableSize } from './resul
 import { timesOf } from './times.ts'
 
 /** What is told meanwhile, a line each. */
-export interface Teller {
+export interface ProgressReport {
   readonly line: (text: string) => void
   /** An answer that nothing explains. */
   readonly unexplained: (answer: Answer) => void
@@ -48,7 +48,7 @@ const PATIENCE = 20 * SECOND
  * @param keep leaves the files of the gateway, and says where
  * @throws an Error if the gateway ends or cannot be asked for its figures
  */
-export async function soak(options: SoakOptions, keep: boolean, teller: Teller): Promise<SoakResult> {
+export async function soak(options: SoakOptions, keep: boolean, report: ProgressReport): Promise<SoakResult> {
   const scratch = makeScratch(keep)
   const started: Pick<Started, 'stop'>[] = []
   const { folder } = scratch
@@ -79,7 +79,7 @@ export async function soak(options: SoakOptions, keep: boolean, teller: Teller):
     const tableBefore = tableIn(folder)
 
     const windows: Window[] = []
-    const account = makeAccount(windows, teller.unexplained)
+    const account = makeAccount(windows, report.unexplained)
     const questions = makeQuestions({ issuer, life: times.tokenLife, random })
     const began = Date.now()
     const until = began + times.total
@@ -93,7 +93,7 @@ export async function soak(options: SoakOptions, keep: boolean, teller: Teller):
         const { rss, heap } = await figuresOf(gateway.pid, gateway.health)
         samples.push({ at: (Date.now() - began) / SECOND, rss, heap })
       }),
-      every(times.tell, until, async () => teller.line(lineOf(Date.now() - began, account.kinds, samples.at(-1)))),
+      every(times.tell, until, async () => report.line(lineOf(Date.now() - began, account.kinds, samples.at(-1)))),
       every(times.kill, until - times.rest, () => faults.killUpstream()),
       every(times.reload, until - times.rest, () => faults.reload()),
       every(times.rotate, until - times.rest, () => faults.rotateKeys()),

@@ -65,7 +65,7 @@ export const configSchema = z
         'needs credential or credentialFile | one of them: whoever has it may revoke',
       )
       .optional()
-      .describe('The operator API; off unless it is there.'),
+      .describe('The admin API; off unless it is there.'),
     enforcement: z
       .enum(['enforce', 'observe'])
       .default('enforce')

@@ -37,7 +37,7 @@ export interface Assembled {
   readonly app: FastifyInstance
   readonly healthApp: FastifyInstance
   readonly running: RunningGateway
-  /** Returns the bound address; null where the operator API is off. */
+  /** Returns the bound address; null where the admin API is off. */
   readonly listenForAdmin: () => Promise<string | null>
   readonly generations: SnapshotManager
   readonly revocations: RevocationList

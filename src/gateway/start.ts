@@ -13,11 +13,11 @@ export type { Machine, Surroundings } from './running-gateway.ts'
 export interface Gateway extends RunningGateway {
   readonly url: string
   readonly healthUrl: string
-  /** Null where the operator API is off. */
+  /** Null where the admin API is off. */
   readonly adminUrl: string | null
 }
 
-/** A gateway in front of a runtime of the same process: only its health listener and the operator API are on the network. */
+/** A gateway in front of a runtime of the same process: only its health listener and the admin API are on the network. */
 export interface InnerGateway extends RunningGateway {
   accept(connection: Duplex): void
   readonly healthUrl: string | null

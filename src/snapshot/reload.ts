@@ -54,7 +54,7 @@ export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>): Rel
     let next: Next
     try {
       const prepared = parts.prepare()
-      // Anybody may read /readyz: it says where to look. The log and the operator API say what is wrong.
+      // Anybody may read /readyz: it says where to look. The log and the admin API say what is wrong.
       if (!prepared.ok) return refused(cause, prepared.faults.map(faultLine), prepared.faults.map(placeOf))
       if (prepared.value.fingerprint === running.prepared.fingerprint) {
         readiness.note('reload', null)

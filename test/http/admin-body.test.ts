@@ -1,4 +1,4 @@
-/** A body of the operator API is read to the letter: what has a fault, or two readings, changes nothing. */
+/** A body of the admin API is read to the letter: what has a fault, or two readings, changes nothing. */
 import { test } from 'tap'
 import { OPERATOR, startAdmin } from '../support/admin.ts'
 import { codeOf } from '../support/client.ts'

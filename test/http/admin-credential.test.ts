@@ -1,4 +1,4 @@
-/** Nobody gets an answer of the operator API without its credential, whatever they ask; it rotates without a restart. */
+/** Nobody gets an answer of the admin API without its credential, whatever they ask; it rotates without a restart. */
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'

@@ -1,4 +1,4 @@
-/** Threads in the operator API: what is known of one, and its grants, each change a line in the log. */
+/** Threads in the admin API: what is known of one, and its grants, each change a line in the log. */
 import { test } from 'tap'
 import { MAX_GRANTS } from '../../src/core/decide/sharing.ts'
 import type { Store } from '../../src/store/port.ts'

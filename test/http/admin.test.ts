@@ -1,4 +1,4 @@
-/** The operator API: what is ordered is in force when it is answered, to the letter, and stands in the log. */
+/** The admin API: what is ordered is in force when it is answered, to the letter, and stands in the log. */
 import { test } from 'tap'
 import type { Credential } from '../../src/core/decide/credential.ts'
 import { codeOf } from '../support/client.ts'

@@ -20,7 +20,7 @@ async function shared(t: Test, right = 'read'): Promise<Sharing> {
 
 const GRANTEES = ['corp:bob', 'corp:carol', 'corp:eng']
 
-/** To whom the thread is shared, as the operator API says. */
+/** To whom the thread is shared, as the admin API says. */
 async function grantees(gate: Sharing): Promise<readonly string[]> {
   const { grants } = (await gate.operate()).json as { grants: readonly { user?: string; group?: string }[] }
   return grants.map(({ user = '', group = '' }) => user + group).sort()

@@ -74,7 +74,7 @@ async function begin(t: Test, url: string, token: string, route: Streaming): Pro
 
 /** The ways in which a grant ends, and who ends it. */
 const ENDS: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
-  'by the operator API': ({ operate }) => operate({ user: 'corp:bob' }, 'DELETE'),
+  'by the admin API': ({ operate }) => operate({ user: 'corp:bob' }, 'DELETE'),
   'by the owner': ({ alice, grants }) => grants(alice, { user: 'corp:bob' }, 'DELETE'),
   'by another process': ({ elsewhere }) => elsewhere('ungrant'),
   // Nobody's then, as a new thread is: to begin one is not to go on with another's.

@@ -75,7 +75,7 @@ const BREAKS: Readonly<Record<string, { readonly break: (scene: Scene) => void; 
     break: ({ write }) => write({ 'ownership.store': 'sqlite:./other.db' }),
     says: /ownership\.store cannot change without a restart/,
   },
-  'no operator API any more': {
+  'no admin API any more': {
     break: ({ write }) => write({ admin: undefined }),
     says: /admin\.port cannot change without a restart/,
   },
@@ -150,7 +150,7 @@ for (const [key, value] of [
   })
 }
 
-void test('the operator API reads the configuration anew, for who has the credential', async (t) => {
+void test('the admin API reads the configuration anew, for who has the credential', async (t) => {
   const scene = await startScene(t)
   const url = `${scene.gateway.adminUrl}/reload`
   const ask = async (authorization?: string, method = 'POST', body?: string) => {

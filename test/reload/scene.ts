@@ -71,7 +71,7 @@ export async function waitingRun(scene: Scene, token: string, body: object): Pro
   return { send: () => void message.end(text), answer }
 }
 
-/** The credential of the operator API. */
+/** The credential of the admin API. */
 export const ADMIN_CREDENTIAL = ADMIN
 
 /**

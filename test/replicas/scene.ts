@@ -16,7 +16,7 @@ export const KEY = { scope: '', threadId: 't1' }
 /** One of the gateways. */
 export interface Replica extends Callers {
   readonly gateway: TestGateway
-  /** Asks its operator API. */
+  /** Asks its admin API. */
   readonly operate: (path: string, body: unknown, method?: string) => Promise<Reply>
 }
 

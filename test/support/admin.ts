@@ -1,4 +1,4 @@
-/** The operator API on a real socket, over a real store. */
+/** The admin API on a real socket, over a real store. */
 import { writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'

@@ -20,7 +20,7 @@ export const OPERATORS_SHARE = edited(
     threads: [foreign]\n`,
 )
 
-/** The credential of the operator API. */
+/** The credential of the admin API. */
 export const OPERATOR = 'c'.repeat(40)
 
 /** A gateway on which threads are shared. */
@@ -29,11 +29,11 @@ export interface Sharing extends GatedUpstream {
   readonly run: (token: string, threadId?: string) => Promise<Reply>
   /** Asks the gateway's own route; with a body by POST, unless another method is named. */
   readonly grants: (token: string, body?: unknown, method?: string, threadId?: string) => Promise<Reply>
-  /** The same by the operator API. */
+  /** The same by the admin API. */
   readonly operate: (body?: unknown, method?: string, threadId?: string) => Promise<Reply>
 }
 
-/** Starts it, with the operator API, where owners may share unless another policy is given. */
+/** Starts it, with the admin API, where owners may share unless another policy is given. */
 export async function sharing(t: Test, answering: Answering = events(), options: GatedOptions = {}): Promise<Sharing> {
   const gate = await gated(t, answering, {
     policy: OWNERS_SHARE,

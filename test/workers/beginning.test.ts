@@ -18,7 +18,7 @@ void test('a revocation that comes while a worker begins', async (t) => {
   const alice = scene.sign('alice')
   const beginning = await holdNext(scene)
   const asked = scene.operate('/revocations', { user: 'corp:alice' })
-  // The operator API is done with its own part.
+  // The admin API is done with its own part.
   await until(
     async () => ((await scene.operate('/revocations')).json as { readonly revocations: unknown[] }).revocations.length > 0,
   )

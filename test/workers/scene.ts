@@ -48,7 +48,7 @@ export interface Scene extends Serving {
   readonly processes: () => readonly number[]
   /** The id of the process of a worker, by its number. */
   readonly processOf: (worker: number) => number
-  /** Asks the operator API. */
+  /** Asks the admin API. */
   readonly operate: (path: string, body?: unknown, method?: string) => Promise<Reply>
   readonly ready: () => Promise<Reply>
   readonly figure: (name: string) => Promise<number>

@@ -1,4 +1,4 @@
-/** Reads the credentials of the operator API, and checks requests for one. */
+/** Reads the credentials of the admin API, and checks requests for one. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 

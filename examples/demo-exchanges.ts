@@ -7,7 +7,7 @@ import type { RuntimeRequest } from './runtime.ts'
 export interface Line {
   readonly who: string
   readonly method: string
-  /** Below the teller's base URL. */
+  /** Below the server's base URL. */
   readonly path: string
   readonly token?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -40,7 +40,7 @@ export interface Score {
   wrong: number
 }
 
-export interface Teller {
+export interface Exchanges {
   readonly heading: (text: string) => void
   readonly note: (text: string) => void
   /** Makes one exchange and prints it. */
@@ -70,13 +70,13 @@ export function print(text: string): void {
 }
 
 /**
- * Makes a teller.
+ * Makes the exchanges with one server.
  * @param base the URL that paths are below
  * @param requests the runtime's record of what reached it
  * @param signal gives up an exchange when it fires
- * @param score where to count, shared by all tellers of a demo
+ * @param score where to count, shared by all exchanges of a demo
  */
-export function makeTeller(base: string, requests: readonly RuntimeRequest[], signal: AbortSignal, score: Score): Teller {
+export function makeExchanges(base: string, requests: readonly RuntimeRequest[], signal: AbortSignal, score: Score): Exchanges {
   return {
     score,
     heading: (text) => print(`\n${styled('bold', text)}\n`),
