@@ -8,6 +8,7 @@ import { ALL_ROUTES } from '../src/core/route/routes.ts'
 import type { Rules } from '../src/core/decide/rules.ts'
 import { faultLine } from '../src/document/fault.ts'
 import { loadPolicy } from '../src/policy/compile.ts'
+import { Sources } from '../src/document/sources.ts'
 import { SHIPPED_POLICY } from '../src/snapshot/load.ts'
 
 const PAGE = new URL('../docs/default-policy.md', import.meta.url)
@@ -96,7 +97,7 @@ function table(rows: readonly (readonly string[])[]): string {
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
 }
 
-const loaded = loadPolicy(SHIPPED_POLICY, { issuers: ['corp'] })
+const loaded = loadPolicy(new Sources(), SHIPPED_POLICY, { issuers: ['corp'] })
 if (!loaded.ok) throw new Error(loaded.faults.map(faultLine).join('\n'))
 const { rules } = loaded.value.policy
 const plain = rowsOf(rules, false)

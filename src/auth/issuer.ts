@@ -1,7 +1,7 @@
 /** Sets up the issuers of a configuration, with their keys. */
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { Config, IssuerConfig } from '../config/schema.ts'
+import type { Source, Sources } from '../document/sources.ts'
 import { checkCertificates } from './certificates.ts'
 import { makeFetching, type Fetching } from './fetching.ts'
 import { makeIntrospection, type Introspection } from './introspection.ts'
@@ -40,6 +40,7 @@ export interface IssuerSurroundings {
   readonly onFetchFailure: (issuer: string, message: string) => void
   /** Existing issuers: an issuer with the same fingerprint is kept, with its keys. */
   readonly known?: readonly Issuer[]
+  readonly sources: Sources
 }
 
 /**
@@ -48,7 +49,7 @@ export interface IssuerSurroundings {
  */
 export function makeIssuers(
   authentication: Config['authentication'],
-  { known = [], clock, onFetchFailure }: IssuerSurroundings,
+  { known = [], sources, clock, onFetchFailure }: IssuerSurroundings,
 ): readonly Issuer[] {
   // New issuers must not refer to the known ones, or each configuration would keep all earlier ones in memory.
   const surroundings = { clock, onFetchFailure }
@@ -57,10 +58,12 @@ export function makeIssuers(
   for (const [key, config] of Object.entries(authentication.issuers)) {
     try {
       const clockTolerance = config.clockTolerance ?? authentication.clockTolerance
-      const keyMaterial = keyMaterialOf(key, config)
-      const fingerprint = fingerprintOf(key, config, clockTolerance, keyMaterial)
+      const files = readFiles(key, config, sources)
+      const keyMaterial = keyMaterialOf(config, files)
+      const fingerprint = hashOf([key, config, clockTolerance, keyMaterial, inBase64(files.ca)])
       const kept = known.find((issuer) => issuer.fingerprint === fingerprint)
-      issuers.push(kept ?? makeIssuer({ key, config, clockTolerance, keyMaterial, fingerprint }, surroundings))
+      if (kept === undefined) checkBearerToken(key, config, sources)
+      issuers.push(kept ?? makeIssuer({ key, config, clockTolerance, keyMaterial, fingerprint }, files, surroundings))
     } catch (error) {
       if (!(error instanceof IssuerFaults)) throw error
       for (const fault of error.faults) faults.push(fault)
@@ -72,58 +75,65 @@ export function makeIssuers(
 
 function makeIssuer(
   identity: Pick<Issuer, 'key' | 'config' | 'clockTolerance' | 'keyMaterial' | 'fingerprint'>,
-  surroundings: IssuerSurroundings,
+  files: Files,
+  surroundings: Pick<IssuerSurroundings, 'clock' | 'onFetchFailure'>,
 ): Issuer {
   const { key, config, clockTolerance } = identity
-  const fetching = fetchingFor(key, config)
-  const keys = keySource(key, config, { issuer: config.issuer, clockTolerance }, surroundings, fetching)
+  const fetching = fetchingFor(key, config, files)
+  const keys = keySource(key, config, files, { issuer: config.issuer, clockTolerance }, surroundings, fetching)
   const onFailure = (message: string): void => surroundings.onFetchFailure(key, message)
   const introspection =
     config.introspection === undefined ? null : makeIntrospection(config, fetching, surroundings.clock, onFailure, clockTolerance)
   return { ...identity, fetching, keys, introspection }
 }
 
-/** Includes the files' contents: a new key under the old path is another key. */
-function keyMaterialOf(key: string, config: IssuerConfig): string {
-  const { issuer, jwksUri, algorithms, tokenTypes, introspection } = config
-  const files = (['publicKeyFile', 'secretFile'] as const).map((name) => contentOf(key, config, name))
-  return createHash('sha256')
-    .update(
-      JSON.stringify([issuer, jwksUri, algorithms, tokenTypes?.toSorted(), introspection?.url, introspection?.clientId, files]),
-    )
-    .digest('hex')
+/** The bearer token is not among them: it is read with each fetch. */
+interface Files {
+  readonly publicKeyFile: Buffer | undefined
+  readonly secretFile: Buffer | undefined
+  readonly ca: Buffer | undefined
 }
 
-/** The bearer token is left out: it is read with each fetch. */
-function fingerprintOf(key: string, config: IssuerConfig, clockTolerance: number, keyMaterial: string): string {
-  const parts = [key, config, clockTolerance, keyMaterial, contentOf(key, config, 'ca')]
+function readFiles(key: string, config: IssuerConfig, sources: Sources): Files {
+  const read = (name: keyof Files): Buffer | undefined => {
+    const file = config[name]
+    return file === undefined ? undefined : bytesOf(key, name, file, sources.read(file))
+  }
+  return { publicKeyFile: read('publicKeyFile'), secretFile: read('secretFile'), ca: read('ca') }
+}
+
+/** Includes the files' contents: a new key under the old path is another key. */
+function keyMaterialOf(config: IssuerConfig, { publicKeyFile, secretFile }: Files): string {
+  const { issuer, jwksUri, algorithms, tokenTypes, introspection } = config
+  const files = [publicKeyFile, secretFile].map(inBase64)
+  return hashOf([issuer, jwksUri, algorithms, tokenTypes?.toSorted(), introspection?.url, introspection?.clientId, files])
+}
+
+function hashOf(parts: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex')
 }
 
-function contentOf(key: string, config: IssuerConfig, name: 'publicKeyFile' | 'secretFile' | 'ca'): string {
-  const file = config[name]
-  return file === undefined ? '' : fromFile(key, name, file, (bytes) => bytes.toString('base64'))
+function inBase64(bytes: Buffer | undefined): string | undefined {
+  return bytes?.toString('base64')
 }
 
 function keySource(
   key: string,
   config: IssuerConfig,
+  { publicKeyFile, secretFile }: Files,
   rules: VerifierRules,
-  surroundings: IssuerSurroundings,
+  surroundings: Pick<IssuerSurroundings, 'clock' | 'onFetchFailure'>,
   fetching: Fetching,
 ): KeySource {
-  const { publicKeyFile, secretFile, algorithms } = config
+  const { algorithms } = config
   // Introspection alone decides.
   if (algorithms === undefined) return fixedKeys([])
   if (publicKeyFile !== undefined) {
-    return fixedKeys([
-      fromFile(key, 'publicKeyFile', publicKeyFile, (bytes) => keyForAll(bytes.toString('utf8'), algorithms, rules)),
-    ])
+    return fixedKeys([parsed(key, config, 'publicKeyFile', () => keyForAll(publicKeyFile.toString('utf8'), algorithms, rules))])
   }
   if (secretFile !== undefined) {
-    return fixedKeys([
-      fromFile(key, 'secretFile', secretFile, (bytes) => keyFromSecret(bytes, algorithms.filter(isSecretAlgorithm), rules)),
-    ])
+    const secretAlgorithms = algorithms.filter(isSecretAlgorithm)
+    return fixedKeys([parsed(key, config, 'secretFile', () => keyFromSecret(secretFile, secretAlgorithms, rules))])
   }
   return remoteKeys({
     at: config.jwksUri === undefined ? { issuer: config.issuer } : { jwksUri: config.jwksUri },
@@ -144,31 +154,31 @@ function keyForAll(pem: string, algorithms: readonly Algorithm[], rules: Verifie
   return key
 }
 
-function fetchingFor(key: string, config: IssuerConfig): Fetching {
+function checkBearerToken(key: string, { bearerTokenFile }: IssuerConfig, sources: Sources): void {
+  if (bearerTokenFile !== undefined) bytesOf(key, 'bearerTokenFile', bearerTokenFile, sources.readRotating(bearerTokenFile))
+}
+
+function fetchingFor(key: string, config: IssuerConfig, files: Files): Fetching {
   const home = config.jwksUri ?? (URL.canParse(config.issuer) ? config.issuer : (config.introspection?.url ?? config.issuer))
   const { insecureHttp, bearerTokenFile } = config
-  if (bearerTokenFile !== undefined) fromFile(key, 'bearerTokenFile', bearerTokenFile, () => null)
-  const ca = config.ca === undefined ? undefined : fromFile(key, 'ca', config.ca, certificatesIn)
+  const ca = files.ca?.toString('utf8')
+  if (ca !== undefined) parsed(key, config, 'ca', () => checkCertificates(ca))
   return makeFetching(home, { insecureHttp, ca, bearerTokenFile })
 }
 
-function certificatesIn(bytes: Buffer): string {
-  const pem = bytes.toString('utf8')
-  checkCertificates(pem)
-  return pem
+function bytesOf(issuer: string, name: string, file: string, source: Source): Buffer {
+  if ('error' in source) throw fileFault(issuer, name, `${file} cannot be read`)
+  return source.bytes
 }
 
-function fromFile<T>(issuer: string, name: string, file: string, read: (bytes: Buffer) => T): T {
-  const path = ['authentication', 'issuers', issuer, name]
-  let bytes: Buffer
+function parsed<T>(issuer: string, config: IssuerConfig, name: keyof Files, parse: () => T): T {
   try {
-    bytes = readFileSync(file)
-  } catch {
-    throw new IssuerFaults([{ path, message: `${file} cannot be read` }])
-  }
-  try {
-    return read(bytes)
+    return parse()
   } catch (error) {
-    throw new IssuerFaults([{ path, message: `${file} ${error instanceof Error ? error.message : String(error)}` }])
+    throw fileFault(issuer, name, `${config[name]} ${error instanceof Error ? error.message : String(error)}`)
   }
+}
+
+function fileFault(issuer: string, name: string, message: string): IssuerFaults {
+  return new IssuerFaults([{ path: ['authentication', 'issuers', issuer, name], message }])
 }

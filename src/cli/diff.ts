@@ -1,4 +1,5 @@
 /** `threadwarden diff`: shows which decisions change from one policy to another. */
+import { Sources } from '../document/sources.ts'
 import { loadPolicy } from '../policy/compile.ts'
 import { compare, type Comparison, type Difference } from '../tools/simulate/diff.ts'
 import { placeText } from '../tools/simulate/place.ts'
@@ -28,7 +29,8 @@ policies are compared as enforced.`,
     const prepared = loadConfig(values)
     if (prepared === null) return EXIT.failure
     const surroundings = surroundingsOf(prepared.config)
-    const policies = [before, after].map((file) => loadPolicy(file, surroundings))
+    const sources = new Sources()
+    const policies = [before, after].map((file) => loadPolicy(sources, file, surroundings))
     const [one, other] = policies
     if (one?.ok !== true || other?.ok !== true) {
       const faults = policies.flatMap((policy) => (policy.ok ? [] : policy.faults))

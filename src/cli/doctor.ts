@@ -51,12 +51,12 @@ async function diagnose(file: string, wishes: Wishes, machine: Machine): Promise
     )
     return [...faults, notChecked('everything else', 'the configuration is invalid')]
   }
-  const { config, warnings } = prepared.value
+  const { warnings } = prepared.value
   const first = warnings.map(({ hint, ...one }) => warning('configuration', faultLine(one), hint ?? 'docs/configuration.md'))
   if (first.length === 0) first.push(ok('configuration', `${file} is valid`))
   const progress = makeProgress()
   try {
-    return [...first, ...(await examine(config, wishes, machine, progress.tell))]
+    return [...first, ...(await examine(prepared.value, wishes, machine, progress.tell))]
   } finally {
     progress.end()
   }

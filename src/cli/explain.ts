@@ -50,8 +50,8 @@ keys of its issuer are fetched. Values of secrets are not printed.`,
     const prepared = loadConfig(values)
     if (prepared === null) return EXIT.failure
     requireKnown(values, question, prepared)
-    const { config, policy } = prepared
-    const identity = openIdentity(config.identity, Date.now)
+    const { config, policy, sources } = prepared
+    const identity = openIdentity(config.identity, sources, Date.now)
     const explanation = await explainRequest(question, { config, policy, identity, clock: Date.now })
     if (values.json) printData(explanationData(explanation, question, config, policy))
     else printEntries(explanationEntries(explanation, question, config, policy))

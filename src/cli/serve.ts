@@ -1,13 +1,12 @@
 /** `threadwarden serve`: runs the gateway until a signal stops it. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { namedBy } from '../config/load.ts'
 import { startGateway, type Gateway } from '../gateway/start.ts'
 import { nodeOptions, oldSpace } from '../gateway/v8-old-space.ts'
 import { bodyMemoryWarning } from '../http/pipeline/body-budget.ts'
 import { makeLog, sharedStdout, type Logger } from '../observe/log.ts'
 import { prepare } from '../snapshot/load.ts'
 import { watchFiles } from '../snapshot/watch.ts'
-import { configFile, loadConfig } from './input-files.ts'
+import { configFile, printErrors } from './input-files.ts'
 import { roomWarning } from '../gateway/v8-semi-space.ts'
 import { CONFIG, defineCommand, EXIT } from './command.ts'
 import { complain } from './terminal.ts'
@@ -34,20 +33,13 @@ the log, /readyz and a metric say why. Changes of listeners and of the store nee
   async run(values) {
     const file = configFile(values)
     let gateway: Gateway | undefined
-    // The watch starts before the read, so that a change during the start is not missed.
-    const early = { changed: false }
-    const unwatch = watchFiles(
-      () => namedBy(file, process.env)?.files ?? [file],
-      () => {
-        early.changed = gateway === undefined
-        void gateway?.reload('file')
-      },
-    )
-    const prepared = loadConfig(values)
-    if (prepared === null) {
-      unwatch()
+    const outcome = prepare(file, process.env)
+    if (!outcome.ok) {
+      printErrors(outcome.faults, values)
       return EXIT.failure
     }
+    const prepared = outcome.value
+    let { states } = outcome
     const { config, warnings } = prepared
     const log = config.workers === 1 ? makeLog(config.log.level) : makeLog(config.log.level, sharedStdout())
     for (const warning of warnings) log.warn(warning, 'configuration')
@@ -67,9 +59,14 @@ the log, /readyz and a metric say why. Changes of listeners and of the store nee
       void gateway?.reload('SIGHUP')
     })
     try {
-      gateway = await start(prepared, log, { prepare: () => prepare(file, process.env) })
+      gateway = await start(prepared, log, {
+        prepare: () => {
+          const next = prepare(file, process.env)
+          states = next.states
+          return next
+        },
+      })
     } catch (error) {
-      unwatch()
       complain(`error: ${error instanceof Error ? error.message : String(error)}`)
       return EXIT.failure
     }
@@ -86,7 +83,10 @@ the log, /readyz and a metric say why. Changes of listeners and of the store nee
       },
       'listening',
     )
-    if (early.changed) void gateway.reload('file')
+    const unwatch = watchFiles(
+      () => states,
+      () => gateway.reload('file'),
+    )
     const signal = await told
     unwatch()
     await drain(gateway, signal, log)

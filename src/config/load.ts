@@ -12,11 +12,12 @@ import {
   type SourceDocument,
 } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
+import type { Sources } from '../document/sources.ts'
 import { listenerFaults } from './listeners.ts'
 import { mountFaults } from './mount-faults.ts'
 import { storeOf } from './store-place.ts'
 import { configSchema, type Config } from './schema.ts'
-import { fillReferences } from './secrets.ts'
+import { fillReferences, type Filled } from './secrets.ts'
 import { warningsOf } from './warnings.ts'
 
 export interface LoadedConfig {
@@ -24,22 +25,60 @@ export interface LoadedConfig {
   readonly warnings: readonly Fault[]
 }
 
-export function loadConfig(file: string, environment: NodeJS.ProcessEnv): Outcome<LoadedConfig> {
-  const read = readDocument(file)
-  if (!read.ok) return read
+/** What the loader of the policies needs, even of an invalid configuration, so that all errors are reported at once. */
+export interface Named {
+  /** Undefined for the shipped policy. */
+  readonly policy: string | undefined
+  readonly shadowPolicy: string | undefined
+  readonly places: { readonly policy: Place; readonly shadowPolicy: Place }
+  readonly surroundings: {
+    readonly issuers: readonly string[]
+    readonly forwardHeaders: readonly string[]
+    readonly mode: 'required' | 'optional' | 'off'
+  }
+  readonly secrets: readonly string[]
+}
+
+/** `named` is null for a file that is not YAML. */
+export type ConfigOutcome =
+  | (Outcome<LoadedConfig> & { readonly named: Named })
+  | { readonly ok: false; readonly faults: readonly Fault[]; readonly named: null }
+
+export function loadConfig(file: string, environment: NodeJS.ProcessEnv, sources: Sources): ConfigOutcome {
+  const read = readDocument(sources, file)
+  if (!read.ok) return { ...read, named: null }
   const document = read.value
   const folder = dirname(resolve(file))
-  const filled = fillReferences(document, folder, environment)
+  const filled = fillReferences(document, folder, environment, sources)
+  const named = namedIn(document, filled, folder)
   const parsed = parseDocumentAs(document, configSchema, filled.value)
   const faults = [
     ...filled.faults,
     ...(parsed.ok ? [...listenerFaults(document, parsed.value), ...mountFaults(document, parsed.value)] : parsed.faults),
     ...headerFaults(document, filled.value),
   ]
-  if (!parsed.ok || faults.length > 0) return { ok: false, faults }
+  if (!parsed.ok || faults.length > 0) return { ok: false, faults, named }
+  const warnings = warningsOf(document, parsed.value, filled.referenced)
+  return { ok: true, value: { config: resolvePaths(parsed.value, folder), warnings }, named }
+}
+
+function namedIn(document: SourceDocument, { value, secrets }: Filled, folder: string): Named {
+  const pathAt = (pointer: string): string | undefined => {
+    const path = valueAt(value, pointer)
+    return typeof path === 'string' && path !== '' ? resolve(folder, path) : undefined
+  }
+  const headers = valueAt(value, '/forwardHeaders')
+  const mode = valueAt(value, '/authentication/mode')
   return {
-    ok: true,
-    value: { config: resolvePaths(parsed.value, folder), warnings: warningsOf(document, parsed.value, filled.referenced) },
+    policy: pathAt('/policy'),
+    shadowPolicy: pathAt('/shadowPolicy'),
+    places: { policy: placeIn(document, ['policy']), shadowPolicy: placeIn(document, ['shadowPolicy']) },
+    surroundings: {
+      issuers: keysOf(valueAt(value, '/authentication/issuers')),
+      forwardHeaders: Array.isArray(headers) ? headers.filter((name): name is string => typeof name === 'string') : [],
+      mode: mode === 'optional' || mode === 'off' ? mode : 'required',
+    },
+    secrets,
   }
 }
 
@@ -88,107 +127,35 @@ function keysOf(value: unknown): readonly string[] {
   return typeof value === 'object' && value !== null ? Object.keys(value) : []
 }
 
-export interface Named {
-  /** Undefined for the shipped policy. */
-  readonly policy: string | undefined
-  readonly shadowPolicy: string | undefined
-  readonly places: { readonly policy: Place; readonly shadowPolicy: Place }
-  readonly surroundings: {
-    readonly issuers: readonly string[]
-    readonly forwardHeaders: readonly string[]
-    readonly mode: 'required' | 'optional' | 'off'
-  }
-  readonly files: readonly string[]
-  readonly materials: readonly string[]
-  readonly secrets: readonly string[]
-}
-
-/**
- * Reads the named files, even of an invalid configuration.
- * @returns null if the file can't be read
- */
-export function namedBy(file: string, environment: NodeJS.ProcessEnv): Named | null {
-  const read = readDocument(file)
-  if (!read.ok) return null
-  const folder = dirname(resolve(file))
-  const { value, files, secrets } = fillReferences(read.value, folder, environment)
-  const pathsAt = (pointer: string): readonly string[] => {
-    const named = valueAt(value, pointer)
-    const paths: readonly unknown[] = Array.isArray(named) ? named : [named]
-    return paths.flatMap((path) => (typeof path === 'string' && path !== '' ? [resolve(folder, path)] : []))
-  }
-  const headers = valueAt(value, '/forwardHeaders')
-  const mode = valueAt(value, '/authentication/mode')
-  const issuers = keysOf(valueAt(value, '/authentication/issuers'))
-  const ofIssuers = issuers.flatMap((key) =>
-    // Not bearerTokenFile: it is read with each fetch, and may rotate at any time.
-    ['publicKeyFile', 'secretFile', 'ca'].flatMap((name) => pathsAt(`/authentication/issuers/${key}/${name}`)),
-  )
-  const digests = [
-    ...ofIssuers,
-    ...placesIn(value).flatMap((place) => pathsAt(`/${place.join('/')}/ca`)),
-    ...pathsAt('/ownership/postgres/ca'),
-    ...pathsAt('/identity/assertion/keyFiles'),
-  ]
-  const [policy] = pathsAt('/policy')
-  const [shadowPolicy] = pathsAt('/shadowPolicy')
-  return {
-    policy,
-    shadowPolicy,
-    places: { policy: placeIn(read.value, ['policy']), shadowPolicy: placeIn(read.value, ['shadowPolicy']) },
-    surroundings: {
-      issuers,
-      forwardHeaders: Array.isArray(headers) ? headers.filter((name): name is string => typeof name === 'string') : [],
-      mode: mode === 'optional' || mode === 'off' ? mode : 'required',
-    },
-    files: [resolve(file), ...[policy, shadowPolicy].filter((path) => path !== undefined), ...files, ...digests],
-    materials: digests,
-    secrets,
-  }
-}
-
 function resolvePaths(config: Config, folder: string): Config {
   const path = (relative: string): string => resolve(folder, relative)
-  const issuers = Object.entries(config.authentication.issuers).map(([key, issuer]) => [
-    key,
-    {
-      ...issuer,
-      ...(issuer.publicKeyFile === undefined ? {} : { publicKeyFile: path(issuer.publicKeyFile) }),
-      ...(issuer.secretFile === undefined ? {} : { secretFile: path(issuer.secretFile) }),
-      ...(issuer.ca === undefined ? {} : { ca: path(issuer.ca) }),
-      ...(issuer.bearerTokenFile === undefined ? {} : { bearerTokenFile: path(issuer.bearerTokenFile) }),
-    },
-  ])
-  const at = <Reached extends { readonly ca?: string | undefined }>(one: Reached): Reached =>
-    one.ca === undefined ? one : { ...one, ca: path(one.ca) }
-  const each = <Reached extends { readonly ca?: string | undefined }>(several: Readonly<Record<string, Reached>>) =>
-    Object.fromEntries(Object.entries(several).map(([key, one]) => [key, at(one)]))
-  const { admin } = config
-  const { assertion } = config.identity
-  const credentialFile = admin?.credentialFile
+  const at = <Value extends object>(value: Value, keys: readonly (keyof Value)[]): Value => {
+    const named = Object.entries(value).filter(([key]) => keys.some((other) => other === key))
+    return { ...value, ...Object.fromEntries(named.map(([key, one]) => [key, typeof one === 'string' ? path(one) : one])) }
+  }
+  const each = <Value extends object>(several: Readonly<Record<string, Value>>, keys: readonly (keyof Value)[]) =>
+    Object.fromEntries(Object.entries(several).map(([key, one]) => [key, at(one, keys)]))
+  const { upstream, upstreams, agents, authentication, ownership, admin, identity, audit } = config
+  const { assertion } = identity
+  const store = storeOf(ownership)
   return {
-    ...config,
-    upstream: config.upstream === undefined ? undefined : at(config.upstream),
-    upstreams: each(config.upstreams),
-    agents: each(config.agents),
-    authentication: { ...config.authentication, issuers: Object.fromEntries(issuers) as Config['authentication']['issuers'] },
-    ownership: { ...config.ownership, ...storeAt(config.ownership, path) },
-    ...(admin === undefined || credentialFile === undefined ? {} : { admin: { ...admin, credentialFile: path(credentialFile) } }),
+    ...at(config, ['policy', 'shadowPolicy']),
+    ...(upstream === undefined ? {} : { upstream: at(upstream, ['ca']) }),
+    upstreams: each(upstreams, ['ca']),
+    agents: each(agents, ['ca']),
+    authentication: {
+      ...authentication,
+      issuers: each(authentication.issuers, ['publicKeyFile', 'secretFile', 'ca', 'bearerTokenFile']),
+    },
+    ownership: {
+      ...ownership,
+      ...(store.kind === 'sqlite' ? { store: `sqlite:${path(store.file)}` } : {}),
+      ...(ownership.postgres === undefined ? {} : { postgres: at(ownership.postgres, ['ca']) }),
+    },
+    ...(admin === undefined ? {} : { admin: at(admin, ['credentialFile']) }),
     ...(assertion === undefined
       ? {}
-      : { identity: { ...config.identity, assertion: { ...assertion, keyFiles: assertion.keyFiles.map(path) } } }),
-    ...(config.policy === undefined ? {} : { policy: path(config.policy) }),
-    ...(config.shadowPolicy === undefined ? {} : { shadowPolicy: path(config.shadowPolicy) }),
-    audit: { ...config.audit, file: path(config.audit.file) },
+      : { identity: { ...identity, assertion: { ...assertion, keyFiles: assertion.keyFiles.map(path) } } }),
+    audit: at(audit, ['file']),
   }
-}
-
-function storeAt(
-  ownership: Config['ownership'],
-  path: (relative: string) => string,
-): Pick<Config['ownership'], 'store' | 'postgres'> {
-  const { store, postgres } = ownership
-  const named = storeOf(ownership)
-  if (named.kind === 'sqlite') return { store: `sqlite:${path(named.file)}` }
-  return { store, ...(postgres?.ca === undefined ? {} : { postgres: { ...postgres, ca: path(postgres.ca) } }) }
 }

@@ -1,8 +1,8 @@
 /** Fills in `${env:NAME}` and `${file:/path}` in the strings of a configuration. */
-import { readFileSync } from 'node:fs'
 import { normalize, resolve } from 'node:path'
 import { faultAt, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
+import type { Sources } from '../document/sources.ts'
 
 const REFERENCE = /\$\{([^}]*)\}/g
 
@@ -10,21 +10,23 @@ export interface Filled {
   readonly value: unknown
   readonly faults: readonly Fault[]
   readonly referenced: ReadonlySet<string>
-  readonly files: readonly string[]
   readonly secrets: readonly string[]
 }
 
-export function fillReferences(document: SourceDocument, folder: string, environment: NodeJS.ProcessEnv): Filled {
+export function fillReferences(
+  document: SourceDocument,
+  folder: string,
+  environment: NodeJS.ProcessEnv,
+  sources: Sources,
+): Filled {
   const faults: Fault[] = []
   const referenced = new Set<string>()
-  const files = new Set<string>()
   const secrets = new Set<string>()
   const fill = (value: unknown, path: readonly PropertyKey[]): unknown => {
     if (typeof value === 'string') {
       return value.replace(REFERENCE, (_whole, reference: string) => {
         referenced.add(path.map(String).join('.'))
-        if (reference.startsWith('file:')) files.add(resolve(folder, reference.slice('file:'.length)))
-        const found = lookUp(reference, folder, environment)
+        const found = lookUp(reference, folder, environment, sources)
         if ('fault' in found) faults.push(faultAt(document, path, found.fault, found.hint))
         if ('text' in found) secrets.add(found.text)
         return 'text' in found ? found.text : ''
@@ -34,7 +36,7 @@ export function fillReferences(document: SourceDocument, folder: string, environ
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, fill(inner, [...path, key])]))
   }
-  return { value: fill(document.value, []), faults, referenced, files: [...files], secrets: [...secrets] }
+  return { value: fill(document.value, []), faults, referenced, secrets: [...secrets] }
 }
 
 /** Shorter values are not treated as secrets: they may be ordinary words of a message. */
@@ -60,6 +62,7 @@ function lookUp(
   reference: string,
   folder: string,
   environment: NodeJS.ProcessEnv,
+  sources: Sources,
 ): { readonly text: string } | { readonly fault: string; readonly hint: string } {
   const colon = reference.indexOf(':')
   const kind = reference.slice(0, colon)
@@ -69,11 +72,10 @@ function lookUp(
     return text === undefined ? { fault: `the environment has no ${name}`, hint: 'set it, or leave the reference out' } : { text }
   }
   if (kind === 'file') {
-    try {
-      return { text: readFileSync(resolve(folder, name), 'utf8').replace(/\r?\n$/, '') }
-    } catch {
-      return { fault: `the file ${name} cannot be read`, hint: 'check the path and its permissions' }
-    }
+    const source = sources.read(resolve(folder, name))
+    return 'error' in source
+      ? { fault: `the file ${name} cannot be read`, hint: 'check the path and its permissions' }
+      : { text: source.bytes.toString('utf8').replace(/\r?\n$/, '') }
   }
   return { fault: `\${${reference}} is not a reference`, hint: 'write ${env:NAME} or ${file:/path}' }
 }

@@ -1,9 +1,9 @@
 /** Reads the YAML or JSON files that operators write, and gives the place of each error in the file. */
-import { readFileSync } from 'node:fs'
 import { closest, distance } from 'fastest-levenshtein'
 import { LineCounter, parseDocument, type Document } from 'yaml'
 import type { z } from 'zod'
 import type { Fault } from './fault.ts'
+import type { Sources } from './sources.ts'
 import { syntaxFaults } from './syntax-faults.ts'
 
 export interface SourceDocument {
@@ -22,15 +22,14 @@ export type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly o
  * @param file the path; it appears in every error as given
  * @param namedAt where another file names it: a file that cannot be read is an error of that place
  */
-export function readDocument(file: string, namedAt?: Place): Outcome<SourceDocument> {
-  let text: string
-  try {
-    text = readFileSync(file, 'utf8')
-  } catch (error) {
-    const message = error instanceof Error && 'code' in error ? `cannot be read (${String(error.code)})` : 'cannot be read'
+export function readDocument(sources: Sources, file: string, namedAt?: Place): Outcome<SourceDocument> {
+  const source = sources.read(file)
+  if ('error' in source) {
+    const message = `cannot be read (${source.error})`
     const place = namedAt === undefined ? { file, path: '', message } : { ...namedAt, message: `${file} ${message}` }
     return { ok: false, faults: [{ ...place, hint: 'check the path and its permissions' }] }
   }
+  const text = source.bytes.toString('utf8')
   const lines = new LineCounter()
   // The parser would print a key that is not text to stderr, past the log: it may contain a secret.
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, logLevel: 'error' })

@@ -7,6 +7,7 @@ import { ROUTE_IDS, type RouteId } from '../core/route/routes.ts'
 import type { OperatorSelector, Passes, RouteRules, Rule } from '../core/decide/rules.ts'
 import { parseDocumentAs, readDocument, type Outcome, type Place, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
+import type { Sources } from '../document/sources.ts'
 import { faultsOf, type PolicySurroundings } from './faults.ts'
 import type { Policy } from './policy.ts'
 import { policySchema, type PolicyFile, type RuleOfFile } from './schema.ts'
@@ -18,8 +19,13 @@ export interface LoadedPolicy {
 }
 
 /** @param namedAt where the configuration names the file */
-export function loadPolicy(file: string, surroundings: PolicySurroundings, namedAt?: Place): Outcome<LoadedPolicy> {
-  const read = readDocument(file, namedAt)
+export function loadPolicy(
+  sources: Sources,
+  file: string,
+  surroundings: PolicySurroundings,
+  namedAt?: Place,
+): Outcome<LoadedPolicy> {
+  const read = readDocument(sources, file, namedAt)
   if (!read.ok) return read
   const parsed = parseDocumentAs(read.value, policySchema)
   if (!parsed.ok) return parsed

@@ -1,74 +1,76 @@
 /** Checks everything that has to be right before a gateway may start, in one place for `serve` and `validate`. */
-import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { checkCertificates } from '../auth/certificates.ts'
 import { IssuerFaults, makeIssuers } from '../auth/issuer.ts'
-import { loadConfig, namedBy, type LoadedConfig, type Named } from '../config/load.ts'
+import { loadConfig } from '../config/load.ts'
 import { mountsOf } from '../config/mounts.ts'
 import { storeOf } from '../config/store-place.ts'
 import type { Config } from '../config/schema.ts'
 import { withoutSecrets } from '../config/secrets.ts'
 import type { Outcome } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
+import { Sources, type FileHashes, type FileStates } from '../document/sources.ts'
 import { makeAdminCredentials } from '../http/admin/credentials.ts'
-import { checkAssertionKey } from '../http/pipeline/identity.ts'
-import { digestOf, type KeyFileDigests } from './key-file-digests.ts'
+import { checkPublishedKey, checkSigningKey } from '../http/pipeline/identity.ts'
 import { auditFileFault } from '../audit/file.ts'
 import { loadPolicy } from '../policy/compile.ts'
 import type { Policy } from '../policy/policy.ts'
 
 export const SHIPPED_POLICY = fileURLToPath(new URL('../../policies/default.yaml', import.meta.url))
 
-export interface Prepared {
+/** A checked configuration, as a worker gets it: the hashes tell it whether keys and certificates are still the checked ones. */
+export interface Checked {
   readonly config: Config
   readonly policy: Policy
   readonly shadow: Policy | null
   readonly warnings: readonly Fault[]
-  /** Equal for the same configuration, policies, secrets, keys and certificates. */
-  readonly fingerprint: string
-  /** Keys and certificates among these files. Activation reads them again. */
-  readonly materials: KeyFileDigests
+  readonly hashes: FileHashes
+}
+
+export interface Prepared extends Checked {
+  /** Keys and certificates, which activation reads from here. */
+  readonly sources: Sources
 }
 
 const ATTEMPTS = 5
 
 /**
- * Loads and checks configuration, policies and key files, and collects every error. The result is of one moment: files that
- * change while they are read are read again.
- * @param file the configuration file
+ * Loads and checks configuration, policies and key files, and collects every error. The result is of one moment: if a file changes
+ * while others are read, all are read again.
  * @param environment where `${env:NAME}` is looked up
+ * @returns also the states of the files when they were read, for a watch
  */
-export function prepare(file: string, environment: NodeJS.ProcessEnv): Outcome<Prepared> {
+export function prepare(file: string, environment: NodeJS.ProcessEnv): Outcome<Prepared> & { readonly states: FileStates } {
+  let states: FileStates = new Map()
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    const fingerprint = fingerprintOf(file, environment)
-    const outcome = prepareOnce(file, environment, fingerprint)
-    if (fingerprintOf(file, environment) === fingerprint) return outcome
+    const sources = new Sources()
+    const outcome = load(file, environment, sources)
+    states = sources.states
+    if (sources.isCurrent()) return { ...outcome, states }
   }
-  return { ok: false, faults: [{ file, path: '', message: 'changes while it is read', hint: 'replace files by renaming' }] }
+  const fault = { file, path: '', message: 'changes while it is read', hint: 'replace files by renaming' }
+  return { ok: false, faults: [fault], states }
 }
 
-function prepareOnce(file: string, environment: NodeJS.ProcessEnv, fingerprint: string): Outcome<Prepared> {
-  const loaded = loadConfig(file, environment)
-  const named = namedBy(file, environment)
-  if (named === null) return { ok: false, faults: loaded.ok ? [] : loaded.faults }
-  const outcome = check(file, loaded, named, fingerprint)
-  const { secrets } = named
-  // An error message may quote a secret, by a reference in a wrong place.
-  if (!outcome.ok) return { ok: false, faults: withoutSecrets(outcome.faults, secrets) }
-  return { ok: true, value: { ...outcome.value, warnings: withoutSecrets(outcome.value.warnings, secrets) } }
-}
-
-function check(file: string, loaded: Outcome<LoadedConfig>, named: Named, fingerprint: string): Outcome<Prepared> {
-  const { surroundings, places } = named
+function load(file: string, environment: NodeJS.ProcessEnv, sources: Sources): Outcome<Prepared> {
+  const loaded = loadConfig(file, environment, sources)
+  if (loaded.named === null) return loaded
+  const { policy: named, shadowPolicy, places, surroundings, secrets } = loaded.named
   const policy =
-    named.policy === undefined ? loadPolicy(SHIPPED_POLICY, surroundings) : loadPolicy(named.policy, surroundings, places.policy)
-  const shadow = named.shadowPolicy === undefined ? null : loadPolicy(named.shadowPolicy, surroundings, places.shadowPolicy)
+    // The shipped policy is a part of the program: it is not watched.
+    named === undefined
+      ? loadPolicy(new Sources(), SHIPPED_POLICY, surroundings)
+      : loadPolicy(sources, named, surroundings, places.policy)
+  const shadow = shadowPolicy === undefined ? null : loadPolicy(sources, shadowPolicy, surroundings, places.shadowPolicy)
   const faults = [
-    ...(loaded.ok ? fileFaults(file, loaded.value.config) : loaded.faults),
+    ...(loaded.ok ? fileFaults(file, loaded.value.config, sources) : loaded.faults),
     ...(policy.ok ? [] : policy.faults),
     ...(shadow === null || shadow.ok ? [] : shadow.faults),
   ]
-  if (!loaded.ok || !policy.ok || shadow?.ok === false || faults.length > 0) return { ok: false, faults }
+  // An error message may quote a secret, by a reference in a wrong place.
+  if (!loaded.ok || !policy.ok || shadow?.ok === false || faults.length > 0) {
+    return { ok: false, faults: withoutSecrets(faults, secrets) }
+  }
   const { config, warnings } = loaded.value
   return {
     ok: true,
@@ -76,51 +78,47 @@ function check(file: string, loaded: Outcome<LoadedConfig>, named: Named, finger
       config,
       policy: policy.value.policy,
       shadow: shadow?.value.policy ?? null,
-      warnings: [...warnings, ...policy.value.warnings, ...(shadow?.value.warnings ?? [])],
-      fingerprint,
-      materials: { files: named.materials, digest: digestOf(named.materials) },
+      warnings: withoutSecrets([...warnings, ...policy.value.warnings, ...(shadow?.value.warnings ?? [])], secrets),
+      hashes: sources.hashes,
+      sources,
     },
   }
 }
 
-function fingerprintOf(file: string, environment: NodeJS.ProcessEnv): string {
-  return digestOf(namedBy(file, environment)?.files ?? [file])
-}
-
-function fileFaults(file: string, config: Config): readonly Fault[] {
+function fileFaults(file: string, config: Config, sources: Sources): readonly Fault[] {
   const faults: Fault[] = []
+  const check = (path: string, named: string | null | undefined, checkText: (text: string) => void): void => {
+    if (typeof named !== 'string') return
+    const source = sources.read(named)
+    try {
+      if ('error' in source) throw new Error('cannot be read')
+      checkText(source.bytes.toString('utf8'))
+    } catch (error) {
+      faults.push({ file, path, message: `${named} ${messageOf(error)}` })
+    }
+  }
   try {
-    makeIssuers(config.authentication, { clock: Date.now, onFetchFailure: () => {} })
+    makeIssuers(config.authentication, { sources, clock: Date.now, onFetchFailure: () => {} })
   } catch (error) {
     if (!(error instanceof IssuerFaults)) throw error
     for (const { path, message } of error.faults) faults.push({ file, path: path.join('.'), message })
   }
   try {
-    if (config.admin !== undefined) makeAdminCredentials(config.admin, () => {})
+    if (config.admin !== undefined) makeAdminCredentials(config.admin, sources, () => {})
   } catch (error) {
-    faults.push({ file, path: 'admin', message: error instanceof Error ? error.message : String(error) })
+    faults.push({ file, path: 'admin', message: messageOf(error) })
   }
   for (const [at, keyFile] of (config.identity.assertion?.keyFiles ?? []).entries()) {
-    try {
-      checkAssertionKey(readFileSync(keyFile, 'utf8'), at === 0)
-    } catch (error) {
-      const message = `${keyFile} ${error instanceof Error && !('code' in error) ? error.message : 'cannot be read'}`
-      faults.push({ file, path: `identity.assertion.keyFiles.${at}`, message })
-    }
+    check(`identity.assertion.keyFiles.${at}`, keyFile, at === 0 ? checkSigningKey : checkPublishedKey)
   }
   const audit = config.audit.to === 'file' ? auditFileFault(config.audit.file) : null
   if (audit !== null) faults.push({ file, path: 'audit.file', ...audit })
+  for (const { place, ca } of mountsOf(config)) check(`${place.join('.')}.ca`, ca, checkCertificates)
   const store = storeOf(config.ownership)
-  for (const [path, ca] of [
-    ...mountsOf(config).map(({ place, ca }) => [`${place.join('.')}.ca`, ca ?? null] as const),
-    ['ownership.postgres.ca', store.kind === 'postgres' ? store.settings.ca : null],
-  ] as const) {
-    try {
-      if (ca !== null) checkCertificates(readFileSync(ca, 'utf8'))
-    } catch (error) {
-      const message = error instanceof Error && !('code' in error) ? error.message : 'cannot be read'
-      faults.push({ file, path, message: `${ca} ${message}` })
-    }
-  }
+  if (store.kind === 'postgres') check('ownership.postgres.ca', store.settings.ca, checkCertificates)
   return faults
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

@@ -3,15 +3,16 @@ import { basename } from 'node:path'
 import { needsRestart } from '../config/restart.ts'
 import type { Outcome } from '../document/document.ts'
 import { faultLine, type Fault } from '../document/fault.ts'
+import { areSame } from '../document/sources.ts'
 import type { ReloadResult } from '../http/admin/admin.ts'
 import type { Readiness } from '../http/listeners/readiness.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
-import type { Prepared } from './load.ts'
+import type { Checked, Prepared } from './load.ts'
 
 export interface Numbered {
   readonly number: number
-  readonly prepared: Prepared
+  readonly prepared: Checked
 }
 
 export interface ReloadParts<Next extends Numbered> {
@@ -56,7 +57,7 @@ export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>): Rel
       const prepared = parts.prepare()
       // Anybody may read /readyz: it says where to look. The log and the admin API say what is wrong.
       if (!prepared.ok) return refused(cause, prepared.faults.map(faultLine), prepared.faults.map(placeOf))
-      if (prepared.value.fingerprint === running.prepared.fingerprint) {
+      if (areSame(prepared.value.hashes, running.prepared.hashes)) {
         readiness.note('reload', null)
         metrics.reloaded('unchanged', running.number)
         log.info({ cause, generation: running.number }, 'the configuration is as it was')

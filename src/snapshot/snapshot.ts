@@ -2,7 +2,6 @@
  * Everything in a gateway that depends on the configuration and the policies, made as a whole or not at all. A request uses the
  * snapshot that it arrived at, to its end (docs/contributing/invariants.md, 8).
  */
-import { readFileSync } from 'node:fs'
 import { makeAuthenticate } from '../auth/authenticate.ts'
 import { userOf } from '../auth/claim-rules.ts'
 import { makeIssuers, type Issuer } from '../auth/issuer.ts'
@@ -12,6 +11,7 @@ import { decide, isListed, type Enforcement, type OwnerRecord, type Permit, type
 import { isThreadId } from '../core/route/ids.ts'
 import type { Principal } from '../core/decide/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
+import type { Sources } from '../document/sources.ts'
 import { makeAdminCredentials, type AdminCredentials } from '../http/admin/credentials.ts'
 import { makeIdentity, type Identity } from '../http/pipeline/identity.ts'
 import { makeOwnerRecords } from '../http/pipeline/owner-records.ts'
@@ -84,7 +84,7 @@ export function makeSnapshot(
   surroundings: SnapshotSurroundings,
   previous: ConfigSnapshot | null,
 ): ConfigSnapshot {
-  const { config, policy } = prepared
+  const { config, policy, sources } = prepared
   const { store } = surroundings
   const { metrics, log, clock } = surroundings.requests
   // Until it is active, /readyz does not report what it waits for: the previous snapshot serves.
@@ -93,16 +93,19 @@ export function makeSnapshot(
     clock,
     onFetchFailure: fetchFailures(metrics, log),
     known: previous?.issuers ?? [],
+    sources,
   })
-  const identity = openIdentity(config.identity, clock)
+  const identity = openIdentity(config.identity, sources, clock)
   const adminCredentials =
     config.admin === undefined
       ? null
-      : makeAdminCredentials(config.admin, (message) => log.error({ detail: message }, 'the admin credential'))
+      : makeAdminCredentials(config.admin, sources, (message) => log.error({ detail: message }, 'the admin credential'))
   const mounts = mountsOf(config)
   const mountOf = (key: string): Mount => mounts.find((mount) => mount.key === key) ?? mounts[0]
   const { runtime, addresses } = surroundings
-  const { handles, made } = connectTo(mounts, config.enforcement, { store, runtime, readiness, log, addresses }, previous)
+  const upstreamParts = { store, runtime, readiness, log, addresses, sources }
+  const { handles, made } = connectTo(mounts, config.enforcement, upstreamParts, previous)
+  sources.release()
   const observing = config.enforcement === 'observe'
   let keys: NodeJS.Timeout | undefined
   const records = makeOwnerRecords(store, observing)
@@ -243,9 +246,8 @@ function stillAuthenticated(principal: Principal, { authentication }: Config, no
   return isRefusal(verified) || verified.user.id !== principal.id ? null : verified.user
 }
 
-export function openIdentity({ headers, assertion }: Config['identity'], clock: () => number): Identity {
+export function openIdentity({ headers, assertion }: Config['identity'], sources: Sources, clock: () => number): Identity {
   const names = Object.fromEntries(Object.entries(headers).filter(([, name]) => name !== undefined))
-  const rules =
-    assertion === undefined ? null : { ...assertion, keys: assertion.keyFiles.map((file) => readFileSync(file, 'utf8')) }
+  const rules = assertion === undefined ? null : { ...assertion, keys: assertion.keyFiles.map((file) => sources.text(file)) }
   return makeIdentity(names, rules, clock)
 }

@@ -1,9 +1,9 @@
 /** The connection to an upstream, with its probes: kept over a configuration change that leaves the upstream as it is. */
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { serverHeaders, type Mount } from '../config/mounts.ts'
 import type { Enforcement } from '../core/decide/decide.ts'
 import { ENDPOINT, type RuntimeFacts } from '../core/route/transport.ts'
+import type { Sources } from '../document/sources.ts'
 import { runStartupChecks, type StartupChecks } from '../http/upstream/startup-checks.ts'
 import type { Readiness } from '../http/listeners/readiness.ts'
 import { makeTransportProbe, type TransportProbe } from '../http/upstream/transport-probe.ts'
@@ -31,6 +31,7 @@ export interface UpstreamHandleParts {
   readonly readiness: Readiness
   readonly log: Logger
   readonly addresses: readonly string[]
+  readonly sources: Sources
 }
 
 /** Milliseconds between two probes of the upstream. */
@@ -44,7 +45,7 @@ export function makeUpstreamHandle(
   known: UpstreamHandle | null,
 ): UpstreamHandle {
   const { key, scope, ca: caFile, timeouts, url, basePath, transport } = mount
-  const ca = caFile === undefined ? undefined : readFileSync(caFile, 'utf8')
+  const ca = caFile === undefined ? undefined : surroundings.sources.text(caFile)
   const headers = serverHeaders(mount)
   // Under `observe`, no caller is refused for what the upstream can't tell, and no user becomes an owner.
   const unknownThread = enforcement === 'observe' ? 'deny' : mount.unknownThread

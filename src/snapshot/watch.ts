@@ -2,50 +2,38 @@
  * Watches the files of a configuration. It compares the target of each path by time and size. So it notices a file that was
  * written over or renamed into place, and swapped links of a mounted ConfigMap, on every file system.
  */
-import { statSync, type Stats } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ABSENT, stateIn, type FileStates } from '../document/sources.ts'
 
 const INTERVAL_MS = 500
 
 /**
- * The state of the files is recorded before this returns, so that a caller who reads them next misses no change.
- * @param files asked again at every change, because a changed configuration may name other files
- * @param onChange called when something has changed and then stayed the same for one interval, so that a file is not read
- *   while it is being written
+ * @param known the states of the files when they were last read; reading them again changes the result
+ * @param onChange reads the files again. It is called when something has changed and then stayed the same for one interval, so that
+ *   a file is not read while it is being written
  * @returns a function that ends it
  */
-export function watchFiles(files: () => readonly string[], onChange: () => void): () => void {
-  let watched = files()
-  const statesNow = (): string => JSON.stringify(watched.map((file) => stateOf(file, () => statSync(file))))
-  let known = statesNow()
-  let seen: string | null = null
-  let timer: NodeJS.Timeout
-  let stopped = false
-  const look = async (): Promise<void> => {
-    const stats = await Promise.all(watched.map(async (file) => [file, await stat(file).catch(() => null)] as const))
-    if (stopped) return
-    const now = JSON.stringify(stats.map(([file, found]) => stateOf(file, () => found)))
-    if (now !== known && now === seen) {
-      watched = files()
-      known = statesNow()
-      onChange()
+export function watchFiles(known: () => FileStates, onChange: () => Promise<unknown>): () => void {
+  const over = new AbortController()
+  const { signal } = over
+  const watch = async (): Promise<void> => {
+    let seen: string | null = null
+    for (;;) {
+      await sleep(INTERVAL_MS, undefined, { signal })
+      const states = known()
+      const now = JSON.stringify(await Promise.all([...states.keys()].map(stateNow)))
+      if (signal.aborted) return
+      if (now === seen && now !== JSON.stringify([...states.values()])) await onChange()
+      seen = now
     }
-    seen = now
-    timer = setTimeout(() => void look(), INTERVAL_MS)
   }
-  timer = setTimeout(() => void look(), INTERVAL_MS)
-  return () => {
-    stopped = true
-    clearTimeout(timer)
-  }
+  watch().catch((error: unknown) => {
+    if (!signal.aborted) throw error
+  })
+  return () => over.abort()
 }
 
-/** @param find throws, or returns null, where there is no file */
-function stateOf(file: string, find: () => Stats | null): readonly unknown[] {
-  try {
-    const found = find()
-    return found === null ? [file] : [file, found.dev, found.ino, found.size, found.mtimeMs, found.ctimeMs]
-  } catch {
-    return [file]
-  }
+async function stateNow(file: string): Promise<string> {
+  return stat(file, { bigint: true }).then(stateIn, () => ABSENT)
 }

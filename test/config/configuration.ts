@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { loadConfig, type LoadedConfig } from '../../src/config/load.ts'
 import type { Outcome } from '../../src/document/document.ts'
 import { faultLine, type Fault } from '../../src/document/fault.ts'
+import { Sources } from '../../src/document/sources.ts'
 import { makeFolder } from '../support/gateway.ts'
 
 type Tree = Record<string, unknown>
@@ -47,7 +48,7 @@ export function load(content: string | Changes, { environment = {}, files = {} }
     const file = join(folder, 'threadwarden.yaml')
     writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(configuration(content), null, 2))
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
-    return loadConfig(file, environment)
+    return loadConfig(file, environment, new Sources())
   } finally {
     remove()
   }

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { test } from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
+import { Sources } from '../../src/document/sources.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { configuration } from './configuration.ts'
 
@@ -26,7 +27,7 @@ void test('relative paths start at the folder of the file', (t) => {
   writeFileSync(file, JSON.stringify(configuration(CHANGES)))
   writeFileSync(join(folder, 'token'), 's3cret\n')
   for (const name of [file, relative(process.cwd(), file)]) {
-    const outcome = loadConfig(name, {})
+    const outcome = loadConfig(name, {}, new Sources())
     if (!outcome.ok) return void t.fail(JSON.stringify(outcome.faults))
     const { config } = outcome.value
     t.equal(config.upstream?.ca, join(folder, 'config', 'ca.pem'))

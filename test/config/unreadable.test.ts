@@ -1,10 +1,11 @@
 /** A file that is no configuration at all is a fault with a place, never a stack trace: `serve` prints nothing else. */
 import { test } from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
+import { Sources } from '../../src/document/sources.ts'
 import { accepted, configuration, faultsIn } from './configuration.ts'
 
 void test('a file that is not there says so', (t) => {
-  const outcome = loadConfig('/nowhere/threadwarden.yaml', {})
+  const outcome = loadConfig('/nowhere/threadwarden.yaml', {}, new Sources())
   t.match(outcome, {
     ok: false,
     faults: [
@@ -16,7 +17,7 @@ void test('a file that is not there says so', (t) => {
       },
     ],
   })
-  t.match(loadConfig('/', {}), { ok: false, faults: [{ file: '/', message: 'cannot be read (EISDIR)' }] })
+  t.match(loadConfig('/', {}, new Sources()), { ok: false, faults: [{ file: '/', message: 'cannot be read (EISDIR)' }] })
   t.end()
 })
 

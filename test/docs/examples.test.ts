@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'tap'
 import { parse } from 'yaml'
 import { loadConfig } from '../../src/config/load.ts'
+import { Sources } from '../../src/document/sources.ts'
 import { faultLine } from '../../src/document/fault.ts'
 import { loadPolicy } from '../../src/policy/compile.ts'
 import { makeFolder } from '../support/gateway.ts'
@@ -40,7 +41,9 @@ function faultsOf(example: string): readonly string[] {
     const file = join(folder, 'example.yaml')
     const policy = asPolicy(value, example)
     writeFileSync(file, policy ?? withFiles(asConfig(value as Tree, example), folder))
-    const loaded = policy === null ? loadConfig(file, ENVIRONMENT) : loadPolicy(file, { issuers: issuersIn(example) })
+    const sources = new Sources()
+    const loaded =
+      policy === null ? loadConfig(file, ENVIRONMENT, sources) : loadPolicy(sources, file, { issuers: issuersIn(example) })
     return loaded.ok ? [] : loaded.faults.map(faultLine)
   } finally {
     remove()

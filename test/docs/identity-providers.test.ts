@@ -14,6 +14,7 @@ import { memoryStore } from '../../examples/issuer-store.ts'
 import { startIssuer } from '../../examples/issuer.ts'
 import { makeAuthenticate } from '../../src/auth/authenticate.ts'
 import { makeIssuers } from '../../src/auth/issuer.ts'
+import { Sources } from '../../src/document/sources.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { faultLine } from '../../src/document/fault.ts'
 import { prepare, type Prepared } from '../../src/snapshot/load.ts'
@@ -116,7 +117,7 @@ void test('an example that is wrong would be found', (t) => {
 function who({ authentication }: Config, token: string): Promise<string> {
   const authenticate = makeAuthenticate({
     mode: 'required',
-    issuers: makeIssuers(authentication, { clock: Date.now, onFetchFailure: () => {} }),
+    issuers: makeIssuers(authentication, { sources: new Sources(), clock: Date.now, onFetchFailure: () => {} }),
     tokenCache: authentication.tokenCache,
     clock: Date.now,
     onClientToken: () => {},

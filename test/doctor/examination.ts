@@ -34,7 +34,7 @@ export async function examined(t: Test, changes: Changes = {}, differing: Differ
   if (!prepared.ok) throw new Error(JSON.stringify(prepared.faults))
   const wishes = { timeout: 3000, token: null, url: null, run: null, ...differing.wishes }
   const machine = { ...QUIET, ...differing.machine }
-  const all = await examine(prepared.value.config, wishes, machine, undefined, differing.clock)
+  const all = await examine(prepared.value, wishes, machine, undefined, differing.clock)
   const each = (check: string): readonly Finding[] => all.filter((one) => one.check === check)
   return {
     all,

@@ -3,6 +3,7 @@ import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { isAdmitted, makeAdminCredentials } from '../../src/http/admin/credentials.ts'
+import { Sources } from '../../src/document/sources.ts'
 import { OPERATOR, startAdmin } from '../support/admin.ts'
 import { codeOf } from '../support/client.ts'
 import { makeFolder } from '../support/gateway.ts'
@@ -141,7 +142,11 @@ function fileOf(t: Test, text: string) {
   const file = join(folder, 'admin')
   writeFileSync(file, text)
   const faults: string[] = []
-  return { file, faults, make: () => makeAdminCredentials({ credentialFile: file }, (message) => faults.push(message)) }
+  return {
+    file,
+    faults,
+    make: () => makeAdminCredentials({ credentialFile: file }, new Sources(), (message) => faults.push(message)),
+  }
 }
 
 for (const [name, text, message] of [
@@ -187,12 +192,12 @@ void test('a file that is gone leaves the last one in force, is said once, and i
 })
 
 void test('a credential in the configuration is held to the same, and is one', (t) => {
-  const make = (credential: string) => makeAdminCredentials({ credential }, () => t.fail('nothing can change'))
+  const make = (credential: string) => makeAdminCredentials({ credential }, new Sources(), () => t.fail('nothing can change'))
   t.same(make(OLD).credentials(), [OLD])
   t.throws(() => make('x'.repeat(31)), { message: /admin\.credential has a credential of fewer than 32/ })
   t.throws(() => make(''), { message: /admin\.credential is empty/ })
   t.throws(() => make(`${OLD}\n${NEW}`), { message: /admin\.credential has more than one line/ })
-  t.throws(() => makeAdminCredentials({}, () => {}), { message: /either credential or credentialFile/ })
-  t.throws(() => makeAdminCredentials({ credential: OLD, credentialFile: '/x' }, () => {}), { message: /either/ })
+  t.throws(() => makeAdminCredentials({}, new Sources(), () => {}), { message: /either credential or credentialFile/ })
+  t.throws(() => makeAdminCredentials({ credential: OLD, credentialFile: '/x' }, new Sources(), () => {}), { message: /either/ })
   t.end()
 })

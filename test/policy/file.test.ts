@@ -1,6 +1,7 @@
 /** The policy file itself: one schema, every fault at once with its line, and no word that means nothing. */
 import { test } from 'tap'
 import { loadPolicy } from '../../src/policy/compile.ts'
+import { Sources } from '../../src/document/sources.ts'
 import { faultsIn, load, ruled } from './policies.ts'
 
 const RULE = { routes: ['info'], allow: ['signed-in'] }
@@ -65,7 +66,10 @@ void test('a policy without a version or a rule is none', (t) => {
 })
 
 void test('a file that is not there, or cannot be read as a document, is a fault of its own', (t) => {
-  t.match(loadPolicy('/nowhere/policy.yaml', { issuers: ['corp'] }), { ok: false, faults: [{ file: '/nowhere/policy.yaml' }] })
+  t.match(loadPolicy(new Sources(), '/nowhere/policy.yaml', { issuers: ['corp'] }), {
+    ok: false,
+    faults: [{ file: '/nowhere/policy.yaml' }],
+  })
   for (const text of ['rules: [', '{', 'a: 1\na: 2', '\t- x']) {
     const outcome = load(text)
     t.equal(outcome.ok, false, text)

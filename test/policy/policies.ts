@@ -5,6 +5,7 @@ import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts
 import type { Outcome } from '../../src/document/document.ts'
 import { faultLine, type Fault } from '../../src/document/fault.ts'
 import { loadPolicy, type LoadedPolicy } from '../../src/policy/compile.ts'
+import { Sources } from '../../src/document/sources.ts'
 import type { PolicySurroundings } from '../../src/policy/faults.ts'
 import type { Policy } from '../../src/policy/policy.ts'
 import { SHIPPED_POLICY } from '../../src/snapshot/load.ts'
@@ -34,7 +35,7 @@ export function load(
   try {
     const file = join(folder, 'policy.yaml')
     writeFileSync(file, text)
-    return loadPolicy(file, { issuers, ...more })
+    return loadPolicy(new Sources(), file, { issuers, ...more })
   } finally {
     remove()
   }

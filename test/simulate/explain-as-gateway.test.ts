@@ -179,7 +179,7 @@ async function explained(
   const prepared = prepare(scene.gateway.file, {})
   if (!prepared.ok) throw new Error(JSON.stringify(prepared.faults))
   const { config, policy } = prepared.value
-  const identity = openIdentity(config.identity, Date.now)
+  const identity = openIdentity(config.identity, prepared.value.sources, Date.now)
   const token = tokenOf(scene, who)
   const question: Question = {
     method,

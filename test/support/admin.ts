@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { makeAdminCredentials } from '../../src/http/admin/credentials.ts'
+import { Sources } from '../../src/document/sources.ts'
 import { makeAdminApp, type ReloadResult } from '../../src/http/admin/admin.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import type { RevocationList, Store } from '../../src/store/port.ts'
@@ -54,7 +55,9 @@ export async function startAdmin(t: Test, reload: () => ReloadResult = () => UNC
   const app = makeAdminApp({
     store,
     revocations: list,
-    credentials: makeAdminCredentials({ credentialFile }, (message) => log.error({ detail: message }, 'credentials')),
+    credentials: makeAdminCredentials({ credentialFile }, new Sources(), (message) =>
+      log.error({ detail: message }, 'credentials'),
+    ),
     issuers: () => ['corp', 'partner'],
     reload: () => Promise.resolve(reload()),
     log,

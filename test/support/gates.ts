@@ -5,6 +5,7 @@ import type { Test } from 'tap'
 import { makeAuthenticate, type Authenticate } from '../../src/auth/authenticate.ts'
 import { makeIssuers, type Issuer } from '../../src/auth/issuer.ts'
 import { configSchema } from '../../src/config/schema.ts'
+import { Sources } from '../../src/document/sources.ts'
 import { makeFolder } from './gateway.ts'
 import { PAIRS, pemOf, token, type Part } from './signing.ts'
 
@@ -50,7 +51,11 @@ export function gate(t: Test, issuers: Readonly<Record<string, Part>>, options: 
     authentication: { mode, clockTolerance, issuers: issuersOf(t, issuers) },
     ownership: { unknownThread: 'deny' },
   })
-  const made = makeIssuers(authentication, { clock, onFetchFailure: (_, message) => void failures.push(message) })
+  const made = makeIssuers(authentication, {
+    sources: new Sources(),
+    clock,
+    onFetchFailure: (_, message) => void failures.push(message),
+  })
   options.made?.push(...made)
   return makeAuthenticate({
     mode,

@@ -1,5 +1,5 @@
 /** Opens the source of `threads import`. */
-import { createReadStream, readFileSync, statSync } from 'node:fs'
+import { createReadStream, statSync } from 'node:fs'
 import { addAbortSignal, type Readable } from 'node:stream'
 import type { Entry, Reading } from '../../tools/import-export/entry.ts'
 import { readMapping, type Source } from '../../tools/import-export/import.ts'
@@ -11,7 +11,9 @@ import { byField, byMapping, upstreamEntries, type Whose } from '../../tools/imp
 import { upstreamList } from '../../tools/import-export/upstream-list.ts'
 import { mountsOf, scopesIn, serverHeaders, type Mount } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
+import type { Sources } from '../../document/sources.ts'
 import { openUpstream } from '../../http/upstream/upstream.ts'
+import type { Prepared } from '../../snapshot/load.ts'
 import { peopleIn } from '../argument-values.ts'
 import { UsageError } from '../command.ts'
 import type { Progress } from '../progress.ts'
@@ -35,12 +37,12 @@ export type SourceOpener = (parts: SourceParts) => Promise<OpenSource | null>
 export function sourceOf(
   task: Exclude<ImportTask, { kind: 'observed' }>,
   scope: string | undefined,
-  config: Config,
+  { config, sources }: Prepared,
 ): SourceOpener {
   const reading = { people: peopleIn(config), scopes: scopesIn(config), now: Date.now() }
   if (task.kind === 'file') return fileSource(task, { ...reading, scope: importScope(scope, config) })
   const runtime = runtimeNamed(scope, config)
-  return upstreamSource(task, runtime, { ...reading, scope: runtime.scope })
+  return upstreamSource(task, runtime, sources, { ...reading, scope: runtime.scope })
 }
 
 function fileSource({ file, format }: NamedFile, reading: Reading): SourceOpener {
@@ -53,6 +55,7 @@ function fileSource({ file, format }: NamedFile, reading: Reading): SourceOpener
 function upstreamSource(
   { whose, token, agentIds }: Extract<ImportTask, { kind: 'upstream' }>,
   { scope, url, ca, timeouts, basePath, transport, headers }: Mount,
+  sources: Sources,
   reading: Reading,
 ): SourceOpener {
   return async (parts) => {
@@ -60,7 +63,7 @@ function upstreamSource(
     const read =
       'file' in whose ? await readMapping(mappingOf(bytesOf(whose.file, parts), whose.format, reading), parts) : undefined
     if (read === null) return null
-    const upstream = openUpstream({ url, timeouts, ...(ca === undefined ? {} : { ca: readFileSync(ca, 'utf8') }) })
+    const upstream = openUpstream({ url, timeouts, ...(ca === undefined ? {} : { ca: sources.text(ca) }) })
     const items = upstreamList({
       upstream,
       basePath,

@@ -44,7 +44,7 @@ and one that several users ran is a conflict, for threads assign.`,
       const { issuer } = task.whose
       requireIssuer(`--issuer ${issuer}`, `${issuer}:anybody`, prepared.config)
     }
-    const open = sourceOf(task, values.scope, prepared.config)
+    const open = sourceOf(task, values.scope, prepared)
     const missing = await missingStore(prepared.config)
     const from = (target: Target): Promise<number> => reporting(values, (work) => importSource(open, target, work))
     if (missing !== null && values['dry-run']) {

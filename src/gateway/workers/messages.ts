@@ -3,10 +3,10 @@ import type { LimitState } from '../../core/reasons.ts'
 import type { Rate } from '../../core/decide/rules.ts'
 import type { RateName } from '../../limits/port.ts'
 import type { Figures } from '../../observe/metrics.ts'
-import type { Prepared } from '../../snapshot/load.ts'
+import type { Checked } from '../../snapshot/load.ts'
 
 export interface Beginning {
-  readonly prepared: Prepared
+  readonly prepared: Checked
   readonly number: number
   /** The port to listen on: 0 for the port that the other workers got. */
   readonly port: number
@@ -36,7 +36,7 @@ export type WorkerHandlers = {
   readonly figures: (asked: null) => Promise<Figures>
   readonly revocations: (asked: null) => Promise<void>
   /** The two steps of a change: first all workers prepare it, then all activate it. */
-  readonly prepare: (next: Prepared) => Promise<void>
+  readonly prepare: (next: Checked) => Promise<void>
   readonly put: (asked: null) => Promise<void>
   readonly discard: (asked: null) => Promise<void>
   /** As RunningGateway.stop; the worker serves on until `served` is called. */

@@ -112,7 +112,7 @@ async function start(
     async make(next) {
       const made = withCredentials(next, current.number + 1, log)
       try {
-        await workerPool.ask('prepare', next)
+        await workerPool.ask('prepare', made.prepared)
       } catch (error) {
         await workerPool.ask('discard', null)
         throw error
@@ -191,10 +191,11 @@ async function start(
   }
 }
 
-function withCredentials(prepared: Prepared, number: number, log: Logger): ActiveConfiguration {
+function withCredentials({ sources, ...prepared }: Prepared, number: number, log: Logger): ActiveConfiguration {
   const { admin } = prepared.config
   const adminCredentials =
-    admin === undefined ? null : makeAdminCredentials(admin, (detail) => log.error({ detail }, 'the admin credential'))
+    admin === undefined ? null : makeAdminCredentials(admin, sources, (detail) => log.error({ detail }, 'the admin credential'))
+  sources.release()
   return { prepared, number, adminCredentials }
 }
 

@@ -5,10 +5,10 @@ import type { ConfigSnapshot } from '../../snapshot/snapshot.ts'
 import { listenOn } from '../../http/listeners/listening.ts'
 import { makeReadiness } from '../../http/listeners/readiness.ts'
 import { storeOf } from '../../config/store-place.ts'
-import { stillHas } from '../../snapshot/key-file-digests.ts'
+import { Sources } from '../../document/sources.ts'
 import { makeLog, sharedStdout, type Logger } from '../../observe/log.ts'
 import { makeMetrics } from '../../observe/metrics.ts'
-import type { Prepared } from '../../snapshot/load.ts'
+import type { Checked, Prepared } from '../../snapshot/load.ts'
 import { NO_AUDIT } from '../../audit/sinks.ts'
 import { auditLines } from './audit-lines.ts'
 import { connectRpc } from './rpc.ts'
@@ -35,7 +35,7 @@ const handlers: WorkerHandlers = {
     if (!stopped) await revocations.reload()
   },
   async prepare(prepared) {
-    next = await (await serving.promise).generations.make(read(prepared))
+    next = await (await serving.promise).generations.make(withSources(prepared))
   },
   async put() {
     if (next === null) throw new Error('there is no prepared configuration to activate')
@@ -64,16 +64,20 @@ const { call } = connectRpc<PrimaryHandlers>(
   handlers,
 )
 
-/** @throws Error if the files have changed since the configuration was checked */
-function read(prepared: Prepared): Prepared {
-  if (!stillHas(prepared)) throw new Error('keys or certificates have changed since the configuration was checked')
-  return prepared
+/** @throws Error, here or when the snapshot is made, if a key or certificate has changed since the configuration was checked */
+function withSources(checked: Checked): Prepared {
+  const sources = new Sources(checked.hashes)
+  const store = storeOf(checked.config.ownership)
+  // The store reads it when it connects, outside of a snapshot.
+  if (store.kind === 'postgres' && store.settings.ca !== null) sources.read(store.settings.ca)
+  return { ...checked, sources }
 }
 
-async function serve({ prepared, number, port, worker, workers }: Beginning): Promise<void> {
+async function serve({ prepared: checked, number, port, worker, workers }: Beginning): Promise<void> {
   // Shown by `ps`.
   process.title = `threadwarden worker ${worker}`
-  const { config } = read(prepared)
+  const prepared = withSources(checked)
+  const { config } = prepared
   const { limits } = config
   const log = makeLog(config.log.level, sharedStdout()).child({ worker })
   const primary = {

@@ -1,6 +1,6 @@
 /** Reads the credentials of the admin API, and checks requests for one. */
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { Sources } from '../../document/sources.ts'
 
 export interface AdminCredentials {
   readonly credentials: () => readonly string[]
@@ -28,6 +28,7 @@ const WORD = /^[\x21-\x7e]+$/
  */
 export function makeAdminCredentials(
   { credential, credentialFile }: AdminCredentialSource,
+  sources: Sources,
   onFault: (message: string) => void,
 ): AdminCredentials {
   if ((credential === undefined) === (credentialFile === undefined)) {
@@ -38,13 +39,13 @@ export function makeAdminCredentials(
     return { credentials: () => fixed }
   }
   const where = `the file of admin.credentialFile, ${credentialFile},`
-  let text = readFile(credentialFile, where)
+  let text = textOf(credentialFile, where, sources)
   let good = credentialsIn(text, where, MOST)
   let failing = false
   return {
     credentials() {
       try {
-        const now = readFile(credentialFile, where)
+        const now = textOf(credentialFile, where, new Sources())
         failing = false
         if (now === text) return good
         text = now
@@ -59,12 +60,10 @@ export function makeAdminCredentials(
   }
 }
 
-function readFile(file: string, where: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    throw new Error(`${where} cannot be read`)
-  }
+function textOf(file: string, where: string, sources: Sources): string {
+  const source = sources.readRotating(file)
+  if ('error' in source) throw new Error(`${where} cannot be read`)
+  return source.bytes.toString('utf8')
 }
 
 /** @throws Error that names the problem, and quotes nothing of the credential */

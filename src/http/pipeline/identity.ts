@@ -122,10 +122,14 @@ function makeAssert(rules: AssertionRules, clock: () => number) {
   return { headers, keySet: JSON.stringify({ keys: keys.map(({ jwk }) => jwk) }) }
 }
 
-/** `signs` is true for the key that has to sign. @throws Error that says what is wrong with the key */
-export function checkAssertionKey(pem: string, signs: boolean): void {
-  const { privateKey } = readKey(pem)
-  if (signs && privateKey === undefined) throw new Error('holds no private key, and is the one that signs')
+/** @throws Error that says what is wrong with the key */
+export function checkSigningKey(pem: string): void {
+  if (readKey(pem).privateKey === undefined) throw new Error('holds no private key, and is the one that signs')
+}
+
+/** @throws Error that says what is wrong with the key */
+export function checkPublishedKey(pem: string): void {
+  readKey(pem)
 }
 
 /** @param pem a private key on P-256, or a public key that is only published */

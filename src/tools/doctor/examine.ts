@@ -1,8 +1,8 @@
 /** Runs the checks in order, each with a time limit. A check that fails or hangs gives a finding, and the others go on. */
-import { readFileSync } from 'node:fs'
 import { mountsOf, serverHeaders, type Mount } from '../../config/mounts.ts'
 import { storeOf } from '../../config/store-place.ts'
 import type { Config } from '../../config/schema.ts'
+import type { Sources } from '../../document/sources.ts'
 import { openUpstream, type Upstream } from '../../http/upstream/upstream.ts'
 import { AGENT_CHECK } from './agent.ts'
 import { SEPARATION_CHECK } from './upstream-separation.ts'
@@ -33,7 +33,7 @@ interface Step {
 
 /** @param clock milliseconds since the epoch */
 export async function examine(
-  config: Config,
+  { config, sources }: { readonly config: Config; readonly sources: Sources },
   wishes: Wishes,
   machine: Machine,
   onCheck: (name: string) => void = () => {},
@@ -44,10 +44,11 @@ export async function examine(
   for (const mount of mountsOf(config)) {
     subjects.push({
       config,
+      sources,
       mount,
       wishes,
       machine,
-      upstream: upstreamOf(mount, wishes),
+      upstream: upstreamOf(mount, sources, wishes),
       headers: {
         'accept-encoding': 'identity',
         ...serverHeaders(mount),
@@ -100,12 +101,12 @@ function named(check: string, { key }: Step): string {
   return key === '' ? check : `${check}:${key}`
 }
 
-function upstreamOf({ url, timeouts, ca }: Mount, wishes: Wishes): Upstream {
+function upstreamOf({ url, timeouts, ca }: Mount, sources: Sources, wishes: Wishes): Upstream {
   const connect = Math.min(timeouts.connect === 0 ? wishes.timeout : timeouts.connect, wishes.timeout)
   return openUpstream({
     url,
     timeouts: { connect, headers: 0, body: 0 },
-    ...(ca === undefined ? {} : { ca: readFileSync(ca, 'utf8') }),
+    ...(ca === undefined ? {} : { ca: sources.text(ca) }),
   })
 }
 

@@ -14,9 +14,10 @@ export const ISSUER_CHECKS: readonly Check[] = [
   { name: 'issuers.clock', run: clocks },
 ]
 
-async function keys({ config, clock }: Subject): Promise<readonly Finding[]> {
+async function keys({ config, sources, clock }: Subject): Promise<readonly Finding[]> {
   const failures = new Map<string, string>()
   const issuers = makeIssuers(config.authentication, {
+    sources,
     clock,
     onFetchFailure: (issuer, message) => void failures.set(issuer, message),
   })
@@ -58,9 +59,9 @@ function isFetched(config: Issuer['config']): boolean {
   return config.algorithms !== undefined && config.publicKeyFile === undefined && config.secretFile === undefined
 }
 
-async function clocks({ config, clock }: Subject): Promise<readonly Finding[]> {
+async function clocks({ config, sources, clock }: Subject): Promise<readonly Finding[]> {
   // The doctor fetches only from configured addresses, and fetches nothing for an issuer with a key file.
-  const fetched = makeIssuers(config.authentication, { clock, onFetchFailure: () => {} }).filter(({ config }) =>
+  const fetched = makeIssuers(config.authentication, { sources, clock, onFetchFailure: () => {} }).filter(({ config }) =>
     isFetched(config),
   )
   if (fetched.length === 0) return [notChecked('issuers.clock', 'no issuer is asked for its keys, so none tells its time')]

@@ -2,6 +2,7 @@
 import type { Mount } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
 import type { RuntimeFacts } from '../../core/route/transport.ts'
+import type { Sources } from '../../document/sources.ts'
 import type { Upstream } from '../../http/upstream/upstream.ts'
 import type { Finding } from './finding.ts'
 
@@ -38,6 +39,7 @@ export interface KnownTable {
 
 export interface Subject {
   readonly config: Config
+  readonly sources: Sources
   readonly mount: Mount
   readonly wishes: Wishes
   readonly machine: Machine

@@ -6,6 +6,7 @@ import type { Config, IssuerConfig } from '../../config/schema.ts'
 import type { JsonObject } from '../../core/json/read.ts'
 import { ANONYMOUS, EVERYBODY, userFromClaims, type Principal } from '../../core/decide/principal.ts'
 import { isRefusal, refuse, type Reason, type Refusal } from '../../core/reasons.ts'
+import { Sources } from '../../document/sources.ts'
 import { timeIn } from '../../jwt/claims.ts'
 
 export type Presented =
@@ -44,6 +45,7 @@ export async function callerOf(presented: Presented, { authentication }: Config,
 async function verified(token: string, authentication: Config['authentication'], clock: () => number): Promise<Caller> {
   const notes: string[] = []
   const issuers = makeIssuers(authentication, {
+    sources: new Sources(),
     clock,
     onFetchFailure: (issuer, message) => void notes.push(`the issuer ${issuer} could not be asked: ${message}`),
   })

@@ -8,6 +8,7 @@ import { isRefusal } from '../../core/reasons.ts'
 import { ALL_ROUTES, type Method, type Route, type RouteId } from '../../core/route/routes.ts'
 import { faultAt, parseDocumentAs, readDocument, type Outcome, type SourceDocument } from '../../document/document.ts'
 import type { Fault } from '../../document/fault.ts'
+import { Sources } from '../../document/sources.ts'
 import { loadPolicy } from '../../policy/compile.ts'
 import type { Policy } from '../../policy/policy.ts'
 import { makeUser } from './person.ts'
@@ -32,7 +33,8 @@ const MOST_DECISIONS = 100_000
 
 /** A policy that the file names replaces `policy`. */
 export function loadTests(file: string, config: Config, policy: Policy): Outcome<LoadedTests> {
-  const read = readWithin(file)
+  const sources = new Sources()
+  const read = readWithin(sources, file)
   if (!read.ok) return read
   const document = read.value
   const parsed = parseDocumentAs(document, testSchema)
@@ -40,7 +42,8 @@ export function loadTests(file: string, config: Config, policy: Policy): Outcome
   const value = parsed.value
   const principals = principalsOf(document, value, config)
   const threads = threadsOf(document, value, principals.found, config)
-  const tested = value.policy === undefined ? null : loadPolicy(resolve(dirname(file), value.policy), surroundingsOf(config))
+  const tested =
+    value.policy === undefined ? null : loadPolicy(sources, resolve(dirname(file), value.policy), surroundingsOf(config))
   const faults = [
     ...principals.faults,
     ...threads.faults,
@@ -64,14 +67,14 @@ export function loadTests(file: string, config: Config, policy: Policy): Outcome
   }
 }
 
-function readWithin(file: string): Outcome<SourceDocument> {
+function readWithin(sources: Sources, file: string): Outcome<SourceDocument> {
   let bytes = 0
   try {
     bytes = statSync(file).size
   } catch {
     // Reading the file gives the reason.
   }
-  if (bytes <= MOST_BYTES) return readDocument(file)
+  if (bytes <= MOST_BYTES) return readDocument(sources, file)
   return { ok: false, faults: [{ file, path: '', message: 'is larger than 4MiB', hint: 'write several files' }] }
 }
 

@@ -12,6 +12,7 @@ import { decide, type Facts, type OwnerRecord } from '../../../src/core/decide/d
 import { ANONYMOUS, EVERYBODY, type Principal, type User } from '../../../src/core/decide/principal.ts'
 import { ALL_ROUTES, ROUTE_IDS } from '../../../src/core/route/routes.ts'
 import { loadPolicy } from '../../../src/policy/compile.ts'
+import { Sources } from '../../../src/document/sources.ts'
 
 // prettier-ignore
 export const words = [
@@ -61,7 +62,7 @@ function user(subject: string, more: Partial<User> = {}): User {
 
 export function examine(input: Buffer): void {
   writeFileSync(FILE, input)
-  const loaded = loadPolicy(FILE, SURROUNDINGS)
+  const loaded = loadPolicy(new Sources(), FILE, SURROUNDINGS)
   const lines = input.toString('utf8').split(/\r\n|\n|\r/).length
   for (const { file, line, message, path } of loaded.ok ? loaded.value.warnings : loaded.faults) {
     assert.equal(file, FILE)

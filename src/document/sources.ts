@@ -1,0 +1,105 @@
+/**
+ * Reads the files of one configuration, each of them once: what was checked is what is activated
+ * (docs/contributing/invariants.md, 8).
+ */
+import { createHash } from 'node:crypto'
+import { readFileSync, statSync, type BigIntStats } from 'node:fs'
+import { resolve } from 'node:path'
+
+/** The content of a file, or the system's code for why it cannot be read. */
+export type Source = { readonly bytes: Buffer } | { readonly error: string }
+
+/** What `stat` reports, by absolute path: it changes with the file, with its links, and where it is replaced. */
+export type FileStates = ReadonlyMap<string, string>
+
+/** SHA-256 by absolute path. */
+export type FileHashes = ReadonlyMap<string, string>
+
+export function areSame(some: FileHashes, others: FileHashes): boolean {
+  return some.size === others.size && [...some].every(([path, hash]) => others.get(path) === hash)
+}
+
+export class Sources {
+  // Private fields are not cloned: a message to another process never contains the bytes.
+  readonly #held = new Map<string, { readonly source: Source; readonly hash: string }>()
+  readonly #states = new Map<string, string>()
+  readonly #hashes: Map<string, string>
+
+  /** @param hashes of files that another process has read and checked */
+  constructor(hashes: FileHashes = new Map()) {
+    this.#hashes = new Map(hashes)
+  }
+
+  /** @throws Error if the file was read before, here or by the other process, and had another content */
+  read(file: string): Source {
+    const path = resolve(file)
+    // Before the file is read: a later change then shows.
+    if (!this.#states.has(path)) this.#states.set(path, stateOf(path))
+    const { source, hash } = this.#readOnce(path)
+    const known = this.#hashes.get(path)
+    if (known === undefined) this.#hashes.set(path, hash)
+    else if (known !== hash) throw new Error('keys or certificates have changed since the configuration was checked')
+    return source
+  }
+
+  /** Reads a file that may rotate at any time, because it is read again for each use. */
+  readRotating(file: string): Source {
+    return this.#readOnce(resolve(file)).source
+  }
+
+  /** @throws Error as `read`, or if the file cannot be read */
+  text(file: string): string {
+    const source = this.read(file)
+    if ('error' in source) throw new Error(`${file} cannot be read (${source.error})`)
+    return source.bytes.toString('utf8')
+  }
+
+  /** Forgets the bytes, because they may be secret. A later `read` compares the file with its hash. */
+  release(): void {
+    this.#held.clear()
+  }
+
+  get states(): FileStates {
+    return this.#states
+  }
+
+  get hashes(): FileHashes {
+    return this.#hashes
+  }
+
+  /** True if no file has changed since it was read, so that all of them are of one moment. */
+  isCurrent(): boolean {
+    const isSame = (path: string): boolean => readNow(path).hash === this.#hashes.get(path)
+    return [...this.#states].every(([path, state]) => stateOf(path) === state || isSame(path))
+  }
+
+  #readOnce(path: string): { readonly source: Source; readonly hash: string } {
+    let held = this.#held.get(path)
+    if (held === undefined) this.#held.set(path, (held = readNow(path)))
+    return held
+  }
+}
+
+function readNow(path: string): { readonly source: Source; readonly hash: string } {
+  try {
+    const bytes = readFileSync(path)
+    return { source: { bytes }, hash: createHash('sha256').update(bytes).digest('hex') }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    return { source: { error: code }, hash: code }
+  }
+}
+
+function stateOf(path: string): string {
+  try {
+    return stateIn(statSync(path, { bigint: true }))
+  } catch {
+    return ABSENT
+  }
+}
+
+export const ABSENT = ''
+
+export function stateIn({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
+  return [dev, ino, size, mtimeNs, ctimeNs].join(' ')
+}
