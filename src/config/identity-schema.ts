@@ -5,6 +5,8 @@ import { duration } from '../document/quantities.ts'
 /** Names that proxies and runtimes give another meaning, or that the gateway writes itself. */
 const OTHER_MEANING = /^x-(?:request-id$|real-ip$|http-method|original-|rewrite-|cpki-|forwarded-(?:for|host|proto|port|server)$)/
 
+export const ASSERTION_HEADER = 'x-threadwarden-assertion'
+
 const headerName = z
   .string()
   .transform((name) => name.toLowerCase())
@@ -26,7 +28,7 @@ const assertion = z
       .prefault('60s')
       .refine((value) => value >= 1000 && value <= 600_000, 'is no lifetime of an assertion | 1s to 10m')
       .describe('How long one is good: 1s to 10m.'),
-    header: headerName.prefault('x-threadwarden-assertion').describe('The header that it stands in.'),
+    header: headerName.prefault(ASSERTION_HEADER).describe('The header that it stands in.'),
     replaceAuthorization: z
       .boolean()
       .default(false)

@@ -3,22 +3,24 @@ import { dirname, resolve } from 'node:path'
 import { forwardingFault, settingFault } from '../core/wire/headers.ts'
 import { valueAt } from '../core/json/pointer.ts'
 import {
-  faultAt,
+  faultsFound,
   parseDocumentAs,
   placeIn,
   readDocument,
   type Outcome,
   type Place,
+  type Report,
   type SourceDocument,
 } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import type { Sources } from '../document/sources.ts'
-import { listenerFaults } from './listeners.ts'
-import { mountFaults } from './mount-faults.ts'
+import { ASSERTION_HEADER } from './identity-schema.ts'
+import { checkListeners } from './listeners.ts'
+import { checkMounts } from './mount-faults.ts'
 import { storeOf } from './store-place.ts'
 import { configSchema, type Config } from './schema.ts'
 import { fillReferences, type Filled } from './secrets.ts'
-import { warningsOf } from './warnings.ts'
+import { checkForWarnings } from './warnings.ts'
 
 export interface LoadedConfig {
   readonly config: Config
@@ -52,13 +54,16 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, sources
   const filled = fillReferences(document, folder, environment, sources)
   const named = namedIn(document, filled, folder)
   const parsed = parseDocumentAs(document, configSchema, filled.value)
-  const faults = [
-    ...filled.faults,
-    ...(parsed.ok ? [...listenerFaults(document, parsed.value), ...mountFaults(document, parsed.value)] : parsed.faults),
-    ...headerFaults(document, filled.value),
-  ]
+  const found = faultsFound(document, (report) => {
+    if (parsed.ok) {
+      checkListeners(parsed.value, report)
+      checkMounts(parsed.value, report)
+    }
+    checkHeaders(filled.value, report)
+  })
+  const faults = [...filled.faults, ...(parsed.ok ? [] : parsed.faults), ...found]
   if (!parsed.ok || faults.length > 0) return { ok: false, faults, named }
-  const warnings = warningsOf(document, parsed.value, filled.referenced)
+  const warnings = faultsFound(document, (warn) => checkForWarnings(parsed.value, filled.referenced, warn))
   return { ok: true, value: { config: resolvePaths(parsed.value, folder), warnings }, named }
 }
 
@@ -67,7 +72,6 @@ function namedIn(document: SourceDocument, { value, secrets }: Filled, folder: s
     const path = valueAt(value, pointer)
     return typeof path === 'string' && path !== '' ? resolve(folder, path) : undefined
   }
-  const headers = valueAt(value, '/forwardHeaders')
   const mode = valueAt(value, '/authentication/mode')
   return {
     policy: pathAt('/policy'),
@@ -75,7 +79,7 @@ function namedIn(document: SourceDocument, { value, secrets }: Filled, folder: s
     places: { policy: placeIn(document, ['policy']), shadowPolicy: placeIn(document, ['shadowPolicy']) },
     surroundings: {
       issuers: keysOf(valueAt(value, '/authentication/issuers')),
-      forwardHeaders: Array.isArray(headers) ? headers.filter((name): name is string => typeof name === 'string') : [],
+      forwardHeaders: itemsOf(valueAt(value, '/forwardHeaders')).filter(isText),
       mode: mode === 'optional' || mode === 'off' ? mode : 'required',
     },
     secrets,
@@ -83,28 +87,28 @@ function namedIn(document: SourceDocument, { value, secrets }: Filled, folder: s
 }
 
 /** Checks header names in the text as written, so that other errors don't hide theirs. */
-function headerFaults(document: SourceDocument, written: unknown): readonly Fault[] {
+function checkHeaders(written: unknown, report: Report): void {
   const set = placesIn(written).map((place) => ({ place, names: keysOf(valueAt(written, `/${place.join('/')}/headers`)) }))
   const server = set.flatMap(({ names }) => names)
-  const told = identityNames(written)
-  const forward: unknown = valueAt(written, '/forwardHeaders')
-  return [
-    ...set.flatMap(({ place, names }) => {
-      const twice = names.filter((name, at) => names.findIndex((other) => other.toLowerCase() === name.toLowerCase()) < at)
-      return [
-        ...twice.map((name) => faultAt(document, [...place, 'headers', name], 'is set twice', 'header names know no case')),
-        ...names.flatMap((name) => {
-          const fault = settingFault(name) ?? (told.includes(name.toLowerCase()) ? 'is written by identity' : null)
-          return fault === null ? [] : [faultAt(document, [...place, 'headers', name], fault, 'take it out')]
-        }),
-      ]
-    }),
-    ...(Array.isArray(forward) ? forward : []).flatMap((name: unknown, at) => {
-      if (typeof name !== 'string') return []
-      const fault = forwardingFault(name, server) ?? (told.includes(name.toLowerCase()) ? 'is written by identity' : null)
-      return fault === null ? [] : [faultAt(document, ['forwardHeaders', at], `${name} ${fault}`, 'take it out')]
-    }),
-  ]
+  const identity = identityNames(written)
+  const hint = 'take it out'
+  const identityFault = (name: string): string | null => (identity.includes(name.toLowerCase()) ? 'is written by identity' : null)
+  for (const { place, names } of set) {
+    for (const [at, name] of names.entries()) {
+      if (names.findIndex((other) => other.toLowerCase() === name.toLowerCase()) < at) {
+        report([...place, 'headers', name], 'is set twice', 'header names know no case')
+      }
+    }
+    for (const name of names) {
+      const fault = settingFault(name) ?? identityFault(name)
+      if (fault !== null) report([...place, 'headers', name], fault, hint)
+    }
+  }
+  for (const [at, name] of itemsOf(valueAt(written, '/forwardHeaders')).entries()) {
+    if (!isText(name)) continue
+    const fault = forwardingFault(name, server) ?? identityFault(name)
+    if (fault !== null) report(['forwardHeaders', at], `${name} ${fault}`, hint)
+  }
 }
 
 function placesIn(written: unknown): readonly (readonly string[])[] {
@@ -117,10 +121,18 @@ function identityNames(written: unknown): readonly string[] {
   const assertion: unknown = valueAt(written, '/identity/assertion')
   const names = typeof headers === 'object' && headers !== null ? Object.values(headers) : []
   if (typeof assertion === 'object' && assertion !== null) {
-    names.push('header' in assertion ? assertion.header : 'x-threadwarden-assertion')
+    names.push('header' in assertion ? assertion.header : ASSERTION_HEADER)
     if ('replaceAuthorization' in assertion && assertion.replaceAuthorization === true) names.push('authorization')
   }
-  return names.filter((name): name is string => typeof name === 'string').map((name) => name.toLowerCase())
+  return names.filter(isText).map((name) => name.toLowerCase())
+}
+
+function itemsOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
 }
 
 function keysOf(value: unknown): readonly string[] {

@@ -1,109 +1,81 @@
 /** Finds errors of a configuration's upstreams that only show when they are compared. */
 import { isLoopbackHost } from '../core/wire/addresses.ts'
-import { faultAt, type SourceDocument } from '../document/document.ts'
-import type { Fault } from '../document/fault.ts'
+import type { Report } from '../document/document.ts'
 import { mountsOf, scopeName, UPSTREAM, type Mount } from './mounts.ts'
 import type { Config } from './schema.ts'
 
-export function mountFaults(document: SourceDocument, config: Config): readonly Fault[] {
+export function checkMounts(config: Config, report: Report): void {
   const mounts = mountsOf(config)
-  return mounts.flatMap((one, at) => {
+  for (const [at, one] of mounts.entries()) {
     const { place, publicPath, key } = one
     const before = mounts.slice(0, at)
     const inTheWay = before.find((other) => contains(other.publicPath, publicPath) || contains(publicPath, other.publicPath))
+    if (inTheWay !== undefined) {
+      report(
+        [...place, 'publicPath'],
+        `${shown(publicPath)} and ${shown(inTheWay.publicPath)} of ${inTheWay.place.join('.')} lie within each other`,
+        'give each upstream a publicPath of its own',
+      )
+    }
     const namesake = before.find((other) => other.key === key)
+    if (namesake !== undefined) {
+      report(place, `${namesake.place.join('.')} has the same key`, 'their threads would be the same: rename it')
+    }
     const twin = before.find((other) => other.scope !== one.scope && backendOf(other) === backendOf(one))
-    const isOwnScope = one.scope === key
-    const origin = isOwnScope ? one : mounts.find((other) => other.key === one.scope)
+    if (twin !== undefined) {
+      report(
+        place,
+        `is the same place as ${twin.place.join('.')}, and its threads are others: whoever owns a thread at one could read and write it at the other`,
+        `remove one of them, or write scope: ${scopeName(twin.scope)} so that both have the same owners`,
+      )
+    }
+    checkScope(one, mounts, report)
     // Claiming at one upstream what another upstream in the scope holds would open it there.
     const claimed = before.find(
       ({ scope, unknownThread }) =>
         scope === one.scope && unknownThread !== one.unknownThread && [unknownThread, one.unknownThread].includes('claim'),
     )
-    return [
-      ...(inTheWay === undefined
-        ? []
-        : [
-            faultAt(
-              document,
-              [...place, 'publicPath'],
-              `${shown(publicPath)} and ${shown(inTheWay.publicPath)} of ${inTheWay.place.join('.')} lie within each other`,
-              'give each upstream a publicPath of its own',
-            ),
-          ]),
-      ...(namesake === undefined
-        ? []
-        : [
-            faultAt(
-              document,
-              place,
-              `${namesake.place.join('.')} has the same key`,
-              'their threads would be the same: rename it',
-            ),
-          ]),
-      ...(twin === undefined
-        ? []
-        : [
-            faultAt(
-              document,
-              place,
-              `is the same place as ${twin.place.join('.')}, and its threads are others: whoever owns a thread at one could read and write it at the other`,
-              `remove one of them, or write scope: ${scopeName(twin.scope)} so that both have the same owners`,
-            ),
-          ]),
-      ...(origin === undefined
-        ? [
-            faultAt(
-              document,
-              [...place, 'scope'],
-              `${scopeName(one.scope)} is no upstream of this configuration`,
-              `write ${mounts.map((other) => scopeName(other.key)).join(', ')}, or leave it out`,
-            ),
-          ]
-        : []),
-      // One level only: a chain would be two scopes, and two upstreams that name each other would swap theirs.
-      ...(origin !== undefined && origin.scope !== origin.key
-        ? [
-            faultAt(
-              document,
-              [...place, 'scope'],
-              `${scopeName(one.scope)} has the scope of another upstream itself, ${scopeName(origin.scope)}`,
-              `write scope: ${scopeName(origin.scope === key ? one.scope : origin.scope)} at all but one of them`,
-            ),
-          ]
-        : []),
-      ...(key === UPSTREAM && mounts.some((other) => other.key === '')
-        ? [
-            faultAt(
-              document,
-              place,
-              'has the name that scope uses for the upstream without a key',
-              'rename it: threads --scope and scope: would not tell the two apart',
-            ),
-          ]
-        : []),
-      ...(claimed === undefined
-        ? []
-        : [
-            faultAt(
-              document,
-              [...place, 'unknownThread'],
-              `is ${one.unknownThread}, and ${claimed.place.join('.')} in the same scope is ${claimed.unknownThread}: a thread that is claimed at one is open at the other`,
-              'write deny in place of claim, so that threads begin at the other upstream only, or claim for both',
-            ),
-          ]),
-      ...(one.agentId !== null && one.unknownThread === 'verify'
-        ? [
-            faultAt(
-              document,
-              [...place, 'unknownThread'],
-              'is verify, by ownership.unknownThread, and an agent has no history to look into',
-              'write claim or deny here',
-            ),
-          ]
-        : []),
-    ]
-  })
+    if (claimed !== undefined) {
+      report(
+        [...place, 'unknownThread'],
+        `is ${one.unknownThread}, and ${claimed.place.join('.')} in the same scope is ${claimed.unknownThread}: a thread that is claimed at one is open at the other`,
+        'write deny in place of claim, so that threads begin at the other upstream only, or claim for both',
+      )
+    }
+    if (one.agentId !== null && one.unknownThread === 'verify') {
+      report(
+        [...place, 'unknownThread'],
+        'is verify, by ownership.unknownThread, and an agent has no history to look into',
+        'write claim or deny here',
+      )
+    }
+  }
+}
+
+function checkScope({ key, place, scope }: Mount, mounts: readonly Mount[], report: Report): void {
+  const origin = mounts.find((other) => other.key === scope)
+  if (scope !== key && origin === undefined) {
+    report(
+      [...place, 'scope'],
+      `${scopeName(scope)} is no upstream of this configuration`,
+      `write ${mounts.map((other) => scopeName(other.key)).join(', ')}, or leave it out`,
+    )
+  }
+  // One level only: a chain would be two scopes, and two upstreams that name each other would swap theirs.
+  if (scope !== key && origin !== undefined && origin.scope !== origin.key) {
+    report(
+      [...place, 'scope'],
+      `${scopeName(scope)} has the scope of another upstream itself, ${scopeName(origin.scope)}`,
+      `write scope: ${scopeName(origin.scope === key ? scope : origin.scope)} at all but one of them`,
+    )
+  }
+  if (key === UPSTREAM && mounts.some((other) => other.key === '')) {
+    report(
+      place,
+      'has the name that scope uses for the upstream without a key',
+      'rename it: threads --scope and scope: would not tell the two apart',
+    )
+  }
 }
 
 /** Pairs of upstreams on one host and port with different scopes, where the configuration does not state that intention. */

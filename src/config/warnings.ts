@@ -1,7 +1,6 @@
 /** Finds warnings for a configuration that is valid. */
 import { passesAnyway } from '../core/wire/headers.ts'
-import { faultAt, type SourceDocument } from '../document/document.ts'
-import type { Fault } from '../document/fault.ts'
+import type { Report } from '../document/document.ts'
 import { isLoopbackHost } from '../core/wire/addresses.ts'
 import { besideEachOther } from './mount-faults.ts'
 import { mountsOf, scopeName } from './mounts.ts'
@@ -23,11 +22,7 @@ const PASSED_ON_CLAIMS = new Set([
 ])
 
 /** @param referenced paths of strings that came from the environment or a file */
-export function warningsOf(document: SourceDocument, config: Config, referenced: ReadonlySet<string>): readonly Fault[] {
-  const warnings: Fault[] = []
-  const warn = (path: readonly (string | number)[], message: string, hint?: string): void =>
-    void warnings.push(faultAt(document, path, message, hint))
-
+export function checkForWarnings(config: Config, referenced: ReadonlySet<string>, warn: Report): void {
   const mounts = mountsOf(config)
   for (const { place, headers } of mounts) {
     for (const name of Object.keys(headers)) {
@@ -121,5 +116,4 @@ export function warningsOf(document: SourceDocument, config: Config, referenced:
       warn(path, `${id} may be given to somebody else later, who then gets the threads, too`, 'write /sub')
     }
   }
-  return warnings
 }

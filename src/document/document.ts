@@ -87,6 +87,15 @@ export function faultAt(document: SourceDocument, path: readonly PropertyKey[], 
   return { ...placeIn(document, path), message, ...(hint === undefined ? {} : { hint }) }
 }
 
+/** Takes an error or a warning, with the path of the key in the document. */
+export type Report = (path: readonly PropertyKey[], message: string, hint?: string) => void
+
+export function faultsFound(document: SourceDocument, check: (report: Report) => void): readonly Fault[] {
+  const faults: Fault[] = []
+  check((path, message, hint) => void faults.push(faultAt(document, path, message, hint)))
+  return faults
+}
+
 function faultsOf(document: SourceDocument, schema: z.ZodType, issue: z.core.$ZodIssue): readonly Fault[] {
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => {

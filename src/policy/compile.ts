@@ -5,13 +5,20 @@ import type { ClaimTest, CallerConditions } from '../core/decide/conditions.ts'
 import type { BodyPolicy } from '../core/route/bodies.ts'
 import { ROUTE_IDS, type RouteId } from '../core/route/routes.ts'
 import type { OperatorSelector, Passes, RouteRules, Rule } from '../core/decide/rules.ts'
-import { parseDocumentAs, readDocument, type Outcome, type Place, type SourceDocument } from '../document/document.ts'
+import {
+  faultsFound,
+  parseDocumentAs,
+  readDocument,
+  type Outcome,
+  type Place,
+  type SourceDocument,
+} from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
 import type { Sources } from '../document/sources.ts'
-import { faultsOf, type PolicySurroundings } from './faults.ts'
+import { checkRules, type PolicySurroundings } from './faults.ts'
 import type { Policy } from './policy.ts'
 import { policySchema, type PolicyFile, type RuleOfFile } from './schema.ts'
-import { warningsOf } from './warnings.ts'
+import { checkForWarnings } from './warnings.ts'
 
 export interface LoadedPolicy {
   readonly policy: Policy
@@ -29,12 +36,13 @@ export function loadPolicy(
   if (!read.ok) return read
   const parsed = parseDocumentAs(read.value, policySchema)
   if (!parsed.ok) return parsed
-  const faults = faultsOf(read.value, parsed.value, surroundings)
+  const faults = faultsFound(read.value, (report) => checkRules(parsed.value, surroundings, report))
   if (faults.length > 0) return { ok: false, faults }
   const bodies = bodiesOf(parsed.value)
   const rules = parsed.value.rules.map((rule, at) => compileRule(read.value, rule, at, bodies))
   const policy = compile(read.value, parsed.value, rules, bodies, surroundings.issuers)
-  const warnings = warningsOf(read.value, parsed.value, rules, policy.rules.operators, surroundings)
+  const { operators } = policy.rules
+  const warnings = faultsFound(read.value, (warn) => checkForWarnings(parsed.value, rules, operators, surroundings, warn))
   return { ok: true, value: { policy, warnings } }
 }
 

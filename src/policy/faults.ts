@@ -1,8 +1,7 @@
 /** Errors of a policy that its schema cannot find: rules that would open more than they say, or have no meaning. */
 import { isUnsafeProp } from '../core/route/forwarded-props.ts'
 import { ALL_ROUTES, type RouteId } from '../core/route/routes.ts'
-import { faultAt, type SourceDocument } from '../document/document.ts'
-import type { Fault } from '../document/fault.ts'
+import type { Report } from '../document/document.ts'
 import type { PolicyFile, RuleOfFile } from './schema.ts'
 
 export interface PolicySurroundings {
@@ -19,30 +18,31 @@ const NEW_THREAD_ROUTES: ReadonlySet<RouteId> = new Set(['agent/run', 'agent/con
 /** Routes that affect all users at once. */
 const EVERYBODYS_ROUTES: ReadonlySet<RouteId> = new Set(['threads/clear', 'cpk-debug-events'])
 
-export function faultsOf(
-  document: SourceDocument,
-  file: PolicyFile,
-  { issuers, forwardHeaders = [] }: PolicySurroundings,
-): readonly Fault[] {
+export function checkRules(file: PolicyFile, { issuers, forwardHeaders = [] }: PolicySurroundings, report: Report): void {
   const known = forwardHeaders.map((name) => name.toLowerCase())
-  return [
-    ...file.rules.flatMap((rule, at) => {
-      const faults: Fault[] = []
-      const fault: Say = (key, message, hint) => void faults.push(faultAt(document, ['rules', at, key], message, hint))
-      routeFaults(rule, fault)
-      if (rule.deny === undefined) allowFaults(rule, fault)
-      else denyFaults(rule, fault)
-      callerFaults(rule, issuers, fault)
-      for (const name of rule.headers ?? []) {
-        if (!known.includes(name.toLowerCase()))
-          fault('headers', `${name} is not in forwardHeaders`, 'add it there, or take it out')
-      }
-      return [...faults, ...propFaults(document, ['rules', at, 'forwardedProps'], rule.forwardedProps ?? [])]
-    }),
-    ...nameFaults(document, file),
-    ...operatorFaults(document, file, issuers),
-    ...propFaults(document, ['forwardedProps'], file.forwardedProps),
-  ]
+  for (const [at, rule] of file.rules.entries()) {
+    const fault: Say = (key, message, hint) => report(['rules', at, key], message, hint)
+    routeFaults(rule, fault)
+    if (rule.deny === undefined) allowFaults(rule, fault)
+    else denyFaults(rule, fault)
+    callerFaults(rule, issuers, fault)
+    for (const name of rule.headers ?? []) {
+      if (!known.includes(name.toLowerCase()))
+        fault('headers', `${name} is not in forwardHeaders`, 'add it there, or take it out')
+    }
+    checkProps(['rules', at, 'forwardedProps'], rule.forwardedProps ?? [], report)
+  }
+  for (const [at, { name }] of file.rules.entries()) {
+    if (name !== undefined && file.rules.findIndex((other) => other.name === name) < at)
+      report(['rules', at, 'name'], `${name} names another rule, too`, 'a name is of one rule')
+  }
+  for (const [at, { issuer }] of file.operators.entries()) {
+    if (issuer === undefined && issuers.length > 1)
+      report(['operators', at], 'does not say which issuer it speaks of', `add issuer: ${issuers.join(' or ')}`)
+    if (issuer !== undefined && !issuers.includes(issuer))
+      report(['operators', at, 'issuer'], `no issuer is called ${issuer}`, `configured: ${issuers.join(', ')}`)
+  }
+  checkProps(['forwardedProps'], file.forwardedProps, report)
 }
 
 type Say = (key: string, message: string, hint?: string) => void
@@ -85,20 +85,14 @@ function allowFaults(rule: RuleOfFile, fault: Say): void {
       fault('threads', `${id} cannot be opened for threads without an owner`, `only ${[...NEW_THREAD_ROUTES].join(', ')}`)
     }
     if (id === 'threads/grants' && allow.includes('anonymous')) {
-      fault(
-        'allow',
-        'threads/grants cannot be opened to anonymous',
-        "all anonymous callers are one owner: each could give away the others' threads",
-      )
+      const hint = "all anonymous callers are one owner: each could give away the others' threads"
+      fault('allow', 'threads/grants cannot be opened to anonymous', hint)
     }
     if (EVERYBODYS_ROUTES.has(id) && !only(['operator']))
       fault('allow', `${id} reaches every user's threads`, 'it can be opened to operators alone')
     if (id === 'threads/list' && allow.includes('anonymous')) {
-      fault(
-        'allow',
-        'threads/list cannot be opened to anonymous',
-        "all anonymous callers are one owner: each would see the others' threads",
-      )
+      const hint = "all anonymous callers are one owner: each would see the others' threads"
+      fault('allow', 'threads/list cannot be opened to anonymous', hint)
     }
   }
   if (rule.threads?.includes('foreign') === true && !only(['operator'])) {
@@ -132,49 +126,14 @@ function callerFaults(rule: RuleOfFile, issuers: readonly string[], fault: Say):
   }
 }
 
-function nameFaults(document: SourceDocument, file: PolicyFile): readonly Fault[] {
-  return file.rules.flatMap(({ name }, at) =>
-    name !== undefined && file.rules.findIndex((other) => other.name === name) < at
-      ? [faultAt(document, ['rules', at, 'name'], `${name} names another rule, too`, 'a name is of one rule')]
-      : [],
-  )
-}
-
-function operatorFaults(document: SourceDocument, file: PolicyFile, issuers: readonly string[]): readonly Fault[] {
-  return file.operators.flatMap((selector, at) => {
-    if (selector.issuer === undefined) {
-      if (issuers.length < 2) return []
-      return [
-        faultAt(document, ['operators', at], 'does not say which issuer it speaks of', `add issuer: ${issuers.join(' or ')}`),
-      ]
+function checkProps(path: readonly PropertyKey[], props: PolicyFile['forwardedProps'], report: Report): void {
+  for (const [at, { name, unsafe }] of props.entries()) {
+    if (isUnsafeProp(name) && !unsafe) {
+      report(
+        [...path, at, 'name'],
+        `${name} reaches the agent's configuration, identity or storage`,
+        'write unsafe: true beside it if that is what you want',
+      )
     }
-    if (issuers.includes(selector.issuer)) return []
-    return [
-      faultAt(
-        document,
-        ['operators', at, 'issuer'],
-        `no issuer is called ${selector.issuer}`,
-        `configured: ${issuers.join(', ')}`,
-      ),
-    ]
-  })
-}
-
-function propFaults(
-  document: SourceDocument,
-  path: readonly PropertyKey[],
-  props: PolicyFile['forwardedProps'],
-): readonly Fault[] {
-  return props.flatMap((prop, at) =>
-    isUnsafeProp(prop.name) && !prop.unsafe
-      ? [
-          faultAt(
-            document,
-            [...path, at, 'name'],
-            `${prop.name} reaches the agent's configuration, identity or storage`,
-            'write unsafe: true beside it if that is what you want',
-          ),
-        ]
-      : [],
-  )
+  }
 }

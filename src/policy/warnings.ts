@@ -3,12 +3,11 @@ import { isUnsafeProp } from '../core/route/forwarded-props.ts'
 import { isAgentId } from '../core/route/ids.ts'
 import { ROUTE_IDS, type RouteId } from '../core/route/routes.ts'
 import type { OperatorSelector, Rule } from '../core/decide/rules.ts'
-import { faultAt, type SourceDocument } from '../document/document.ts'
-import type { Fault } from '../document/fault.ts'
+import type { Report } from '../document/document.ts'
 import type { PolicySurroundings } from './faults.ts'
 import { makeReach, type Reach, type Silence } from './reach.ts'
 import type { PolicyFile, RuleOfFile } from './schema.ts'
-import { sharingWarnings } from './sharing-warnings.ts'
+import { warnOfSharing } from './sharing-warnings.ts'
 
 interface Line {
   readonly at: number
@@ -21,13 +20,13 @@ interface Line {
  * @param rules the compiled rules of the file, in its order
  * @param operators with their issuers filled in
  */
-export function warningsOf(
-  document: SourceDocument,
+export function checkForWarnings(
   file: PolicyFile,
   rules: readonly Rule[],
   operators: readonly OperatorSelector[],
   surroundings: PolicySurroundings,
-): readonly Fault[] {
+  warn: Report,
+): void {
   const lines = rules.flatMap((rule, at): readonly Line[] => {
     const written = file.rules[at]
     return written === undefined ? [] : [{ at, written, rule }]
@@ -36,18 +35,16 @@ export function warningsOf(
   const isLarge = lines.length ** 2 * (operators.length + 1) > MOST_COMPARED
   /** In mode `off` one warning covers all that only operators may do. */
   const said = surroundings.mode === 'off' && file.operators.length > 0 ? lines.filter(({ rule }) => isForOperators(rule)) : null
-  return [
-    ...propWarnings(document, ['forwardedProps'], file.forwardedProps),
-    ...sharingWarnings(document, file),
-    ...(said === null ? [] : [noOperators(document, said)]),
-    ...reach.idleSelectors(rules).map((at) => faultAt(document, ['operators', at], ...IDLE)),
-    ...lines.flatMap((line) => [
-      ...propWarnings(document, ['rules', line.at, 'forwardedProps'], line.written.forwardedProps ?? []),
-      ...agentWarnings(document, line),
-      ...(said?.includes(line) === true ? [] : ruleWarnings(document, line, isLarge ? [] : lines, reach)),
-    ]),
-    ...closedRoutes(document, lines, reach, said ?? []),
-  ]
+  warnOfProps(['forwardedProps'], file.forwardedProps, warn)
+  warnOfSharing(file, warn)
+  if (said !== null) warnOfNoOperators(said, warn)
+  for (const at of reach.idleSelectors(rules)) warn(['operators', at], ...IDLE)
+  for (const line of lines) {
+    warnOfProps(['rules', line.at, 'forwardedProps'], line.written.forwardedProps ?? [], warn)
+    warnOfAgents(line, warn)
+    if (said?.includes(line) !== true) warnOfRule(line, isLarge ? [] : lines, reach, warn)
+  }
+  warnOfClosedRoutes(lines, reach, said ?? [], warn)
 }
 
 /** The most pairs of rules that are compared, for every kind of operator: a reload has to be quick. */
@@ -75,32 +72,26 @@ const IDLE = [
   'its issuer, role or permission is excluded by the conditions of these rules',
 ] as const
 
-function ruleWarnings(document: SourceDocument, line: Line, lines: readonly Line[], reach: Reach): readonly Fault[] {
+function warnOfRule(line: Line, lines: readonly Line[], reach: Reach, warn: Report): void {
   const { at, written, rule } = line
-  if (rule.who.length === 0) return []
+  if (rule.who.length === 0) return
+  const say = ([message, hint]: readonly [message: string, hint: string]): void =>
+    warn(['rules', at], message, hint + stillRefusing(rule))
   const silence = reach.silenceOf(rule)
-  if (silence !== null) {
-    const [message, hint] = SILENCES[silence]
-    return [faultAt(document, ['rules', at], message, hint + stillRefusing(rule))]
-  }
-  if (rule.effect === 'deny') return []
+  if (silence !== null) say(SILENCES[silence])
+  if (silence !== null || rule.effect === 'deny') return
   const routes = routesOf(written)
-  const warn = (some: readonly RouteId[], others: (route: RouteId) => readonly Rule[], say: Saying): readonly Fault[] => {
-    const [first] = some
-    if (first === undefined) return []
-    const [message, hint] = say(
-      some.length === routes.length ? '' : ` on ${some.join(', ')}`,
-      placeOf(reach.coveredBy(rule, first, others(first))),
-    )
-    return [faultAt(document, ['rules', at], message, hint + stillRefusing(rule))]
-  }
+  const on = (some: readonly RouteId[]): string => (some.length === routes.length ? '' : ` on ${some.join(', ')}`)
   const denying = (route: RouteId): readonly Rule[] =>
     rulesOn(lines, route).filter(({ effect, threads }) => effect === 'deny' && threads === null)
   const before = lines.slice(0, at)
   const earlier = (route: RouteId): readonly Rule[] => rulesOn(before, route).filter(({ effect }) => effect === 'allow')
   const denied = routes.filter((route) => reach.coveredBy(rule, route, denying(route)) !== null)
   const opened = routes.filter((route) => !denied.includes(route) && reach.coveredBy(rule, route, earlier(route)) !== null)
-  return [...warn(denied, denying, ALL_DENIED), ...warn(opened, earlier, OPEN_BEFORE)]
+  const [firstDenied] = denied
+  const [firstOpened] = opened
+  if (firstDenied !== undefined) say(ALL_DENIED(on(denied), placeOf(reach.coveredBy(rule, firstDenied, denying(firstDenied)))))
+  if (firstOpened !== undefined) say(OPEN_BEFORE(on(opened), placeOf(reach.coveredBy(rule, firstOpened, earlier(firstOpened)))))
 }
 
 /** A rule that never allows or denies may still fail, and a failed rule refuses. */
@@ -121,33 +112,22 @@ const OPEN_BEFORE: Saying = (on, other) => [
   'the first rule that allows says what passes: put this one before it, or take it out',
 ]
 
-function agentWarnings(document: SourceDocument, { at, written }: Line): readonly Fault[] {
-  return (written.agents ?? []).flatMap((id, place) =>
-    isAgentId(id)
-      ? []
-      : [
-          faultAt(
-            document,
-            ['rules', at, 'agents', place],
-            'never matches: no request can name this agent',
-            'an agent id is of letters, digits, . _ - and is no word of a path',
-          ),
-        ],
-  )
+function warnOfAgents({ at, written }: Line, warn: Report): void {
+  for (const [place, id] of (written.agents ?? []).entries()) {
+    if (isAgentId(id)) continue
+    const hint = 'an agent id is of letters, digits, . _ - and is no word of a path'
+    warn(['rules', at, 'agents', place], 'never matches: no request can name this agent', hint)
+  }
 }
 
-function noOperators(document: SourceDocument, silent: readonly Line[]): Fault {
+function warnOfNoOperators(silent: readonly Line[], warn: Report): void {
   const rules = silent.length === 0 ? '' : `, so these rules never match: ${silent.map(({ rule }) => placeOf(rule)).join(', ')}`
-  return faultAt(
-    document,
-    ['operators'],
-    `nobody is an operator while authentication.mode is off${rules}`,
-    'let people sign in, or take operators out',
-  )
+  const message = `nobody is an operator while authentication.mode is off${rules}`
+  warn(['operators'], message, 'let people sign in, or take operators out')
 }
 
 /** Routes that no caller may use, although no rule says so. */
-function closedRoutes(document: SourceDocument, lines: readonly Line[], reach: Reach, said: readonly Line[]): readonly Fault[] {
+function warnOfClosedRoutes(lines: readonly Line[], reach: Reach, said: readonly Line[], warn: Report): void {
   const meant = (route: RouteId): boolean =>
     lines.some(({ written, rule }) => rule.effect === 'allow' && rule.who.length === 0 && routesOf(written).includes(route))
   const opening = (route: RouteId): readonly Line[] =>
@@ -160,12 +140,11 @@ function closedRoutes(document: SourceDocument, lines: readonly Line[], reach: R
     const rules = opening(route)
     return rules.some((line) => !said.includes(line)) && rules.every(({ rule }) => reach.silenceOf(rule) !== null)
   })
-  const warn = (routes: readonly RouteId[], why: string, hint: string): readonly Fault[] =>
-    routes.length === 0 ? [] : [faultAt(document, ['rules'], `nobody may use ${routes.join(', ')}: ${why}`, hint)]
-  return [
-    ...warn(unsaid, 'no rule opens it', 'write a rule with allow: [] for what is closed on purpose'),
-    ...warn(silent, 'what opens it never matches', 'correct these rules, or write allow: [] there'),
-  ]
+  const say = (routes: readonly RouteId[], why: string, hint: string): void => {
+    if (routes.length > 0) warn(['rules'], `nobody may use ${routes.join(', ')}: ${why}`, hint)
+  }
+  say(unsaid, 'no rule opens it', 'write a rule with allow: [] for what is closed on purpose')
+  say(silent, 'what opens it never matches', 'correct these rules, or write allow: [] there')
 }
 
 function routesOf({ routes }: RuleOfFile): readonly RouteId[] {
@@ -185,14 +164,8 @@ function placeOf(rule: Rule | null): string {
   return rule.line === undefined ? rule.name : `${rule.name} (line ${rule.line})`
 }
 
-function propWarnings(
-  document: SourceDocument,
-  path: readonly PropertyKey[],
-  props: PolicyFile['forwardedProps'],
-): readonly Fault[] {
-  return props.flatMap((prop, at) =>
-    isUnsafeProp(prop.name)
-      ? [faultAt(document, [...path, at, 'name'], `${prop.name} is unsafe: callers choose what reaches the agent`)]
-      : [],
-  )
+function warnOfProps(path: readonly PropertyKey[], props: PolicyFile['forwardedProps'], warn: Report): void {
+  for (const [at, { name }] of props.entries()) {
+    if (isUnsafeProp(name)) warn([...path, at, 'name'], `${name} is unsafe: callers choose what reaches the agent`)
+  }
 }
