@@ -52,33 +52,34 @@ export function mountsOf({ upstream, upstreams, agents, ownership, identity }: C
     scope: said === undefined ? key : said === UPSTREAM && !keys.includes(UPSTREAM) ? '' : said,
     saysScope: said !== undefined,
   })
+  const nothingSaid = { scope: undefined, unknownThread: undefined, lists: undefined, assertionAudience: undefined }
   const runtimes = [
-    ...(upstream === undefined ? [] : [{ key: '', place: ['upstream'], scope: undefined, ...upstream }]),
+    ...(upstream === undefined ? [] : [{ key: '', place: ['upstream'], ...nothingSaid, ...upstream }]),
     ...Object.entries(upstreams).map(([key, one]) => ({ key, place: ['upstreams', key], ...one })),
   ].map((one): Mount => ({
-    agentId: null,
-    unknownThread,
-    lists,
-    assertionAudience: audienceOf(one.key),
-    ...defined(one),
+    ...one,
     ...scopeOf(one.key, one.scope),
+    agentId: null,
     ca: one.ca,
     publicPath: one.publicPath ?? one.basePath,
+    unknownThread: one.unknownThread ?? unknownThread,
+    lists: one.lists ?? lists,
+    assertionAudience: one.assertionAudience ?? audienceOf(one.key),
   }))
   const endpoints = Object.entries(agents).map(([key, { path, ...one }]): Mount => ({
+    ...one,
+    ...scopeOf(key, one.scope),
     key,
     place: ['agents', key],
     agentId: key,
+    ca: one.ca,
     transport: 'endpoint',
     userScoped: false,
-    unknownThread,
-    lists: 'upstream',
-    assertionAudience: audienceOf(key),
-    ...defined(one),
-    ...scopeOf(key, one.scope),
-    ca: one.ca,
     basePath: path,
     publicPath: one.publicPath ?? `/agents/${key}`,
+    unknownThread: one.unknownThread ?? unknownThread,
+    lists: 'upstream',
+    assertionAudience: one.assertionAudience ?? audienceOf(key),
   }))
   const [first, ...more] = [...runtimes, ...endpoints]
   if (first === undefined) throw new Error('a configuration without any upstream was taken for a valid one')
@@ -95,9 +96,4 @@ export function standingFacts({ userScoped, unknownThread }: Mount, { enforcemen
 
 export function serverHeaders({ headers }: Pick<Mount, 'headers'>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
-}
-
-/** Drops undefined keys, which would otherwise hide defaults. */
-function defined<Value extends object>(value: Value): { [Key in keyof Value]: Exclude<Value[Key], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as never
 }

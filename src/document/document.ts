@@ -1,6 +1,6 @@
 /** Reads the YAML or JSON files that operators write, and gives the place of each error in the file. */
 import { closest, distance } from 'fastest-levenshtein'
-import { LineCounter, parseDocument, type Document } from 'yaml'
+import { isNode, LineCounter, parseDocument, type Document } from 'yaml'
 import type { z } from 'zod'
 import type { Fault } from './fault.ts'
 import type { Sources } from './sources.ts'
@@ -56,9 +56,7 @@ function isCircular(value: unknown, above: readonly unknown[] = []): boolean {
 function lineOf(document: Document, lines: LineCounter, path: readonly PropertyKey[]): number | undefined {
   for (let length = path.length; length > 0; length -= 1) {
     const node = document.getIn(path.slice(0, length), true)
-    if (typeof node === 'object' && node !== null && 'range' in node && Array.isArray(node.range)) {
-      return lines.linePos(node.range[0] as number).line
-    }
+    if (isNode(node) && node.range) return lines.linePos(node.range[0]).line
   }
   return undefined
 }
@@ -143,30 +141,28 @@ function mustBe(expected: string, written: unknown): string {
   return `must be ${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}${item === null ? '' : ` | write [${item}]`}`
 }
 
-function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
-  let at: z.core.$ZodType | undefined = schema
-  for (const step of [...path, undefined]) {
-    at = unwrap(at)
-    const def = at?._zod.def as
-      { shape?: Record<string, z.core.$ZodType>; valueType?: z.core.$ZodType; element?: z.core.$ZodType } | undefined
-    if (step === undefined) {
-      const keys = Object.entries(def?.shape ?? {})
-      // Removed keys are known only for their error.
-      return keys.flatMap(([key, type]) => (unwrap(type)?._zod.def.type === 'never' ? [] : [key]))
-    }
-    at = def?.shape?.[String(step)] ?? def?.valueType ?? def?.element
-  }
-  return []
+/** The parts of a schema's definition that lead to inner schemas: zod types them for each kind of schema only. */
+interface Definition {
+  readonly type?: string
+  readonly shape?: Readonly<Record<string, z.core.$ZodType>>
+  readonly valueType?: z.core.$ZodType
+  readonly element?: z.core.$ZodType
+  readonly innerType?: z.core.$ZodType
+  readonly in?: z.core.$ZodType
 }
 
-function unwrap(schema: z.core.$ZodType | undefined): z.core.$ZodType | undefined {
-  let at = schema
-  for (;;) {
-    const def = at?._zod.def as { innerType?: z.core.$ZodType; in?: z.core.$ZodType } | undefined
-    const inner = def?.innerType ?? def?.in
-    if (inner === undefined) return at
-    at = inner
-  }
+function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
+  let at = definitionOf(schema)
+  for (const step of path) at = definitionOf(at.shape?.[String(step)] ?? at.valueType ?? at.element)
+  // Removed keys are known only for their error.
+  return Object.entries(at.shape ?? {}).flatMap(([key, type]) => (definitionOf(type).type === 'never' ? [] : [key]))
+}
+
+/** Looks through defaults, optional values and transformations. */
+function definitionOf(schema: z.core.$ZodType | undefined): Definition {
+  const definition = (schema?._zod.def ?? {}) as Definition
+  const inner = definition.innerType ?? definition.in
+  return inner === undefined ? definition : definitionOf(inner)
 }
 
 function valueIn(value: unknown, path: readonly PropertyKey[]): unknown {
