@@ -7,7 +7,7 @@ import { makeFetching, type Fetching } from './fetching.ts'
 import { makeIntrospection, type Introspection } from './introspection.ts'
 import { isSecretAlgorithm, type Algorithm } from '../jwt/algorithms.ts'
 import { keyFromJwk, keyFromPem, type VerificationKey, type VerifierRules } from '../jwt/key.ts'
-import { fixedKeys, remoteKeys, type KeySource } from '../jwt/key-source.ts'
+import { fixedKeys, remoteKeys, type KeySource, type RemoteKeys } from '../jwt/key-source.ts'
 import { keyFromSecret } from './secret-key.ts'
 
 export interface Issuer {
@@ -58,12 +58,10 @@ export function makeIssuers(
   for (const [key, config] of Object.entries(authentication.issuers)) {
     try {
       const clockTolerance = config.clockTolerance ?? authentication.clockTolerance
-      const files = readFiles(key, config, sources)
-      const keyMaterial = keyMaterialOf(config, files)
-      const fingerprint = hashOf([key, config, clockTolerance, keyMaterial, inBase64(files.ca)])
+      const keyMaterial = keyMaterialOf(key, config, sources)
+      const fingerprint = hashOf([key, config, clockTolerance, keyMaterial, contentOf(key, config, 'ca', sources)])
       const kept = known.find((issuer) => issuer.fingerprint === fingerprint)
-      if (kept === undefined) checkBearerToken(key, config, sources)
-      issuers.push(kept ?? makeIssuer({ key, config, clockTolerance, keyMaterial, fingerprint }, files, surroundings))
+      issuers.push(kept ?? makeIssuer({ key, config, clockTolerance, keyMaterial, fingerprint }, sources, surroundings))
     } catch (error) {
       if (!(error instanceof IssuerFaults)) throw error
       for (const fault of error.faults) faults.push(fault)
@@ -75,37 +73,23 @@ export function makeIssuers(
 
 function makeIssuer(
   identity: Pick<Issuer, 'key' | 'config' | 'clockTolerance' | 'keyMaterial' | 'fingerprint'>,
-  files: Files,
-  surroundings: Pick<IssuerSurroundings, 'clock' | 'onFetchFailure'>,
+  sources: Sources,
+  { clock, onFetchFailure }: Pick<IssuerSurroundings, 'clock' | 'onFetchFailure'>,
 ): Issuer {
   const { key, config, clockTolerance } = identity
-  const fetching = fetchingFor(key, config, files)
-  const keys = keySource(key, config, files, { issuer: config.issuer, clockTolerance }, surroundings, fetching)
-  const onFailure = (message: string): void => surroundings.onFetchFailure(key, message)
+  const fetching = fetchingFor(key, config, sources)
+  const onFailure = (message: string): void => onFetchFailure(key, message)
+  const rules = { issuer: config.issuer, clockTolerance }
+  const keys = fileKeys(key, config, rules, sources) ?? fetchedKeys(config, rules, { fetching, clock, onFailure })
   const introspection =
-    config.introspection === undefined ? null : makeIntrospection(config, fetching, surroundings.clock, onFailure, clockTolerance)
+    config.introspection === undefined ? null : makeIntrospection(config, fetching, clock, onFailure, clockTolerance)
   return { ...identity, fetching, keys, introspection }
 }
 
-/** The bearer token is not among them: it is read with each fetch. */
-interface Files {
-  readonly publicKeyFile: Buffer | undefined
-  readonly secretFile: Buffer | undefined
-  readonly ca: Buffer | undefined
-}
-
-function readFiles(key: string, config: IssuerConfig, sources: Sources): Files {
-  const read = (name: keyof Files): Buffer | undefined => {
-    const file = config[name]
-    return file === undefined ? undefined : bytesOf(key, name, file, sources.read(file))
-  }
-  return { publicKeyFile: read('publicKeyFile'), secretFile: read('secretFile'), ca: read('ca') }
-}
-
 /** Includes the files' contents: a new key under the old path is another key. */
-function keyMaterialOf(config: IssuerConfig, { publicKeyFile, secretFile }: Files): string {
+function keyMaterialOf(key: string, config: IssuerConfig, sources: Sources): string {
   const { issuer, jwksUri, algorithms, tokenTypes, introspection } = config
-  const files = [publicKeyFile, secretFile].map(inBase64)
+  const files = (['publicKeyFile', 'secretFile'] as const).map((name) => contentOf(key, config, name, sources))
   return hashOf([issuer, jwksUri, algorithms, tokenTypes?.toSorted(), introspection?.url, introspection?.clientId, files])
 }
 
@@ -113,36 +97,36 @@ function hashOf(parts: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex')
 }
 
-function inBase64(bytes: Buffer | undefined): string | undefined {
-  return bytes?.toString('base64')
+function contentOf(key: string, config: IssuerConfig, name: 'publicKeyFile' | 'secretFile' | 'ca', sources: Sources): string {
+  const file = config[name]
+  return file === undefined ? '' : fromFile(key, name, file, sources.read(file), (bytes) => bytes.toString('base64'))
 }
 
-function keySource(
-  key: string,
-  config: IssuerConfig,
-  { publicKeyFile, secretFile }: Files,
-  rules: VerifierRules,
-  surroundings: Pick<IssuerSurroundings, 'clock' | 'onFetchFailure'>,
-  fetching: Fetching,
-): KeySource {
-  const { algorithms } = config
+/** @returns null for an issuer whose keys are fetched */
+function fileKeys(key: string, config: IssuerConfig, rules: VerifierRules, sources: Sources): KeySource | null {
+  const { publicKeyFile, secretFile, algorithms } = config
   // Introspection alone decides.
   if (algorithms === undefined) return fixedKeys([])
+  const read = (name: string, file: string, parse: (bytes: Buffer) => VerificationKey): KeySource =>
+    fixedKeys([fromFile(key, name, file, sources.read(file), parse)])
   if (publicKeyFile !== undefined) {
-    return fixedKeys([parsed(key, config, 'publicKeyFile', () => keyForAll(publicKeyFile.toString('utf8'), algorithms, rules))])
+    return read('publicKeyFile', publicKeyFile, (bytes) => keyForAll(bytes.toString('utf8'), algorithms, rules))
   }
-  if (secretFile !== undefined) {
-    const secretAlgorithms = algorithms.filter(isSecretAlgorithm)
-    return fixedKeys([parsed(key, config, 'secretFile', () => keyFromSecret(secretFile, secretAlgorithms, rules))])
-  }
+  if (secretFile === undefined) return null
+  return read('secretFile', secretFile, (bytes) => keyFromSecret(bytes, algorithms.filter(isSecretAlgorithm), rules))
+}
+
+function fetchedKeys(
+  config: IssuerConfig,
+  rules: VerifierRules,
+  parts: Pick<RemoteKeys, 'fetching' | 'clock' | 'onFailure'>,
+): KeySource {
   return remoteKeys({
     at: config.jwksUri === undefined ? { issuer: config.issuer } : { jwksUri: config.jwksUri },
-    fetching,
-    read: (jwk) => keyFromJwk(jwk, algorithms, rules),
+    read: (jwk) => keyFromJwk(jwk, config.algorithms ?? [], rules),
     cacheFor: config.keyCache,
     staleIfError: config.staleIfError,
-    clock: surroundings.clock,
-    onFailure: (message) => surroundings.onFetchFailure(key, message),
+    ...parts,
   })
 }
 
@@ -154,31 +138,28 @@ function keyForAll(pem: string, algorithms: readonly Algorithm[], rules: Verifie
   return key
 }
 
-function checkBearerToken(key: string, { bearerTokenFile }: IssuerConfig, sources: Sources): void {
-  if (bearerTokenFile !== undefined) bytesOf(key, 'bearerTokenFile', bearerTokenFile, sources.readRotating(bearerTokenFile))
-}
-
-function fetchingFor(key: string, config: IssuerConfig, files: Files): Fetching {
+function fetchingFor(key: string, config: IssuerConfig, sources: Sources): Fetching {
   const home = config.jwksUri ?? (URL.canParse(config.issuer) ? config.issuer : (config.introspection?.url ?? config.issuer))
-  const { insecureHttp, bearerTokenFile } = config
-  const ca = files.ca?.toString('utf8')
-  if (ca !== undefined) parsed(key, config, 'ca', () => checkCertificates(ca))
+  const { insecureHttp, bearerTokenFile, ca: file } = config
+  // Its content is not used: it is read again with each fetch.
+  if (bearerTokenFile !== undefined)
+    fromFile(key, 'bearerTokenFile', bearerTokenFile, sources.readRotating(bearerTokenFile), () => null)
+  const ca = file === undefined ? undefined : fromFile(key, 'ca', file, sources.read(file), certificatesIn)
   return makeFetching(home, { insecureHttp, ca, bearerTokenFile })
 }
 
-function bytesOf(issuer: string, name: string, file: string, source: Source): Buffer {
-  if ('error' in source) throw fileFault(issuer, name, `${file} cannot be read`)
-  return source.bytes
+function certificatesIn(bytes: Buffer): string {
+  const pem = bytes.toString('utf8')
+  checkCertificates(pem)
+  return pem
 }
 
-function parsed<T>(issuer: string, config: IssuerConfig, name: keyof Files, parse: () => T): T {
+function fromFile<T>(issuer: string, name: string, file: string, source: Source, parse: (bytes: Buffer) => T): T {
   try {
-    return parse()
+    if ('error' in source) throw new Error('cannot be read')
+    return parse(source.bytes)
   } catch (error) {
-    throw fileFault(issuer, name, `${config[name]} ${error instanceof Error ? error.message : String(error)}`)
+    const message = `${file} ${error instanceof Error ? error.message : String(error)}`
+    throw new IssuerFaults([{ path: ['authentication', 'issuers', issuer, name], message }])
   }
-}
-
-function fileFault(issuer: string, name: string, message: string): IssuerFaults {
-  return new IssuerFaults([{ path: ['authentication', 'issuers', issuer, name], message }])
 }

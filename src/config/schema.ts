@@ -101,26 +101,15 @@ export const configSchema = z
       })
       .superRefine((value, context) => {
         const issuers = Object.values(value.issuers)
+        const issue = (message: string): void => context.addIssue({ code: 'custom', path: ['issuers'], message })
         if (value.mode !== 'off' && issuers.length === 0) {
-          context.addIssue({
-            code: 'custom',
-            path: ['issuers'],
-            message: 'is required unless the mode is off | name the identity provider',
-          })
+          issue('is required unless the mode is off | name the identity provider')
         }
         if (issuers.filter((one) => one.introspection !== undefined).length > 1) {
-          context.addIssue({
-            code: 'custom',
-            path: ['issuers'],
-            message: 'two entries have introspection | an opaque token does not say whose it is: one issuer at most',
-          })
+          issue('two entries have introspection | an opaque token does not say whose it is: one issuer at most')
         }
         if (new Set(issuers.map((one) => one.issuer)).size < issuers.length) {
-          context.addIssue({
-            code: 'custom',
-            path: ['issuers'],
-            message: 'two entries have the same issuer | a token must have one meaning',
-          })
+          issue('two entries have the same issuer | a token must have one meaning')
         }
       })
       .prefault({})
