@@ -25,7 +25,7 @@ export function checkMounts(config: Config, report: Report): void {
     if (twin !== undefined) {
       report(
         place,
-        `is the same place as ${twin.place.join('.')}, and its threads are others: whoever owns a thread at one could read and write it at the other`,
+        `is the same place as ${twin.place.join('.')}, but in another scope: the owner of a thread at one could read and write it at the other`,
         `remove one of them, or write scope: ${scopeName(twin.scope)} so that both have the same owners`,
       )
     }

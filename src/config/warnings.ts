@@ -46,7 +46,7 @@ export function checkForWarnings(config: Config, referenced: ReadonlySet<string>
   if (admin !== undefined && !isLoopbackHost(admin.host)) {
     warn(
       ['admin', 'host'],
-      'can be reached from other machines, and speaks plain HTTP: whoever listens on the way has the credential',
+      'can be reached from other machines, and speaks plain HTTP: anyone on the network path can read the credential',
     )
   }
   for (const [at, name] of config.forwardHeaders.entries()) {
@@ -59,8 +59,8 @@ export function checkForWarnings(config: Config, referenced: ReadonlySet<string>
     if (isLoopbackHost(new URL(url).hostname) || Object.keys(headers).length > 0) continue
     warn(
       [...place, 'url'],
-      'is on another machine: whoever reaches it there goes past the gateway',
-      `let the network admit the gateway alone, and send a secret in ${place.join('.')}.headers that the ${agentId === null ? 'runtime' : 'agent'} asks for`,
+      'is on another machine: a client that reaches it there goes past the gateway',
+      `let the network admit only the gateway, and send a secret in ${place.join('.')}.headers that the ${agentId === null ? 'runtime' : 'agent'} checks`,
     )
   }
   const { assertion } = config.identity
@@ -98,7 +98,7 @@ export function checkForWarnings(config: Config, referenced: ReadonlySet<string>
     }
   }
   if (config.authentication.mode === 'off') {
-    warn(['authentication', 'mode'], 'off: nobody is asked who they are, all callers are one user')
+    warn(['authentication', 'mode'], 'off: no caller is authenticated, all callers are one user')
   }
   for (const [key, issuer] of Object.entries(config.authentication.issuers)) {
     const at = ['authentication', 'issuers', key]

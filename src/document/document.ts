@@ -85,7 +85,6 @@ export function faultAt(document: SourceDocument, path: readonly PropertyKey[], 
   return { ...placeIn(document, path), message, ...(hint === undefined ? {} : { hint }) }
 }
 
-/** Takes an error or a warning, with the path of the key in the document. */
 export type Report = (path: readonly PropertyKey[], message: string, hint?: string) => void
 
 export function faultsFound(document: SourceDocument, check: (report: Report) => void): readonly Fault[] {
@@ -158,7 +157,6 @@ function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly strin
   return Object.entries(at.shape ?? {}).flatMap(([key, type]) => (definitionOf(type).type === 'never' ? [] : [key]))
 }
 
-/** Looks through defaults, optional values and transformations. */
 function definitionOf(schema: z.core.$ZodType | undefined): Definition {
   const definition = (schema?._zod.def ?? {}) as Definition
   const inner = definition.innerType ?? definition.in

@@ -1,7 +1,4 @@
-/**
- * Reads the files of one configuration, each of them once: what was checked is what is activated
- * (docs/contributing/invariants.md, 8).
- */
+/** Reads the files of one configuration, each once: what was checked is what is activated (docs/contributing/invariants.md, 8). */
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync, type BigIntStats } from 'node:fs'
 import { resolve } from 'node:path'
@@ -47,7 +44,7 @@ export class Sources {
     return this.#readOnce(resolve(file)).source
   }
 
-  /** @throws Error as `read`, or if the file cannot be read */
+  /** @throws Error as `read`, or for a file that cannot be read */
   text(file: string): string {
     const source = this.read(file)
     if ('error' in source) throw new Error(`${file} cannot be read (${source.error})`)
@@ -69,6 +66,7 @@ export class Sources {
 
   /** True if no file has changed since it was read, so that all of them are of one moment. */
   isCurrent(): boolean {
+    // A file may be touched or copied, and stay the same.
     const isSame = (path: string): boolean => readNow(path).hash === this.#hashes.get(path)
     return [...this.#states].every(([path, state]) => stateOf(path) === state || isSame(path))
   }
