@@ -79,7 +79,7 @@ const ALLOWED = {
 /** Files that put parts together, and what they may import besides. */
 const ALSO = {
   'store/open.ts': ['config', 'observe', 'store/sqlite', 'store/postgres'],
-  'store/look.ts': ['store/sqlite'],
+  'store/inspect.ts': ['store/sqlite'],
   'store/retention.ts': ['observe'],
   'limits/open.ts': ['config', 'observe'],
   'audit/recorder.ts': ['http/pipeline', 'http/listeners/app.ts', 'snapshot/manager.ts', 'snapshot/snapshot.ts'],

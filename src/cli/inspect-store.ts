@@ -1,7 +1,7 @@
 /** Inspects the store of a configuration, of either kind, without a change to it. */
 import { storeOf } from '../config/store-place.ts'
 import type { Config } from '../config/schema.ts'
-import { lookAtStore, type StoreLook } from '../store/look.ts'
+import { inspectSqlite, type SqliteInspection } from '../store/inspect.ts'
 import { SCHEMA_VERSION } from '../store/sqlite/schema.ts'
 
 /** Each kind of store counts its schemas from 1. */
@@ -18,17 +18,17 @@ export type Inspected = {
 const LOCK_WAIT = 5000
 
 /** @param file an absolute path */
-export function inspectFile(file: string): StoreLook {
-  return lookAtStore(file, LOCK_WAIT)
+export function inspectFile(file: string): SqliteInspection {
+  return inspectSqlite(file, LOCK_WAIT)
 }
 
 export async function inspectStore(ownership: Config['ownership']): Promise<Inspected> {
   const named = storeOf(ownership)
   if (named.kind === 'sqlite') return { place: named.file, latest: SCHEMA_VERSION, ...inspectFile(named.file) }
-  const { lookAtPostgres } = await import('../store/postgres/look.ts')
+  const { inspectPostgres } = await import('../store/postgres/inspect.ts')
   const { MIGRATIONS } = await import('../store/postgres/schema.ts')
   const latest = MIGRATIONS.length
-  const seen = await lookAtPostgres(named.settings)
+  const seen = await inspectPostgres(named.settings)
   return seen.outcome === 'usable' ? { ...seen, latest, schema: latest - seen.behind } : { ...seen, latest }
 }
 

@@ -101,7 +101,7 @@ export function makeAnswerRecheck({ invalidations, answers, allows, log }: Answe
     return (working ??= work())
   }
 
-  const end = invalidations.onStanding((key) => {
+  const end = invalidations.onInvalidation((key) => {
     changed[changes % REMEMBERED] = key?.threadId ?? null
     changes += 1
     const isConcerned = (threadIds: readonly string[]): boolean =>

@@ -42,8 +42,8 @@ export async function openStoreWithPool(
   const { settings, cache } = named
   const { openPostgresStore } = await import('./postgres/store.ts')
   if (!make) {
-    const { lookAtPostgres } = await import('./postgres/look.ts')
-    const seen = await lookAtPostgres(settings)
+    const { inspectPostgres } = await import('./postgres/inspect.ts')
+    const seen = await inspectPostgres(settings)
     if (seen.outcome === 'missing') throw missing(seen.place)
   }
   return openPostgresStore(settings, {

@@ -106,9 +106,9 @@ export interface OwnershipStore {
    * Takes as long for a thread without a row, as far as possible: a refusal's time must reveal nothing. Returns at once if
    * cached.
    */
-  standing(key: ThreadKey, reader: Reader): ThreadAccess | Promise<ThreadAccess>
-  /** As `standing`, for several threads in one query. Threads that the store has never recorded are not in the map. */
-  standings(scope: string, threadIds: readonly string[], reader: Reader): Promise<ReadonlyMap<string, ThreadAccess>>
+  accessTo(key: ThreadKey, reader: Reader): ThreadAccess | Promise<ThreadAccess>
+  /** As `accessTo`, for several threads in one query. Threads that the store has never recorded are not in the map. */
+  accessToSeveral(scope: string, threadIds: readonly string[], reader: Reader): Promise<ReadonlyMap<string, ThreadAccess>>
   /**
    * The ids of threads that the reader owns, in any state, or that were granted to the reader. Reads only the reader's own
    * entries, whatever else the scope holds.
@@ -350,7 +350,7 @@ export interface AccessInvalidations {
    *   changed, because invalidations were lost or too many
    * @returns a function that ends it
    */
-  onStanding(listener: (key: ThreadKey | null) => void): () => void
+  onInvalidation(listener: (key: ThreadKey | null) => void): () => void
 }
 
 export type Store = OwnershipStore & RevocationStore & ObservationStore & GrantStore & ThreadAdministration & AccessInvalidations

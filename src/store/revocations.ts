@@ -27,7 +27,7 @@ export async function makeRevocationList(
   let stopped = false
   let failing = false
 
-  const look = async (anyway: boolean): Promise<void> => {
+  const refresh = async (anyway: boolean): Promise<void> => {
     if (!anyway && (await store.revocationsVersion()) === version) return
     const next = await read()
     const changed = next.version !== version
@@ -37,7 +37,7 @@ export async function makeRevocationList(
   // The checks run in sequence: an older answer must not replace a newer one.
   let last: Promise<void> = Promise.resolve()
   const queue = (anyway: boolean): Promise<void> => {
-    const mine = last.then(() => look(anyway))
+    const mine = last.then(() => refresh(anyway))
     last = mine.catch(() => {})
     return mine
   }

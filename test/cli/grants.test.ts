@@ -10,7 +10,7 @@ const BOB = { userId: 'corp:bob', groups: ['corp:staff'] }
 void test('a grant holds until it is taken back', async (t) => {
   const { store, command } = await deployment(t)
   await own(store, ALICE, 't-1')
-  const granted = async (): Promise<unknown> => (await store.standing(key('t-1'), BOB)).row?.granted
+  const granted = async (): Promise<unknown> => (await store.accessTo(key('t-1'), BOB)).row?.granted
   const user = ['--thread', 't-1', '--user', 'corp:bob'] as const
   const group = ['--thread', 't-1', '--group', 'corp:staff'] as const
   t.match(await command('grants', 'add', ...group, '--right', 'read'), { code: 0, stdout: 'group corp:staff may read t-1\n' })

@@ -151,7 +151,7 @@ void test('what is changed here is told to a process that runs on the store', as
   const { store, command } = await deployment(t)
   await own(store, ALICE, 't-1')
   let news = 0
-  t.teardown(store.onStanding(() => void (news += 1)))
+  t.teardown(store.onInvalidation(() => void (news += 1)))
   await command('threads', 'assign', 't-1', '--to', BOB)
   await until(() => news > 0)
   t.pass('told')

@@ -40,9 +40,9 @@ void test('a grant is given, listed, changed and taken back, and each change is 
   const group = { group: 'partner:eng', right: 'write', grantedBy: 'operator', grantedAt: AT }
   t.same((await grants(ask, { group: 'partner:eng', right: 'write' })).json, group)
   t.same((await grants(ask)).json, { grants: [group, bob] })
-  t.same((await store.standing(T1, { userId: 'corp:bob', groups: [] })).row?.granted, 'read')
+  t.same((await store.accessTo(T1, { userId: 'corp:bob', groups: [] })).row?.granted, 'read')
   t.same((await grants(ask, { user: 'corp:bob', right: 'write' })).status, 201)
-  t.same((await store.standing(T1, { userId: 'corp:bob', groups: [] })).row?.granted, 'write')
+  t.same((await store.accessTo(T1, { userId: 'corp:bob', groups: [] })).row?.granted, 'write')
   const gone = await grants(ask, { user: 'corp:bob' }, 'DELETE')
   t.same([gone.status, gone.text], [204, ''])
   t.same((await grants(ask)).json, { grants: [group] })

@@ -47,7 +47,7 @@ function watched(allows: (threadId: string, times: number) => boolean | 'for-now
   let errors = 0
   const review = makeAnswerRecheck({
     invalidations: {
-      onStanding(listener) {
+      onInvalidation(listener) {
         listeners.add(listener)
         return () => void listeners.delete(listener)
       },

@@ -55,7 +55,7 @@ function given(told: Told, more: Changes = {}): Given {
     dropped: () => {},
   } as unknown as Metrics
   const store = {
-    standing: async () => UNHEARD_OF,
+    accessTo: async () => UNHEARD_OF,
     claim: async () => ({ outcome: 'new', registration: 1 }),
     settle: async () => false,
     ...storing,
@@ -146,7 +146,7 @@ void test('an identity source that throws lets nobody in: 500, and the fault is 
 })
 
 void test('a store that does not answer is 503; a fault that is no such failure is not taken for one', async (t) => {
-  for (const method of ['standing', 'claim'] as const) {
+  for (const method of ['accessTo', 'claim'] as const) {
     const told: Told = []
     const away = given(told, { storing: { [method]: () => Promise.reject(new StoreUnavailable('away')) } })
     t.match(await run(away), { status: 503, body: '"code":"store-unavailable"' })
@@ -167,7 +167,7 @@ void test('a thread that somebody else claims first is theirs, and the lost race
     threadAccess = { row: { owner: 'corp:bob', deleted: false, provisional: false, granted: null }, runners: [] }
     return { outcome: 'foreign' } as const
   }
-  const answer = await run(given(told, { storing: { claim, standing: async () => threadAccess } }))
+  const answer = await run(given(told, { storing: { claim, accessTo: async () => threadAccess } }))
   t.match(answer, { status: 403, body: '"code":"not-owner"' })
   t.same(told, [
     ['claimed', 'lost-race'],
@@ -220,7 +220,7 @@ void test('a run by somebody to whom the thread was granted registers for its ow
   }
   const threadAccess = async () =>
     ({ row: { owner: 'corp:bob', deleted: false, provisional: false, granted: 'write' }, runners: [] }) as const
-  t.equal(await run(given([], { clock: () => 1234, storing: { claim, standing: threadAccess } })), 'passed')
+  t.equal(await run(given([], { clock: () => 1234, storing: { claim, accessTo: threadAccess } })), 'passed')
   const claimed = { userId: 'corp:bob', agentId: 'default', guest: true, now: 1234 }
   t.same(claims, [[{ scope: '', threadId: 't1' }, claimed]])
 })
@@ -233,7 +233,7 @@ void test('a grant that ends while the run registers is a lost race, and nothing
     return { outcome: 'foreign' } as const
   }
   const threadAccess = async () => ({ row: { owner: 'corp:bob', deleted: false, provisional: false, granted }, runners: [] })
-  t.match(await run(given(told, { storing: { claim, standing: threadAccess } })), { status: 403, body: '"code":"not-owner"' })
+  t.match(await run(given(told, { storing: { claim, accessTo: threadAccess } })), { status: 403, body: '"code":"not-owner"' })
   t.same(told, [
     ['claimed', 'lost-race'],
     ['decided', 'agent/run', 'thread-foreign'],

@@ -43,7 +43,7 @@ export function callNow(): string | undefined {
   return calls.getStore()
 }
 
-const DIRECT: ReadonlySet<string> = new Set(['onStanding', 'close', 'secret', 'fault', 'isEmpty', 'unowned'])
+const DIRECT: ReadonlySet<string> = new Set(['onInvalidation', 'close', 'secret', 'fault', 'isEmpty', 'unowned'])
 
 /**
  * A store of which each step that a call takes waits for the schedule.

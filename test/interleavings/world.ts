@@ -486,7 +486,7 @@ export class World {
 
   /** Open answers are checked within the promised time, as soon as the store answers what it is asked for that. */
   #isChecking(): boolean {
-    return this.scheduler.choices().some(({ name }) => /^(?:gateway|op) .* standings?(?::|$)/.test(name))
+    return this.scheduler.choices().some(({ name }) => /^(?:gateway|op) .* accessTo(?:Several)?(?::|$)/.test(name))
   }
 
   #hasAccess(user: string, gateway: string): boolean {

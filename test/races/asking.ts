@@ -1,6 +1,6 @@
 /** Asks a store what the model of a thread knows the answer to, and brings the answer into the model's form. */
 import type { Store } from '../../src/store/port.ts'
-import { grantText, type Answer, type Call, type SeenStanding } from './thread-calls.ts'
+import { grantText, type Answer, type Call, type SeenAccess } from './thread-calls.ts'
 
 const SCOPE = ''
 
@@ -42,10 +42,10 @@ export async function ask(store: Store, threadId: string, call: Call): Promise<A
     case 'prune':
       await store.prune({ deletedBefore: now + LATER_MS }, ALL_ROWS)
       return null
-    case 'standing':
-      return standing((await store.standing(key, call.reader)).row)
-    case 'standings':
-      return standing((await store.standings(SCOPE, [threadId], call.reader)).get(threadId)?.row ?? null)
+    case 'accessTo':
+      return seenAccess((await store.accessTo(key, call.reader)).row)
+    case 'accessToSeveral':
+      return seenAccess((await store.accessToSeveral(SCOPE, [threadId], call.reader)).get(threadId)?.row ?? null)
     case 'thread': {
       const found = await store.thread(key)
       if (found === null || found.row === null) return null
@@ -56,6 +56,6 @@ export async function ask(store: Store, threadId: string, call: Call): Promise<A
   }
 }
 
-function standing(row: SeenStanding): SeenStanding {
+function seenAccess(row: SeenAccess): SeenAccess {
   return row === null ? null : { owner: row.owner, deleted: row.deleted, provisional: row.provisional, granted: row.granted }
 }

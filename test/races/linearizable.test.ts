@@ -58,7 +58,7 @@ void test('an order that fits at first and leads nowhere is given up for another
       did(
         10,
         11,
-        { op: 'standing', reader: { userId: 'x', groups: [] } },
+        { op: 'accessTo', reader: { userId: 'x', groups: [] } },
         {
           owner: 'bob',
           deleted: false,

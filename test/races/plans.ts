@@ -21,8 +21,8 @@ export type Kind =
   | 'transfer'
   | 'erase'
   | 'prune'
-  | 'standing'
-  | 'standings'
+  | 'accessTo'
+  | 'accessToSeveral'
   | 'thread'
 
 /** A step: of all that stands in it a kind takes what it needs. */
@@ -41,7 +41,7 @@ export type Mix = keyof typeof MIXES
 
 const MIXES = {
   /** What runs and deletions come to: without operators a thread that was confirmed is its owner's for ever. */
-  runs: { claim: 30, guest: 8, settle: 20, release: 20, bury: 8, rename: 4, standing: 5, thread: 5 },
+  runs: { claim: 30, guest: 8, settle: 20, release: 20, bury: 8, rename: 4, accessTo: 5, thread: 5 },
   /** All that the store can do with a thread. */
   everything: {
     claim: 24,
@@ -58,8 +58,8 @@ const MIXES = {
     transfer: 2,
     erase: 1,
     prune: 3,
-    standing: 5,
-    standings: 4,
+    accessTo: 5,
+    accessToSeveral: 4,
     thread: 4,
   },
 } as const satisfies Readonly<Record<string, Partial<Record<Kind, number>>>>

@@ -125,8 +125,8 @@ function callOf(step: Step, { threads, users }: Order, begun: Begun[]): { readon
     case 'withhold':
     case 'thread':
       return { thread, call: { op: step.kind } }
-    case 'standing':
-    case 'standings':
+    case 'accessTo':
+    case 'accessToSeveral':
       return { thread, call: { op: step.kind, reader: { userId: user, groups: [other] } } }
   }
 }

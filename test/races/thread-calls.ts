@@ -13,7 +13,7 @@ export type Call =
   | { readonly op: 'ungrant'; readonly owner: string | null; readonly grantee: Grantee }
   | { readonly op: 'assign'; readonly user: string }
   | { readonly op: 'withhold' }
-  | { readonly op: 'standing' | 'standings'; readonly reader: Reader }
+  | { readonly op: 'accessTo' | 'accessToSeveral'; readonly reader: Reader }
   | { readonly op: 'thread' }
   | { readonly op: 'transfer'; readonly from: string; readonly to: string }
   | { readonly op: 'erase'; readonly user: string }
@@ -23,10 +23,10 @@ export type Call =
 export type OneThreadCall = Exclude<Call, { readonly op: 'transfer' | 'erase' | 'prune' }>
 
 /** What the store answers, in a form that can be written down and compared. */
-export type Answer = ClaimResult | AssignOutcome | GrantOutcome | SeenStanding | SeenThread | boolean | null
+export type Answer = ClaimResult | AssignOutcome | GrantOutcome | SeenAccess | SeenThread | boolean | null
 
 /** A standing without who was seen under `observe`. */
-export type SeenStanding = {
+export type SeenAccess = {
   readonly owner: string
   readonly deleted: boolean
   readonly provisional: boolean
@@ -51,5 +51,5 @@ export function grantText({ kind, id, right }: Grant): string {
 
 /** True for what changes nothing: where it fails nothing is to be found out. */
 export function isLook({ op }: Call): boolean {
-  return op === 'standing' || op === 'standings' || op === 'thread'
+  return op === 'accessTo' || op === 'accessToSeveral' || op === 'thread'
 }

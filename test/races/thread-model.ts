@@ -4,7 +4,7 @@
  */
 import { rightIn, type Grant, type Grantee, type Reader } from '../../src/core/decide/sharing.ts'
 import type { RunOutcome } from '../../src/store/port.ts'
-import { grantText, type Answer, type Call, type OneThreadCall, type SeenStanding, type SeenThread } from './thread-calls.ts'
+import { grantText, type Answer, type Call, type OneThreadCall, type SeenAccess, type SeenThread } from './thread-calls.ts'
 
 /** A row. */
 interface Row {
@@ -85,9 +85,9 @@ function doOne(state: ThreadState, call: OneThreadCall): Done {
       if (state === null) return { state, answer: false }
       if (state.owner === '') return { state, answer: true }
       return { state: taken({ ...state, grants: [] }, ''), answer: true }
-    case 'standing':
-    case 'standings':
-      return { state, answer: standing(state, call.reader) }
+    case 'accessTo':
+    case 'accessToSeveral':
+      return { state, answer: seenAccess(state, call.reader) }
     case 'thread':
       return { state, answer: seen(state) }
   }
@@ -165,7 +165,7 @@ function quietly(state: ThreadState): Done {
   return { state, answer: null }
 }
 
-function standing(state: ThreadState, reader: Reader): SeenStanding {
+function seenAccess(state: ThreadState, reader: Reader): SeenAccess {
   if (state === null) return null
   return { owner: state.owner, deleted: state.deleted, provisional: state.provisional, granted: rightIn(state.grants, reader) }
 }

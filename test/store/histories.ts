@@ -136,8 +136,8 @@ export async function everythingIn(store: Modelled, { users, groups, keys }: Wor
   for (const key of keys) {
     all.push(await store.thread(key), await store.grants(key, null))
     for (const reader of readers) {
-      if (alone) all.push(whatCounts(await store.standing(key, reader), reader))
-      else all.push([...(await store.standings(key.scope, [key.threadId], reader))])
+      if (alone) all.push(whatCounts(await store.accessTo(key, reader), reader))
+      else all.push([...(await store.accessToSeveral(key.scope, [key.threadId], reader))])
     }
   }
   for (const scope of new Set(keys.map((key) => key.scope)))

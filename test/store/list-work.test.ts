@@ -186,14 +186,16 @@ void test('on each of many threads the groups of a reader are not looked up one 
   })
   const groups = Array.from({ length: 1000 }, (_, at) => `corp:team-${at}`)
   const ids = Array.from({ length: 100 }, (_, at) => `alice-${String(at + 1).padStart(6, '0')}`)
-  let standings: ReadonlyMap<string, unknown> = new Map()
-  const sent = onRows(await sentBy(async () => void (standings = await store.standings('', ids, reader('corp:bob', ...groups)))))
-  t.equal([...standings.values()].filter((one) => (one as { row: { granted: string } }).row.granted === 'read').length, 100)
+  let access: ReadonlyMap<string, unknown> = new Map()
+  const sent = onRows(
+    await sentBy(async () => void (access = await store.accessToSeveral('', ids, reader('corp:bob', ...groups)))),
+  )
+  t.equal([...access.values()].filter((one) => (one as { row: { granted: string } }).row.granted === 'read').length, 100)
   for (const { text, values } of sent) {
     const { threadIds, groups: asked = '[]' } = values[0] as { threadIds?: string; groups?: string }
     t.notOk(threadIds !== undefined && /named/.test(text) && asked !== '[]', 'no statement has threads times groups')
   }
-  const few = onRows(await sentBy(() => store.standings('', ids, reader('corp:bob', 'corp:team-7'))))
+  const few = onRows(await sentBy(() => store.accessToSeveral('', ids, reader('corp:bob', 'corp:team-7'))))
   t.ok(
     few.some(({ values }) => (values[0] as { groups?: string }).groups === '["corp:team-7"]'),
     'few groups are looked up, whatever was granted to others',

@@ -20,7 +20,7 @@ const MINUTE = 60_000
 
 /** The methods; each does in one step what it says. */
 export class RequestModel extends Rows {
-  async standing(key: ThreadKey, reader: Reader): Promise<ThreadAccess> {
+  async accessTo(key: ThreadKey, reader: Reader): Promise<ThreadAccess> {
     const row = this.row(key)
     const runners = this.runners(key)
     if (row === undefined) return { row: null, runners }
@@ -31,10 +31,10 @@ export class RequestModel extends Rows {
     }
   }
 
-  async standings(scope: string, threadIds: readonly string[], reader: Reader): Promise<ReadonlyMap<string, ThreadAccess>> {
+  async accessToSeveral(scope: string, threadIds: readonly string[], reader: Reader): Promise<ReadonlyMap<string, ThreadAccess>> {
     const all = new Map<string, ThreadAccess>()
     for (const threadId of threadIds) {
-      const known = await this.standing({ scope, threadId }, reader)
+      const known = await this.accessTo({ scope, threadId }, reader)
       if (known.row !== null || known.runners.length > 0) all.set(threadId, known)
     }
     return all

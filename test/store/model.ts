@@ -25,7 +25,7 @@ type Beside =
   | 'secret'
   | 'fault'
   | 'close'
-  | 'onStanding'
+  | 'onInvalidation'
   | 'unowned'
   | 'stats'
   | 'revoke'

@@ -48,7 +48,7 @@ async function sceneOf(t: Test): Promise<Scene> {
 }
 
 const ownerOf = async (store: Store, userId: string, ...groups: readonly string[]) =>
-  (await store.standing(KEY, readerOf(userId, ...groups))).row?.owner
+  (await store.accessTo(KEY, readerOf(userId, ...groups))).row?.owner
 
 void test('the owner is remembered; whoever else asks has the database asked each time', async (t) => {
   const { store, changeSilently, warm } = await sceneOf(t)
@@ -66,8 +66,8 @@ void test('so are those whom the thread was granted to, by name or by group', as
   await other.grant(KEY, ALICE, grantOf(group(TEAM)))
   await warm()
   await changeSilently('corp:somebody')
-  t.match(await store.standing(KEY, readerOf(BOB)), { row: { owner: ALICE, granted: 'write' } })
-  t.match(await store.standing(KEY, readerOf('corp:carol', TEAM)), { row: { owner: ALICE, granted: 'read' } })
+  t.match(await store.accessTo(KEY, readerOf(BOB)), { row: { owner: ALICE, granted: 'write' } })
+  t.match(await store.accessTo(KEY, readerOf('corp:carol', TEAM)), { row: { owner: ALICE, granted: 'read' } })
   t.equal(await ownerOf(store, 'corp:carol', 'corp:others'), 'corp:somebody')
 })
 
@@ -76,7 +76,7 @@ void test('a thread that is missing, provisional or deleted, or was seen with ot
   const key = { scope: '', threadId: 'another' }
   const change = (assignment: string) =>
     database.admin(`UPDATE threadwarden.threads SET ${assignment} WHERE thread_id = 'another'`)
-  const threadAccess = () => store.standing(key, readerOf(ALICE))
+  const threadAccess = () => store.accessTo(key, readerOf(ALICE))
   const warmed = async () => {
     for (let times = 0; times < 5; times += 1) await threadAccess()
   }
@@ -121,7 +121,7 @@ for (const [name, take] of [
     await warm()
     await take(other)
     await until(async () => {
-      const { row } = await store.standing(KEY, readerOf(ALICE))
+      const { row } = await store.accessTo(KEY, readerOf(ALICE))
       return row?.owner !== ALICE || row.deleted
     })
   })
@@ -129,7 +129,7 @@ for (const [name, take] of [
 
 void test('a grant, a wider one and its end by another process are seen', async (t) => {
   const { store, other, warm } = await sceneOf(t)
-  const granted = async () => (await store.standing(KEY, readerOf(BOB))).row?.granted
+  const granted = async () => (await store.accessTo(KEY, readerOf(BOB))).row?.granted
   await warm()
   await other.grant(KEY, ALICE, grantOf(user(BOB)))
   await until(async () => (await granted()) === 'read')

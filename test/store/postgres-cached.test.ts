@@ -9,9 +9,9 @@ import { claimContract } from './contract/claims.ts'
 import { grantContract } from './contract/grants.ts'
 import { guestContract } from './contract/guests.ts'
 import { identityContract } from './contract/identity.ts'
-import { newsContract } from './contract/news.ts'
-import { peopleContract } from './contract/people.ts'
-import { standingContract } from './contract/standings.ts'
+import { invalidationContract } from './contract/invalidations.ts'
+import { userContract } from './contract/users.ts'
+import { accessContract } from './contract/access.ts'
 import { tombstoneContract } from './contract/tombstones.ts'
 import { holdsFor } from './contract/under-test.ts'
 import { openStoreOn, settingsOf } from './postgres-stores.ts'
@@ -30,9 +30,9 @@ for (const part of [
   grantContract,
   guestContract,
   identityContract,
-  newsContract,
-  peopleContract,
-  standingContract,
+  invalidationContract,
+  userContract,
+  accessContract,
   tombstoneContract,
 ]) {
   part(holds)

@@ -20,18 +20,18 @@ async function storeOnOwnServer(t: Test) {
 void test('a server that is killed is unavailable, and comes back with all that was confirmed', async (t) => {
   const { server, store } = await storeOnOwnServer(t)
   const told: unknown[] = []
-  store.onStanding((key) => told.push(key))
+  store.onInvalidation((key) => told.push(key))
   await own(store, ALICE)
   await store.grant(KEY, ALICE, grantOf(user(BOB)))
   for (let times = 0; times < 2; times += 1) {
     await server.kill()
-    await t.rejects(async () => store.standing(KEY, readerOf(BOB)), StoreUnavailable)
+    await t.rejects(async () => store.accessTo(KEY, readerOf(BOB)), StoreUnavailable)
     await t.rejects(claim(store, BOB), StoreUnavailable)
     t.match(await store.fault(), /127\.0\.0\.1:\d+: (?:nothing listens|the connection broke|it crashed)/)
     told.length = 0
     await server.restart()
     await until(isUp(store))
-    t.match(await store.standing(KEY, readerOf(BOB)), { row: { owner: ALICE, granted: 'read' } })
+    t.match(await store.accessTo(KEY, readerOf(BOB)), { row: { owner: ALICE, granted: 'read' } })
     t.equal(await claim(store, BOB), 'foreign')
     // Whatever happened meanwhile was not heard.
     await until(() => told.includes(null))
@@ -46,7 +46,7 @@ void test('a server that hangs is unavailable within the time-outs, and comes ba
   t.match(await store.fault(), /does not answer|broke/)
   // What is remembered is not used for longer than its second.
   await until(() =>
-    Promise.resolve(store.standing(KEY, readerOf(ALICE))).then(
+    Promise.resolve(store.accessTo(KEY, readerOf(ALICE))).then(
       () => false,
       (error: unknown) => error instanceof StoreUnavailable,
     ),
@@ -83,7 +83,7 @@ void test('a server that takes no writes is a fault, and is not begun with', asy
   await disconnect()
   await until(async () => /read only/.test((await store.fault()) ?? ''))
   await t.rejects(claim(store, BOB, { scope: '', threadId: 'other' }), StoreUnavailable)
-  t.match(await store.standing(KEY, readerOf(ALICE)), { row: { owner: ALICE } }, 'what only reads goes on')
+  t.match(await store.accessTo(KEY, readerOf(ALICE)), { row: { owner: ALICE } }, 'what only reads goes on')
   await t.rejects(openStoreOn(t, settingsOf(url)), { name: 'StoreUnavailable', message: /set to read only, and takes no writes/ })
 })
 
@@ -101,7 +101,7 @@ void test('tables that are gone are a failure, and nobody owns a thread by it', 
 
 void test('a store is closed although its server hangs', async (t) => {
   const { server, store } = await storeOnOwnServer(t)
-  store.onStanding(() => {})
+  store.onInvalidation(() => {})
   await own(store, ALICE)
   server.pause()
   await store.close()
@@ -138,15 +138,15 @@ for (const [what, notice] of [
   void test(`a schema that was lost, and made anew by another process, is not used by a store that ${what}`, async (t) => {
     const { url, admin } = await startPostgres(t)
     const store = await openStoreOn(t, settingsOf(url), { cache: 10 })
-    store.onStanding(() => {})
+    store.onInvalidation(() => {})
     await own(store, ALICE)
     await admin('ALTER SCHEMA threadwarden RENAME TO away')
     await t.rejects(claim(store, BOB), StoreUnavailable)
     const other = await openStoreOn(t, settingsOf(url))
-    t.equal((await other.standing(KEY, readerOf(BOB))).row, null, 'nobody’s there')
+    t.equal((await other.accessTo(KEY, readerOf(BOB))).row, null, 'nobody’s there')
     await until(async () => /was lost and made anew/.test(String(await notice(store))))
     await t.rejects(claim(store, BOB), { name: 'StoreUnavailable', message: /put a backup back, or start all gateways again/ })
-    await t.rejects(async () => store.standing(KEY, readerOf(ALICE)), StoreUnavailable, 'not from memory, either')
+    await t.rejects(async () => store.accessTo(KEY, readerOf(ALICE)), StoreUnavailable, 'not from memory, either')
     await admin('DROP SCHEMA threadwarden CASCADE')
     await admin('ALTER SCHEMA away RENAME TO threadwarden')
     await until(async () => (await notice(store)) === null || (await store.fault()) === null)
@@ -179,7 +179,7 @@ void test('what was revoked stays revoked while a schema that was made anew says
 void test('a schema that does not say when it was made is being restored, and is not used', async (t) => {
   const { url, admin } = await startPostgres(t)
   const store = await openStoreOn(t, settingsOf(url))
-  store.onStanding(() => {})
+  store.onInvalidation(() => {})
   await own(store, ALICE)
   await admin('ALTER TABLE threadwarden.migrations RENAME TO kept')
   await admin('CREATE TABLE threadwarden.migrations (LIKE threadwarden.kept)')

@@ -18,7 +18,7 @@ void test('what rests on the damage does not answer, `fault` says so, and it ans
   const mend = damage(file)
   // In a process of its own: a file that the test opens beside a connection of its own would lose its locks.
   const store = await openStoreProcess(t, file)
-  await t.rejects(async () => store.call('standing', LAST, readerOf(ALICE)), StoreUnavailable)
+  await t.rejects(async () => store.call('accessTo', LAST, readerOf(ALICE)), StoreUnavailable)
   await t.rejects(store.call('claim', LAST, { userId: BOB, agentId: '', guest: false, now: NOW }), {
     name: 'StoreUnavailable',
     message: /malformed/,
@@ -28,7 +28,7 @@ void test('what rests on the damage does not answer, `fault` says so, and it ans
   t.match(await store.call('fault'), /the ownership store failed/, 'and that proves nothing')
   mend()
   await until(async () => (await store.call('fault')) === null)
-  t.equal((await store.call('standing', LAST, readerOf(ALICE))).row?.owner, ALICE)
+  t.equal((await store.call('accessTo', LAST, readerOf(ALICE))).row?.owner, ALICE)
 })
 
 void test('a file whose head is damaged is taken up again when it is mended', async (t) => {
@@ -40,11 +40,11 @@ void test('a file whose head is damaged is taken up again when it is mended', as
   const store = await openStoreProcess(t, file)
   truncateSync(file, 100)
   writeFileSync(file, 'this is no database, and long enough to be seen as none\n'.repeat(20), { flag: 'r+' })
-  await t.rejects(async () => store.call('standing', LAST, readerOf(ALICE)), StoreUnavailable)
+  await t.rejects(async () => store.call('accessTo', LAST, readerOf(ALICE)), StoreUnavailable)
   t.match(await store.call('fault'), /the ownership store failed/)
   writeFileSync(file, before, { flag: 'r+' })
   await until(async () => (await store.call('fault')) === null)
-  t.equal((await store.call('standing', LAST, readerOf(ALICE))).row?.owner, ALICE)
+  t.equal((await store.call('accessTo', LAST, readerOf(ALICE))).row?.owner, ALICE)
 })
 
 void test('a file is looked through in a thread of its own', async (t) => {

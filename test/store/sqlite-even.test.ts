@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import { test } from 'tap'
 import { connect, type Connection, type Sql } from '../../src/store/sqlite/connection.ts'
-import { standingOf } from '../../src/store/sqlite/ownership.ts'
+import { accessOf } from '../../src/store/sqlite/ownership.ts'
 import { migrate } from '../../src/store/sqlite/schema.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { makeFolder } from '../support/gateway.ts'
@@ -45,7 +45,7 @@ void test('whose a thread is, and whether it is there, takes the same steps to s
   t.teardown(() => connection.close())
   const stepsFor = (id: string): unknown => {
     const asked: unknown[] = []
-    standingOf(listening(connection, asked), at(id), readerOf(BOB, 'corp:bobs', 'corp:others'))
+    accessOf(listening(connection, asked), at(id), readerOf(BOB, 'corp:bobs', 'corp:others'))
     return asked
   }
   const compare = (what: string): void => {

@@ -25,7 +25,7 @@ void test('a claim waits for the lock, and reads and runs on own threads go on m
   const release = await holdLock(t, file)
   let answered = false
   const waiting = claim(store, BOB, at('new')).finally(() => (answered = true))
-  t.equal((await store.standing(KEY, readerOf(BOB))).row?.owner, ALICE)
+  t.equal((await store.accessTo(KEY, readerOf(BOB))).row?.owner, ALICE)
   t.equal((await store.listed('', readerOf(ALICE), { agentId: null, includeArchived: true, after: null, limit: 9 })).length, 1)
   t.equal(await claim(store, ALICE, KEY, NOW + 60_000), 'own', 'though its time of use can’t be noted now')
   t.equal(answered, false)
@@ -55,7 +55,7 @@ void test('a lock that is not let go is a store that does not answer, until it i
     if (one.status === 'rejected') t.type(one.reason, StoreUnavailable)
   }
   t.match(await store.fault(), /the ownership store failed: database is locked/)
-  t.equal((await store.standing(KEY, readerOf(BOB))).row?.granted, null)
+  t.equal((await store.accessTo(KEY, readerOf(BOB))).row?.granted, null)
   await release()
   t.equal(await store.fault(), null)
   t.equal(await claim(store, BOB, at('a')), 'new')

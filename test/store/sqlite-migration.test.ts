@@ -233,7 +233,7 @@ void test('a program that opened the store before it was migrated goes on, and t
   const store = await openSqliteStore(file)
   t.teardown(() => store.close())
   const told: unknown[] = []
-  store.onStanding((key) => told.push(key))
+  store.onInvalidation((key) => told.push(key))
   changing.run()
   await until(() => told.length > 0)
   t.same(told, [null])

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { lookAtStore } from '../../src/store/look.ts'
+import { inspectSqlite } from '../../src/store/inspect.ts'
 import { StoreUnavailable, type Store } from '../../src/store/port.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { makeFolder } from '../support/gateway.ts'
@@ -88,7 +88,7 @@ void test('an empty file in its place is a fault: in it every thread would be no
 void test('another store in its place is taken up, and told of', async (t) => {
   const { store, file, folder } = await started(t)
   const told: unknown[] = []
-  store.onStanding((key) => told.push(key))
+  store.onInvalidation((key) => told.push(key))
   const replacement = await other(folder)
   for (const end of ['', '-wal', '-shm']) renameSync(`${file}${end}`, `${file}.away${end}`)
   renameSync(replacement, file)
@@ -115,7 +115,7 @@ void test('a file that is gone, of which the log is left, is not made anew at a 
   // As after a kill: whoever closes a store takes its log away.
   t.ok(existsSync(`${file}-wal`))
   await t.rejects(openSqliteStore(file), { name: 'StoreUnavailable', message: /the -wal beside it is of it: put the file back/ })
-  t.match(lookAtStore(file, 100), { outcome: 'unusable', message: /put the file back/ })
+  t.match(inspectSqlite(file, 100), { outcome: 'unusable', message: /put the file back/ })
   t.notOk(existsSync(file))
   renameSync(`${file}.away`, file)
   await isFine(store)

@@ -35,8 +35,8 @@ void test('of 200 threads that four processes claim at once, each has exactly on
 
   const store = await openSqliteStore(file)
   const ids = Array.from({ length: COUNT }, (_, at) => `t-${at}`)
-  const standings = await store.standings('', ids, { userId: 'corp:somebody', groups: [] })
-  const ownerOf = (id: string) => standings.get(id)?.row?.owner
+  const access = await store.accessToSeveral('', ids, { userId: 'corp:somebody', groups: [] })
+  const ownerOf = (id: string) => access.get(id)?.row?.owner
   await store.close()
   for (const [at, id] of ids.entries()) {
     const winners = USERS.filter((_, user) => outcomes[user]?.[at] === 'new')
@@ -45,5 +45,5 @@ void test('of 200 threads that four processes claim at once, each has exactly on
       t.fail(`${id}: ${USERS.map((_, user) => outcomes[user]?.[at]).join(', ')}; owner ${String(ownerOf(id))}`)
     }
   }
-  t.equal(standings.size, COUNT)
+  t.equal(access.size, COUNT)
 })

@@ -8,7 +8,7 @@ import { StoreUnavailable, type Store } from '../../src/store/port.ts'
 const WORKER = fileURLToPath(new URL('store-worker.ts', import.meta.url))
 
 /** The methods whose arguments and answers are data. */
-type Method = Exclude<keyof Store, 'onStanding'>
+type Method = Exclude<keyof Store, 'onInvalidation'>
 
 /** A call, as it is sent. */
 export interface Call {

@@ -98,17 +98,17 @@ function lookUps(
 ): Operation[] {
   const [own, foreign, several] = [turning(targets), turning(targets, 1 / 3), turning(targets, 2 / 3)]
   const [granted, missing] = [turning(shared), turning(missingIds)]
-  const lookUpOwn = async (target: SeededThread): Promise<unknown> => store.standing(keyOf(target), readerOf(target))
+  const lookUpOwn = async (target: SeededThread): Promise<unknown> => store.accessTo(keyOf(target), readerOf(target))
   return [
     { id: 'own', title: 'Own thread', width: 1, run: () => lookUpOwn(own()) },
     { id: 'own-8', title: 'Own thread, 8 at a time', width: 8, run: () => lookUpOwn(several()) },
-    { id: 'granted', title: 'Thread shared with a group', width: 1, run: async () => store.standing(granted(), MEMBER) },
-    { id: 'foreign', title: "Somebody else's thread", width: 1, run: async () => store.standing(keyOf(foreign()), STRANGER) },
+    { id: 'granted', title: 'Thread shared with a group', width: 1, run: async () => store.accessTo(granted(), MEMBER) },
+    { id: 'foreign', title: "Somebody else's thread", width: 1, run: async () => store.accessTo(keyOf(foreign()), STRANGER) },
     {
       id: 'missing',
       title: 'No such thread',
       width: 1,
-      run: async () => store.standing(keyOf({ threadId: missing() }), STRANGER),
+      run: async () => store.accessTo(keyOf({ threadId: missing() }), STRANGER),
     },
   ]
 }
@@ -116,7 +116,7 @@ function lookUps(
 function rememberedLookUp(store: Store, targets: readonly SeededThread[]): Operation {
   const remembered = targets.slice(0, REMEMBERED)
   const next = turning(remembered)
-  const lookUp = async (target: SeededThread): Promise<unknown> => store.standing(keyOf(target), readerOf(target))
+  const lookUp = async (target: SeededThread): Promise<unknown> => store.accessTo(keyOf(target), readerOf(target))
   return {
     id: 'own-remembered',
     title: 'Own thread, remembered',
@@ -157,7 +157,7 @@ function pagesOfAnUpstream(store: Store, targets: readonly SeededThread[]): Oper
     const next = turning(pages.map((page) => ({ userId: page[0]!.owner, ids: page.map(({ threadId }) => threadId) })))
     return () => {
       const { userId, ids } = next()
-      return store.standings('', ids, { userId, groups })
+      return store.accessToSeveral('', ids, { userId, groups })
     }
   }
   const page = (id: string, title: string, run: () => Promise<unknown>): Operation => ({ id, title, run, width: 1 })

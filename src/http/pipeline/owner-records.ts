@@ -25,20 +25,20 @@ const MOST_NAMED = 10_000
  * Once the gateway enforces, other users cannot claim a thread on which a user was only seen.
  */
 export function makeOwnerRecords(
-  store: Pick<OwnershipStore, 'standing' | 'standings' | 'naming'>,
+  store: Pick<OwnershipStore, 'accessTo' | 'accessToSeveral' | 'naming'>,
   observing: boolean,
 ): OwnerRecords {
   return {
     record(key, principal) {
-      const threadAccess = store.standing(key, readerOf(principal))
+      const threadAccess = store.accessTo(key, readerOf(principal))
       return threadAccess instanceof Promise
         ? threadAccess.then((known) => recordOf(known, observing))
         : recordOf(threadAccess, observing)
     },
     async records(scope, threadIds, principal) {
-      const standings = await store.standings(scope, threadIds, readerOf(principal))
+      const several = await store.accessToSeveral(scope, threadIds, readerOf(principal))
       return new Map(
-        [...standings].flatMap(([threadId, threadAccess]) => {
+        [...several].flatMap(([threadId, threadAccess]) => {
           const record = recordOf(threadAccess, observing)
           return record === null ? [] : [[threadId, record] as const]
         }),

@@ -21,7 +21,7 @@ export function accessStatements({ threads, grants, observations }: Tables): {
     // The row, or the next one: a row is found and read either way, so the time reveals nothing.
     // All grants are read only of a thread that the reader may use.
     ONE: {
-      name: 'standing',
+      name: 'access',
       text: `SELECT near.thread_id = $2 AS here, near.user_id AS owner, near.deleted, near.provisional, mine.granted, seen.runners,
           CASE WHEN $5::boolean AND near.thread_id = $2 AND NOT near.deleted AND NOT near.provisional AND near.user_id <> ''
               AND (near.user_id = $3 OR mine.granted IS NOT NULL)
@@ -36,7 +36,7 @@ export function accessStatements({ threads, grants, observations }: Tables): {
     // Joins would look into three tables for each id, or do worse with a planner that takes a list for a short one.
     // All group grants of a thread are read: the index is not asked for each group on each thread.
     SEVERAL: {
-      name: 'standings',
+      name: 'access-to-several',
       text: `SELECT id AS "threadId", max(owner) AS owner, bool_or(deleted) AS deleted, bool_or(provisional) AS provisional,
           max(access) AS granted, max(users) AS runners
         FROM (

@@ -80,7 +80,7 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
     const [row] = await queries.query<{ value: number; made: number | null }>(NUMBER, [name])
     const made = row?.made ?? null
     if (counts()) onAnswer(made)
-    if (row === undefined || made === null) throw new Error(`the version of ${name} vanished`)
+    if (row === undefined || made === null) throw new Error(`the count of ${name} is missing`)
     return row.value
   }
   const hear = (payload: string | undefined): void => {

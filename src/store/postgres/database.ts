@@ -32,9 +32,9 @@ export interface Database extends Queries {
 }
 
 /** Refuses all queries while the schema is another than the opened one. */
-export function databaseOn(pool: PostgresPool, past: SchemaIdentity): Database {
+export function databaseOn(pool: PostgresPool, identity: SchemaIdentity): Database {
   const guarded = <T>(work: () => Promise<T>): Promise<T> => {
-    const fault = past.fault()
+    const fault = identity.fault()
     return fault === null
       ? work().catch(unavailable)
       : Promise.reject(new StoreUnavailable(`the ownership store failed: ${fault}`))

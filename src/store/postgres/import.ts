@@ -43,7 +43,7 @@ export function importOn(
       WHERE seen.scope = asked.scope AND seen.thread_id = asked.thread_id RETURNING 1 AS done`,
   }
 
-  const look = async (queries: Queries, rows: readonly ImportedThread[]): Promise<Known> => {
+  const knownOf = async (queries: Queries, rows: readonly ImportedThread[]): Promise<Known> => {
     const keys = listsOf(rows)
     const owned = await queries.query<ThreadKey & Owned>(ROWS, keys)
     const seen = await queries.query<ThreadKey & { runners: readonly string[] }>(RUNNERS, keys)
@@ -55,10 +55,13 @@ export function importOn(
   return {
     import: (rows, { dryRun, settleConflicts }) => {
       if (dryRun) {
-        return database.transaction(async (queries) => outcomesOf(rows, await look(queries, rows), settleConflicts), 'snapshot')
+        return database.transaction(
+          async (queries) => outcomesOf(rows, await knownOf(queries, rows), settleConflicts),
+          'snapshot',
+        )
       }
       return invalidations.change(async (queries, changed) => {
-        const outcomes = outcomesOf(rows, await look(queries, rows), settleConflicts)
+        const outcomes = outcomesOf(rows, await knownOf(queries, rows), settleConflicts)
         const added = rows.filter((_row, at) => outcomes[at]?.outcome === 'added')
         if (added.length === 0) return outcomes
         const inserted = await queries.query(INSERT, [

@@ -20,7 +20,7 @@ export interface PostgresInvalidations extends AccessInvalidations {
 
 type Listener = (key: ThreadKey | null) => void
 
-const STANDING = 'standing'
+const FEED = 'standing'
 
 /** A change of more threads than this is announced as a change of all. */
 const MOST_KEYS = 100
@@ -31,43 +31,43 @@ export function makePostgresInvalidations(
   pool: PostgresPool,
   settings: PostgresSettings,
   cacheSize: number,
-  past: SchemaIdentity,
+  identity: SchemaIdentity,
 ): PostgresInvalidations {
   const listeners = new Set<Listener>()
-  const tell = (key: ThreadKey | null): void => {
+  const invalidate = (key: ThreadKey | null): void => {
     cache?.drop(key)
     for (const listener of [...listeners]) listener(key)
   }
   const feed = makeChangeFeed({
     settings,
     pool,
-    name: STANDING,
-    onChange: (about) => keysOf(about).forEach(tell),
-    onLost: () => tell(null),
-    onAnswer: (made) => past.see(made),
+    name: FEED,
+    onChange: (about) => keysOf(about).forEach(invalidate),
+    onLost: () => invalidate(null),
+    onAnswer: (made) => identity.note(made),
     now: () => performance.now(),
   })
   const cache = cacheSize === 0 ? null : makeAccessCache(cacheSize, () => feed.isFresh())
-  past.onChange(() => tell(null))
+  identity.onChange(() => invalidate(null))
   return {
     cache,
     async change(work) {
-      const told: (ThreadKey | null)[] = []
+      const invalidated: (ThreadKey | null)[] = []
       try {
         return await database.transaction(async (queries) => {
-          told.length = 0
+          invalidated.length = 0
           const result = await work(queries, (keys) => {
-            for (const key of keys === null || keys.length > MOST_KEYS ? [null] : keys) told.push(key)
+            for (const key of keys === null || keys.length > MOST_KEYS ? [null] : keys) invalidated.push(key)
           })
-          if (told.length > 0) await feed.announce(queries, announced(told))
+          if (invalidated.length > 0) await feed.announce(queries, announced(invalidated))
           return result
         })
       } finally {
         // Also if it is unknown whether the transaction was committed.
-        told.forEach(tell)
+        invalidated.forEach(invalidate)
       }
     },
-    onStanding(listener) {
+    onInvalidation(listener) {
       feed.start()
       // Each call is a listener of its own, even if the function is not.
       const own: Listener = (key) => listener(key)

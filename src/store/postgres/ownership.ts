@@ -31,7 +31,7 @@ interface Row {
   readonly stale: boolean
 }
 
-interface StandingRow {
+interface AccessRow {
   /** False if the row is of the next thread; null without a row. */
   readonly here: boolean | null
   readonly owner: string
@@ -144,14 +144,14 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
     throw crossed()
   }
 
-  const threadAccess: Ownership['standing'] = async (key, reader) => {
+  const accessTo: Ownership['accessTo'] = async (key, reader) => {
     const { cache } = invalidations
     if (cache !== null) invalidations.start()
     const known = cache?.find(key, reader)
     if (known !== undefined && known !== null) return known
     const remember = cache?.begin()
     const values = [key.scope, key.threadId, reader.userId, reader.groups, remember !== undefined]
-    const [row] = await database.query<StandingRow>(ONE, values)
+    const [row] = await database.query<AccessRow>(ONE, values)
     if (row?.here !== true) return { row: null, runners: row?.runners ?? [] }
     const { owner, deleted, provisional, granted, runners, grants: all } = row
     if (all !== null && runners === null) remember?.(key, { owner, grants: all })
@@ -159,10 +159,10 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
   }
 
   return {
-    standing: threadAccess,
-    async standings(scope, threadIds, reader) {
+    accessTo: accessTo,
+    async accessToSeveral(scope, threadIds, reader) {
       const values = [scope, threadIds, reader.userId, reader.groups]
-      const rows = await database.query<Omit<StandingRow, 'here' | 'grants'> & { threadId: string }>(SEVERAL, values)
+      const rows = await database.query<Omit<AccessRow, 'here' | 'grants'> & { threadId: string }>(SEVERAL, values)
       return new Map(
         rows.map(({ threadId, owner, deleted, provisional, granted, runners }): [string, ThreadAccess] => [
           threadId,

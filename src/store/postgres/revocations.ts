@@ -27,7 +27,7 @@ export function revocationsOn(
   database: Database,
   { revocations, versions }: Tables,
   made: string,
-  past: SchemaIdentity,
+  identity: SchemaIdentity,
 ): RevocationStore {
   // Of two revocations of one user the wider stays; null is wider than any time. Two of one token are equal.
   const UPSERT = {
@@ -47,10 +47,10 @@ export function revocationsOn(
   /** @throws StoreUnavailable if the schema is another than the opened one */
   const versionIn = async (queries: Queries): Promise<number> => {
     const [row] = await queries.query<{ value: number; made: number | null }>(VERSION)
-    past.see(row?.made ?? null)
-    const fault = past.fault()
+    identity.note(row?.made ?? null)
+    const fault = identity.fault()
     if (row === undefined || fault !== null) {
-      throw new StoreUnavailable(`the ownership store failed: ${fault ?? 'the version of the revocations vanished'}`)
+      throw new StoreUnavailable(`the ownership store failed: ${fault ?? 'the version of the revocations is missing'}`)
     }
     return row.value
   }

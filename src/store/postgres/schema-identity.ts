@@ -7,7 +7,7 @@ import { placeOf, type PostgresSettings } from '../../postgres/settings.ts'
 
 export interface SchemaIdentity {
   /** @param made when the answering schema was made; null if it does not say: it is empty, or is being restored */
-  see(made: number | null): void
+  note(made: number | null): void
   /** Calls a function whenever a schema with another history answers than before. */
   onChange(listener: () => void): void
   /** Why nothing may be asked of the schema; null if it is the opened one. */
@@ -22,7 +22,7 @@ export function schemaIdentityFrom(opened: number, settings: PostgresSettings): 
   let last: number | null = opened
   const listeners: (() => void)[] = []
   return {
-    see(made) {
+    note(made) {
       if (made === last) return
       last = made
       for (const listener of listeners) listener()

@@ -13,7 +13,7 @@ import { makePostgresInvalidations } from './invalidations.ts'
 import { observationsOn } from './observations.ts'
 import { ownershipOn } from './ownership.ts'
 import { schemaIdentityFrom, type SchemaIdentity } from './schema-identity.ts'
-import { peopleOn } from './users.ts'
+import { usersOn } from './users.ts'
 import { pruningOn } from './prune.ts'
 import { revocationsOn } from './revocations.ts'
 import { rowsOn } from './rows.ts'
@@ -48,10 +48,10 @@ export async function openPostgresStore(settings: PostgresSettings, options: Pos
   }
 }
 
-function storeOn(pool: PostgresPool, settings: PostgresSettings, cache: number, past: SchemaIdentity): Store {
-  const database = databaseOn(pool, past)
+function storeOn(pool: PostgresPool, settings: PostgresSettings, cache: number, identity: SchemaIdentity): Store {
+  const database = databaseOn(pool, identity)
   const tables = tablesIn(settings.schema)
-  const invalidations = makePostgresInvalidations(database, pool, settings, cache, past)
+  const invalidations = makePostgresInvalidations(database, pool, settings, cache, identity)
   return {
     ...ownershipOn(database, tables, invalidations),
     ...listsOn(database, tables),
@@ -60,15 +60,15 @@ function storeOn(pool: PostgresPool, settings: PostgresSettings, cache: number, 
     ...rowsOn(database, tables),
     ...importOn(database, tables, invalidations),
     ...assignmentOn(tables, invalidations),
-    ...peopleOn(tables, invalidations),
+    ...usersOn(tables, invalidations),
     ...pruningOn(database, tables, invalidations),
-    ...revocationsOn(database, tables, madeIn(settings.schema), past),
-    onStanding: (listener) => invalidations.onStanding(listener),
+    ...revocationsOn(database, tables, madeIn(settings.schema), identity),
+    onInvalidation: (listener) => invalidations.onInvalidation(listener),
     async fault() {
       try {
         const { fault, made } = await stateOf(pool, settings)
-        past.see(made)
-        return past.fault() ?? fault
+        identity.note(made)
+        return identity.fault() ?? fault
       } catch (error) {
         return failureOf(error, settings).message
       }

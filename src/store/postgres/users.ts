@@ -13,7 +13,7 @@ interface Whose {
   readonly scope: string | null
 }
 
-export function peopleOn(
+export function usersOn(
   { threads, grants, observations }: Tables,
   invalidations: PostgresInvalidations,
 ): Pick<ThreadAdministration, 'transfer' | 'erase'> {

@@ -45,7 +45,7 @@ interface State {
 }
 
 /** @param size the most threads that are remembered */
-export function accessCacheOf(file: Pick<SqliteFile, 'identity' | 'glance'>, size: number): SqliteAccess {
+export function sqliteAccessCache(file: Pick<SqliteFile, 'identity' | 'glance'>, size: number): SqliteAccess {
   let commits: number | undefined
   let known: State | null = null
   // A row that was removed and added again may have another time of use: a change of access forgets that as well.

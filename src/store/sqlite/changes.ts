@@ -50,6 +50,6 @@ export function changesBetween(database: Connection, after: number, number: numb
 }
 
 function counted(row: { readonly value: number } | undefined): number {
-  if (row === undefined) throw new Error('the version of the standings vanished')
+  if (row === undefined) throw new Error('the count of access changes is missing')
   return row.value
 }

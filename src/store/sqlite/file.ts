@@ -1,7 +1,7 @@
 /**
  * The file of the SQLite store, used in atomic steps.
  * It is reopened after failures that a connection may not recover from, but never created again.
- * A vanished file is a fault until it is back: in an empty file every thread would be unowned.
+ * A missing file is a fault until it is back: in an empty file every thread would be unowned.
  */
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'

@@ -77,11 +77,11 @@ export interface GrantedFrom {
 export function grantsIn(file: SqliteFile, invalidations: SqliteInvalidations): GrantStore {
   return {
     grants: (key, owner) => file.read((database) => (isGrantable(database, key, owner) ? grantsOf(database, key) : null)),
-    grant: (key, owner, grant) => invalidations.write((database) => told(key, put(database, key, owner, grant))),
+    grant: (key, owner, grant) => invalidations.write((database) => announced(key, put(database, key, owner, grant))),
     ungrant: (key, owner, grantee) =>
       invalidations.write((database) => {
-        if (!isGrantable(database, key, owner)) return told(key, 'not-owner')
-        return told(key, database.run(REMOVE, { ...key, ...granteeValues(grantee) }) > 0 ? 'done' : 'unchanged')
+        if (!isGrantable(database, key, owner)) return announced(key, 'not-owner')
+        return announced(key, database.run(REMOVE, { ...key, ...granteeValues(grantee) }) > 0 ? 'done' : 'unchanged')
       }),
     grantedTo: (grantee, after, limit) =>
       file.read((database) => {
@@ -183,6 +183,6 @@ function granteeValues({ kind, id }: Grantee) {
   return { kind, grantee: id }
 }
 
-function told(key: ThreadKey, outcome: GrantOutcome): { readonly result: GrantOutcome; readonly changed: Changed } {
+function announced(key: ThreadKey, outcome: GrantOutcome): { readonly result: GrantOutcome; readonly changed: Changed } {
   return { result: outcome, changed: outcome === 'done' ? key : 'nothing' }
 }

@@ -3,7 +3,7 @@ import { StoreUnavailable } from '../port.ts'
 import { sql } from './connection.ts'
 import type { SqliteFile } from './file.ts'
 import { findDamage } from './integrity.ts'
-import { standingOf } from './ownership.ts'
+import { accessOf } from './ownership.ts'
 
 const PROBE = sql("INSERT INTO versions (name, value) VALUES ('probe', 1) ON CONFLICT DO UPDATE SET value = value + 1")
 
@@ -13,32 +13,32 @@ const PATIENCE = 10
 
 /** @returns a check, which gives null or the fault for an operator */
 export function healthOf(file: SqliteFile): () => Promise<string | null> {
-  let looking = false
-  let nextLook = -Infinity
+  let checking = false
+  let nextCheck = -Infinity
 
   /** The file stays damaged until a check finds no damage: the next read may use another part of it. */
-  const lookThrough = async (): Promise<void> => {
+  const check = async (): Promise<void> => {
     const began = performance.now()
-    if (looking || began < nextLook) return
-    looking = true
+    if (checking || began < nextCheck) return
+    checking = true
     if ((await findDamage(file.path, 'quick')) === null) file.damaged = false
     const ended = performance.now()
-    nextLook = ended + Math.max(LOOKING_MS, PATIENCE * (ended - began))
-    looking = false
+    nextCheck = ended + Math.max(LOOKING_MS, PATIENCE * (ended - began))
+    checking = false
   }
 
   return async () => {
     try {
       // The probe asks exactly what decisions ask.
-      await file.read((database) => standingOf(database, { scope: '', threadId: '' }, { userId: '', groups: [] }))
+      await file.read((database) => accessOf(database, { scope: '', threadId: '' }, { userId: '', groups: [] }))
       await file.probe((database) => database.run(PROBE))
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
-      if (file.damaged) void lookThrough()
+      if (file.damaged) void check()
       return error.message
     }
     if (!file.damaged) return null
-    void lookThrough()
+    void check()
     return 'the ownership store failed: its file is damaged: restore it from a backup'
   }
 }

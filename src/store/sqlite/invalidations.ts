@@ -31,36 +31,36 @@ interface Seen {
 const INTERVAL_MS = 250
 
 /** Has to know of a change before any caller can ask. */
-export interface Forerunner {
+export interface CacheUpdates {
   onOwn(changed: ThreadKey | 'many'): void
   /** Called before the listeners: access that they look up has to be current. */
-  onNews(): void
+  onAny(): void
 }
 
-export function invalidationsOf(file: SqliteFile, first: Forerunner): SqliteInvalidations {
+export function invalidationsOf(file: SqliteFile, first: CacheUpdates): SqliteInvalidations {
   const listeners = new Set<Listener>()
   let timer: NodeJS.Timeout | undefined
   /** The count that was last announced to the listeners, with its file; null while it is not known. */
   let known: Count | null = null
   /** True if the first read failed: then the changes since that time are not known, either. */
   let lost = false
-  let looking = false
+  let polling = false
 
-  const tell = (key: ThreadKey | null): void => {
-    first.onNews()
+  const invalidate = (key: ThreadKey | null): void => {
+    first.onAny()
     for (const listener of [...listeners]) listener(key)
   }
-  const toldIn = ({ identity, schema }: Count): number | null =>
+  const announcedIn = ({ identity, schema }: Count): number | null =>
     known?.identity === identity && known.schema === schema ? known.version : null
   /** Call it within a step: after it another file may be in use. */
   const see = (database: Connection, version: number): Seen => {
     const count = { version, identity: file.identity, schema: database.value(SCHEMA) }
-    const before = toldIn(count)
+    const before = announcedIn(count)
     return { count, changes: before === null ? null : changesBetween(database, before, version) }
   }
   const hear = ({ count, changes }: Seen): void => {
     if (listeners.size === 0) return
-    const before = toldIn(count)
+    const before = announcedIn(count)
     if (before !== null && count.version <= before) return
     known = count
     lost = false
@@ -68,11 +68,11 @@ export function invalidationsOf(file: SqliteFile, first: Forerunner): SqliteInva
     if (before === null || changes === null) keys.set('', null)
     // Some may have been announced since the look-up, and one thread may have changed several times.
     else for (const { number, key } of changes) if (number > before) keys.set(nameOf(key), key)
-    keys.forEach(tell)
+    keys.forEach(invalidate)
   }
-  const look = async (): Promise<void> => {
-    if (looking) return
-    looking = true
+  const poll = async (): Promise<void> => {
+    if (polling) return
+    polling = true
     try {
       const seen = await file.read((database) => {
         const now = see(database, countChanges(database))
@@ -85,7 +85,7 @@ export function invalidationsOf(file: SqliteFile, first: Forerunner): SqliteInva
       // Requests that need the store fail. Invalidations continue when it answers again.
       lost ||= known === null
     }
-    looking = false
+    polling = false
   }
   const stop = (): void => {
     clearInterval(timer)
@@ -105,13 +105,13 @@ export function invalidationsOf(file: SqliteFile, first: Forerunner): SqliteInva
       if (seen !== null) hear(seen)
       return result
     },
-    onStanding(listener) {
+    onInvalidation(listener) {
       // Each call is a listener of its own, even if the function is not.
       const own: Listener = (key) => listener(key)
       listeners.add(own)
       if (timer === undefined) {
-        void look()
-        timer = setInterval(() => void look(), INTERVAL_MS).unref()
+        void poll()
+        timer = setInterval(() => void poll(), INTERVAL_MS).unref()
       }
       return () => {
         listeners.delete(own)

@@ -120,16 +120,16 @@ export function ownershipIn(file: SqliteFile, invalidations: SqliteInvalidations
   const lookUp = (key: ThreadKey, reader: Reader): ThreadAccess | Promise<ThreadAccess> =>
     remembered.find(key, reader) ??
     file.read((database) => {
-      const threadAccess = standingOf(database, key, reader)
+      const threadAccess = accessOf(database, key, reader)
       remembered.keep(database, key, threadAccess, reader)
       return threadAccess
     })
   return {
-    standing(key, reader) {
+    accessTo(key, reader) {
       const turn = remembered.turn()
       return turn === null ? lookUp(key, reader) : turn.then(() => lookUp(key, reader))
     },
-    standings: (scope, threadIds, reader) => file.read((database) => standingsOf(database, scope, threadIds, reader)),
+    accessToSeveral: (scope, threadIds, reader) => file.read((database) => accessOfSeveral(database, scope, threadIds, reader)),
     naming: (scope, { userId, groups }, most) =>
       file.read((database) => {
         const values = { scope, userId, groups: JSON.stringify(groups), limit: most + 1 }
@@ -190,7 +190,7 @@ export function ownershipIn(file: SqliteFile, invalidations: SqliteInvalidations
       return file.write((database) => {
         database.run(KEEP_SECRET, { value: randomBytes(32) })
         const row = database.get(SECRET)
-        if (row === undefined) throw new Error('the cursor secret vanished')
+        if (row === undefined) throw new Error('the cursor secret is missing')
         return row.value
       })
     },
@@ -198,7 +198,7 @@ export function ownershipIn(file: SqliteFile, invalidations: SqliteInvalidations
 }
 
 /** Always asks all three questions: the time must not reveal the answer of the first one. */
-export function standingOf(database: Connection, key: ThreadKey, reader: Reader): ThreadAccess {
+export function accessOf(database: Connection, key: ThreadKey, reader: Reader): ThreadAccess {
   const row = database.get(NEAREST, { ...key })
   const right = rightOn(database, key, reader)
   const runners = runnersOf(database, key)
@@ -206,7 +206,7 @@ export function standingOf(database: Connection, key: ThreadKey, reader: Reader)
   return { row: row?.thread_id === key.threadId ? facts : null, runners }
 }
 
-function standingsOf(
+function accessOfSeveral(
   database: Connection,
   scope: string,
   threadIds: readonly string[],
@@ -215,13 +215,13 @@ function standingsOf(
   const ids = JSON.stringify(threadIds)
   const rights = rightsOn(database, scope, ids, reader)
   const runners = runnersOfSeveral(database, scope, ids)
-  const standings = new Map<string, ThreadAccess>()
-  for (const [threadId, users] of runners) standings.set(threadId, { row: null, runners: users })
+  const byThread = new Map<string, ThreadAccess>()
+  for (const [threadId, users] of runners) byThread.set(threadId, { row: null, runners: users })
   for (const row of database.all(SEVERAL, { scope, threadIds: ids })) {
     const { thread_id: threadId } = row
-    standings.set(threadId, { row: factsOf(row, rights.get(threadId) ?? null), runners: runners.get(threadId) ?? [] })
+    byThread.set(threadId, { row: factsOf(row, rights.get(threadId) ?? null), runners: runners.get(threadId) ?? [] })
   }
-  return standings
+  return byThread
 }
 
 /** With `deleted_at` a row is a tombstone, until a run of its owner is confirmed. */

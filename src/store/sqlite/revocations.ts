@@ -43,7 +43,7 @@ export function revocationsIn(file: SqliteFile): RevocationStore {
     revocationsVersion: () =>
       file.read((database) => {
         const row = database.get(VERSION)
-        if (row === undefined) throw new Error('the version of the revocations vanished')
+        if (row === undefined) throw new Error('the version of the revocations is missing')
         return row.value
       }),
   }

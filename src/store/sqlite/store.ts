@@ -9,11 +9,11 @@ import { listedIn } from './lists.ts'
 import { invalidationsOf } from './invalidations.ts'
 import { observationsIn } from './observations.ts'
 import { ownershipIn } from './ownership.ts'
-import { peopleIn } from './users.ts'
+import { usersIn } from './users.ts'
 import { pruningIn } from './prune.ts'
 import { revocationsIn } from './revocations.ts'
 import { rowsIn } from './rows.ts'
-import { accessCacheOf } from './access.ts'
+import { sqliteAccessCache } from './access.ts'
 import { makeSlots, makeSteps } from '../steps.ts'
 
 export interface SqliteOptions {
@@ -31,12 +31,12 @@ const CACHE = 20_000
 /** @throws StoreUnavailable with the path and a remedy, if it can't be opened or written */
 export async function openSqliteStore(path: string, { retry, cache = CACHE }: SqliteOptions = {}): Promise<Store> {
   const file = await SqliteFile.open(path, retry)
-  const remembered = accessCacheOf(file, cache)
+  const remembered = sqliteAccessCache(file, cache)
   const steps = makeSteps()
   const listing = makeSlots(LISTS_AT_ONCE, LISTS_AT_ONCE / 2)
   const invalidations = invalidationsOf(file, {
     onOwn: (changed) => remembered.forget(changed),
-    onNews: () => remembered.askAgain(),
+    onAny: () => remembered.askAgain(),
   })
   return {
     ...ownershipIn(file, invalidations, remembered),
@@ -47,10 +47,10 @@ export async function openSqliteStore(path: string, { retry, cache = CACHE }: Sq
     ...rowsIn(file),
     ...importIn(file, invalidations),
     ...assignmentIn(invalidations),
-    ...peopleIn(invalidations),
+    ...usersIn(invalidations),
     ...pruningIn(file, invalidations),
     ...revocationsIn(file),
-    onStanding: (listener) => invalidations.onStanding(listener),
+    onInvalidation: (listener) => invalidations.onInvalidation(listener),
     fault: healthOf(file),
     async close() {
       invalidations.stop()

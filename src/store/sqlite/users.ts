@@ -53,7 +53,7 @@ const BURY_SEEN = sql(
    ON CONFLICT DO NOTHING`,
 )
 
-export function peopleIn(invalidations: SqliteInvalidations): Pick<ThreadAdministration, 'transfer' | 'erase'> {
+export function usersIn(invalidations: SqliteInvalidations): Pick<ThreadAdministration, 'transfer' | 'erase'> {
   const step = (work: (database: Connection) => number): Promise<number> =>
     invalidations.write((database) => {
       const count = work(database)

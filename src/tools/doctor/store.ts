@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { storeOf } from '../../config/store-place.ts'
 import { lostWith } from '../../store/durability.ts'
-import { lookAtStore } from '../../store/look.ts'
-import type { PostgresLook } from '../../store/postgres/look.ts'
+import { inspectSqlite } from '../../store/inspect.ts'
+import type { PostgresInspection } from '../../store/postgres/inspect.ts'
 import { notChecked, ok, problem, warning, type Finding } from './finding.ts'
 import { scopesIn } from '../../config/mounts.ts'
 import type { Check, KnownTable, Subject } from './subject.ts'
@@ -31,13 +31,13 @@ async function ofServer({ config, wishes, table }: Subject): Promise<readonly Fi
   const [connectTimeout, statementTimeout] = [settings.connectTimeout, settings.statementTimeout].map((time) =>
     Math.min(time, wishes.timeout),
   ) as [number, number]
-  const { lookAtPostgres } = await import('../../store/postgres/look.ts')
-  const seen = await lookAtPostgres({ ...settings, connectTimeout, statementTimeout })
+  const { inspectPostgres } = await import('../../store/postgres/inspect.ts')
+  const seen = await inspectPostgres({ ...settings, connectTimeout, statementTimeout })
   if (seen.outcome !== 'unusable') table.scopes = seen.outcome === 'missing' ? [] : seen.scopes
   return [told(seen, settings.tls === 'verify' ? 'over TLS' : 'without TLS')]
 }
 
-function told(seen: PostgresLook, way: string): Finding {
+function told(seen: PostgresInspection, way: string): Finding {
   const check = 'store.server'
   switch (seen.outcome) {
     case 'unusable':
@@ -56,7 +56,7 @@ function told(seen: PostgresLook, way: string): Finding {
 }
 
 function look(file: string, table: KnownTable): Finding {
-  const seen = lookAtStore(file, BUSY_TIMEOUT_MS)
+  const seen = inspectSqlite(file, BUSY_TIMEOUT_MS)
   switch (seen.outcome) {
     case 'unusable':
       if (!existsSync(file)) table.scopes = []

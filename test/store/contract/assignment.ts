@@ -12,7 +12,7 @@ import {
   own,
   readerOf,
   row,
-  standing,
+  accessTo,
   user,
   type Holds,
 } from './under-test.ts'
@@ -96,7 +96,7 @@ export function assignmentContract(holds: Holds): void {
     await store.observe(KEY, ALICE, 'agent', true, NOW)
     await store.observe(KEY, BOB, 'agent', true, NOW)
     t.same(await store.assign(KEY, BOB, NOW), { outcome: 'assigned', before: null })
-    t.same((await standing(store, readerOf(ALICE))).runners, [])
+    t.same((await accessTo(store, readerOf(ALICE))).runners, [])
     t.same((await store.userData(ALICE)).observed, [])
   })
 

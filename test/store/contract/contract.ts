@@ -12,14 +12,14 @@ import { historyContract } from './histories.ts'
 import { identityContract } from './identity.ts'
 import { importContract } from './imports.ts'
 import { listContract } from './lists.ts'
-import { newsContract } from './news.ts'
+import { invalidationContract } from './invalidations.ts'
 import { noteContract } from './notes.ts'
 import { observationContract } from './observations.ts'
-import { peopleContract } from './people.ts'
+import { userContract } from './users.ts'
 import { pruneContract } from './prune.ts'
 import { releaseContract } from './releases.ts'
 import { revocationContract } from './revocations.ts'
-import { standingContract } from './standings.ts'
+import { accessContract } from './access.ts'
 import { tombstoneContract } from './tombstones.ts'
 import { holdsFor, type Open } from './under-test.ts'
 
@@ -29,17 +29,17 @@ const PARTS = [
   tombstoneContract,
   guestContract,
   identityContract,
-  standingContract,
+  accessContract,
   noteContract,
   listContract,
   grantContract,
   observationContract,
   importContract,
   assignmentContract,
-  peopleContract,
+  userContract,
   pruneContract,
   administrationContract,
-  newsContract,
+  invalidationContract,
   revocationContract,
   failureContract,
   historyContract,

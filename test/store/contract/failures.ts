@@ -5,9 +5,9 @@ import { ALICE, BOB, grantOf, KEY, NOW, readerOf, user, type Holds } from './und
 const WINDOW = { agentId: null, includeArchived: false, after: null, limit: 1 }
 
 /** A call of each method that asks the store something. */
-const CALLS: Record<Exclude<keyof Store, 'close' | 'fault' | 'onStanding'>, (store: Store) => Promise<unknown>> = {
-  standing: async (store) => store.standing(KEY, readerOf(ALICE)),
-  standings: (store) => store.standings('', ['a'], readerOf(ALICE)),
+const CALLS: Record<Exclude<keyof Store, 'close' | 'fault' | 'onInvalidation'>, (store: Store) => Promise<unknown>> = {
+  accessTo: async (store) => store.accessTo(KEY, readerOf(ALICE)),
+  accessToSeveral: (store) => store.accessToSeveral('', ['a'], readerOf(ALICE)),
   naming: (store) => store.naming('', readerOf(ALICE), 1),
   claim: (store) => store.claim(KEY, { userId: ALICE, agentId: '', guest: false, now: NOW }),
   settle: (store) => store.settle(KEY, ALICE, 0, 'confirmed'),
@@ -60,7 +60,7 @@ export function failureContract(holds: Holds): void {
 
   holds('a store that is closed twice, with listeners, is closed', async (t, { connect }) => {
     const store = await connect()
-    store.onStanding(() => {})
+    store.onInvalidation(() => {})
     await store.close()
     await store.close()
     t.type(await store.fault(), 'string')

@@ -11,7 +11,7 @@ import {
   own,
   readerOf,
   row,
-  standing,
+  accessTo,
   user,
   type Holds,
 } from './under-test.ts'
@@ -21,7 +21,7 @@ export function identityContract(holds: Holds): void {
   holds('thread ids compare byte for byte', async (t, { store }) => {
     for (const [n, threadId] of LOOKALIKES.entries()) t.equal(await claim(store, `corp:user-${n}`, at(threadId)), 'new', threadId)
     const reader = readerOf(ALICE)
-    const found = await store.standings('', LOOKALIKES, reader)
+    const found = await store.accessToSeveral('', LOOKALIKES, reader)
     t.same([...found.keys()].sort(), [...LOOKALIKES].sort())
     for (const [n, threadId] of LOOKALIKES.entries()) {
       t.equal(found.get(threadId)?.row?.owner, `corp:user-${n}`, threadId)
@@ -57,13 +57,13 @@ export function identityContract(holds: Holds): void {
       await own(store, ALICE, key)
       await grant(store, user(id), 'read', key)
       const others = LOOKALIKES.filter((other) => other !== id)
-      t.equal((await standing(store, readerOf(id), key)).row?.granted, 'read', id)
-      for (const other of others) t.equal((await store.standing(key, readerOf(other))).row?.granted, null, other)
-      t.equal((await standing(store, readerOf('corp:x', ...LOOKALIKES), key)).row?.granted, null)
+      t.equal((await accessTo(store, readerOf(id), key)).row?.granted, 'read', id)
+      for (const other of others) t.equal((await store.accessTo(key, readerOf(other))).row?.granted, null, other)
+      t.equal((await accessTo(store, readerOf('corp:x', ...LOOKALIKES), key)).row?.granted, null)
       await grant(store, group(id), 'write', key)
-      t.equal((await standing(store, readerOf('corp:x', id), key)).row?.granted, 'write', id)
-      t.equal((await standing(store, readerOf('corp:x', ...others), key)).row?.granted, null)
-      t.equal((await standing(store, readerOf(id), key)).row?.granted, 'read')
+      t.equal((await accessTo(store, readerOf('corp:x', id), key)).row?.granted, 'write', id)
+      t.equal((await accessTo(store, readerOf('corp:x', ...others), key)).row?.granted, null)
+      t.equal((await accessTo(store, readerOf(id), key)).row?.granted, 'read')
     }
     for (const [n, id] of LOOKALIKES.entries()) {
       t.same(
@@ -79,7 +79,7 @@ export function identityContract(holds: Holds): void {
 
   holds('who was seen compares byte for byte', async (t, { store }) => {
     for (const [n, id] of LOOKALIKES.entries()) await store.observe(at('seen'), id, 'agent', true, n)
-    t.same((await standing(store, readerOf(ALICE), at('seen'))).runners, LOOKALIKES)
+    t.same((await accessTo(store, readerOf(ALICE), at('seen'))).runners, LOOKALIKES)
     t.equal((await store.thread(at('seen ')))?.row, undefined)
   })
 
@@ -90,7 +90,7 @@ export function identityContract(holds: Holds): void {
     t.equal((await row(store, other))?.owner, BOB)
     await grant(store, user('corp:carol'), 'write', one)
     t.equal((await row(store, other, readerOf('corp:carol')))?.granted, null)
-    t.equal((await store.standings('third', ['x'], readerOf(ALICE))).size, 0)
+    t.equal((await store.accessToSeveral('third', ['x'], readerOf(ALICE))).size, 0)
     await store.assign(one, 'corp:carol', 1)
     t.equal((await row(store, other))?.owner, BOB)
   })

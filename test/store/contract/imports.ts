@@ -1,6 +1,6 @@
 /** Imports: rows are taken over each on its own, and an owner that is there is never replaced. */
 import { NOBODY, type ImportedThread, type ImportOutcome, type Store } from '../../../src/store/port.ts'
-import { ALICE, at, BOB, CAROL, claim, grant, NOW, own, readerOf, row, standing, user, type Holds } from './under-test.ts'
+import { ALICE, at, BOB, CAROL, claim, grant, NOW, own, readerOf, row, accessTo, user, type Holds } from './under-test.ts'
 
 const rowFor = (threadId: string, owner = ALICE): ImportedThread => ({
   ...at(threadId),
@@ -92,10 +92,10 @@ export function importContract(holds: Holds): void {
     await store.observe(at('mine'), BOB, '', false, NOW + 3)
     const rows = ['mine', 'theirs', 'both'].map((id) => rowFor(id))
     t.same(await importAll(store, rows), [ADDED, conflict('observed', BOB), conflict('observed', CAROL, BOB)])
-    t.same(await standing(store, readerOf(ALICE), at('both')), { row: null, runners: [CAROL, ALICE, BOB] })
+    t.same(await accessTo(store, readerOf(ALICE), at('both')), { row: null, runners: [CAROL, ALICE, BOB] })
     t.same(await importAll(store, rows, true), [SAME, ADDED, ADDED])
     t.same(
-      await standing(store, readerOf(ALICE), at('both')),
+      await accessTo(store, readerOf(ALICE), at('both')),
       { row: { owner: ALICE, deleted: false, provisional: false, granted: null }, runners: [] },
       'and who was seen is of no account any more',
     )

@@ -139,7 +139,7 @@ export function noteContract(holds: Holds): void {
   holds('a store is empty until a row is there', async (t, { store }) => {
     t.equal(await store.isEmpty(''), true)
     await store.secret()
-    await store.standings('', ['a'], readerOf(ALICE))
+    await store.accessToSeveral('', ['a'], readerOf(ALICE))
     await store.observe(KEY, ALICE, 'agent', true, NOW)
     t.equal(await store.isEmpty(''), true)
     await claim(store, ALICE)

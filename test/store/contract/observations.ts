@@ -1,11 +1,11 @@
 /** What is seen under `enforcement: observe` makes nobody an owner, and is kept until somebody is. */
-import { ALICE, at, BOB, CAROL, claim, KEY, NOW, own, readerOf, standing, type Holds } from './under-test.ts'
+import { ALICE, at, BOB, CAROL, claim, KEY, NOW, own, readerOf, accessTo, type Holds } from './under-test.ts'
 
 /** The part of the contract. */
 export function observationContract(holds: Holds): void {
   holds('who runs a thread is seen, and owns nothing by it', async (t, { store }) => {
     await store.observe(KEY, ALICE, 'agent', true, NOW)
-    t.same(await standing(store, readerOf(ALICE)), { row: null, runners: [ALICE] })
+    t.same(await accessTo(store, readerOf(ALICE)), { row: null, runners: [ALICE] })
     t.same(await store.thread(KEY), { row: null, grants: [], runners: [ALICE] })
     t.equal(await store.isEmpty(''), true)
   })
@@ -13,11 +13,11 @@ export function observationContract(holds: Holds): void {
   holds('of a thread that nobody ran and nobody owns nothing is noted', async (t, { store }) => {
     await store.observe(KEY, ALICE, '', false, NOW)
     await store.observe(KEY, BOB, 'agent', true, NOW + 1)
-    t.same((await standing(store, readerOf(ALICE))).runners, [BOB])
+    t.same((await accessTo(store, readerOf(ALICE))).runners, [BOB])
     t.same((await store.userData(ALICE)).observed, [])
     await store.observe(KEY, ALICE, '', false, NOW + 2)
     t.equal((await store.userData(ALICE)).observed.length, 1, 'once it was run, who looks is noted')
-    t.same((await standing(store, readerOf(ALICE))).runners, [BOB], 'and is no runner')
+    t.same((await accessTo(store, readerOf(ALICE))).runners, [BOB], 'and is no runner')
     await own(store, CAROL, at('owned'))
     await store.observe(at('owned'), ALICE, '', false, NOW)
     t.equal((await store.userData(ALICE)).observed.length, 2)
@@ -27,9 +27,9 @@ export function observationContract(holds: Holds): void {
     await store.observe(KEY, ALICE, 'agent', true, NOW + 5)
     await store.observe(KEY, BOB, '', false, NOW + 6)
     await store.observe(KEY, BOB, 'agent', true, NOW + 7)
-    t.same((await standing(store, readerOf(ALICE))).runners, [ALICE, BOB])
+    t.same((await accessTo(store, readerOf(ALICE))).runners, [ALICE, BOB])
     await store.observe(KEY, BOB, '', false, NOW + 600_000)
-    t.same((await standing(store, readerOf(ALICE))).runners, [ALICE, BOB], 'and stays one')
+    t.same((await accessTo(store, readerOf(ALICE))).runners, [ALICE, BOB], 'and stays one')
   })
 
   holds('the time of use is noted at most once a minute, and the agent that was named last', async (t, { store }) => {
@@ -75,6 +75,6 @@ export function observationContract(holds: Holds): void {
     const stores = [store, await connect()]
     const users = Array.from({ length: 20 }, (_, n) => `corp:user-${String(n).padStart(2, '0')}`)
     await Promise.all(users.map((userId, n) => (stores[n % 2] ?? store).observe(KEY, userId, 'agent', true, NOW)))
-    t.same((await standing(store, readerOf(ALICE))).runners, users)
+    t.same((await accessTo(store, readerOf(ALICE))).runners, users)
   })
 }

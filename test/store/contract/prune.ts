@@ -1,5 +1,5 @@
 /** Pruning: rows of before a time are thrown away, in steps, and nothing else is. */
-import { ALICE, at, BOB, claim, grant, NOW, own, readerOf, row, standing, steps, user, type Holds } from './under-test.ts'
+import { ALICE, at, BOB, claim, grant, NOW, own, readerOf, row, accessTo, steps, user, type Holds } from './under-test.ts'
 
 const idsOf = (rows: readonly { readonly threadId: string }[]): readonly string[] => rows.map(({ threadId }) => threadId)
 
@@ -35,7 +35,7 @@ export function pruneContract(holds: Holds): void {
     t.equal(await store.prunable(rule), 3)
     t.same(await steps(() => store.prune(rule, 2)), [2, 1])
     t.same(idsOf(await store.threads({}, null, 10)), ['a', 'gone', 'young'])
-    t.same(await standing(store, readerOf(BOB), at('b')), { row: null, runners: [] }, 'nobody ever heard of it')
+    t.same(await accessTo(store, readerOf(BOB), at('b')), { row: null, runners: [] }, 'nobody ever heard of it')
     t.same(await store.grantedTo(user(BOB), null, 10), [])
     await own(store, 'corp:eve', at('b'))
     t.equal((await row(store, at('b'), readerOf(BOB)))?.granted, null)

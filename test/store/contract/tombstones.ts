@@ -1,6 +1,6 @@
 /** Tombstones: a deleted thread is nobody else's for ever, and its owner's run brings it back. */
 import type { RunOutcome, Store } from '../../../src/store/port.ts'
-import { ALICE, BOB, claim, grant, group, KEY, NOW, own, readerOf, row, standing, user, type Holds } from './under-test.ts'
+import { ALICE, BOB, claim, grant, group, KEY, NOW, own, readerOf, row, accessTo, user, type Holds } from './under-test.ts'
 
 const LIVE = { owner: ALICE, deleted: false, provisional: false, granted: null }
 const DEAD = { owner: ALICE, deleted: true, provisional: false, granted: null }
@@ -78,13 +78,13 @@ export function tombstoneContract(holds: Holds): void {
     await grant(store, group('corp:team'))
     await store.bury(KEY, ALICE, NOW, true)
     const reader = readerOf(BOB, 'corp:team')
-    t.same((await standing(store, reader)).row, DEAD)
+    t.same((await accessTo(store, reader)).row, DEAD)
     t.equal(await store.grants(KEY, null), null)
     t.equal(await grant(store, user(BOB)), 'not-owner', 'nor gets any')
     await claim(store, ALICE)
     t.equal(await grant(store, user(BOB)), 'not-owner', 'nor while it is being revived')
     await settle(store, 1, 'confirmed')
-    t.same((await standing(store, reader)).row, LIVE)
+    t.same((await accessTo(store, reader)).row, LIVE)
     t.same(await store.grants(KEY, ALICE), [])
   })
 }

@@ -94,9 +94,9 @@ export const user = (id: string): Grantee => ({ kind: 'user', id })
 export const group = (id: string): Grantee => ({ kind: 'group', id })
 
 /** What is known of a thread, told alike by both questions. */
-export async function standing(store: Store, reader: Reader, key = KEY): Promise<ThreadAccess> {
-  const alone = await store.standing(key, reader)
-  const among = (await store.standings(key.scope, [key.threadId], reader)).get(key.threadId) ?? UNHEARD_OF
+export async function accessTo(store: Store, reader: Reader, key = KEY): Promise<ThreadAccess> {
+  const alone = await store.accessTo(key, reader)
+  const among = (await store.accessToSeveral(key.scope, [key.threadId], reader)).get(key.threadId) ?? UNHEARD_OF
   if (JSON.stringify(sorted(whatCounts(alone, reader))) !== JSON.stringify(sorted(whatCounts(among, reader))))
     throw new Error(`one question says ${JSON.stringify(alone)}, the other ${JSON.stringify(among)}`)
   return alone
@@ -111,7 +111,7 @@ export function whatCounts(known: ThreadAccess, { userId }: Reader): ThreadAcces
 
 /** The row of a thread as it stands to a reader, by default to somebody whom it does not concern. */
 export async function row(store: Store, key = KEY, reader = readerOf('corp:somebody')): Promise<RowFacts | null> {
-  return (await standing(store, reader, key)).row
+  return (await accessTo(store, reader, key)).row
 }
 
 /** Works in steps until nothing is left. @returns how much each step did */

@@ -13,7 +13,7 @@ import {
   own,
   readerOf,
   row,
-  standing,
+  accessTo,
   user,
   type Holds,
 } from './under-test.ts'
@@ -21,12 +21,12 @@ import {
 const TEAM = 'corp:team'
 
 /** The part of the contract. */
-export function standingContract(holds: Holds): void {
+export function accessContract(holds: Holds): void {
   holds('nothing is known of a thread that nobody ever heard of', async (t, { store }) => {
     await own(store, ALICE, at('t-0'))
     await own(store, ALICE, at('t-2'))
     await store.observe(at('t-2'), BOB, 'agent', true, NOW)
-    t.same(await standing(store, readerOf(ALICE), at('t-1')), { row: null, runners: [] })
+    t.same(await accessTo(store, readerOf(ALICE), at('t-1')), { row: null, runners: [] })
     t.equal(await store.thread(at('t-1')), null)
   })
 
@@ -51,9 +51,9 @@ export function standingContract(holds: Holds): void {
     const other = await connect()
     await own(store, ALICE)
     await grant(store, user(BOB))
-    t.equal((await other.standings('', [KEY.threadId], readerOf(BOB))).get(KEY.threadId)?.row?.granted, 'read')
+    t.equal((await other.accessToSeveral('', [KEY.threadId], readerOf(BOB))).get(KEY.threadId)?.row?.granted, 'read')
     await other.ungrant(KEY, ALICE, user(BOB))
-    t.equal((await store.standings('', [KEY.threadId], readerOf(BOB))).get(KEY.threadId)?.row?.granted, null)
+    t.equal((await store.accessToSeveral('', [KEY.threadId], readerOf(BOB))).get(KEY.threadId)?.row?.granted, null)
   })
 
   holds('who ran a thread is told in their order, and who only looked is not', async (t, { store }) => {
@@ -61,13 +61,13 @@ export function standingContract(holds: Holds): void {
     await store.observe(KEY, BOB, 'agent', true, NOW + 1)
     await store.observe(KEY, ALICE, 'agent', true, NOW + 1)
     await store.observe(KEY, 'corp:dave', '', false, NOW - 5)
-    t.same(await standing(store, readerOf(ALICE)), { row: null, runners: [CAROL, ALICE, BOB] }, 'by time, then by id')
+    t.same(await accessTo(store, readerOf(ALICE)), { row: null, runners: [CAROL, ALICE, BOB] }, 'by time, then by id')
   })
 
   holds('a thread with a row tells who was seen on it as well', async (t, { store }) => {
     await own(store, ALICE)
     await store.observe(KEY, BOB, 'agent', true, NOW)
-    t.same(await standing(store, readerOf(BOB)), {
+    t.same(await accessTo(store, readerOf(BOB)), {
       row: { owner: ALICE, deleted: false, provisional: false, granted: null },
       runners: [BOB],
     })
@@ -111,13 +111,13 @@ export function standingContract(holds: Holds): void {
     await grant(store, user(BOB), 'write', at(first))
     await grant(store, group(TEAM), 'read', at(second))
     await store.observe(at('thread-7'), BOB, 'agent', true, NOW)
-    const found = await store.standings('', all, readerOf(BOB, TEAM))
+    const found = await store.accessToSeveral('', all, readerOf(BOB, TEAM))
     t.same([...found.keys()].sort(), [...owned, 'thread-7'].sort())
     const row = { owner: ALICE, deleted: false, provisional: false }
     t.same(found.get(first), { row: { ...row, granted: 'write' }, runners: [] })
     t.same(found.get(second), { row: { ...row, provisional: true, granted: 'read' }, runners: [] })
     t.same(found.get('thread-7'), { row: null, runners: [BOB] })
-    t.equal((await store.standings('', [], readerOf(BOB))).size, 0, 'and none is an answer too')
-    t.equal((await store.standings('', [first, first], readerOf(BOB))).size, 1, 'and one twice is one')
+    t.equal((await store.accessToSeveral('', [], readerOf(BOB))).size, 0, 'and none is an answer too')
+    t.equal((await store.accessToSeveral('', [first, first], readerOf(BOB))).size, 1, 'and one twice is one')
   })
 }

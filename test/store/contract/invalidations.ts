@@ -1,4 +1,4 @@
-/** News: whatever gives or takes a standing is told within a second, on every connection; claims and notes are none. */
+/** Every change of access is reported within a second, on every connection. Claims and noted writes report nothing. */
 import type { Store, ThreadKey } from '../../../src/store/port.ts'
 import { until } from '../../support/until.ts'
 import { ALICE, at, BOB, CAROL, claim, grant, grantOf, group, NOW, own, user, type Holds } from './under-test.ts'
@@ -6,11 +6,11 @@ import { ALICE, at, BOB, CAROL, claim, grant, grantOf, group, NOW, own, user, ty
 /** The news of a store as they come, an id each; null for whatever thread may have changed. */
 function listen(store: Store): (string | null)[] {
   const told: (string | null)[] = []
-  store.onStanding((key) => told.push(key === null ? null : key.threadId))
+  store.onInvalidation((key) => told.push(key === null ? null : key.threadId))
   return told
 }
 
-/** What changes a standing, with a thread that it changes for. */
+/** A change of access, with a thread whose access it changes. */
 const CHANGES: Record<string, (store: Store, key: ThreadKey) => Promise<unknown>> = {
   'a grant': (store, key) => store.grant(key, ALICE, grantOf(user(BOB))),
   'a wider grant': (store, key) => store.grant(key, ALICE, grantOf(user(BOB), 'write')),
@@ -28,8 +28,8 @@ const CHANGES: Record<string, (store: Store, key: ThreadKey) => Promise<unknown>
 }
 
 /** The part of the contract. */
-export function newsContract(holds: Holds): void {
-  holds('every change of a standing is told on the connection that made it, and on others', async (t, { store, connect }) => {
+export function invalidationContract(holds: Holds): void {
+  holds('every change of access is reported on the connection that made it, and on others', async (t, { store, connect }) => {
     const other = await connect()
     const key = at('changed')
     await own(store, ALICE, key)
@@ -80,7 +80,7 @@ export function newsContract(holds: Holds): void {
   holds('every listener is told until it ends, each on its own', async (t, { store }) => {
     await own(store, ALICE, at('shared'))
     const told: number[] = []
-    const ends = [1, 2].map((name) => store.onStanding(() => told.push(name)))
+    const ends = [1, 2].map((name) => store.onInvalidation(() => told.push(name)))
     await grant(store, user(BOB), 'read', at('shared'))
     await until(() => told.includes(1) && told.includes(2))
     ends[0]?.()

@@ -12,10 +12,10 @@ import type { Connection } from '../../src/store/sqlite/connection.ts'
 import { SqliteFile } from '../../src/store/sqlite/file.ts'
 import { invalidationsOf } from '../../src/store/sqlite/invalidations.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { accessCacheOf } from '../../src/store/sqlite/access.ts'
+import { sqliteAccessCache } from '../../src/store/sqlite/access.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
-import { ALICE, at, BOB, CAROL, claim, grant, group, KEY, NOW, own, readerOf, standing, user } from './contract/under-test.ts'
+import { ALICE, at, BOB, CAROL, claim, grant, group, KEY, NOW, own, readerOf, accessTo, user } from './contract/under-test.ts'
 import { openPair } from './sqlite-pair.ts'
 
 const UNKNOWN = { row: null, runners: [] }
@@ -24,11 +24,11 @@ const rowOf = (owner: string, granted: 'read' | 'write' | null = null) => ({ own
 void test('a thread that its owner may use is answered from memory', async (t) => {
   const { store, file } = await openPair(t)
   await own(store, ALICE)
-  await standing(store, readerOf(ALICE))
+  await accessTo(store, readerOf(ALICE))
   // Written past everything that counts changes, on the quiet: what is answered then was remembered.
   const opened = await SqliteFile.open(file)
   t.teardown(() => opened.close())
-  const remembered = accessCacheOf(opened, 10)
+  const remembered = sqliteAccessCache(opened, 10)
   const facts = rowOf(ALICE)
   await opened.read((database) => remembered.keep(database, KEY, { row: facts, runners: [] }, readerOf(ALICE)))
   t.same(remembered.find(KEY, readerOf(ALICE)), { row: facts, runners: [] })
@@ -40,7 +40,7 @@ void test('what lets nobody use it is not remembered', async (t) => {
   const { file } = await openPair(t)
   const opened = await SqliteFile.open(file)
   t.teardown(() => opened.close())
-  const remembered = accessCacheOf(opened, 10)
+  const remembered = sqliteAccessCache(opened, 10)
   const facts = [{ ...rowOf(ALICE), deleted: true }, { ...rowOf(ALICE), provisional: true }, rowOf(''), rowOf(BOB)]
   for (const row of facts) {
     await opened.read((database) => remembered.keep(database, KEY, { row, runners: [] }, readerOf(ALICE)))
@@ -65,11 +65,11 @@ for (const by of ['this', 'another'] as const) {
       const { store, other } = await openPair(t)
       await own(store, ALICE)
       await grant(store, user(BOB), 'write')
-      for (const reader of [ALICE, BOB]) await standing(store, readerOf(reader))
+      for (const reader of [ALICE, BOB]) await accessTo(store, readerOf(reader))
       await change(by === 'this' ? store : other)
       // What becomes another's keeps the grants that it had.
       for (const reader of name.startsWith('giving') ? [ALICE] : [ALICE, BOB]) {
-        const { row } = await standing(store, readerOf(reader))
+        const { row } = await accessTo(store, readerOf(reader))
         t.notOk(row !== null && !row.deleted && (row.owner === reader || row.granted !== null), reader)
         if (owner !== null) t.equal(row?.owner, owner)
       }
@@ -82,14 +82,14 @@ for (const by of ['this', 'another'] as const) {
     await own(store, ALICE)
     await grant(store, user(BOB), 'write')
     await grant(store, group('corp:team'), 'read')
-    t.equal((await standing(store, readerOf(BOB))).row?.granted, 'write')
-    t.equal((await standing(store, readerOf(CAROL, 'corp:team'))).row?.granted, 'read')
+    t.equal((await accessTo(store, readerOf(BOB))).row?.granted, 'write')
+    t.equal((await accessTo(store, readerOf(CAROL, 'corp:team'))).row?.granted, 'read')
     await grant(changing, user(BOB), 'read')
-    t.equal((await standing(store, readerOf(BOB))).row?.granted, 'read')
+    t.equal((await accessTo(store, readerOf(BOB))).row?.granted, 'read')
     await changing.ungrant(KEY, ALICE, user(BOB))
-    t.equal((await standing(store, readerOf(BOB))).row?.granted, null)
+    t.equal((await accessTo(store, readerOf(BOB))).row?.granted, null)
     await changing.ungrant(KEY, ALICE, group('corp:team'))
-    t.equal((await standing(store, readerOf(CAROL, 'corp:team'))).row?.granted, null)
+    t.equal((await accessTo(store, readerOf(CAROL, 'corp:team'))).row?.granted, null)
   })
 }
 
@@ -98,18 +98,18 @@ void test('claims of others forget nothing that is still so, and a change behind
   await own(store, ALICE)
   for (let n = 0; n < 20; n += 1) {
     await claim(other, BOB, at(`of-others-${n}`))
-    t.equal((await standing(store, readerOf(ALICE))).row?.owner, ALICE)
+    t.equal((await accessTo(store, readerOf(ALICE))).row?.owner, ALICE)
   }
   await other.assign(KEY, BOB, NOW)
-  t.equal((await standing(store, readerOf(ALICE))).row?.owner, BOB)
+  t.equal((await accessTo(store, readerOf(ALICE))).row?.owner, BOB)
 })
 
 void test('a change of one thread, by this process or another, forgets this thread alone', async (t) => {
   const { store, other, file } = await openPair(t)
   const opened = await SqliteFile.open(file)
   t.teardown(() => opened.close())
-  const remembered = accessCacheOf(opened, 10)
-  const news = invalidationsOf(opened, { onOwn: (changed) => remembered.forget(changed), onNews: () => remembered.askAgain() })
+  const remembered = sqliteAccessCache(opened, 10)
+  const news = invalidationsOf(opened, { onOwn: (changed) => remembered.forget(changed), onAny: () => remembered.askAgain() })
   const keep = async (...keys: readonly ThreadKey[]): Promise<void> => {
     for (const key of keys) {
       remembered.noteUse(key, NOW)
@@ -145,12 +145,12 @@ void test('a backup that is put back under a running gateway is seen, though it 
   await source.backup(backup)
   source.close()
   await own(store, ALICE)
-  t.equal((await standing(store, readerOf(ALICE))).row?.owner, ALICE)
+  t.equal((await accessTo(store, readerOf(ALICE))).row?.owner, ALICE)
   // As `sqlite3 FILE ".restore BACKUP"` does: page by page into the file that is in use.
   const old = new Database(backup, { readonly: true })
   await old.backup(file)
   old.close()
-  t.same(await standing(store, readerOf(ALICE)), UNKNOWN)
+  t.same(await accessTo(store, readerOf(ALICE)), UNKNOWN)
 })
 
 void test('a run on a remembered thread is the owner’s still, and no longer when it is not', async (t) => {
@@ -159,7 +159,7 @@ void test('a run on a remembered thread is the owner’s still, and no longer wh
   const run = (userId: string, now: number) => store.claim(KEY, { userId, agentId: '', guest: false, now })
   const usedAt = async () => (await other.thread(KEY))?.row?.lastUsedAt
   for (let at = 0; at < 3; at += 1) {
-    await standing(store, readerOf(ALICE))
+    await accessTo(store, readerOf(ALICE))
     t.same(await run(ALICE, NOW + 1000 * at), { outcome: 'own', registration: null })
   }
   t.equal(await usedAt(), NOW, 'it is written down once a minute')
@@ -178,11 +178,11 @@ void test('a row that went and came again was used when it says, not when the on
   const run = (now: number) => store.claim(KEY, { userId: ALICE, agentId: '', guest: false, now })
   for (const changing of [store, other]) {
     await own(store, ALICE)
-    await standing(store, readerOf(ALICE))
+    await accessTo(store, readerOf(ALICE))
     await run(NOW + 60_000)
     t.equal(await changing.prune({ unusedSince: NOW + 60_001 }, 10), 1)
     await changing.assign(KEY, ALICE, NOW)
-    await standing(store, readerOf(ALICE))
+    await accessTo(store, readerOf(ALICE))
     t.same(await run(NOW + 90_000), { outcome: 'own', registration: null })
     t.equal((await other.thread(KEY))?.row?.lastUsedAt, NOW + 90_000)
     t.equal(await store.prune({ unusedSince: NOW + 90_001 }, 10), 1)
@@ -210,16 +210,16 @@ void test('what others commit is asked for once in a turn, and before the next l
   const run = () => claim(store, ALICE)
   for (const inANewRound of [false, true]) {
     another.exec(`UPDATE threads SET user_id = '${ALICE}'`)
-    await standing(store, readerOf(ALICE))
+    await accessTo(store, readerOf(ALICE))
     await run()
     await setImmediate()
-    const looked = store.standing(KEY, readerOf(ALICE))
+    const looked = store.accessTo(KEY, readerOf(ALICE))
     t.same(looked, { row: rowOf(ALICE), runners: [] }, 'at once')
     another.exec(TO_BOB)
     // A claim goes by what the decision before it saw: nobody can have been told of the change between them.
     t.equal(await run(), 'own')
     await (inANewRound ? setImmediate() : Promise.resolve())
-    t.equal((await standing(store, readerOf(ALICE))).row?.owner, BOB)
+    t.equal((await accessTo(store, readerOf(ALICE))).row?.owner, BOB)
     t.equal(await run(), 'foreign')
   }
 })
@@ -228,11 +228,11 @@ void test('whether somebody waits tells nothing of the threads that others asked
   const { store } = await openPair(t)
   await own(store, ALICE)
   for (const asked of [KEY, at('of-nobody')]) {
-    await standing(store, readerOf(ALICE))
+    await accessTo(store, readerOf(ALICE))
     await setImmediate()
-    const refused = store.standing(asked, readerOf(BOB))
+    const refused = store.accessTo(asked, readerOf(BOB))
     await Promise.resolve()
-    const looked = store.standing(KEY, readerOf(ALICE))
+    const looked = store.accessTo(KEY, readerOf(ALICE))
     t.ok(looked instanceof Promise)
     await Promise.all([refused, looked])
   }
@@ -249,7 +249,7 @@ void test('those who come in one round of the event loop ask together, behind th
     return { ...database, value }
   })
   const counting = { identity: opened.identity, glance: <T>(step: (database: Connection) => T) => step(connection) }
-  const remembered = accessCacheOf(counting, 10)
+  const remembered = sqliteAccessCache(counting, 10)
   remembered.keep(connection, KEY, { row: rowOf(ALICE), runners: [] }, readerOf(ALICE))
   const find = () => remembered.find(KEY, readerOf(ALICE))?.row?.owner
   for (const changes of [false, false, true]) {
@@ -275,16 +275,16 @@ void test('those who come in one round of the event loop ask together, behind th
 
 void test('whoever hears of a change is answered by what is so now, in whatever turn', async (t) => {
   const { opened, another } = await openBeside(t)
-  const remembered = accessCacheOf(opened, 10)
+  const remembered = sqliteAccessCache(opened, 10)
   await opened.read((database) => remembered.keep(database, KEY, { row: rowOf(ALICE), runners: [] }, readerOf(ALICE)))
   t.equal(remembered.find(KEY, readerOf(ALICE))?.row?.owner, ALICE)
   another.exec(TO_BOB)
   remembered.askAgain()
   t.equal(remembered.find(KEY, readerOf(ALICE)), null)
   const order: string[] = []
-  const news = invalidationsOf(opened, { onOwn: () => order.push('own'), onNews: () => order.push('first') })
+  const news = invalidationsOf(opened, { onOwn: () => order.push('own'), onAny: () => order.push('first') })
   t.teardown(() => news.stop())
-  news.onStanding(() => order.push('told'))
+  news.onInvalidation(() => order.push('told'))
   await news.write(() => ({ result: null, changed: KEY }))
   t.same(order, ['own', 'first', 'told'])
 })
@@ -301,7 +301,7 @@ void test('a file that was away and is back, with a change that was made meanwhi
   const store = await openSqliteStore(file)
   t.teardown(() => store.close())
   await own(store, ALICE)
-  t.equal((await standing(store, readerOf(ALICE))).row?.owner, ALICE)
+  t.equal((await accessTo(store, readerOf(ALICE))).row?.owner, ALICE)
   move(file, join(away, 'ownership.db'))
   await until(async () => (await store.fault()) !== null)
   const other = await openSqliteStore(join(away, 'ownership.db'))
@@ -309,5 +309,5 @@ void test('a file that was away and is back, with a change that was made meanwhi
   await other.close()
   move(join(away, 'ownership.db'), file)
   await until(async () => (await store.fault()) === null)
-  t.equal((await store.standing(KEY, readerOf(ALICE))).row?.owner, BOB)
+  t.equal((await store.accessTo(KEY, readerOf(ALICE))).row?.owner, BOB)
 })

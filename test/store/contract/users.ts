@@ -13,7 +13,7 @@ import {
   own,
   readerOf,
   row,
-  standing,
+  accessTo,
   steps,
   user,
   type Holds,
@@ -22,7 +22,7 @@ import {
 const GONE = { owner: NOBODY, deleted: true, provisional: false, granted: null }
 
 /** The part of the contract. */
-export function peopleContract(holds: Holds): void {
+export function userContract(holds: Holds): void {
   holds(
     'a transfer moves every row, live ones and tombstones, in steps that are no larger than was said',
     async (t, { store }) => {
@@ -133,8 +133,8 @@ export function peopleContract(holds: Holds): void {
     await store.observe(at('both'), ALICE, 'first', true, NOW)
     await store.observe(at('both'), BOB, 'second', true, NOW + 60_000)
     await steps(() => store.transfer(ALICE, BOB, 1))
-    t.same((await standing(store, readerOf(BOB), at('one'))).runners, [BOB])
-    t.same((await standing(store, readerOf(BOB), at('two'))).runners, [CAROL, BOB])
+    t.same((await accessTo(store, readerOf(BOB), at('one'))).runners, [BOB])
+    t.same((await accessTo(store, readerOf(BOB), at('two'))).runners, [CAROL, BOB])
     t.same(await store.userData(ALICE), { threads: [], granted: [], received: [], observed: [], revocations: [] })
     const both = { ...at('both'), agentId: 'second', firstUsedAt: NOW, lastUsedAt: NOW + 60_000 }
     t.same((await store.userData(BOB)).observed[0], both)
@@ -196,9 +196,9 @@ export function peopleContract(holds: Holds): void {
     await own(store, CAROL, at('carols'))
     await store.observe(at('carols'), ALICE, '', false, NOW)
     await steps(() => store.erase(ALICE, NOW, 1))
-    t.same(await standing(store, readerOf(BOB), at('alone')), { row: GONE, runners: [] })
-    t.same((await standing(store, readerOf(BOB), at('watched'))).row, GONE, 'who only looked did not run it')
-    t.same((await standing(store, readerOf(BOB), at('shared'))).row, GONE, 'forgetting one of two settles no conflict')
+    t.same(await accessTo(store, readerOf(BOB), at('alone')), { row: GONE, runners: [] })
+    t.same((await accessTo(store, readerOf(BOB), at('watched'))).row, GONE, 'who only looked did not run it')
+    t.same((await accessTo(store, readerOf(BOB), at('shared'))).row, GONE, 'forgetting one of two settles no conflict')
     t.equal((await row(store, at('carols')))?.owner, CAROL)
     t.same((await store.userData(ALICE)).observed, [])
   })

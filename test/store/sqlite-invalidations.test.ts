@@ -16,7 +16,7 @@ async function started(t: Test): Promise<SqlitePair> {
 
 function listen(store: Store): (ThreadKey | null)[] {
   const told: (ThreadKey | null)[] = []
-  store.onStanding((key) => told.push(key))
+  store.onInvalidation((key) => told.push(key))
   return told
 }
 
@@ -130,7 +130,7 @@ void test('nothing is told of what was before anybody listened, nor after the en
   const { store, other } = await started(t)
   await other.assign(KEY, BOB, NOW)
   const first = listen(store)
-  const end = store.onStanding(() => first.push(null))
+  const end = store.onInvalidation(() => first.push(null))
   end()
   await store.assign(KEY, ALICE, NOW)
   t.same(first, [KEY])

@@ -5,7 +5,7 @@ import Database from 'better-sqlite3'
 import { obstacle, placeOf } from './sqlite/place.ts'
 import { SCHEMA_VERSION, schemaOf } from './sqlite/schema.ts'
 
-export type StoreLook =
+export type SqliteInspection =
   /** A gateway can open and write it, and migrates its schema then. `scopes` have rows; `schema` is 0 where there is none yet. */
   | { readonly outcome: 'usable'; readonly scopes: readonly string[]; readonly schema: number }
   | { readonly outcome: 'missing' }
@@ -15,7 +15,7 @@ export type StoreLook =
  * @param file an absolute path
  * @param retry milliseconds to wait for another process's lock; the lock wait blocks this process
  */
-export function lookAtStore(file: string, retry: number): StoreLook {
+export function inspectSqlite(file: string, retry: number): SqliteInspection {
   const message = obstacle(null, placeOf(file))
   if (message !== null) return { outcome: 'unusable', message: `${file}: ${message}`, hint: 'find out who took it away' }
   if (!existsSync(file)) return missing(file)
@@ -36,7 +36,7 @@ export function lookAtStore(file: string, retry: number): StoreLook {
 }
 
 /** Takes and releases the write lock: that shows that the file can be written, and a running gateway notices nothing. */
-function opened(file: string, database: Database.Database): StoreLook {
+function opened(file: string, database: Database.Database): SqliteInspection {
   database.exec('BEGIN IMMEDIATE')
   database.exec('ROLLBACK')
   const version = database.pragma('user_version', { simple: true }) as number
@@ -56,7 +56,7 @@ const SCOPES = `WITH RECURSIVE scopes (scope) AS (SELECT min(scope) FROM threads
   UNION ALL SELECT (SELECT min(scope) FROM threads WHERE scope > scopes.scope) FROM scopes WHERE scope IS NOT NULL)
   SELECT scope FROM scopes WHERE scope IS NOT NULL`
 
-function missing(file: string): StoreLook {
+function missing(file: string): SqliteInspection {
   let folder = dirname(file)
   while (!existsSync(folder)) folder = dirname(folder)
   try {

@@ -5,7 +5,7 @@ import { openPool, type PostgresPool } from '../../postgres/pool.ts'
 import { placeOf, type PostgresSettings } from '../../postgres/settings.ts'
 import { tablesIn } from './database.ts'
 
-export type PostgresLook = { readonly place: string } & (
+export type PostgresInspection = { readonly place: string } & (
   | {
       readonly outcome: 'usable'
       readonly scopes: readonly string[]
@@ -21,7 +21,7 @@ export type PostgresLook = { readonly place: string } & (
 const TABLE_RIGHTS = ['SELECT', 'INSERT', 'UPDATE', 'DELETE']
 
 /** Takes as long as the settings allow for connecting and for a statement. */
-export async function lookAtPostgres(settings: PostgresSettings): Promise<PostgresLook> {
+export async function inspectPostgres(settings: PostgresSettings): Promise<PostgresInspection> {
   const place = `schema ${settings.schema} in ${placeOf(settings)}`
   let pool: PostgresPool | undefined
   try {
@@ -35,7 +35,7 @@ export async function lookAtPostgres(settings: PostgresSettings): Promise<Postgr
   }
 }
 
-type Seen = PostgresLook extends infer Look ? (Look extends PostgresLook ? Omit<Look, 'place'> : never) : never
+type Seen = PostgresInspection extends infer Look ? (Look extends PostgresInspection ? Omit<Look, 'place'> : never) : never
 
 async function seen(pool: PostgresPool, settings: PostgresSettings, place: string): Promise<Seen> {
   const { schema, user } = settings
