@@ -1,5 +1,5 @@
 /** Reads threads, users, groups and times from the command line. */
-import { granteeFault, isPerson, personFault, type People } from '../tools/import-export/users.ts'
+import { granteeFault, isUserId, userIdFault, type KnownUsers } from '../tools/import-export/users.ts'
 import type { Config } from '../config/schema.ts'
 import { isThreadId } from '../core/route/ids.ts'
 import { isGranteeId, type Grantee } from '../core/decide/sharing.ts'
@@ -30,17 +30,17 @@ export function userNamed([user, ...more]: readonly string[]): string {
  * @throws UsageError for an invalid user id
  */
 export function userOf(option: string, text: string): string {
-  if (!isPerson(text)) throw new UsageError(`${option} is a user id: issuer:subject, or anonymous`)
+  if (!isUserId(text)) throw new UsageError(`${option} is a user id: issuer:subject, or anonymous`)
   return text
 }
 
-export function peopleIn({ authentication }: Config): People {
+export function knownUsersIn({ authentication }: Config): KnownUsers {
   return { issuers: Object.keys(authentication.issuers), anonymous: authentication.mode !== 'required' }
 }
 
 /** @throws UsageError for an id that no user can have */
 export function requireOwner(option: string, user: string, config: Config): void {
-  const fault = personFault(user, peopleIn(config))
+  const fault = userIdFault(user, knownUsersIn(config))
   if (fault !== null) throw new UsageError(`${option} ${user}: ${fault}`)
 }
 

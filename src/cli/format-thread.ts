@@ -2,7 +2,8 @@
 import { timeText } from '../tools/import-export/export.ts'
 import { atScope } from '../tools/import-export/scopes.ts'
 import type { Policy } from '../policy/policy.ts'
-import type { StoredGrant, ThreadKey } from '../store/port.ts'
+import type { StoredGrant } from '../store/port/grants.ts'
+import type { ThreadKey } from '../store/port/thread.ts'
 import { complain } from './terminal.ts'
 
 export function threadText({ scope, threadId }: ThreadKey): string {

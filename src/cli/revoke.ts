@@ -2,7 +2,7 @@
 import { granteeFault } from '../tools/import-export/users.ts'
 import type { Revocation } from '../core/decide/credential.ts'
 import { isTokenId, revocationOf, shown, timeOf, userFault } from '../operator/revocation-form.ts'
-import type { Revoked } from '../store/port.ts'
+import type { Revoked } from '../store/port/revocations.ts'
 import { CONFIG, defineCommand, EXIT, flag, jsonFlag, UsageError, value, type Values } from './command.ts'
 import { complain, print, printData } from './terminal.ts'
 import { loadConfig } from './input-files.ts'

@@ -4,7 +4,9 @@ import { scopesIn } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import { openStore } from '../store/open.ts'
 import type { Prepared } from '../snapshot/load.ts'
-import { StoreUnavailable, type OwnershipStore, type Store, type ThreadKey } from '../store/port.ts'
+import { StoreUnavailable, type StoreState } from '../store/port/state.ts'
+import type { Store } from '../store/port/store.ts'
+import type { ThreadKey } from '../store/port/thread.ts'
 import { EXIT, UsageError } from './command.ts'
 import { complain } from './terminal.ts'
 import { loadConfig, type ConfigOptions } from './input-files.ts'
@@ -67,7 +69,7 @@ export async function withStore(
 async function existingScope(
   scope: string | undefined,
   config: Config,
-  store: Pick<OwnershipStore, 'isEmpty'>,
+  store: Pick<StoreState, 'isEmpty'>,
 ): Promise<string | undefined> {
   const fault = scope === undefined ? null : scopeFault(scope, scopesIn(config))
   if (scope === undefined || fault === null || !(await store.isEmpty(scope))) return scope

@@ -27,7 +27,8 @@ import type { Prepared } from '../snapshot/load.ts'
 import { makeReload } from '../snapshot/reload.ts'
 import { keepRetention } from '../store/retention.ts'
 import { readMounts } from '../store/durability.ts'
-import type { RevocationList, Store } from '../store/port.ts'
+import type { RevocationList } from '../store/port/revocations.ts'
+import type { Store } from '../store/port/store.ts'
 import { makeRevocationList } from '../store/revocations.ts'
 
 /** Milliseconds for the last event of a stream to leave, before its connection is cut. */

@@ -1,7 +1,7 @@
 /** Reads grants from requests and shows them in answers, alike for owners and for operators. */
 import type { Json, JsonObject } from '../core/json/read.ts'
 import { isGranteeId, type Grant, type Grantee, type Right } from '../core/decide/sharing.ts'
-import type { StoredGrant } from '../store/port.ts'
+import type { StoredGrant } from '../store/port/grants.ts'
 
 type ShownGrantee = { readonly user: string } | { readonly group: string }
 

@@ -1,7 +1,7 @@
 /** Reads and shows revocations, alike in the admin API and on the command line. */
 import type { Revocation } from '../core/decide/credential.ts'
 import { isUserId } from '../core/route/ids.ts'
-import type { Revoked } from '../store/port.ts'
+import type { Revoked } from '../store/port/revocations.ts'
 
 /** Times are in RFC 3339 format. */
 export type ShownRevocation =

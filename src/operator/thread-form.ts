@@ -1,8 +1,7 @@
 /** Shows threads to operators. */
-import { NOBODY, type ThreadAdministration } from '../store/port.ts'
+import type { WholeThread } from '../store/port/administration.ts'
+import { NOBODY } from '../store/port/thread.ts'
 import { shownGrant, type ShownGrant } from './grant-form.ts'
-
-type WholeThread = NonNullable<Awaited<ReturnType<ThreadAdministration['thread']>>>
 
 /**
  * `new`: no run is confirmed. `deleted`: by its owner. `withheld`: its owner was removed. `seen`: it has no row, and was only

@@ -4,7 +4,7 @@
  */
 import type { AnswerOwner, OpenAnswers } from '../http/upstream/open-answers.ts'
 import type { Logger } from '../observe/log.ts'
-import type { AccessInvalidations } from '../store/port.ts'
+import type { AccessInvalidations } from '../store/port/access.ts'
 import type { Mark } from '../http/pipeline/stages.ts'
 
 export interface AnswerRecheckParts {

@@ -31,7 +31,7 @@ import type { Limiter } from '../limits/port.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Policy } from '../policy/policy.ts'
-import type { ObservationStore } from '../store/port.ts'
+import type { ObservationStore } from '../store/port/observations.ts'
 import type { UpstreamHandle } from './upstream-handle.ts'
 import type { Pipeline, UpstreamBinding } from '../http/pipeline/stages.ts'
 

@@ -9,7 +9,7 @@ import type { Readiness } from '../http/listeners/readiness.ts'
 import { makeTransportProbe, type TransportProbe } from '../http/upstream/transport-probe.ts'
 import { openUpstream, type Upstream } from '../http/upstream/upstream.ts'
 import type { Logger } from '../observe/log.ts'
-import type { OwnershipStore } from '../store/port.ts'
+import type { StoreState } from '../store/port/state.ts'
 
 export interface UpstreamHandle {
   readonly fingerprint: string
@@ -25,7 +25,7 @@ export interface UpstreamHandle {
 }
 
 export interface UpstreamHandleParts {
-  readonly store: OwnershipStore
+  readonly store: Pick<StoreState, 'isEmpty'>
   /** The upstream, if it is a runtime in the same process; null for the configured upstream. */
   readonly runtime: Upstream | null
   readonly readiness: Readiness

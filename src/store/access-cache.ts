@@ -4,7 +4,8 @@
  * equally long, and a new owner is seen at once.
  */
 import { rightIn, type Grant, type Reader } from '../core/decide/sharing.ts'
-import type { ThreadAccess, ThreadKey } from './port.ts'
+import type { ThreadAccess } from './port/access.ts'
+import type { ThreadKey } from './port/thread.ts'
 
 /** A settled live row with all its grants, enough to answer every reader. While it lives, it never becomes provisional again. */
 export interface Remembered {

@@ -2,6 +2,7 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
+import { scopesText } from './sql/statement.ts'
 import { obstacle, placeOf } from './sqlite/place.ts'
 import { SCHEMA_VERSION, schemaOf } from './sqlite/schema.ts'
 
@@ -48,13 +49,12 @@ function opened(file: string, database: Database.Database): SqliteInspection {
     }
   }
   const schema = schemaOf(database)
-  return { outcome: 'usable', scopes: schema === 0 ? [] : database.prepare<[], string>(SCOPES).pluck().all(), schema }
+  return {
+    outcome: 'usable',
+    scopes: schema === 0 ? [] : database.prepare<[], string>(scopesText('threads')).pluck().all(),
+    schema,
+  }
 }
-
-// Steps from each scope to the next by the primary key: of millions of rows, it reads only as many as there are scopes.
-const SCOPES = `WITH RECURSIVE scopes (scope) AS (SELECT min(scope) FROM threads
-  UNION ALL SELECT (SELECT min(scope) FROM threads WHERE scope > scopes.scope) FROM scopes WHERE scope IS NOT NULL)
-  SELECT scope FROM scopes WHERE scope IS NOT NULL`
 
 function missing(file: string): SqliteInspection {
   let folder = dirname(file)

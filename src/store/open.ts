@@ -4,7 +4,8 @@ import { storeOf } from '../config/store-place.ts'
 import type { Config } from '../config/schema.ts'
 import type { Logger } from '../observe/log.ts'
 import type { PostgresPool } from '../postgres/pool.ts'
-import { StoreUnavailable, type Store } from './port.ts'
+import { StoreUnavailable } from './port/state.ts'
+import type { Store } from './port/store.ts'
 import { openSqliteStore } from './sqlite/store.ts'
 
 export interface OpenStoreOptions {

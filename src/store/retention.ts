@@ -4,10 +4,10 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../observe/log.ts'
-import type { ThreadAdministration } from './port.ts'
+import type { PruneStore } from './port/administration.ts'
 
 export interface RetentionParts {
-  readonly store: Pick<ThreadAdministration, 'prune'>
+  readonly store: Pick<PruneStore, 'prune'>
   /** Milliseconds that a tombstone is kept, read each time because a reload may change it. `off`: for ever. */
   readonly deleted: () => number | 'off'
   /** Milliseconds since the epoch. */

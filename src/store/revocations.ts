@@ -3,7 +3,7 @@
  * ones stay active: a fault must not restore what was revoked.
  */
 import type { Credential, Revocation } from '../core/decide/credential.ts'
-import type { RevocationList, RevocationStore } from './port.ts'
+import type { RevocationList, RevocationStore } from './port/revocations.ts'
 
 export interface RevocationListOptions {
   /** Milliseconds between two version checks, by default 500. */
@@ -27,23 +27,25 @@ export async function makeRevocationList(
   let stopped = false
   let failing = false
 
-  const refresh = async (anyway: boolean): Promise<void> => {
-    if (!anyway && (await store.revocationsVersion()) === version) return
+  const refresh = async (): Promise<void> => {
     const next = await read()
     const changed = next.version !== version
     ;({ version, index } = next)
     if (changed && !stopped) onChange(index.all)
   }
+  const refreshIfChanged = async (): Promise<void> => {
+    if ((await store.revocationsVersion()) !== version) await refresh()
+  }
   // The checks run in sequence: an older answer must not replace a newer one.
   let last: Promise<void> = Promise.resolve()
-  const queue = (anyway: boolean): Promise<void> => {
-    const mine = last.then(() => refresh(anyway))
+  const queue = (check: () => Promise<void>): Promise<void> => {
+    const mine = last.then(check)
     last = mine.catch(() => {})
     return mine
   }
   const watch = async (): Promise<void> => {
     try {
-      await queue(false)
+      await queue(refreshIfChanged)
       failing = false
     } catch (error) {
       if (!failing && !stopped) onFailure(error)
@@ -56,7 +58,7 @@ export async function makeRevocationList(
   return {
     current: () => index.all,
     isRevoked: (userId, credential) => isRevokedBy(index, userId, credential),
-    reload: () => queue(true),
+    reload: () => queue(refresh),
     stop() {
       stopped = true
       clearTimeout(timer)

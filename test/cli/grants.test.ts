@@ -69,7 +69,7 @@ void test('grants are shown by thread, by user and by group', async (t) => {
 void test('nothing is granted on a thread that nobody owns, or that was deleted', async (t) => {
   const { store, command, data } = await deployment(t)
   await own(store, ALICE, 'dead')
-  await store.bury(key('dead'), ALICE, 1, false)
+  await store.bury(key('dead'), ALICE, 1, 'unknown')
   for (const id of ['dead', 'never']) {
     const add = ['grants', 'add', '--thread', id, '--user', 'corp:bob', '--right', 'read'] as const
     t.match(await command(...add), {

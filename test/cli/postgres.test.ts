@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { storeOf } from '../../src/config/store-place.ts'
-import type { Store } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { commandsOn, key, own, ownersIn } from './deployment.ts'
@@ -84,8 +84,8 @@ void test('what is observed is confirmed, a user is shown and erased, and what i
   const { url, folder, command, data } = await startDatabase(t)
   await command('store', 'migrate')
   const store = await openStore(t, url)
-  await store.observe(key('one'), ALICE, '', true, 1)
-  for (const user of [ALICE, BOB]) await store.observe(key('two'), user, '', true, 1)
+  await store.observe(key('one'), ALICE, '', 'run', 1)
+  for (const user of [ALICE, BOB]) await store.observe(key('two'), user, '', 'run', 1)
   t.match(await data('threads', 'import', '--from-observed'), { added: 1, conflicts: 1 })
   await own(store, BOB, 'his')
   t.match(await command('threads', 'assign', 'two', '--to', BOB, '--expect', 'none'), { code: 0 })

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import type { Store } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
 import type { Changes } from '../config/configuration.ts'
 import { deployment, type Deployment } from './deployment.ts'
 
@@ -133,13 +133,13 @@ void test('list shows the threads of all upstreams with their scopes, or those o
   t.equal(threads.length, 1)
   t.notOk('scope' in (threads[0] ?? {}))
   t.notMatch((await command('threads', 'list', '--scope', '')).stdout, /SCOPE/)
-  await store.bury({ scope: 'legal', threadId: 't' }, ALICE, 1, false)
+  await store.bury({ scope: 'legal', threadId: 't' }, ALICE, 1, 'unknown')
   t.match(await data('threads', 'list', '--scope', 'legal', '--user', ALICE), { threads: [] })
 })
 
 void test('stats counts everything, or what one upstream has', async (t) => {
   const { store, command, data } = await several(t)
-  await store.observe({ scope: 'legal', threadId: 'seen' }, BOB, '', true, 1)
+  await store.observe({ scope: 'legal', threadId: 'seen' }, BOB, '', 'run', 1)
   t.match(await data('threads', 'stats'), { threads: 3, owners: 1, observed: 1, revocations: 0 })
   const legal = await data('threads', 'stats', '--scope', 'legal')
   t.match(legal, { threads: 1, owners: 1, observed: 1 })
@@ -252,8 +252,8 @@ void test('lines without a scope are of upstream, or of what --scope names; wher
 
 void test('what was observed is confirmed at all upstreams, or at one', async (t) => {
   const { store, command } = await deployment(t, SEVERAL)
-  for (const scope of ['', 'legal', 'research']) await store.observe({ scope, threadId: 't' }, ALICE, '', true, 1)
-  for (const user of [ALICE, BOB]) await store.observe({ scope: 'legal', threadId: 'u' }, user, '', true, 1)
+  for (const scope of ['', 'legal', 'research']) await store.observe({ scope, threadId: 't' }, ALICE, '', 'run', 1)
+  for (const user of [ALICE, BOB]) await store.observe({ scope: 'legal', threadId: 'u' }, user, '', 'run', 1)
   const legal = await command('threads', 'import', '--from-observed', '--scope', 'legal')
   t.match(legal, { code: 1, stdout: /^1 +added$/m, stderr: /^u at legal: several users ran it/ })
   t.same(await owners(store), [`legal/t=${ALICE}`])
@@ -311,7 +311,7 @@ void test('what is held of a user is told with the upstream that it is of', asyn
   await fill(store, 'research')
   const grant = { kind: 'user', id: BOB, right: 'read', grantedBy: ALICE, grantedAt: 0 } as const
   await store.grant({ scope: 'legal', threadId: 't' }, null, grant)
-  await store.observe({ scope: 'research', threadId: 'seen' }, BOB, '', true, 1)
+  await store.observe({ scope: 'research', threadId: 'seen' }, BOB, '', 'run', 1)
   const told = async (user: string): Promise<unknown> => JSON.parse((await command('user', 'export', user)).stdout)
   t.match(await told(ALICE), {
     threads: [{ thread: 't', scope: undefined }, { scope: 'legal' }, { scope: 'removed' }, { scope: 'research' }],

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
-import type { Store } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
 import { deployment, key, own, ownersIn } from './deployment.ts'
 import { run } from './program.ts'
 
@@ -15,7 +15,7 @@ const ALICE = 'corp:alice'
 async function fillStore(store: Store): Promise<void> {
   await own(store, ALICE, 'a', 'b')
   await own(store, 'corp:bob', 'c')
-  await store.bury(key('b'), ALICE, 1, false)
+  await store.bury(key('b'), ALICE, 1, 'unknown')
 }
 
 void test('stdout has the lines and nothing else', async (t) => {

@@ -119,8 +119,8 @@ void test('of a file that cannot be read to its end nothing is imported', async 
 
 void test('what was observed is confirmed, and conflicts are told', async (t) => {
   const { store, command, data } = await deployment(t)
-  await store.observe(key('one'), ALICE, '', true, 1)
-  for (const user of ['corp:bob', ALICE]) await store.observe(key('two'), user, '', true, 1)
+  await store.observe(key('one'), ALICE, '', 'run', 1)
+  for (const user of ['corp:bob', ALICE]) await store.observe(key('two'), user, '', 'run', 1)
   t.match(await data('threads', 'import', '--from-observed', '--dry-run'), { dryRun: true, added: 1, conflicts: 1 })
   t.same(await ownersIn(store), [])
   const ended = await command('threads', 'import', '--from-observed')

@@ -1,6 +1,6 @@
 /** `threadwarden threads`: what it shows is what the store holds, and what it changes is in force for whoever uses the store. */
 import { test } from 'tap'
-import { NOBODY } from '../../src/store/port.ts'
+import { NOBODY } from '../../src/store/port/thread.ts'
 import { until } from '../support/until.ts'
 import { deployment, key, own, ownersIn } from './deployment.ts'
 
@@ -14,7 +14,7 @@ void test('list shows threads with their owners, by owner, agent and whether the
   await own(store, BOB, 't-3')
   await store.rename(key('t-1'), ALICE, 'Plans \u001b[31m')
   await store.archive(key('t-1'), ALICE, true)
-  await store.bury(key('t-2'), ALICE, Date.parse('2026-01-31T12:00:00Z'), false)
+  await store.bury(key('t-2'), ALICE, Date.parse('2026-01-31T12:00:00Z'), 'unknown')
   const shown = await command('threads', 'list')
   t.match(shown, { code: 0, stderr: '' })
   t.match(
@@ -45,7 +45,7 @@ void test('owner shows all that is known of a thread', async (t) => {
   const { store, command, data } = await deployment(t)
   await own(store, ALICE, 't-1')
   await store.grant(key('t-1'), null, { kind: 'group', id: 'corp:staff', right: 'write', grantedBy: ALICE, grantedAt: 0 })
-  await store.observe(key('seen'), BOB, '', true, 1)
+  await store.observe(key('seen'), BOB, '', 'run', 1)
   const shown = await command('threads', 'owner', 't-1')
   t.match(shown, { code: 0, stderr: '' })
   t.match(shown.stdout, /^thread +t-1\nowner +corp:alice\nagent +default\n/)
@@ -103,7 +103,7 @@ void test('assign changes nothing where somebody else has the thread than was ex
 void test('transfer gives all threads of a user to another, deleted ones too, also from an issuer that is gone', async (t) => {
   const { store, command, data } = await deployment(t)
   await own(store, 'gone:alice', ...Array.from({ length: 600 }, (_one, at) => `t-${at}`))
-  await store.bury(key('t-0'), 'gone:alice', 1, false)
+  await store.bury(key('t-0'), 'gone:alice', 1, 'unknown')
   await own(store, BOB, 'his')
   t.match(await command('threads', 'transfer', '--from', 'gone:alice', '--to', ALICE), {
     code: 0,
@@ -122,7 +122,7 @@ void test('transfer gives all threads of a user to another, deleted ones too, al
 void test('transfer of one thread moves that one, and only if it is theirs and alive', async (t) => {
   const { store, command, data } = await deployment(t)
   await own(store, ALICE, 'a', 'b', 'dead')
-  await store.bury(key('dead'), ALICE, 1, false)
+  await store.bury(key('dead'), ALICE, 1, 'unknown')
   const one = (id: string): readonly string[] => ['threads', 'transfer', '--from', ALICE, '--to', BOB, '--thread', id]
   t.match(await command(...one('a')), { code: 0, stdout: `a of ${ALICE} moved to ${BOB}\n` })
   t.match(await command(...one('a')), { code: 1, stdout: '', stderr: /^a is not a thread of corp:alice: threads owner/ })
@@ -179,9 +179,9 @@ void test('prune throws away deleted threads of which the upstream said that the
   const { store, command } = await deployment(t, { 'ownership.unknownThread': 'deny' })
   await own(store, ALICE, 'gone', 'perhaps', 'young')
   const then = Date.parse('2026-01-31T12:00:00Z')
-  await store.bury(key('gone'), ALICE, then - 1, true)
-  await store.bury(key('perhaps'), ALICE, then - 1, false)
-  await store.bury(key('young'), ALICE, then, true)
+  await store.bury(key('gone'), ALICE, then - 1, 'deleted')
+  await store.bury(key('perhaps'), ALICE, then - 1, 'unknown')
+  await store.bury(key('young'), ALICE, then, 'deleted')
   const pruned = await command('threads', 'prune', '--deleted-before', '2026-01-31T12:00:00Z')
   t.same(pruned, { code: 0, stdout: '1 row was thrown away\n', stderr: '' })
   t.same(await ownersIn(store), [`perhaps=${ALICE}!`, `young=${ALICE}!`])
@@ -190,7 +190,7 @@ void test('prune throws away deleted threads of which the upstream said that the
 void test('prune takes both rules, each for its own rows', async (t) => {
   const { store, data } = await deployment(t, { 'ownership.unknownThread': 'verify' })
   await own(store, ALICE, 'dead', 'live')
-  await store.bury(key('dead'), ALICE, 1, true)
+  await store.bury(key('dead'), ALICE, 1, 'deleted')
   const row = { scope: '', owner: BOB, agentId: '', name: null, archived: false, createdAt: 1, lastUsedAt: 1, threadId: 'old' }
   await store.import([row], { dryRun: false, settleConflicts: false })
   t.same(await data('threads', 'prune', '--unused-since', '1h', '--deleted-before', '1h'), {
@@ -204,8 +204,8 @@ void test('prune takes both rules, each for its own rows', async (t) => {
 void test('stats counts what there is', async (t) => {
   const { store, command, data } = await deployment(t)
   await own(store, ALICE, 'a', 'b')
-  await store.bury(key('b'), ALICE, 1, false)
-  for (const user of [ALICE, BOB]) await store.observe(key('seen'), user, '', true, 1)
+  await store.bury(key('b'), ALICE, 1, 'unknown')
+  for (const user of [ALICE, BOB]) await store.observe(key('seen'), user, '', 'run', 1)
   t.same(await data('threads', 'stats'), await store.stats())
   const { code, stdout } = await command('threads', 'stats')
   t.equal(code, 0)

@@ -2,7 +2,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import type { Store } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
 import { deployment, key, own, ownersIn } from './deployment.ts'
 
 const ALICE = 'corp:alice'
@@ -13,11 +13,11 @@ async function fillStore(store: Store): Promise<void> {
   await own(store, ALICE, 't-1', 't-2')
   await own(store, BOB, 'his')
   await store.rename(key('t-1'), ALICE, 'Plans')
-  await store.bury(key('t-2'), ALICE, 1, false)
+  await store.bury(key('t-2'), ALICE, 1, 'unknown')
   const grant = { kind: 'user', right: 'read', grantedAt: 0 } as const
   await store.grant(key('t-1'), null, { ...grant, id: BOB, grantedBy: ALICE })
   await store.grant(key('his'), null, { ...grant, id: ALICE, grantedBy: BOB })
-  await store.observe(key('seen'), ALICE, 'helper', true, 1000)
+  await store.observe(key('seen'), ALICE, 'helper', 'run', 1000)
   await store.revoke({ kind: 'user', userId: ALICE, before: null, revokedAt: 0 })
 }
 

@@ -26,7 +26,7 @@ import type { Upstream, UpstreamRequest } from '../../src/http/upstream/upstream
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import type { Metrics } from '../../src/observe/metrics.ts'
-import type { OwnershipStore } from '../../src/store/port.ts'
+import type { ClaimStore, OwnerChanges } from '../../src/store/port/claims.ts'
 import { rule, rulesOf } from '../core/rules-of.ts'
 import { bodyBytes, headerPairs, PLACES, type Case, type Place } from './case.ts'
 import type { Verdict } from './judge.ts'
@@ -96,7 +96,7 @@ const recordsOf = (unknown: string | null): OwnerRecords => {
 }
 
 /** Every claim is good. */
-const STORE: Pick<OwnershipStore, 'claim' | 'settle' | 'beginDeletion' | 'noteWrite'> = {
+const STORE: ClaimStore & Pick<OwnerChanges, 'beginDeletion'> = {
   claim: async () => ({ outcome: 'own', registration: null }),
   settle: async () => false,
   beginDeletion: async () => null,

@@ -1,7 +1,7 @@
 /** Threads in the admin API: what is known of one, and its grants, each change a line in the log. */
 import { test } from 'tap'
 import { MAX_GRANTS } from '../../src/core/decide/sharing.ts'
-import type { Store } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
 import { NOW, startAdmin, type Admin } from '../support/admin.ts'
 import { codeOf } from '../support/client.ts'
 
@@ -195,9 +195,9 @@ void test('taking back says which grant, and no right', async (t) => {
 void test('nothing can be granted on a thread that nobody owns', async (t) => {
   const { ask, store } = await startAdmin(t)
   for (const threadId of ['t-deleted', 't-withheld']) await begin(store, threadId)
-  await store.bury({ scope: '', threadId: 't-deleted' }, 'corp:alice', NOW, true)
+  await store.bury({ scope: '', threadId: 't-deleted' }, 'corp:alice', NOW, 'deleted')
   await store.withhold({ scope: '', threadId: 't-withheld' }, NOW)
-  await store.observe({ scope: '', threadId: 't-seen' }, 'corp:alice', 'default', true, NOW)
+  await store.observe({ scope: '', threadId: 't-seen' }, 'corp:alice', 'default', 'run', NOW)
   for (const threadId of ['t-deleted', 't-withheld', 't-seen', 't-none']) {
     for (const [method, body] of [
       ['GET', undefined],
@@ -228,7 +228,7 @@ void test('what is known of a thread, however it stands', async (t) => {
   await store.rename({ scope: '', threadId: 't-live' }, 'corp:alice', 'Plans')
   await store.archive({ scope: '', threadId: 't-live' }, 'corp:alice', true)
   await grants(ask, { group: 'corp:eng', right: 'read' }, undefined, 't-live')
-  await store.bury({ scope: '', threadId: 't-deleted' }, 'corp:alice', NOW, true)
+  await store.bury({ scope: '', threadId: 't-deleted' }, 'corp:alice', NOW, 'deleted')
   await store.withhold({ scope: '', threadId: 't-withheld' }, NOW)
   await store.claim({ scope: '', threadId: 't-new' }, { userId: 'corp:bob', agentId: 'other', guest: false, now: NOW })
   await store.assign({ scope: '', threadId: 't-given' }, 'corp:eve', NOW)
@@ -236,7 +236,7 @@ void test('what is known of a thread, however it stands', async (t) => {
     ['corp:alice', 0],
     ['corp:bob', 1],
   ] as const) {
-    await store.observe({ scope: '', threadId: 't-seen' }, user, 'default', true, NOW + at)
+    await store.observe({ scope: '', threadId: 't-seen' }, user, 'default', 'run', NOW + at)
   }
   const shown = async (threadId: string): Promise<unknown> => (await ask(`/threads/${threadId}`)).json
   const live = {

@@ -4,7 +4,7 @@ import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts
 import { decide, type Permit } from '../../src/core/decide/decide.ts'
 import type { AnswerOwner } from '../../src/http/upstream/open-answers.ts'
 import { makeLog } from '../../src/observe/log.ts'
-import type { ThreadKey } from '../../src/store/port.ts'
+import type { ThreadKey } from '../../src/store/port/thread.ts'
 import { makeAnswerRecheck, type AnswerRecheck } from '../../src/snapshot/answer-recheck.ts'
 import { rulesOf } from '../core/rules-of.ts'
 import { deferred, until } from '../support/until.ts'

@@ -8,7 +8,7 @@ import { makeGrants } from '../../src/http/admin/grants.ts'
 import type { Payload } from '../../src/http/pipeline/payload.ts'
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
 import { makeLog } from '../../src/observe/log.ts'
-import type { GrantOutcome, GrantStore, StoredGrant } from '../../src/store/port.ts'
+import type { GrantOutcome, GrantStore, StoredGrant } from '../../src/store/port/grants.ts'
 import { rulesOf } from '../core/rules-of.ts'
 import { user } from '../policy/callers.ts'
 

@@ -46,7 +46,7 @@ async function owned(t: Parameters<typeof gated>[0], options?: GatedOptions): Pr
     const grant = { kind: 'user', id: 'corp:alice', right: 'read', grantedBy: 'corp:bob', grantedAt: 1 } as const
     await store.grant({ scope: '', threadId: idOf(at) }, null, grant)
   }
-  for (const at of DELETED) await store.bury({ scope: '', threadId: idOf(at) }, 'corp:alice', 1, true)
+  for (const at of DELETED) await store.bury({ scope: '', threadId: idOf(at) }, 'corp:alice', 1, 'deleted')
   await store.close()
   return gate
 }

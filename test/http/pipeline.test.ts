@@ -7,7 +7,7 @@ import { assumedFacts } from '../../src/core/route/transport.ts'
 import type { Answer } from '../../src/http/pipeline/answer.ts'
 import { makeAuthentication } from '../../src/http/pipeline/authentication.ts'
 import { makeAuthorization } from '../../src/http/pipeline/authorization.ts'
-import { makeClaiming } from '../../src/http/pipeline/claim.ts'
+import { makeClaiming, type ClaimParts } from '../../src/http/pipeline/claim.ts'
 import { beginExchange, routeOf } from '../../src/http/pipeline/exchange.ts'
 import { makeOwnerRecords } from '../../src/http/pipeline/owner-records.ts'
 import { makePipeline } from '../../src/http/pipeline/pipeline.ts'
@@ -15,7 +15,8 @@ import { makeReadBody } from '../../src/http/pipeline/read-body.ts'
 import { makeBudget, type SharedBudget } from '../../src/http/pipeline/body-budget.ts'
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
 import type { Metrics } from '../../src/observe/metrics.ts'
-import { StoreUnavailable, UNHEARD_OF, type OwnershipStore, type ThreadAccess } from '../../src/store/port.ts'
+import { UNHEARD_OF, type AccessStore, type ThreadAccess } from '../../src/store/port/access.ts'
+import { StoreUnavailable } from '../../src/store/port/state.ts'
 import { incoming, outgoing } from '../fuzz/message.ts'
 import { user } from '../policy/callers.ts'
 import { compiled, SHIPPED } from '../policy/policies.ts'
@@ -36,7 +37,7 @@ interface Changes {
   readonly snapshot?: Partial<RequestSnapshot>
   readonly clock?: () => number
   readonly scope?: string
-  readonly storing?: Partial<OwnershipStore>
+  readonly storing?: Partial<AccessStore & ClaimParts['store']>
 }
 
 interface Given {
@@ -59,7 +60,7 @@ function given(told: Told, more: Changes = {}): Given {
     claim: async () => ({ outcome: 'new', registration: 1 }),
     settle: async () => false,
     ...storing,
-  } as unknown as OwnershipStore
+  } as unknown as AccessStore & ClaimParts['store']
   const binding: UpstreamBinding = {
     key: '',
     scope: more.scope ?? '',

@@ -4,12 +4,12 @@ import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts
 import { decide, type OwnerRecord, type Permit } from '../../src/core/decide/decide.ts'
 import type { Json } from '../../src/core/json/read.ts'
 import { refuse } from '../../src/core/reasons.ts'
-import { makeSettlement, threadKey } from '../../src/http/pipeline/settlement.ts'
+import { makeSettlement, type SettlementStore, threadKey } from '../../src/http/pipeline/settlement.ts'
 import type { Payload } from '../../src/http/pipeline/payload.ts'
 import type { UpstreamAnswer, UpstreamFailure } from '../../src/http/upstream/upstream.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import type { Metrics } from '../../src/observe/metrics.ts'
-import type { OwnershipStore } from '../../src/store/port.ts'
+import type { ClaimStore, OwnerChanges } from '../../src/store/port/claims.ts'
 import { user } from '../policy/callers.ts'
 import { compiled, SHIPPED } from '../policy/policies.ts'
 
@@ -66,7 +66,7 @@ async function settled(
     rename: note('rename', true),
     archive: note('archive', true),
   }
-  const store = noted as unknown as OwnershipStore
+  const store = noted as unknown as ClaimStore & OwnerChanges
   const metrics = { claimed: note('claimed') } as unknown as Metrics
   const claims = makeSettlement(store, 'one', () => 1234, metrics, makeLog('silent'))
   await claims.settle(of, { registration, deletion: { token: 'deletion', isUndisturbed } }, payload, result)
@@ -116,9 +116,9 @@ void test('a deletion or a name is noted where a 2xx confirmed it, and nowhere e
     t.same(await settled(update, result, named('n')), [])
   }
   for (const status of [200, 204, 299]) {
-    t.same(await settled(remove, answered(status)), [['endDeletion', KEY, 'corp:alice', 'deletion', 1234, true]])
+    t.same(await settled(remove, answered(status)), [['endDeletion', KEY, 'corp:alice', 'deletion', 1234, 'deleted']])
     const executing = await settled(remove, answered(status), NONE, null, false)
-    t.same(executing, [['endDeletion', KEY, 'corp:alice', 'deletion', 1234, false]], 'a run may write to it still')
+    t.same(executing, [['endDeletion', KEY, 'corp:alice', 'deletion', 1234, 'unknown']], 'a run may write to it still')
     t.same(await settled(update, answered(status), named('n')), [['rename', KEY, 'corp:alice', 'n']])
   }
   for (const name of [null, 5]) {
@@ -166,7 +166,7 @@ void test('no other route changes a row, whatever its body says', async (t) => {
 void test('a store that fails after the upstream has answered is logged, and spoils no answer', async (t) => {
   const lines: Record<string, unknown>[] = []
   const log = makeLog('info', { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) })
-  const store = { settle: () => Promise.reject(new Error('the disk is full')) } as unknown as OwnershipStore
+  const store = { settle: () => Promise.reject(new Error('the disk is full')) } as unknown as SettlementStore
   const claims = makeSettlement(store, '', () => 0, {} as Metrics, log)
   await claims.settle(permit('POST', 'agent/a/run'), { registration: 7, deletion: null }, NONE, answered(200))
   t.match(lines, [{ msg: 'the ownership table could not be brought up to date', err: { message: 'the disk is full' } }])

@@ -10,7 +10,8 @@ import { assumedFacts, type RuntimeFacts } from '../../src/core/route/transport.
 import { authorized } from '../support/requests.ts'
 import type { Payload } from '../../src/http/pipeline/payload.ts'
 import { makeTableChange, type TableChangeParts } from '../../src/http/lists/table-changes.ts'
-import { StoreUnavailable, type ThreadRow } from '../../src/store/port.ts'
+import type { ThreadRow } from '../../src/store/port/administration.ts'
+import { StoreUnavailable } from '../../src/store/port/state.ts'
 import { rulesOf } from '../core/rules-of.ts'
 import { user } from '../policy/callers.ts'
 

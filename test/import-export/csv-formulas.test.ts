@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { test } from 'tap'
 import { asText, fromText } from '../../src/tools/import-export/csv-formulas.ts'
 import { exportLines } from '../../src/tools/import-export/export.ts'
-import type { ThreadRow } from '../../src/store/port.ts'
+import type { ThreadRow } from '../../src/store/port/administration.ts'
 import { read } from './sources.ts'
 
 const FORMULAS = [

@@ -64,7 +64,7 @@ void test('the scope is that of an upstream that there is; of a line without one
 
 void test('anonymous is a user where callers may come in without a credential, and there alone', async (t) => {
   t.match(await one({ ...THREAD, user: 'anonymous' }), { kind: 'fault', reason: /nobody is anonymous/ })
-  const reading = { ...READING, people: { ...READING.people, anonymous: true } }
+  const reading = { ...READING, users: { ...READING.users, anonymous: true } }
   t.match(await one({ ...THREAD, user: 'anonymous' }, reading), { kind: 'row', owner: 'anonymous' })
 })
 

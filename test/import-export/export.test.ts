@@ -4,7 +4,8 @@ import fc from 'fast-check'
 import { exportLines, hasScopes, rowsOf } from '../../src/tools/import-export/export.ts'
 import { importFrom } from '../../src/tools/import-export/import.ts'
 import { entriesOf, FORMATS, type Format } from '../../src/tools/import-export/source-file.ts'
-import type { Store, ThreadRow } from '../../src/store/port.ts'
+import type { ThreadRow } from '../../src/store/port/administration.ts'
+import type { Store } from '../../src/store/port/store.ts'
 import { inPieces, READING } from './sources.ts'
 import { key, optionsFor, own, startStore } from './store.ts'
 
@@ -36,7 +37,7 @@ for (const format of FORMATS) {
       await one.rename(key(`t-${at}`), 'corp:alice', name)
     }
     await one.archive(key('t-1'), 'corp:alice', true)
-    await one.bury(key('t-2'), 'corp:alice', 12_345, false)
+    await one.bury(key('t-2'), 'corp:alice', 12_345, 'unknown')
     await own(one, 'comma', 'corp:a,"b"')
     await imported(other, await exported(one, format, true), format)
     const empty = (row: ThreadRow): ThreadRow => (row.name === '' ? { ...row, name: null } : row)
@@ -104,7 +105,7 @@ for (const format of FORMATS) {
       ['research', 'corp:alice'],
     ] as const)
       await one.import([{ ...row, scope, owner }], { dryRun: false, settleConflicts: false })
-    await one.bury({ scope: 'research', threadId: 'a' }, 'corp:alice', 5, false)
+    await one.bury({ scope: 'research', threadId: 'a' }, 'corp:alice', 5, 'unknown')
     await imported(other, await exported(one, format, true), format)
     t.same(await rows(other), await rows(one))
   })
@@ -117,7 +118,7 @@ void test('there is a column for scopes where a row has one', async (t) => {
   const [header, ...lines] = (await exported(store, 'csv', false)).trimEnd().split('\n')
   t.equal(header, 'thread,user,agent,name,archived,created,used,scope')
   t.match(lines, [/^a,corp:alice,.*Z,$/, /^b,corp:alice,.*Z,legal$/])
-  await store.bury({ scope: 'legal', threadId: 'b' }, 'corp:alice', 1, false)
+  await store.bury({ scope: 'legal', threadId: 'b' }, 'corp:alice', 1, 'unknown')
   t.match(await exported(store, 'csv', false), /^thread,user,agent,name,archived,created,used\na,/)
   t.match(await exported(store, 'csv', true), /^thread,user,agent,name,archived,created,used,deleted,scope\n/)
 })
@@ -126,7 +127,7 @@ void test('without tombstones there is no column for them', async (t) => {
   const store = await startStore(t)
   await own(store, 'a', 'corp:alice')
   await own(store, 'b', 'corp:alice')
-  await store.bury(key('b'), 'corp:alice', 1, false)
+  await store.bury(key('b'), 'corp:alice', 1, 'unknown')
   const [header, ...lines] = (await exported(store, 'csv', false)).trimEnd().split('\n')
   t.equal(header, 'thread,user,agent,name,archived,created,used')
   t.match(lines, [/^a,corp:alice,default,,false,2026-06-01T00:00:00\.000Z,/])

@@ -1,6 +1,7 @@
 /** Imports into a real store: what is there already stays as it is, whatever a file says. */
 import { test } from 'tap'
-import { NOBODY, StoreUnavailable } from '../../src/store/port.ts'
+import { StoreUnavailable } from '../../src/store/port/state.ts'
+import { NOBODY } from '../../src/store/port/thread.ts'
 import { importLines, key, own, ownersIn, startStore } from './store.ts'
 
 const HEADER = 'thread,user'
@@ -59,7 +60,7 @@ void test('an owner that was taken away is not given back', async (t) => {
 void test('a deleted thread stays deleted, also where the file names who deleted it', async (t) => {
   const store = await startStore(t)
   await own(store, 'a', 'corp:alice')
-  await store.bury(key('a'), 'corp:alice', 1, false)
+  await store.bury(key('a'), 'corp:alice', 1, 'unknown')
   const { problems } = await importLines(store, [HEADER, 'a,corp:alice'])
   t.match(problems, [{ kind: 'conflict', with: ['corp:alice'], reason: 'it was deleted by its owner corp:alice' }])
   t.same(await ownersIn(store), ['a=corp:alice!'])
@@ -67,8 +68,8 @@ void test('a deleted thread stays deleted, also where the file names who deleted
 
 void test('a thread that others ran under observe stays without an owner; one that its owner alone ran does not', async (t) => {
   const store = await startStore(t)
-  await store.observe(key('a'), 'corp:bob', '', true, 1)
-  await store.observe(key('b'), 'corp:alice', '', true, 1)
+  await store.observe(key('a'), 'corp:bob', '', 'run', 1)
+  await store.observe(key('b'), 'corp:alice', '', 'run', 1)
   const { problems } = await importLines(store, [HEADER, 'a,corp:alice', 'b,corp:alice', 'c,nobody', 'a,corp:alice'])
   t.match(problems, [{ kind: 'conflict', thread: 'a', with: ['corp:bob'] }])
   t.same(await ownersIn(store), ['b=corp:alice', `c=${NOBODY}`])
@@ -123,7 +124,7 @@ void test('a deleted thread of a file that is in use here stays in use', async (
 void test('a deleted thread of somebody else is not taken for the same', async (t) => {
   const store = await startStore(t)
   await own(store, 'a', 'corp:bob')
-  await store.bury(key('a'), 'corp:bob', 1, false)
+  await store.bury(key('a'), 'corp:bob', 1, 'unknown')
   await own(store, 'b', 'corp:eve')
   await store.erase('corp:eve', 1, 10)
   const line = 'corp:alice,2026-01-01T00:00:00Z,2026-01-05T00:00:00Z'
@@ -147,7 +148,7 @@ void test('an import that was killed between a row and its tombstone is finished
 void test('nobody stands for an owner that was taken away: the thread can be claimed by nobody', async (t) => {
   const store = await startStore(t)
   await own(store, 'b', 'corp:bob')
-  await store.observe(key('c'), 'corp:bob', '', true, 1)
+  await store.observe(key('c'), 'corp:bob', '', 'run', 1)
   const { report, problems } = await importLines(store, [HEADER, 'a,nobody', 'b,nobody', 'c,nobody'])
   t.match(report, { added: 1, conflicts: 2 })
   t.match(problems, [

@@ -1,7 +1,7 @@
 /** A store that fails for a moment is asked again; one that goes on failing, and everything else that fails, is not. */
 import { test } from 'tap'
 import { inSteps, makeRetry } from '../../src/tools/import-export/retry.ts'
-import { StoreUnavailable } from '../../src/store/port.ts'
+import { StoreUnavailable } from '../../src/store/port/state.ts'
 
 /** A step that fails so many times, and a count of how often it was tried. */
 function failing(times: number, error: () => Error = () => new StoreUnavailable('away')) {

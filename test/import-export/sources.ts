@@ -7,7 +7,7 @@ export const NOW = Date.parse('2026-06-01T00:00:00Z')
 
 /** Two issuers, and nobody anonymous. */
 export const READING: Reading = {
-  people: { issuers: ['corp', 'staff'], anonymous: false },
+  users: { issuers: ['corp', 'staff'], anonymous: false },
   scopes: ['', 'legal', 'research'],
   scope: '',
   now: NOW,

@@ -1,6 +1,6 @@
 /** What histories need of a store: it is made for each of them, and whatever it does can wait for the schedule. */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Store } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
 import type { Scheduler } from './scheduler.ts'
 
 /** A thread as the table has it. */

@@ -7,7 +7,7 @@
  */
 import pg from 'pg'
 import type { PostgresSettings } from '../../src/postgres/settings.ts'
-import type { Store } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { callNow, plain, type Engine, type Row } from './engine.ts'
 import { realTimers, type Scheduler } from './scheduler.ts'
@@ -15,7 +15,7 @@ import { realTimers, type Scheduler } from './scheduler.ts'
 const SCHEMA = 'threadwarden'
 const TABLES = ['threads', 'grants', 'observations', 'revocations']
 
-const ROWS = `SELECT user_id AS owner, deleted_at IS NOT NULL AS deleted, provisional, pending, gone,
+const ROWS = `SELECT user_id AS owner, deleted_at IS NOT NULL AS deleted, provisional, open_runs AS pending, upstream_deleted AS gone,
   deletion IS NOT NULL AS deleting FROM ${SCHEMA}.threads`
 
 /** How many processes wait for a lock. A lock is given by whoever lets go of it, before their statement is answered. */

@@ -14,7 +14,7 @@ const FOLDER = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 type Kind = 'read' | 'ask' | 'write'
 type Take = (this: SqliteFile, step: Step<unknown>) => Promise<unknown>
 
-const ROWS = `SELECT user_id AS owner, deleted_at IS NOT NULL AS deleted, provisional, pending, gone,
+const ROWS = `SELECT user_id AS owner, deleted_at IS NOT NULL AS deleted, provisional, open_runs AS pending, upstream_deleted AS gone,
   deletion IS NOT NULL AS deleting FROM threads`
 
 interface RawRow {

@@ -1,5 +1,5 @@
 /** Asks a store what the model of a thread knows the answer to, and brings the answer into the model's form. */
-import type { Store } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
 import { grantText, type Answer, type Call, type SeenAccess } from './thread-calls.ts'
 
 const SCOPE = ''
@@ -19,7 +19,7 @@ export async function ask(store: Store, threadId: string, call: Call): Promise<A
     case 'settle':
       return store.settle(key, call.user, call.registration, call.outcome)
     case 'bury':
-      await store.bury(key, call.user, now, true)
+      await store.bury(key, call.user, now, 'deleted')
       return null
     case 'rename':
       return store.rename(key, call.user, call.name)

@@ -1,5 +1,5 @@
 /** Kills, at random moments, of gateways or of what they keep their table in, while a crowd uses them; and what became of it. */
-import type { Store } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
 import type { Scope } from '../cli/program.ts'
 import { until } from '../support/until.ts'
 import { askAs, startCrowd, type CrowdParts, type Told } from './crowd.ts'

@@ -2,7 +2,7 @@
 import Database from 'better-sqlite3'
 import { configSchema } from '../../src/config/schema.ts'
 import { openStore } from '../../src/store/open.ts'
-import type { Store } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
 import type { Query } from '../support/postgres.ts'
 
 /** As it stands under `ownership` in a configuration. */

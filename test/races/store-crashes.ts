@@ -1,7 +1,7 @@
 /** Kills, at random moments of the work of processes on a store, and what became of the claims. */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Store } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
 import { until } from '../support/until.ts'
 import { ask } from './asking.ts'
 import { startWorker, type Worker } from './crew.ts'

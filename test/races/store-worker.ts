@@ -4,8 +4,8 @@
  */
 import { openSync, writeSync } from 'node:fs'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
-import type { Store } from '../../src/store/port.ts'
-import { StoreUnavailable } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
+import { StoreUnavailable } from '../../src/store/port/state.ts'
 import { ask } from './asking.ts'
 import { ALL_THREADS, clock, type Line } from './history.ts'
 import { openAt, type StoreAddress } from './places.ts'

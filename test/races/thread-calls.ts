@@ -1,6 +1,8 @@
 /** What race tests ask of a store about one thread, and what it answers, in a form that can be written down. */
 import type { Grant, Grantee, Reader } from '../../src/core/decide/sharing.ts'
-import type { AssignOutcome, ClaimResult, GrantOutcome, RunOutcome } from '../../src/store/port.ts'
+import type { AssignOutcome } from '../../src/store/port/administration.ts'
+import type { ClaimResult, RunOutcome } from '../../src/store/port/claims.ts'
+import type { GrantOutcome } from '../../src/store/port/grants.ts'
 
 /** What is asked of the store: about one thread, and last about all threads, of which one of them sees its part. */
 export type Call =

@@ -1,9 +1,9 @@
 /**
- * What the store says of one thread, as plain code without anything at once: the port's words (src/store/port.ts) written a
+ * What the store says of one thread, as plain code without anything at once: the port's words (src/store/port/) written a
  * second time. A history of calls that ran at once is right if this model gives the same answers in some order of them.
  */
 import { rightIn, type Grant, type Grantee, type Reader } from '../../src/core/decide/sharing.ts'
-import type { RunOutcome } from '../../src/store/port.ts'
+import type { RunOutcome } from '../../src/store/port/claims.ts'
 import { grantText, type Answer, type Call, type OneThreadCall, type SeenAccess, type SeenThread } from './thread-calls.ts'
 
 /** A row. */

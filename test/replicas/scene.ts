@@ -1,6 +1,6 @@
 /** Two gateways over one PostgreSQL database, before one upstream: a change is made by one, and looked for on the other. */
 import type { Test } from 'tap'
-import type { Store } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
 import { openStoreOn, settingsOf } from '../store/postgres-stores.ts'
 import { call, type Reply } from '../support/client.ts'
 import { gateBefore, gated, type GatedUpstream } from '../support/gated.ts'

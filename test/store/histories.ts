@@ -1,8 +1,10 @@
 /** Generated histories: what many requests and operators do to a few threads, one step after the other. */
 import fc from 'fast-check'
 import type { Reader } from '../../src/core/decide/sharing.ts'
-import type { RunOutcome, ThreadKey } from '../../src/store/port.ts'
+import type { RunOutcome } from '../../src/store/port/claims.ts'
+import type { ThreadKey } from '../../src/store/port/thread.ts'
 import { steps, whatCounts } from './contract/under-test.ts'
+import type { AtUpstream } from '../../src/store/port/claims.ts'
 import type { Modelled } from './model.ts'
 
 /** A step of a history. */
@@ -68,7 +70,9 @@ export function historyOf({ users, groups, keys }: World, length: number): fc.Ar
     ),
     named('note a write', key, (store, now, k) => store.noteWrite(k, now)),
     named('settle', fc.tuple(key, user, life, outcome), (store, _now, args) => store.settle(...args)),
-    named('bury', fc.tuple(key, user, fc.boolean()), (store, now, [k, userId, gone]) => store.bury(k, userId, now, gone)),
+    named('bury', fc.tuple(key, user, fc.boolean()), (store, now, [k, userId, gone]) =>
+      store.bury(k, userId, now, atUpstream(gone)),
+    ),
     named(
       'begin a deletion',
       fc.tuple(key, user),
@@ -79,7 +83,7 @@ export function historyOf({ users, groups, keys }: World, length: number): fc.Ar
       const deletion = await store.beginDeletion(k, userId)
       const run = runner === null ? null : await store.claim(k, { userId: runner, agentId: 'one', guest: false, now })
       if (writes) await store.noteWrite(k, now)
-      return [run, deletion !== null && (await store.endDeletion(k, userId, deletion, now, gone))]
+      return [run, deletion !== null && (await store.endDeletion(k, userId, deletion, now, atUpstream(gone)))]
     }),
     named('rename', fc.tuple(key, user, fc.constantFrom(null, 'x', 'y')), (store, _now, args) => store.rename(...args)),
     named('archive', fc.tuple(key, user, fc.boolean()), (store, _now, args) => store.archive(...args)),
@@ -88,7 +92,7 @@ export function historyOf({ users, groups, keys }: World, length: number): fc.Ar
     ),
     named('ungrant', fc.tuple(key, owner, grantee), (store, _now, args) => store.ungrant(...args)),
     named('observe', fc.tuple(key, user, agentId, fc.boolean()), (store, now, [k, userId, agent, ran]) =>
-      store.observe(k, userId, agent, ran, now),
+      store.observe(k, userId, agent, ran ? 'run' : 'other', now),
     ),
     named('assign', fc.tuple(key, user, expected), (store, now, [k, to, was]) => store.assign(k, to, now, was)),
     named('withhold', key, (store, now, k) => store.withhold(k, now)),
@@ -166,4 +170,8 @@ function named<T>(
       [fc.toStringMethod]: () => text,
     }
   })
+}
+
+function atUpstream(gone: boolean): AtUpstream {
+  return gone ? 'deleted' : 'unknown'
 }

@@ -1,18 +1,10 @@
 /** What requests ask of a store, in the model. */
 import { BY_OPERATOR, MAX_GRANTS, rightIn, type Grantee, type Reader } from '../../src/core/decide/sharing.ts'
-import {
-  LONGEST_RUN,
-  NOBODY,
-  type Claim,
-  type ClaimResult,
-  type GrantOutcome,
-  type ListedThread,
-  type ListWindow,
-  type RunOutcome,
-  type ThreadAccess,
-  type StoredGrant,
-  type ThreadKey,
-} from '../../src/store/port.ts'
+import type { ThreadAccess } from '../../src/store/port/access.ts'
+import { LONGEST_RUN, type AtUpstream, type Claim, type ClaimResult, type RunOutcome } from '../../src/store/port/claims.ts'
+import type { GrantOutcome, StoredGrant } from '../../src/store/port/grants.ts'
+import type { ListedThread, ListWindow } from '../../src/store/port/lists.ts'
+import { NOBODY, type ThreadKey } from '../../src/store/port/thread.ts'
 import { byBytes } from './contract/under-test.ts'
 import { byAge, byFirstUse, isSame, isTo, pageOf, Rows, type Row } from './model-rows.ts'
 
@@ -108,10 +100,17 @@ export class RequestModel extends Rows {
     return this.#note(key, userId, { archived })
   }
 
-  async bury(key: ThreadKey, userId: string, now: number, gone: boolean): Promise<void> {
+  async bury(key: ThreadKey, userId: string, now: number, upstream: AtUpstream): Promise<void> {
     const row = this.owned(key, userId)
     if (row !== undefined)
-      Object.assign(row, { deletedAt: now, gone, deletion: null, provisional: false, pending: 0, grants: [] })
+      Object.assign(row, {
+        deletedAt: now,
+        gone: upstream === 'deleted',
+        deletion: null,
+        provisional: false,
+        pending: 0,
+        grants: [],
+      })
   }
 
   async beginDeletion(key: ThreadKey, userId: string): Promise<string | null> {
@@ -121,11 +120,11 @@ export class RequestModel extends Rows {
     return row.deletion
   }
 
-  async endDeletion(key: ThreadKey, userId: string, deletion: string, now: number, gone: boolean): Promise<boolean> {
+  async endDeletion(key: ThreadKey, userId: string, deletion: string, now: number, upstream: AtUpstream): Promise<boolean> {
     const row = this.owned(key, userId)
     if (row === undefined || row.deletedAt !== null || row.deletion !== deletion) return false
     const isIdle = row.lastUsedAt < now - LONGEST_RUN - 2 * 60 * MINUTE
-    Object.assign(row, { deletedAt: now, gone: gone && (row.isAllOurs || isIdle), deletion: null, grants: [] })
+    Object.assign(row, { deletedAt: now, gone: upstream === 'deleted' && (row.isAllOurs || isIdle), deletion: null, grants: [] })
     return true
   }
 
@@ -148,7 +147,8 @@ export class RequestModel extends Rows {
       .slice(0, limit)
   }
 
-  async observe(key: ThreadKey, userId: string, agentId: string, ran: boolean, now: number): Promise<void> {
+  async observe(key: ThreadKey, userId: string, agentId: string, use: 'run' | 'other', now: number): Promise<void> {
+    const ran = use === 'run'
     const there = this.sights.find((one) => isSame(one.key, key) && one.userId === userId)
     if (there === undefined) {
       const isHeardOf = ran || this.row(key) !== undefined || this.runners(key).length > 0

@@ -1,6 +1,8 @@
 /** What the model of a store is made of, and the questions that more than one of its parts asks. */
 import type { Grantee } from '../../src/core/decide/sharing.ts'
-import type { StoredGrant, ThreadKey, ThreadRow } from '../../src/store/port.ts'
+import type { ThreadRow } from '../../src/store/port/administration.ts'
+import type { StoredGrant } from '../../src/store/port/grants.ts'
+import type { ThreadKey } from '../../src/store/port/thread.ts'
 import { byBytes } from './contract/under-test.ts'
 
 /** A row of a thread, with its grants. */

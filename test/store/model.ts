@@ -2,19 +2,11 @@
  * The store as it would be in plain TypeScript without a database: what the port says, step by step. Real stores are held
  * against it. What works in steps does all of it in one.
  */
-import {
-  NOBODY,
-  type AssignOutcome,
-  type ImportedThread,
-  type ImportOutcome,
-  type PruneRule,
-  type RowFilter,
-  type Store,
-  type StoredGrant,
-  type ThreadKey,
-  type ThreadRow,
-  type UserData,
-} from '../../src/store/port.ts'
+import type { AssignOutcome, PruneRule, RowFilter, ThreadRow, UserData } from '../../src/store/port/administration.ts'
+import type { StoredGrant } from '../../src/store/port/grants.ts'
+import type { ImportedThread, ImportOutcome } from '../../src/store/port/import.ts'
+import type { Store } from '../../src/store/port/store.ts'
+import { NOBODY, type ThreadKey } from '../../src/store/port/thread.ts'
 import { byBytes, user } from './contract/under-test.ts'
 import { RequestModel } from './model-requests.ts'
 import { byAge, byKey, isSame, isTo, pageOf, settled, shown, type Row, type Sight } from './model-rows.ts'

@@ -6,7 +6,8 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { test, type Test } from 'tap'
-import type { Store, ThreadKey } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
+import type { ThreadKey } from '../../src/store/port/thread.ts'
 import { setUp, type Operation } from '../../scripts/bench/ownership/operations.ts'
 import { GUEST, HEAVY, NOW, populate, randomFrom } from '../../scripts/bench/ownership/population.ts'
 import { buildPostgresTable } from '../../scripts/bench/ownership/postgres-table.ts'
@@ -55,8 +56,8 @@ function seldom(store: Store): readonly (readonly [name: string, most: number, w
     ['grant', FEW, () => store.grant(key, one.owner, grant)],
     ['grants', FEW, () => store.grants(key, one.owner)],
     ['ungrant', FEW, () => store.ungrant(key, one.owner, grant)],
-    ['observe', FEW, () => store.observe(key, other.owner, 'default', true, NOW)],
-    ['bury', FEW, () => store.bury(key, one.owner, NOW, true)],
+    ['observe', FEW, () => store.observe(key, other.owner, 'default', 'run', NOW)],
+    ['bury', FEW, () => store.bury(key, one.owner, NOW, 'deleted')],
     ['granted to', SOME, () => store.grantedTo({ kind: 'group', id: GUEST.group }, null, step.limit)],
     ['thread', FEW, () => store.thread(key)],
     ['threads', SOME, () => store.threads({}, keyOf(20_000), step.limit)],
@@ -108,7 +109,7 @@ async function check(t: Test, table: Table): Promise<void> {
 /** Threads that were seen before they had owners. */
 async function seeSome(table: Table): Promise<void> {
   const store = await table.open(0)
-  for (let at = 0; at < 200; at += 1) await store.observe({ scope: '', threadId: `seen-${at}` }, `corp:u${at}`, '', true, NOW)
+  for (let at = 0; at < 200; at += 1) await store.observe({ scope: '', threadId: `seen-${at}` }, `corp:u${at}`, '', 'run', NOW)
   await store.close()
 }
 

@@ -1,6 +1,6 @@
 /** The cache in front of PostgreSQL, over two processes' worth of connections on a real server. */
 import { test, type Test } from 'tap'
-import type { Store } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
 import { startPostgres, type TestDatabase } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 import { grantOf, group, KEY, NOW, own, readerOf, user } from './contract/under-test.ts'
@@ -93,16 +93,16 @@ void test('a thread that is missing, provisional or deleted, or was seen with ot
   t.match(await threadAccess(), { row: { provisional: true } })
   await other.settle(key, ALICE, 0, 'confirmed')
   t.match(await threadAccess(), { row: { provisional: false } }, 'and that its run was confirmed')
-  await other.bury(key, ALICE, NOW, true)
+  await other.bury(key, ALICE, NOW, 'deleted')
   await other.prune({ deletedBefore: NOW + 1 }, 10)
   await own(other, ALICE, key)
   await change('deleted_at = 1')
   await warmed()
   await change('deleted_at = NULL')
   t.match(await threadAccess(), { row: { deleted: false } }, 'a tombstone')
-  await other.bury(key, ALICE, NOW, true)
+  await other.bury(key, ALICE, NOW, 'deleted')
   await other.assign(key, ALICE, NOW)
-  await other.observe(key, BOB, 'a', true, NOW)
+  await other.observe(key, BOB, 'a', 'run', NOW)
   await warmed()
   await change("user_id = 'corp:somebody'")
   t.match(await threadAccess(), { row: { owner: 'corp:somebody' }, runners: [BOB] }, 'what others were seen on')
@@ -112,7 +112,7 @@ for (const [name, take] of [
   ['a transfer', (other: Store) => other.transfer(ALICE, BOB, 10)],
   ['an assignment', (other: Store) => other.assign(KEY, BOB, NOW)],
   ['a taking of the owner', (other: Store) => other.withhold(KEY, NOW)],
-  ['a deletion', (other: Store) => other.bury(KEY, ALICE, NOW, false)],
+  ['a deletion', (other: Store) => other.bury(KEY, ALICE, NOW, 'unknown')],
   ['an erasure', (other: Store) => other.erase(ALICE, NOW, 10)],
   ['a pruning', (other: Store) => other.prune({ unusedSince: NOW + 1 }, 10)],
 ] as const) {

@@ -1,6 +1,7 @@
 /** Over several connections of PostgreSQL, what takes a thread or its grants away and what gives them cannot cross. */
 import t, { type Test } from 'tap'
-import type { Store, ThreadKey } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
+import type { ThreadKey } from '../../src/store/port/thread.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { ALICE, at, BOB, CAROL, claim, grantOf, group, NOW, own, user } from './contract/under-test.ts'
 import { openStoreOn, settingsOf } from './postgres-stores.ts'
@@ -22,7 +23,7 @@ const strays = () =>
   )
 
 const TAKES: Record<string, (store: Store, key: ThreadKey) => Promise<unknown>> = {
-  'a deletion': (store, key) => store.bury(key, ALICE, NOW, true),
+  'a deletion': (store, key) => store.bury(key, ALICE, NOW, 'deleted'),
   'a taking of the owner': (store, key) => store.withhold(key, NOW),
   'an erasure': (store) => store.erase(ALICE, NOW, 10),
 }

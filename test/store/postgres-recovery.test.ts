@@ -2,7 +2,8 @@
 import { createServer, type AddressInfo } from 'node:net'
 import { test, type Test } from 'tap'
 import type { Credential } from '../../src/core/decide/credential.ts'
-import { StoreUnavailable, type Store } from '../../src/store/port.ts'
+import { StoreUnavailable } from '../../src/store/port/state.ts'
+import type { Store } from '../../src/store/port/store.ts'
 import { makeRevocationList } from '../../src/store/revocations.ts'
 import { startPostgres, startPostgresServer } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
@@ -96,7 +97,7 @@ void test('tables that are gone are a failure, and nobody owns a thread by it', 
     name: 'StoreUnavailable',
     message: /a table is missing.*\(42P01\)|the schema is missing.*\(3F000\)/,
   })
-  await t.rejects(store.bury(KEY, ALICE, NOW, true), StoreUnavailable)
+  await t.rejects(store.bury(KEY, ALICE, NOW, 'deleted'), StoreUnavailable)
 })
 
 void test('a store is closed although its server hangs', async (t) => {

@@ -2,7 +2,7 @@
 import type { Test } from 'tap'
 import { storeOf } from '../../src/config/store-place.ts'
 import type { PostgresSettings } from '../../src/postgres/settings.ts'
-import type { Store } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
 import { openPostgresStore, type PostgresOptions } from '../../src/store/postgres/store.ts'
 
 /** What the configuration would say of a database; with the patience that tests on a busy machine need. */

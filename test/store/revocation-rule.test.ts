@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { test } from 'tap'
 import type { Credential, Revocation } from '../../src/core/decide/credential.ts'
-import type { RevocationList } from '../../src/store/port.ts'
+import type { RevocationList } from '../../src/store/port/revocations.ts'
 import { makeRevocationList } from '../../src/store/revocations.ts'
 
 /**

@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { test, type Test } from 'tap'
-import type { Store, ThreadKey } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
+import type { ThreadKey } from '../../src/store/port/thread.ts'
 import type { Connection } from '../../src/store/sqlite/connection.ts'
 import { SqliteFile } from '../../src/store/sqlite/file.ts'
 import { invalidationsOf } from '../../src/store/sqlite/invalidations.ts'
@@ -53,7 +54,7 @@ void test('what lets nobody use it is not remembered', async (t) => {
 /** What takes a right away, or gives it to somebody else. */
 const CHANGES: readonly (readonly [string, (store: Store) => Promise<unknown>, string | null])[] = [
   ['a transfer', (store) => store.assign(KEY, CAROL, NOW), CAROL],
-  ['a deletion', (store) => store.bury(KEY, ALICE, NOW, true), null],
+  ['a deletion', (store) => store.bury(KEY, ALICE, NOW, 'deleted'), null],
   ['withholding', (store) => store.withhold(KEY, NOW), ''],
   ['erasing its owner', (store) => store.erase(ALICE, NOW, 10), null],
   ['giving all of its owner’s', (store) => store.transfer(ALICE, CAROL, 10), CAROL],
@@ -169,7 +170,7 @@ void test('a run on a remembered thread is the owner’s still, and no longer wh
   await other.assign(KEY, BOB, NOW)
   t.same(await run(ALICE, NOW + 60_002), { outcome: 'foreign' }, 'what another process has changed is known')
   t.same(await run(BOB, NOW + 60_002), { outcome: 'own', registration: null })
-  await other.bury(KEY, BOB, NOW, true)
+  await other.bury(KEY, BOB, NOW, 'deleted')
   t.match(await run(BOB, NOW + 60_003), { outcome: 'new' }, 'a deleted thread is begun anew')
 })
 

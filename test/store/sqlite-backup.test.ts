@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import type { Store } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
 import { backup } from '../../src/store/sqlite/backup.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { makeFolder } from '../support/gateway.ts'
@@ -135,7 +135,7 @@ void test('what was erased is in no page of the file, nor of a copy', async (t) 
   // Gone before the erasure: a shared thread that was deleted, and a grant that was taken back.
   await own(store, CAROL, at('hers'))
   await grant(store, user(BOB), 'read', at('hers'))
-  await store.bury(at('hers'), CAROL, NOW, true)
+  await store.bury(at('hers'), CAROL, NOW, 'deleted')
   await store.prune({ deletedBefore: NOW + 1 }, 10)
   await grant(store, user(CAROL), 'write', at('t-7'))
   await store.ungrant(at('t-7'), null, user(CAROL))

@@ -2,7 +2,7 @@
 import { readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { StoreUnavailable } from '../../src/store/port.ts'
+import { StoreUnavailable } from '../../src/store/port/state.ts'
 import { findDamage } from '../../src/store/sqlite/integrity.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { until } from '../support/until.ts'

@@ -4,7 +4,8 @@
  */
 import { join } from 'node:path'
 import { test } from 'tap'
-import { connect, type Connection, type Sql } from '../../src/store/sqlite/connection.ts'
+import { type Sql } from '../../src/store/sql/statement.ts'
+import { connect, type Connection } from '../../src/store/sqlite/connection.ts'
 import { accessOf } from '../../src/store/sqlite/ownership.ts'
 import { migrate } from '../../src/store/sqlite/schema.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
@@ -38,10 +39,10 @@ void test('whose a thread is, and whether it is there, takes the same steps to s
   t.teardown(() => store.close())
   for (const id of ['b', 'd', 'z']) await own(store, ALICE, at(id))
   await own(store, ALICE, at('deleted'))
-  await store.bury(at('deleted'), ALICE, NOW, true)
+  await store.bury(at('deleted'), ALICE, NOW, 'deleted')
   await grant(store, user(CAROL), 'write', at('b'))
   for (let n = 0; n < 50; n += 1) await grant(store, group(`corp:team-${n}`), 'read', at('b'))
-  const connection = connect(file, true, migrate)
+  const connection = connect(file, migrate)
   t.teardown(() => connection.close())
   const stepsFor = (id: string): unknown => {
     const asked: unknown[] = []
@@ -53,7 +54,7 @@ void test('whose a thread is, and whether it is there, takes the same steps to s
     for (const id of ['b', 'd', 'deleted', 'seen', 'a', 'deleted~']) t.same(stepsFor(id), missing, `${id} ${what}`)
   }
   compare('where nobody was seen')
-  await store.observe(at('seen'), ALICE, 'agent', true, NOW)
-  await store.observe(at('z'), ALICE, 'agent', true, NOW)
+  await store.observe(at('seen'), ALICE, 'agent', 'run', NOW)
+  await store.observe(at('z'), ALICE, 'agent', 'run', NOW)
   compare('where somebody was')
 })

@@ -2,7 +2,8 @@
 import { renameSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { test, type Test } from 'tap'
-import type { Store, ThreadKey } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
+import type { ThreadKey } from '../../src/store/port/thread.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { until } from '../support/until.ts'
 import { ALICE, at, BOB, grant, KEY, NOW, own, user } from './contract/under-test.ts'
@@ -34,7 +35,7 @@ void test('a change of one’s own is told at once, once, and with its thread', 
   const told = listen(store)
   await grant(store, user(BOB))
   t.same(told, [KEY])
-  await store.bury(KEY, ALICE, NOW, true)
+  await store.bury(KEY, ALICE, NOW, 'deleted')
   t.same(told, [KEY, KEY])
   // It looks at the count several times meanwhile.
   await new Promise((resolve) => setTimeout(resolve, 700))
@@ -49,7 +50,7 @@ void test('a change of another process is told with its thread, and none of the 
   await until(() => told.length > 0)
   t.same(told, [KEY])
   for (const right of ['write', 'read', 'write'] as const) await grant(other, user(BOB), right)
-  await other.bury(at('others'), ALICE, NOW, true)
+  await other.bury(at('others'), ALICE, NOW, 'deleted')
   await until(() => told.length > 2)
   t.same(told, [KEY, KEY, at('others')], 'each thread once, however often it has changed')
 })

@@ -1,7 +1,8 @@
 /** A write lock that another process holds: who writes waits for it for a while, and nothing else does. */
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { StoreUnavailable, type Store } from '../../src/store/port.ts'
+import { StoreUnavailable } from '../../src/store/port/state.ts'
+import type { Store } from '../../src/store/port/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { ALICE, at, BOB, claim, grant, KEY, NOW, own, readerOf, user } from './contract/under-test.ts'

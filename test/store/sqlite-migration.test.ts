@@ -116,6 +116,7 @@ const CHECKSUMS = [
   'd3b221711f1a72df99a371a339546a3ad562f4fd6d68d916b2f28a636136ad83',
   'ffeca094efd276891171634e129d421d3e75cd68d20cde1c284a9c4da10a8122',
   '4ebe7f966c37e0fa1070ef23cbbd677965a4613245426cee1933c03a0e2a27a9',
+  'ff68a92f75ba6540b6d1eaf9c1cd0c32dea6a39a3c6fe9ea1d9e6bf2ac91fa6f',
 ]
 
 /** What a file holds of threads and secrets, and its schema. */
@@ -139,13 +140,17 @@ function inFile<T>(file: string, work: (database: Database.Database) => T): T {
 
 /** The same after a migration: nothing is archived, and what was deleted is gone upstream, for else it was not deleted. */
 function migrated(before: object): object {
-  const { threads } = before as { readonly threads: readonly { readonly deleted_at: number | null }[] }
+  const { threads } = before as {
+    readonly threads: readonly Readonly<Record<string, unknown>>[]
+  }
   return {
     ...before,
     threads: threads.map((row) => ({
-      ...row,
+      ...Object.fromEntries(Object.entries(row).filter(([name]) => !['life', 'pending', 'gone'].includes(name))),
+      incarnation: row['life'],
+      open_runs: row['pending'],
       archived: 0,
-      gone: row.deleted_at === null ? 0 : 1,
+      upstream_deleted: row['deleted_at'] === null ? 0 : 1,
       deletion: null,
       runs_by: '*',
     })),
@@ -193,7 +198,7 @@ void test('a store of schema 2 becomes one of today’s, and what was revoked st
   t.same(await store.revocations(), [{ kind: 'user', userId: 'corp:eve', before: null, revokedAt: 6 }])
   t.equal(await store.revocationsVersion(), 7)
   const key = { scope: '', threadId: 't-9' }
-  await store.observe(key, 'corp:eve', 'agent', true, 8)
+  await store.observe(key, 'corp:eve', 'agent', 'run', 8)
   t.match(await store.thread(key), { row: null, runners: ['corp:eve'] })
   await store.close()
 })
@@ -247,7 +252,7 @@ void test('a file says by which steps it came to be, whichever schema it began w
     const steps = inFile(file, (database) => database.prepare('SELECT * FROM migrations ORDER BY number').all()) as Migration[]
     t.same(
       steps.map(({ number, name, checksum }) => [number, name, checksum]),
-      ['threads', 'revocations', 'observations', 'sharing', 'deletions', 'lists'].map((name, at) => [
+      ['threads', 'revocations', 'observations', 'sharing', 'deletions', 'lists', 'columns'].map((name, at) => [
         at + 1,
         name,
         CHECKSUMS[at],

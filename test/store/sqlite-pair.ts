@@ -1,7 +1,7 @@
 /** Two stores on one SQLite file, as two processes have them. */
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { Store } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { makeFolder } from '../support/gateway.ts'
 

@@ -1,6 +1,6 @@
 /** The SQLite store keeps the contract of every store. */
 import { join } from 'node:path'
-import type { Store } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { storeContract } from './contract/contract.ts'

@@ -3,7 +3,8 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import { StoreUnavailable, type Store } from '../../src/store/port.ts'
+import { StoreUnavailable } from '../../src/store/port/state.ts'
+import type { Store } from '../../src/store/port/store.ts'
 
 const WORKER = fileURLToPath(new URL('store-worker.ts', import.meta.url))
 

@@ -1,5 +1,5 @@
 /** A process of its own with a store: it opens it, and does the calls that it is sent, one after the other. */
-import type { Store } from '../../src/store/port.ts'
+import type { Store } from '../../src/store/port/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Answer, Call } from './store-process.ts'
 

@@ -17,7 +17,9 @@ export function rows(folder: string): readonly Row[] {
   const database = new Database(join(folder, 'ownership.db'), { readonly: true })
   try {
     return database
-      .prepare<[], Row>('SELECT thread_id, user_id, name, deleted_at, provisional, pending FROM threads ORDER BY thread_id')
+      .prepare<[], Row>(
+        'SELECT thread_id, user_id, name, deleted_at, provisional, open_runs AS pending FROM threads ORDER BY thread_id',
+      )
       .all()
   } finally {
     database.close()

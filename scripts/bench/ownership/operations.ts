@@ -1,7 +1,9 @@
 /** What requests ask of the store. */
 import { randomUUID } from 'node:crypto'
 import type { Reader } from '../../../src/core/decide/sharing.ts'
-import type { ListWindow, Store, ThreadKey } from '../../../src/store/port.ts'
+import type { ListWindow } from '../../../src/store/port/lists.ts'
+import type { Store } from '../../../src/store/port/store.ts'
+import type { ThreadKey } from '../../../src/store/port/thread.ts'
 import { GUEST, HEAVY, missingId, NOW, type Population, type SeededThread } from './population.ts'
 import type { Table } from './table.ts'
 

@@ -3,7 +3,7 @@
  * hold the same. They are in the order of their ids.
  */
 import type { Grant } from '../../../src/core/decide/sharing.ts'
-import type { ThreadRow } from '../../../src/store/port.ts'
+import type { ThreadRow } from '../../../src/store/port/administration.ts'
 
 /** A row to be. Times are milliseconds since the epoch. */
 export interface SeededThread extends Omit<ThreadRow, 'scope' | 'provisional'> {

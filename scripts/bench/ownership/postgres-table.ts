@@ -33,7 +33,7 @@ const LATER = `
 const FIELDS = `FROM string_to_table($1, E'\\n') AS line, string_to_array(line, E'\\t', '') AS field`
 
 const THREADS = `INSERT INTO ${SCHEMA}.threads
-    (scope, thread_id, user_id, agent_id, created_at, last_used_at, name, deleted_at, gone, archived)
+    (scope, thread_id, user_id, agent_id, created_at, last_used_at, name, deleted_at, upstream_deleted, archived)
   SELECT '', field[1], field[2], field[3], field[4]::bigint, field[5]::bigint, field[6], field[7]::bigint, field[7] IS NOT NULL,
     field[8]::boolean ${FIELDS}`
 

@@ -60,7 +60,7 @@ async function fill(file: string, population: Population, tell: Tell): Promise<v
 
 function makeInsert(database: Database.Database, population: Population): (from: number) => void {
   const thread = database.prepare(
-    `INSERT INTO threads (scope, thread_id, user_id, agent_id, created_at, last_used_at, name, deleted_at, gone, archived)
+    `INSERT INTO threads (scope, thread_id, user_id, agent_id, created_at, last_used_at, name, deleted_at, upstream_deleted, archived)
      VALUES ('', ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
   const granted = database.prepare(

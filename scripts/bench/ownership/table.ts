@@ -1,5 +1,5 @@
 /** A table that is measured on. */
-import type { Store } from '../../../src/store/port.ts'
+import type { Store } from '../../../src/store/port/store.ts'
 import type { Access } from '../../../test/support/plans.ts'
 import type { Sent } from '../../../test/support/statements.ts'
 

@@ -1,7 +1,9 @@
 /** `threadwarden grants list`: lists the grants on a thread, or of a user or group. */
 import type { Grantee } from '../../core/decide/sharing.ts'
 import { shownGrant } from '../../operator/grant-form.ts'
-import type { Store, StoredGrant, ThreadKey } from '../../store/port.ts'
+import type { StoredGrant } from '../../store/port/grants.ts'
+import type { Store } from '../../store/port/store.ts'
+import type { ThreadKey } from '../../store/port/thread.ts'
 import { CONFIG, defineCommand, EXIT, jsonFlag, SCOPE_FILTER, UsageError, value } from '../command.ts'
 import { complain, print, printData } from '../terminal.ts'
 import { granteeOf, threadIdOf } from '../argument-values.ts'

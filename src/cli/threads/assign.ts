@@ -1,7 +1,8 @@
 /** `threadwarden threads assign`: gives a thread an owner. */
 import { NOBODY_WORD } from '../../tools/import-export/entry.ts'
 import { ownerWord } from '../../tools/import-export/problem.ts'
-import { NOBODY, type AssignOutcome, type ThreadKey } from '../../store/port.ts'
+import type { AssignOutcome } from '../../store/port/administration.ts'
+import { NOBODY, type ThreadKey } from '../../store/port/thread.ts'
 import { CONFIG, defineCommand, EXIT, jsonFlag, THREAD_SCOPE, UsageError, value, WITH_SCOPE } from '../command.ts'
 import { complain, print, printData } from '../terminal.ts'
 import { requireOwner, threadNamed, userOf } from '../argument-values.ts'

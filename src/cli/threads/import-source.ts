@@ -14,7 +14,7 @@ import type { Config } from '../../config/schema.ts'
 import type { Sources } from '../../document/sources.ts'
 import { openUpstream } from '../../http/upstream/upstream.ts'
 import type { Prepared } from '../../snapshot/load.ts'
-import { peopleIn } from '../argument-values.ts'
+import { knownUsersIn } from '../argument-values.ts'
 import { UsageError } from '../command.ts'
 import type { Progress } from '../progress.ts'
 import type { ImportTask, NamedFile } from './import-options.ts'
@@ -39,7 +39,7 @@ export function sourceOf(
   scope: string | undefined,
   { config, sources }: Prepared,
 ): SourceOpener {
-  const reading = { people: peopleIn(config), scopes: scopesIn(config), now: Date.now() }
+  const reading = { users: knownUsersIn(config), scopes: scopesIn(config), now: Date.now() }
   if (task.kind === 'file') return fileSource(task, { ...reading, scope: importScope(scope, config) })
   const runtime = runtimeNamed(scope, config)
   return upstreamSource(task, runtime, sources, { ...reading, scope: runtime.scope })

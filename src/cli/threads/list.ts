@@ -1,7 +1,7 @@
 /** `threadwarden threads list`: shows rows of the ownership table. */
 import { rowsOf, shownRow, timeText } from '../../tools/import-export/export.ts'
 import { ownerWord } from '../../tools/import-export/problem.ts'
-import type { RowFilter, ThreadRow } from '../../store/port.ts'
+import type { RowFilter, ThreadRow } from '../../store/port/administration.ts'
 import { CONFIG, defineCommand, EXIT, flag, jsonFlag, SCOPE_FILTER, UsageError, value } from '../command.ts'
 import { complain, printData, printLines, columns } from '../terminal.ts'
 import { countOf, userOf } from '../argument-values.ts'

@@ -1,7 +1,7 @@
 /** `threadwarden threads owner`: shows the owner of a thread and all that the store knows about it. */
 import { shownRow, timeText } from '../../tools/import-export/export.ts'
 import { ownerWord } from '../../tools/import-export/problem.ts'
-import { NOBODY, type ThreadAdministration, type ThreadKey } from '../../store/port.ts'
+import { NOBODY, type ThreadKey } from '../../store/port/thread.ts'
 import { shownGrant } from '../../operator/grant-form.ts'
 import { CONFIG, defineCommand, EXIT, jsonFlag, THREAD_SCOPE, WITH_SCOPE } from '../command.ts'
 import { complain, printData, printEntries } from '../terminal.ts'
@@ -9,8 +9,7 @@ import { threadNamed } from '../argument-values.ts'
 import { grantLine, threadData, threadText } from '../format-thread.ts'
 import { onStore } from '../with-store.ts'
 import { stateOf } from './list.ts'
-
-type Known = NonNullable<Awaited<ReturnType<ThreadAdministration['thread']>>>
+import type { WholeThread } from '../../store/port/administration.ts'
 
 export const command = defineCommand({
   about: 'Shows the owner of a thread, the grants on it, and the users who ran it under enforcement: observe.',
@@ -30,7 +29,7 @@ export const command = defineCommand({
   },
 })
 
-function asData(key: ThreadKey, { row, grants, runners }: Known): object {
+function asData(key: ThreadKey, { row, grants, runners }: WholeThread): object {
   return {
     ...threadData(key),
     row: row === null ? null : { ...shownRow(row), confirmed: !row.provisional },
@@ -39,7 +38,7 @@ function asData(key: ThreadKey, { row, grants, runners }: Known): object {
   }
 }
 
-function say(key: ThreadKey, { row, grants, runners }: Known): void {
+function say(key: ThreadKey, { row, grants, runners }: WholeThread): void {
   const seen = runners.map((user) => `${user} ran it under enforcement: observe`)
   if (row === null) {
     complain(`${threadText(key)} has no owner: ${seen.length === 0 ? 'nobody ever heard of it' : seen.join(', ')}`)

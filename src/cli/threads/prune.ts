@@ -2,7 +2,7 @@
 import { mountsOf } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
 import type { UnknownThread } from '../../core/decide/decide.ts'
-import type { PruneRule } from '../../store/port.ts'
+import type { PruneRule } from '../../store/port/administration.ts'
 import { CONFIG, defineCommand, EXIT, flag, jsonFlag, QUIET, SCOPE_FILTER, UsageError, value } from '../command.ts'
 import { complain, print, printData } from '../terminal.ts'
 import { pastTimeOf } from '../argument-values.ts'

@@ -1,5 +1,5 @@
 /** `threadwarden threads stats`: counts what the store holds. */
-import type { StoreStats } from '../../store/port.ts'
+import type { StoreStats } from '../../store/port/administration.ts'
 import { CONFIG, defineCommand, EXIT, jsonFlag, SCOPE_FILTER } from '../command.ts'
 import { columns, printData, printLines } from '../terminal.ts'
 import { onStore } from '../with-store.ts'

@@ -1,5 +1,6 @@
 /** `threadwarden threads transfer`: gives the threads of one user to another. */
-import type { Store, ThreadKey } from '../../store/port.ts'
+import type { Store } from '../../store/port/store.ts'
+import type { ThreadKey } from '../../store/port/thread.ts'
 import { CONFIG, defineCommand, EXIT, jsonFlag, QUIET, SCOPE_FILTER, UsageError, value } from '../command.ts'
 import { complain, print, printData } from '../terminal.ts'
 import { requireOwner, threadIdOf, userOf } from '../argument-values.ts'

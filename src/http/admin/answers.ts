@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { makeJsonReader, type JsonReading } from '../../core/json/read.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
-import { StoreUnavailable } from '../../store/port.ts'
+import { StoreUnavailable } from '../../store/port/state.ts'
 import { refusalAnswer } from '../pipeline/answer.ts'
 
 declare module 'fastify' {

@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Json, JsonObject } from '../../core/json/read.ts'
 import { isRefusal, refuse } from '../../core/reasons.ts'
-import type { RevocationList, RevocationStore, Revoked } from '../../store/port.ts'
+import type { RevocationList, RevocationStore, Revoked } from '../../store/port/revocations.ts'
 import { bodyRefusal, note, notFound, readBody, type AddRoute, type AdminAnswer, type AdminRefusal } from './answers.ts'
 import { isTokenId, revocationOf, shown, timeOf, userFault, wordFor } from '../../operator/revocation-form.ts'
 

@@ -2,13 +2,15 @@
 import { isScope, isThreadId } from '../../core/route/ids.ts'
 import { isRefusal, refuse } from '../../core/reasons.ts'
 import { BY_OPERATOR, MAX_GRANTS } from '../../core/decide/sharing.ts'
-import type { GrantStore, StoredGrant, ThreadAdministration, ThreadKey } from '../../store/port.ts'
+import type { GrantStore, StoredGrant } from '../../store/port/grants.ts'
+import type { ThreadKey } from '../../store/port/thread.ts'
 import { note, notFound, readBody, type AddRoute, type AdminAnswer, type AdminRefusal, type AdminRequest } from './answers.ts'
 import { granteeWord, isTo, readGrant, readGrantee, shownGrant } from '../../operator/grant-form.ts'
 import { shownThread } from '../../operator/thread-form.ts'
+import type { RowStore } from '../../store/port/administration.ts'
 
 export interface AdminThreadParts {
-  readonly store: GrantStore & Pick<ThreadAdministration, 'thread'>
+  readonly store: GrantStore & Pick<RowStore, 'thread'>
   readonly issuers: () => readonly string[]
   /** Milliseconds since the epoch. */
   readonly clock: () => number

@@ -1,14 +1,14 @@
 /** The health listener: it reveals no secret and changes nothing. Each probe has its own path (docs/operations.md). */
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Metrics } from '../../observe/metrics.ts'
-import type { OwnershipStore } from '../../store/port.ts'
+import type { StoreState } from '../../store/port/state.ts'
 import { boundConnections, OPERATOR_LISTENER, readAllLines } from './listening.ts'
 import type { Readiness } from './readiness.ts'
 import { singleFlight } from './single-flight.ts'
 
 export interface HealthParts {
   readonly readiness: Readiness
-  readonly store: Pick<OwnershipStore, 'fault'>
+  readonly store: Pick<StoreState, 'fault'>
   readonly metrics: Metrics
   readonly isStarted: () => boolean
 }

@@ -8,16 +8,17 @@ import { isRefusal, refuse } from '../../core/reasons.ts'
 import { threadRecord, type TableUse } from '../../core/wire/table-lists.ts'
 import { withoutOwner } from '../../core/wire/thread-page.ts'
 import { hasOperation } from '../../core/route/transport.ts'
-import type { OwnershipStore, ThreadAdministration } from '../../store/port.ts'
 import { noteChange, threadKey, type Settlement } from '../pipeline/settlement.ts'
 import type { Forwarder } from '../upstream/forward.ts'
 import type { Payload } from '../pipeline/payload.ts'
 import { readAnswer, writtenAnew, type Rewritten } from './rewriting.ts'
 import type { UpstreamAnswer } from '../upstream/upstream.ts'
 import type { Authorized } from '../pipeline/stages.ts'
+import type { OwnerChanges } from '../../store/port/claims.ts'
+import type { RowStore } from '../../store/port/administration.ts'
 
 export interface TableChangeParts {
-  readonly store: Pick<OwnershipStore, 'rename' | 'archive' | 'endDeletion'> & Pick<ThreadAdministration, 'thread'>
+  readonly store: Pick<OwnerChanges, 'rename' | 'archive' | 'endDeletion'> & Pick<RowStore, 'thread'>
   readonly scope: string
   readonly forwarder: Pick<Forwarder, 'ask' | 'refusal'>
   readonly settlement: Settlement

@@ -9,7 +9,8 @@ import type { Rules } from '../../core/decide/rules.ts'
 import { readerOf, type Reader } from '../../core/decide/sharing.ts'
 import { threadRecord, type TableUse } from '../../core/wire/table-lists.ts'
 import { limitIn } from '../../core/wire/thread-page.ts'
-import { NOBODY, type ListedThread, type ListWindow, type OwnershipStore } from '../../store/port.ts'
+import type { ListedThread, ListStore, ListWindow } from '../../store/port/lists.ts'
+import { NOBODY } from '../../store/port/thread.ts'
 import { stillListed } from './still-listed.ts'
 import type { AnswerMemory } from './answer-memory.ts'
 import type { CursorSeal } from './cursor.ts'
@@ -19,7 +20,7 @@ import type { ThreadList } from './thread-list.ts'
 import type { Authorized } from '../pipeline/stages.ts'
 
 export interface TableListParts {
-  readonly store: Pick<OwnershipStore, 'listed'>
+  readonly store: ListStore
   readonly records: Pick<OwnerRecords, 'records'>
   readonly scope: string
   readonly rules: Rules

@@ -1,11 +1,12 @@
 /** Notes in the ownership table what a permitted request is about to do, before it is sent. */
 import type { Permit } from '../../core/decide/decide.ts'
 import type { Metrics } from '../../observe/metrics.ts'
-import type { Claim, OwnershipStore, Registration, ThreadKey } from '../../store/port.ts'
+import type { Claim, ClaimStore, OwnerChanges, Registration } from '../../store/port/claims.ts'
+import type { ThreadKey } from '../../store/port/thread.ts'
 import type { Deletion, EndRun, RunsUnderWay } from './runs-under-way.ts'
 
 export interface ClaimParts {
-  readonly store: Pick<OwnershipStore, 'claim' | 'settle' | 'beginDeletion' | 'noteWrite'>
+  readonly store: ClaimStore & Pick<OwnerChanges, 'beginDeletion'>
   readonly runs: RunsUnderWay
   readonly metrics: Pick<Metrics, 'claimed'>
   /** Milliseconds since the epoch. */

@@ -2,7 +2,8 @@
 import type { OwnerRecord } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import { readerOf } from '../../core/decide/sharing.ts'
-import type { OwnershipStore, RowFacts, ThreadAccess, ThreadKey } from '../../store/port.ts'
+import type { AccessStore, RowFacts, ThreadAccess } from '../../store/port/access.ts'
+import type { ThreadKey } from '../../store/port/thread.ts'
 
 export interface OwnerRecords {
   /** Returns at once where the record is remembered. */
@@ -24,10 +25,7 @@ const MOST_NAMED = 10_000
  * @param observing true while nothing is enforced: the user seen first counts as the owner that a row would name.
  * Once the gateway enforces, other users cannot claim a thread on which a user was only seen.
  */
-export function makeOwnerRecords(
-  store: Pick<OwnershipStore, 'accessTo' | 'accessToSeveral' | 'naming'>,
-  observing: boolean,
-): OwnerRecords {
+export function makeOwnerRecords(store: AccessStore, observing: boolean): OwnerRecords {
   return {
     record(key, principal) {
       const threadAccess = store.accessTo(key, readerOf(principal))

@@ -3,7 +3,8 @@
  * Such a run may write to its thread after the thread's deletion.
  * So may a run whose end the gateway did not see: a caller who leaves does not stop a run.
  */
-import { LONGEST_RUN, type ThreadKey } from '../../store/port.ts'
+import { LONGEST_RUN } from '../../store/port/claims.ts'
+import type { ThreadKey } from '../../store/port/thread.ts'
 
 /** @param isOver true where the run is certainly no longer executing, or never was */
 export type EndRun = (isOver: boolean) => void

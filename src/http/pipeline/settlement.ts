@@ -4,11 +4,13 @@ import type { Json } from '../../core/json/read.ts'
 import { deletesThread, type RouteId } from '../../core/route/routes.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { Metrics } from '../../observe/metrics.ts'
-import type { ObservationStore, OwnershipStore, ThreadKey } from '../../store/port.ts'
+import type { ObservationStore } from '../../store/port/observations.ts'
+import type { ThreadKey } from '../../store/port/thread.ts'
 import type { Begun } from './claim.ts'
 import type { Payload } from './payload.ts'
 import type { Deletion } from './runs-under-way.ts'
 import type { UpstreamAnswer, UpstreamFailure } from '../upstream/upstream.ts'
+import type { ClaimStore, OwnerChanges } from '../../store/port/claims.ts'
 
 export interface Settlement {
   /** @returns null where there is nothing to note */
@@ -28,7 +30,7 @@ export function threadKey(permit: Permit, scope: string): ThreadKey | null {
   return threadId === undefined ? null : { scope, threadId }
 }
 
-export type SettlementStore = Pick<OwnershipStore, 'settle' | 'endDeletion' | 'rename' | 'archive'>
+export type SettlementStore = Pick<ClaimStore, 'settle'> & Pick<OwnerChanges, 'endDeletion' | 'rename' | 'archive'>
 
 /** The clock gives milliseconds since the epoch. Under `observe`, `observations` notes who used which thread. */
 export function makeSettlement(
@@ -50,8 +52,8 @@ export function makeSettlement(
     const { owner, principal, descriptor } = permit
     const confirmed = result.outcome === 'answered' && result.status >= 200 && result.status < 300
     if (confirmed) {
-      const ran = descriptor.route.id === 'agent/run'
-      await observations?.observe(key, principal.id, descriptor.ids.agentId ?? '', ran, clock())
+      const use = descriptor.route.id === 'agent/run' ? 'run' : 'other'
+      await observations?.observe(key, principal.id, descriptor.ids.agentId ?? '', use, clock())
     }
     if (permit.claim) {
       if (registration === null) return
@@ -84,6 +86,8 @@ const CHANGING: ReadonlySet<RouteId> = new Set(['threads/archive', 'threads/upda
 /** The longest name that is kept, in characters. */
 const MAX_NAME = 1000
 
+type TableChanges = Pick<OwnerChanges, 'endDeletion' | 'rename' | 'archive'>
+
 export interface Change {
   /** Milliseconds since the epoch. */
   readonly now: number
@@ -95,7 +99,7 @@ export interface Change {
 
 /** @returns true if the request is of a kind that changes something, and the thread exists */
 export async function noteChange(
-  store: Pick<OwnershipStore, 'endDeletion' | 'rename' | 'archive'>,
+  store: TableChanges,
   key: ThreadKey,
   { owner, descriptor }: Permit,
   payload: Payload,
@@ -105,7 +109,9 @@ export async function noteChange(
   if (route.id === 'threads/archive') return store.archive(key, owner, true)
   if (route.id !== 'threads/update') return false
   if (deletesThread(route)) {
-    return deletion !== null && store.endDeletion(key, owner, deletion.token, now, by === 'upstream' && deletion.isUndisturbed)
+    if (deletion === null) return false
+    const upstream = by === 'upstream' && deletion.isUndisturbed ? 'deleted' : 'unknown'
+    return store.endDeletion(key, owner, deletion.token, now, upstream)
   }
   if (payload.kind !== 'json') return false
   const { name, archived } = payload

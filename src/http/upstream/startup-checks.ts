@@ -10,7 +10,7 @@ import { isRefusal } from '../../core/reasons.ts'
 import type { UnknownThread } from '../../core/decide/decide.ts'
 import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
 import type { Logger } from '../../observe/log.ts'
-import type { OwnershipStore } from '../../store/port.ts'
+import type { StoreState } from '../../store/port/state.ts'
 import { openPastLoopback } from './exposure.ts'
 import { makeAskHistory } from '../pipeline/history.ts'
 import type { Readiness } from '../listeners/readiness.ts'
@@ -31,7 +31,7 @@ export interface StartupCheckParts {
   readonly addresses: readonly string[]
   readonly basePath: string
   readonly headers: Readonly<Record<string, string>>
-  readonly store: OwnershipStore
+  readonly store: Pick<StoreState, 'isEmpty'>
   readonly scope: string
   readonly unknownThread: UnknownThread
   readonly readiness: Pick<Readiness, 'set'>

@@ -1,6 +1,6 @@
 /** The statements for decisions: all that is known of one or of several threads, in one query each. */
 import type { Statement } from '../../postgres/pool.ts'
-import type { Tables } from './database.ts'
+import type { Tables } from '../sql/statement.ts'
 
 /** ONE: $1 scope, $2 id, $3 user, $4 groups, $5 whether to read all grants. SEVERAL: $2 is the list of ids. */
 export function accessStatements({ threads, grants, observations }: Tables): {

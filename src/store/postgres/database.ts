@@ -2,17 +2,10 @@
 import { PostgresFailure } from '../../postgres/failure.ts'
 import type { PostgresPool, Queries, TransactionKind } from '../../postgres/pool.ts'
 import { quoted } from '../../postgres/settings.ts'
-import { StoreUnavailable, type ThreadKey } from '../port.ts'
+import { StoreUnavailable } from '../port/state.ts'
+import type { ThreadKey } from '../port/thread.ts'
+import type { Dialect, Sql, Tables } from '../sql/statement.ts'
 import type { SchemaIdentity } from './schema-identity.ts'
-
-export interface Tables {
-  readonly threads: string
-  readonly grants: string
-  readonly observations: string
-  readonly revocations: string
-  readonly versions: string
-  readonly secrets: string
-}
 
 export function tablesIn(schema: string): Tables {
   const at = (name: string): string => `${quoted(schema)}.${name}`
@@ -24,6 +17,51 @@ export function tablesIn(schema: string): Tables {
     versions: at('versions'),
     secrets: at('secrets'),
   }
+}
+
+/** SQL as PostgreSQL writes it (src/store/sql/statement.ts). */
+export function dialectOf(tables: Tables): Dialect {
+  return {
+    ...tables,
+    asked: 'unnest(:scopes::text[], :threadIds::text[]) AS asked (scope, thread_id)',
+    forUpdate: 'FOR UPDATE',
+    isUpstreamDeleted: 'upstream_deleted',
+    larger: 'greatest',
+    smaller: 'least',
+  }
+}
+
+export function keysOf(keys: readonly ThreadKey[]) {
+  return { scopes: keys.map(({ scope }) => scope), threadIds: keys.map(({ threadId }) => threadId) }
+}
+
+const positioned = new Map<string, { readonly text: string; readonly names: readonly string[] }>()
+
+/** The driver binds values by position. A name is a colon and letters, unlike the two colons of a cast. */
+function positionedOf(text: string) {
+  let known = positioned.get(text)
+  if (known === undefined) {
+    const names: string[] = []
+    const replaced = text.replace(/(?<!:):([a-z]\w*)/gi, (_whole, name: string) => {
+      if (!names.includes(name)) names.push(name)
+      return `$${names.indexOf(name) + 1}`
+    })
+    positioned.set(text, (known = { text: replaced, names }))
+  }
+  return known
+}
+
+/** Runs a statement whose values are bound by name. */
+export function run<Row extends object>(
+  queries: Queries,
+  { name, text }: Sql<Row>,
+  values: Readonly<Record<string, unknown>> = {},
+): Promise<readonly Row[]> {
+  const { text: replaced, names } = positionedOf(text)
+  return queries.query<Row>(
+    name === undefined ? { text: replaced } : { name, text: replaced },
+    names.map((one) => values[one]),
+  )
 }
 
 /** As in src/postgres/pool.ts, but they reject with StoreUnavailable. */
@@ -50,11 +88,6 @@ export const ATTEMPTS = 20
 
 export function crossed(): StoreUnavailable {
   return new StoreUnavailable('the ownership store failed: the row of a thread was changed by others again and again')
-}
-
-/** Two lists of the same length, as parameters: `unnest` makes keys of them again. */
-export function listsOf(keys: readonly ThreadKey[]): [scopes: readonly string[], threadIds: readonly string[]] {
-  return [keys.map(({ scope }) => scope), keys.map(({ threadId }) => threadId)]
 }
 
 /** For a text that is never compared: PostgreSQL cannot hold U+0000. */

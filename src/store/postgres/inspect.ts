@@ -4,6 +4,7 @@ import { schemaStateOf } from './migrations.ts'
 import { openPool, type PostgresPool } from '../../postgres/pool.ts'
 import { placeOf, type PostgresSettings } from '../../postgres/settings.ts'
 import { tablesIn } from './database.ts'
+import { scopesText } from '../sql/statement.ts'
 
 export type PostgresInspection = { readonly place: string } & (
   | {
@@ -70,11 +71,6 @@ async function seen(pool: PostgresPool, settings: PostgresSettings, place: strin
     return unusable(`the user ${user} may not read and write all tables of ${place}`, `grant ${TABLE_RIGHTS.join(', ')} on them`)
   }
   const { threads } = tablesIn(schema)
-  // Goes from scope to scope by the primary key: of millions of rows it reads as many as there are scopes.
-  const scopes = await pool.query<{ scope: string }>({
-    text: `WITH RECURSIVE scopes (scope) AS (SELECT min(scope) FROM ${threads}
-      UNION ALL SELECT (SELECT min(scope) FROM ${threads} WHERE scope > scopes.scope) FROM scopes WHERE scope IS NOT NULL)
-      SELECT scope FROM scopes WHERE scope IS NOT NULL`,
-  })
+  const scopes = await pool.query<{ scope: string }>({ text: scopesText(threads) })
   return { outcome: 'usable', scopes: scopes.map(({ scope }) => scope), behind: state.missing.length }
 }

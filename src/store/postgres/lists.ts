@@ -1,12 +1,13 @@
 /** Lists threads from PostgreSQL, for runtimes without a list of their own. */
 import type { Statement } from '../../postgres/pool.ts'
-import type { ListedThread, ListWindow, OwnershipStore } from '../port.ts'
-import type { Database, Tables } from './database.ts'
+import type { ListedThread, ListStore, ListWindow } from '../port/lists.ts'
+import type { Database } from './database.ts'
+import type { Tables } from '../sql/statement.ts'
 
 const NAMED = `there.thread_id AS "threadId", user_id AS owner, provisional, agent_id AS "agentId", name, archived,
   created_at AS "createdAt", there.last_used_at AS "updatedAt"`
 
-export function listsOn(database: Database, { threads, grants }: Tables): Pick<OwnershipStore, 'listed'> {
+export function listsOn(database: Database, { threads, grants }: Tables): ListStore {
   /**
    * The keys of a page. Each part reads one index range in list order, and no more rows than the page is long.
    * One part has the threads used exactly when the page before ended, the other those used earlier.

@@ -1,16 +1,12 @@
 /** The ownership of threads in PostgreSQL, as requests need it. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Grant, Right } from '../../core/decide/sharing.ts'
-import {
-  LONGEST_RUN,
-  NOBODY,
-  type Claim,
-  type ClaimResult,
-  type OwnershipStore,
-  type ThreadAccess,
-  type ThreadKey,
-} from '../port.ts'
-import { ATTEMPTS, crossed, storable, type Database, type Tables } from './database.ts'
+import type { AccessStore, ThreadAccess } from '../port/access.ts'
+import { LONGEST_RUN, type Claim, type ClaimResult, type ClaimStore, type OwnerChanges } from '../port/claims.ts'
+import type { StoreState } from '../port/state.ts'
+import { NOBODY, type ThreadKey } from '../port/thread.ts'
+import { ATTEMPTS, crossed, storable, type Database } from './database.ts'
+import type { Tables } from '../sql/statement.ts'
 import type { PostgresInvalidations } from './invalidations.ts'
 import { settlingOn } from './settling.ts'
 import { accessStatements } from './access.ts'
@@ -43,7 +39,7 @@ interface AccessRow {
   readonly grants: readonly Grant[] | null
 }
 
-type Ownership = Omit<OwnershipStore, 'listed' | 'fault' | 'close'>
+type Ownership = AccessStore & ClaimStore & OwnerChanges & Pick<StoreState, 'isEmpty' | 'secret'>
 
 export function ownershipOn(database: Database, tables: Tables, invalidations: PostgresInvalidations): Ownership {
   const { threads, grants, secrets } = tables
@@ -62,27 +58,27 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
         UNION ALL SELECT thread_id FROM ${grants} WHERE kind = 'group' AND grantee = ANY($3::text[]) AND scope = $1
       ) AS named LIMIT $4`,
   }
-  // Another user's row, and a settled live one, stay unchanged: then no row comes back. A new row or life has one run.
+  // Another user's row, and a settled live one, stay unchanged: then no row comes back. A new row or incarnation has one run.
   const REGISTER = {
     name: 'register',
     text: `INSERT INTO ${threads} AS there
-        (scope, thread_id, user_id, agent_id, created_at, last_used_at, provisional, pending, runs_by)
+        (scope, thread_id, user_id, agent_id, created_at, last_used_at, provisional, open_runs, runs_by)
       VALUES ($1, $2, $3, $4, $5, $5, true, 1, $6)
       ON CONFLICT (scope, thread_id) DO UPDATE SET
         provisional = true,
-        pending = CASE WHEN there.provisional THEN there.pending + 1 ELSE 1 END,
-        life = CASE WHEN there.provisional THEN there.life ELSE there.life + 1 END,
+        open_runs = CASE WHEN there.provisional THEN there.open_runs + 1 ELSE 1 END,
+        incarnation = CASE WHEN there.provisional THEN there.incarnation ELSE there.incarnation + 1 END,
         agent_id = CASE WHEN there.provisional THEN there.agent_id ELSE excluded.agent_id END,
         last_used_at = CASE WHEN there.provisional THEN there.last_used_at ELSE excluded.last_used_at END,
         deletion = NULL,
         runs_by = CASE there.runs_by WHEN excluded.runs_by THEN there.runs_by ELSE '*' END
       WHERE there.user_id = excluded.user_id AND (there.provisional OR there.deleted_at IS NOT NULL)
-      RETURNING life, pending`,
+      RETURNING incarnation, open_runs`,
   }
   const REGISTER_GUEST = {
     name: 'register-guest',
-    text: `UPDATE ${threads} SET pending = pending + 1, runs_by = CASE runs_by WHEN $4 THEN $4 ELSE '*' END
-      ${MINE} AND provisional AND deleted_at IS NULL RETURNING life, pending`,
+    text: `UPDATE ${threads} SET open_runs = open_runs + 1, runs_by = CASE runs_by WHEN $4 THEN $4 ELSE '*' END
+      ${MINE} AND provisional AND deleted_at IS NULL RETURNING incarnation, open_runs`,
   }
   // Records on a settled live row its use and the sender of its runs, and that the run overtakes a running deletion.
   const CONTINUE = {
@@ -94,22 +90,22 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
   const IS_USED_AGAIN = `deleted_at IS NULL AND $3 - last_used_at >= ${HOUR}`
   const NOTE_WRITE = {
     name: 'note-write',
-    text: `UPDATE ${threads} SET gone = false,
+    text: `UPDATE ${threads} SET upstream_deleted = false,
         runs_by = CASE WHEN deletion IS NULL AND runs_by = $4 THEN $4 ELSE '*' END,
         last_used_at = CASE WHEN ${IS_USED_AGAIN} THEN $3 ELSE last_used_at END
-      ${WHERE} AND (gone OR runs_by NOT IN ($4, '*') OR (deletion IS NOT NULL AND runs_by <> '*') OR (${IS_USED_AGAIN}))`,
+      ${WHERE} AND (upstream_deleted OR runs_by NOT IN ($4, '*') OR (deletion IS NOT NULL AND runs_by <> '*') OR (${IS_USED_AGAIN}))`,
   }
   const RENAME = { text: `UPDATE ${threads} SET name = $4 ${MINE} AND deleted_at IS NULL RETURNING 1 AS done` }
   const ARCHIVE = { text: `UPDATE ${threads} SET archived = $4 ${MINE} AND deleted_at IS NULL RETURNING 1 AS done` }
   const BURY = {
-    text: `UPDATE ${threads} SET deleted_at = $4, gone = $5, deletion = NULL, provisional = false, pending = 0 ${MINE} RETURNING 1 AS done`,
+    text: `UPDATE ${threads} SET deleted_at = $4, upstream_deleted = $5, deletion = NULL, provisional = false, open_runs = 0 ${MINE} RETURNING 1 AS done`,
   }
   const BEGIN_DELETION = {
     text: `UPDATE ${threads} SET deletion = coalesce(deletion, $4) ${MINE} AND deleted_at IS NULL AND NOT provisional
       RETURNING deletion`,
   }
   const END_DELETION = {
-    text: `UPDATE ${threads} SET deleted_at = $4, deletion = NULL, gone = $5::boolean AND (runs_by = $7 OR last_used_at < $8)
+    text: `UPDATE ${threads} SET deleted_at = $4, deletion = NULL, upstream_deleted = $5::boolean AND (runs_by = $7 OR last_used_at < $8)
       ${MINE} AND deletion = $6 AND deleted_at IS NULL RETURNING 1 AS done`,
   }
   const REMOVE_GRANTS = { text: `DELETE FROM ${grants} ${WHERE}` }
@@ -133,13 +129,13 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
         if (noted.length === 0) continue
         return { outcome: 'own', registration: null }
       }
-      const [registered] = await database.query<{ life: number; pending: number }>(
+      const [registered] = await database.query<{ incarnation: number; open_runs: number }>(
         guest ? REGISTER_GUEST : REGISTER,
         guest ? [...key, userId, self] : [...key, userId, agentId, now, self],
       )
       // No row: it has become another user's or was settled since the look-up.
       if (registered === undefined) continue
-      return { outcome: registered.pending === 1 ? 'new' : 'own', registration: registered.life }
+      return { outcome: registered.open_runs === 1 ? 'new' : 'own', registration: registered.incarnation }
     }
     throw crossed()
   }
@@ -186,10 +182,10 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
       (await database.query(RENAME, [scope, threadId, userId, storable(name)])).length > 0,
     archive: async ({ scope, threadId }, userId, archived) =>
       (await database.query(ARCHIVE, [scope, threadId, userId, archived])).length > 0,
-    bury: (key, userId, now, gone) =>
+    bury: (key, userId, now, upstream) =>
       invalidations.change(async (queries, changed) => {
         const { scope, threadId } = key
-        const buried = await queries.query(BURY, [scope, threadId, userId, now, gone])
+        const buried = await queries.query(BURY, [scope, threadId, userId, now, upstream === 'deleted'])
         if (buried.length === 0) return
         // A separate statement, after the row is locked: it sees the grants that were made until then.
         await queries.query(REMOVE_GRANTS, [scope, threadId])
@@ -199,11 +195,11 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
       const [begun] = await database.query<{ deletion: string }>(BEGIN_DELETION, [scope, threadId, userId, randomUUID()])
       return begun?.deletion ?? null
     },
-    endDeletion: (key, userId, deletion, now, gone) =>
+    endDeletion: (key, userId, deletion, now, upstream) =>
       invalidations.change(async (queries, changed) => {
         const { scope, threadId } = key
         const idleSince = now - LONGEST_RUN - 2 * HOUR
-        const values = [scope, threadId, userId, now, gone, deletion, self, idleSince]
+        const values = [scope, threadId, userId, now, upstream === 'deleted', deletion, self, idleSince]
         const buried = await queries.query(END_DELETION, values)
         if (buried.length === 0) return false
         await queries.query(REMOVE_GRANTS, [scope, threadId])

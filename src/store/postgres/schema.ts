@@ -2,9 +2,7 @@
 import { createHash } from 'node:crypto'
 
 // COLLATE "C" makes ids compare byte for byte, whatever collation the database has.
-// `pending` counts the registered runs of a row that no run has confirmed yet; 0 with provisional = false once it is settled.
-// `life` counts its revivals and changes of owner, so that an earlier run settles nothing later.
-// `gone` is true for a tombstone once the upstream has confirmed that it holds nothing of the thread.
+// COLUMNS renames `life`, `gone` and `pending`.
 // The indexes of `threads` are in list order. The primary key of `grants` begins with the thread, for decisions.
 // One index begins with the grantee, for lists. A deleted row takes its grants along: the next owner has granted nothing yet.
 // `versions` holds what other processes ask for: one number instead of a table.
@@ -104,6 +102,13 @@ const LISTS = `
   CREATE INDEX grants_by_giver ON {schema}.grants (granted_by, kind, grantee);
 `
 
+// The columns mean the same as in src/store/sqlite/schema.ts.
+const COLUMNS = `
+  ALTER TABLE {schema}.threads RENAME COLUMN life TO incarnation;
+  ALTER TABLE {schema}.threads RENAME COLUMN gone TO upstream_deleted;
+  ALTER TABLE {schema}.threads RENAME COLUMN pending TO open_runs;
+`
+
 export interface Migration {
   readonly number: number
   readonly name: string
@@ -119,6 +124,7 @@ export const MIGRATIONS: readonly Migration[] = [
   ['limits', LIMITS],
   ['deletions', DELETIONS],
   ['lists', LISTS],
+  ['columns', COLUMNS],
 ].map(([name = '', text = ''], at) => ({
   number: at + 1,
   name,

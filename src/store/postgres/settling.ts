@@ -1,22 +1,24 @@
 /** Settles registered runs when they end, in PostgreSQL. */
-import type { OwnershipStore, ThreadKey } from '../port.ts'
-import { ATTEMPTS, crossed, type Database, type Tables } from './database.ts'
+import type { ClaimStore } from '../port/claims.ts'
+import type { ThreadKey } from '../port/thread.ts'
+import { ATTEMPTS, crossed, type Database } from './database.ts'
+import type { Tables } from '../sql/statement.ts'
 import type { PostgresInvalidations } from './invalidations.ts'
 
-// A row of this registration: not settled yet, and of this life of the thread.
-const MINE = `WHERE scope = $1 AND thread_id = $2 AND user_id = $3 AND user_id <> '' AND provisional AND life = $4`
-// The last run of a row that had no life before.
-const LAST = `${MINE} AND pending = 1 AND deleted_at IS NULL`
+// A row of this registration: not settled yet, and of this incarnation of the thread.
+const MINE = `WHERE scope = $1 AND thread_id = $2 AND user_id = $3 AND user_id <> '' AND provisional AND incarnation = $4`
+// The last run of a row that was never confirmed.
+const LAST = `${MINE} AND open_runs = 1 AND deleted_at IS NULL`
 
 export function settlingOn(
   database: Database,
   { threads, grants }: Tables,
   invalidations: PostgresInvalidations,
-): OwnershipStore['settle'] {
+): ClaimStore['settle'] {
   // A run that may have started settles only a tombstone, which was confirmed before. A live row stays registered.
   const SETTLE = {
     name: 'settle',
-    text: `UPDATE ${threads} SET provisional = false, pending = 0, deleted_at = NULL, gone = false ${MINE}
+    text: `UPDATE ${threads} SET provisional = false, open_runs = 0, deleted_at = NULL, upstream_deleted = false ${MINE}
       AND ($5::boolean OR deleted_at IS NOT NULL)`,
   }
   // The last run removes the row, or leaves the tombstone that it was. An earlier run leaves the row to the others.
@@ -26,8 +28,8 @@ export function settlingOn(
     text: `WITH
         removed AS (DELETE FROM ${threads} ${LAST}
           AND NOT EXISTS (SELECT FROM ${grants} WHERE scope = $1 AND thread_id = $2) RETURNING true AS released),
-        stayed AS (UPDATE ${threads} SET pending = pending - 1, provisional = pending > 1 ${MINE}
-          AND (pending > 1 OR deleted_at IS NOT NULL) RETURNING NOT provisional AS released)
+        stayed AS (UPDATE ${threads} SET open_runs = open_runs - 1, provisional = open_runs > 1 ${MINE}
+          AND (open_runs > 1 OR deleted_at IS NOT NULL) RETURNING NOT provisional AS released)
       SELECT released FROM removed UNION ALL SELECT released FROM stayed`,
   }
   const REGISTERED = { text: `SELECT 1 AS there FROM ${threads} ${MINE}` }

@@ -3,9 +3,10 @@ import { failureOf, PostgresFailure } from '../../postgres/failure.ts'
 import { madeIn, migrate } from './migrations.ts'
 import { openPool, type OnIdleFailure, type PostgresPool } from '../../postgres/pool.ts'
 import type { PostgresSettings } from '../../postgres/settings.ts'
-import { StoreUnavailable, type Store } from '../port.ts'
+import { StoreUnavailable } from '../port/state.ts'
+import type { Store } from '../port/store.ts'
 import { assignmentOn } from './assignment.ts'
-import { databaseOn, tablesIn } from './database.ts'
+import { databaseOn, dialectOf, tablesIn } from './database.ts'
 import { grantsOn } from './grants.ts'
 import { importOn } from './import.ts'
 import { listsOn } from './lists.ts'
@@ -51,18 +52,19 @@ export async function openPostgresStore(settings: PostgresSettings, options: Pos
 function storeOn(pool: PostgresPool, settings: PostgresSettings, cache: number, identity: SchemaIdentity): Store {
   const database = databaseOn(pool, identity)
   const tables = tablesIn(settings.schema)
+  const dialect = dialectOf(tables)
   const invalidations = makePostgresInvalidations(database, pool, settings, cache, identity)
   return {
     ...ownershipOn(database, tables, invalidations),
     ...listsOn(database, tables),
-    ...observationsOn(database, tables),
-    ...grantsOn(database, tables, invalidations),
-    ...rowsOn(database, tables),
-    ...importOn(database, tables, invalidations),
-    ...assignmentOn(tables, invalidations),
-    ...usersOn(tables, invalidations),
-    ...pruningOn(database, tables, invalidations),
-    ...revocationsOn(database, tables, madeIn(settings.schema), identity),
+    ...observationsOn(database, dialect),
+    ...grantsOn(database, dialect, invalidations),
+    ...rowsOn(database, dialect),
+    ...importOn(database, dialect, invalidations),
+    ...assignmentOn(dialect, invalidations),
+    ...usersOn(dialect, invalidations),
+    ...pruningOn(database, dialect, invalidations),
+    ...revocationsOn(database, dialect, madeIn(settings.schema), identity),
     onInvalidation: (listener) => invalidations.onInvalidation(listener),
     async fault() {
       try {

@@ -4,9 +4,11 @@
  * Asking for that count costs a tenth of a look-up, so look-ups that run together share one question.
  */
 import type { Grant, Reader } from '../../core/decide/sharing.ts'
-import type { ThreadAccess, ThreadKey } from '../port.ts'
+import type { ThreadAccess } from '../port/access.ts'
+import type { ThreadKey } from '../port/thread.ts'
 import { changesBetween, countChanges, SCHEMA } from './changes.ts'
-import { sql, type Connection } from './connection.ts'
+import { sql } from '../sql/statement.ts'
+import type { Connection } from './connection.ts'
 import type { SqliteFile } from './file.ts'
 import { makeAccessCache, nameOf } from '../access-cache.ts'
 

@@ -3,8 +3,9 @@
  * A change of many threads has no row, nor has a change by an older program.
  * Where a number is missing, any thread may have changed.
  */
-import type { ThreadKey } from '../port.ts'
-import { sql, type Connection } from './connection.ts'
+import type { ThreadKey } from '../port/thread.ts'
+import { sql } from '../sql/statement.ts'
+import type { Connection } from './connection.ts'
 
 export type Changed = ThreadKey | 'many' | 'nothing'
 

@@ -1,12 +1,6 @@
 /** A connection to a SQLite file, with its statements: they are prepared at their first use and live as long as it. */
 import Database from 'better-sqlite3'
-
-/** A statement and the type of its rows. All values are bound by name. */
-export interface Sql<Row> {
-  readonly text: string
-  /** Always undefined: it carries the type. */
-  readonly row?: Row
-}
+import type { Sql } from '../sql/statement.ts'
 
 /** Values by name. A statement ignores names that it does not use. */
 export type Values = Readonly<Record<string, string | number | null | Uint8Array>>
@@ -28,16 +22,12 @@ export interface Connection {
 /** How long SQLite itself waits for a lock. It blocks the whole process meanwhile. */
 const BLOCKING_MS = 25
 
-export function sql<Row = never>(text: string): Sql<Row> {
-  return { text }
-}
-
 /**
- * @param mustExist false to create a missing file
+ * Never creates a file: an empty one says nothing of the threads that a lost one held.
  * @throws what SQLite or `prepare` throws
  */
-export function connect(file: string, mustExist: boolean, prepare: (database: Database.Database) => void): Connection {
-  const database = new Database(file, { fileMustExist: mustExist, timeout: BLOCKING_MS })
+export function connect(file: string, prepare: (database: Database.Database) => void): Connection {
+  const database = new Database(file, { fileMustExist: true, timeout: BLOCKING_MS })
   try {
     database.pragma('journal_mode = WAL')
     // A claim that was answered must survive a power failure.

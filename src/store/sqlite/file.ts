@@ -6,7 +6,7 @@
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type Database from 'better-sqlite3'
-import { StoreUnavailable } from '../port.ts'
+import { StoreUnavailable } from '../port/state.ts'
 import { connect, type Connection } from './connection.ts'
 import { inWords, isBusy, isDamage, isLasting } from './errors.ts'
 import { identityOf, obstacle, placeOf, type Place } from './place.ts'
@@ -16,13 +16,15 @@ import { makeTurns, type Turns } from './turns.ts'
 /** A step on the file. It may run several times, but only its last run has an effect. */
 export type Step<T> = (database: Connection) => T
 
+type Use = 'read' | 'write'
+
 /** How long to wait for another process's lock, in milliseconds; then the answer is 503. */
 const PATIENCE_MS = 5000
 /** The same for a health probe. */
 const PROBE_PATIENCE_MS = 1000
 const REOPENING_MS = 1000
 /** How long a connection is read from without a check that its file is still at its path. */
-const LOOKING_MS = 100
+const CHECK_INTERVAL_MS = 100
 
 /** An open file. Every failed step rejects with StoreUnavailable. */
 export class SqliteFile {
@@ -35,7 +37,7 @@ export class SqliteFile {
   #connection: Connection | null = null
   #place: Place | null = null
   #triedAt = -Infinity
-  #lookedAt = -Infinity
+  #checkedAt = -Infinity
   #lasting = false
   #closed = false
   #why = ''
@@ -67,27 +69,27 @@ export class SqliteFile {
   async read<T>(step: Step<T>): Promise<T> {
     try {
       return await this.#turns.read.take(() => {
-        const connection = this.#connected(false)
+        const connection = this.#connected('read')
         return connection.snapshot(() => step(connection))
       })
     } catch (error) {
-      throw this.#failed(error, false)
+      throw this.#failed(error, 'read')
     }
   }
 
   /** Runs a read of one statement, which needs no transaction to see one state of the data. */
   async ask<T>(step: Step<T>): Promise<T> {
     try {
-      return await this.#turns.read.take(() => step(this.#connected(false)))
+      return await this.#turns.read.take(() => step(this.#connected('read')))
     } catch (error) {
-      throw this.#failed(error, false)
+      throw this.#failed(error, 'read')
     }
   }
 
   /** Runs an optional read at once. @returns null if it fails: the next required step reports the failure */
   glance<T>(step: Step<T>): T | null {
     try {
-      return step(this.#connected(false))
+      return step(this.#connected('read'))
     } catch {
       return null
     }
@@ -97,7 +99,7 @@ export class SqliteFile {
     try {
       return await this.#turns.write.take(() => this.#written(step))
     } catch (error) {
-      throw this.#failed(error, true)
+      throw this.#failed(error, 'write')
     }
   }
 
@@ -108,7 +110,7 @@ export class SqliteFile {
       this.#written(step)
       return true
     } catch (error) {
-      this.#failed(error, true)
+      this.#failed(error, 'write')
       return false
     }
   }
@@ -119,7 +121,7 @@ export class SqliteFile {
       await this.#turns.probe.take(() => this.#written((connection) => this.#unproven && step(connection)))
       this.#unproven = false
     } catch (error) {
-      throw this.#failed(error, true)
+      throw this.#failed(error, 'write')
     }
   }
 
@@ -134,16 +136,16 @@ export class SqliteFile {
   }
 
   #written<T>(step: Step<T>): T {
-    const connection = this.#connected(true)
+    const connection = this.#connected('write')
     return connection.locked(() => step(connection))
   }
 
   /** @throws if there is no connection now */
-  #connected(writing: boolean): Connection {
+  #connected(use: Use): Connection {
     if (this.#closed) throw new Error('it is closed')
     const now = performance.now()
-    if (this.#connection !== null && (writing || now - this.#lookedAt >= LOOKING_MS)) {
-      this.#lookedAt = now
+    if (this.#connection !== null && (use === 'write' || now - this.#checkedAt >= CHECK_INTERVAL_MS)) {
+      this.#checkedAt = now
       if (identityOf(this.path) !== this.#place?.file) this.#drop()
     }
     const stays = !this.#lasting || now - this.#triedAt < REOPENING_MS
@@ -171,7 +173,7 @@ export class SqliteFile {
     const now = placeOf(this.path)
     const why = obstacle(this.#place, now)
     if (why !== null) throw new Error(why)
-    const connection = connect(this.path, this.#place !== null, prepare)
+    const connection = connect(this.path, prepare)
     // Not earlier: with its last connection SQLite deletes files that it would have to create again, on a disk that may be full.
     this.#connection?.close()
     this.#connection = connection
@@ -186,10 +188,10 @@ export class SqliteFile {
     this.#why = 'its file was moved or replaced'
   }
 
-  #failed(error: unknown, writing: boolean): StoreUnavailable {
+  #failed(error: unknown, use: Use): StoreUnavailable {
     if (isLasting(error)) this.#lasting = true
     if (isDamage(error)) this.damaged = true
-    if (writing && !isBusy(error)) this.#unproven = true
+    if (use === 'write' && !isBusy(error)) this.#unproven = true
     return new StoreUnavailable(`the ownership store failed: ${inWords(error)}`)
   }
 }

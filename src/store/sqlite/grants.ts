@@ -1,40 +1,20 @@
 /** Stores grants in the SQLite file. */
-import { BY_OPERATOR, MAX_GRANTS, MAX_GRANTS_TO_ONE, type Grantee, type Reader, type Right } from '../../core/decide/sharing.ts'
-import type { GrantOutcome, GrantStore, StoredGrant, ThreadKey } from '../port.ts'
-import { sql, type Connection } from './connection.ts'
+import { BY_OPERATOR, type Reader, type Right } from '../../core/decide/sharing.ts'
+import type { GrantOutcome, GrantStore, StoredGrant } from '../port/grants.ts'
+import type { ThreadKey } from '../port/thread.ts'
+import { grantOutcome, grantStatements, isOwnedBy } from '../sql/grants.ts'
+import { sql } from '../sql/statement.ts'
+import type { Connection } from './connection.ts'
+import { SQLITE } from './dialect.ts'
 import type { SqliteFile } from './file.ts'
-import type { Changed, SqliteInvalidations } from './invalidations.ts'
+import type { SqliteInvalidations } from './invalidations.ts'
 
-export const GRANT_COLUMNS = 'kind, grantee AS id, access AS "right", granted_by AS grantedBy, granted_at AS grantedAt'
-
-const THREAD = 'scope = :scope AND thread_id = :threadId'
-const GRANT = `${THREAD} AND kind = :kind AND grantee = :grantee`
-
-// Only live rows with an owner have grants.
-const OWNER = sql<{ user_id: string }>(`SELECT user_id FROM threads WHERE ${THREAD} AND deleted_at IS NULL AND user_id <> ''`)
-const OF_THREAD = sql<StoredGrant>(`SELECT ${GRANT_COLUMNS} FROM grants WHERE ${THREAD} ORDER BY granted_at, kind, grantee`)
-// Grants of operators and grants of all others are counted separately.
-const COUNT = sql<{ grants: number }>(
-  `SELECT count(*) AS grants FROM grants WHERE ${THREAD} AND (granted_by = :operator) = (:grantedBy = :operator)`,
-)
-const COUNT_TO_ONE = sql<{ grants: number }>(
-  `SELECT count(*) AS grants FROM (SELECT 1 FROM grants
-     WHERE granted_by = :grantedBy AND kind = :kind AND grantee = :grantee LIMIT :limit)`,
-)
-const ONE = sql<{ access: Right; granted_by: string }>(`SELECT access, granted_by FROM grants WHERE ${GRANT}`)
-const PUT = sql(
-  `INSERT INTO grants (scope, thread_id, kind, grantee, access, granted_by, granted_at)
-   VALUES (:scope, :threadId, :kind, :grantee, :access, :grantedBy, :grantedAt)
-   ON CONFLICT DO UPDATE SET access = excluded.access, granted_by = excluded.granted_by, granted_at = excluded.granted_at`,
-)
-const REMOVE = sql(`DELETE FROM grants WHERE ${GRANT}`)
-const REMOVE_ALL = sql(`DELETE FROM grants WHERE ${THREAD}`)
 // INDEXED BY: with statistics SQLite would read the threads in their order, until it finds enough of the grantee's.
-const TO = `SELECT scope, thread_id AS threadId, ${GRANT_COLUMNS} FROM grants INDEXED BY grants_by_grantee WHERE kind = :kind AND grantee = :grantee`
-const TO_FIRST = sql<ThreadKey & StoredGrant>(`${TO} ORDER BY scope, thread_id LIMIT :limit`)
-const TO_NEXT = sql<ThreadKey & StoredGrant>(
-  `${TO} AND (scope, thread_id) > (:scope, :threadId) ORDER BY scope, thread_id LIMIT :limit`,
+const GRANTS = grantStatements(SQLITE, 'grants INDEXED BY grants_by_grantee')
+const ONE = sql<{ access: Right }>(
+  'SELECT access FROM grants WHERE scope = :scope AND thread_id = :threadId AND kind = :kind AND grantee = :grantee',
 )
+const REMOVE_ALL = sql('DELETE FROM grants WHERE scope = :scope AND thread_id = :threadId')
 
 const RIGHTS = sql<{ thread_id: string; access: Right }>(
   `SELECT thread_id, access FROM json_each(:threadIds) AS asked
@@ -75,24 +55,30 @@ export interface GrantedFrom {
 }
 
 export function grantsIn(file: SqliteFile, invalidations: SqliteInvalidations): GrantStore {
+  const changed = (key: ThreadKey, result: GrantOutcome) => ({ result, changed: result === 'done' ? key : ('nothing' as const) })
   return {
-    grants: (key, owner) => file.read((database) => (isGrantable(database, key, owner) ? grantsOf(database, key) : null)),
-    grant: (key, owner, grant) => invalidations.write((database) => announced(key, put(database, key, owner, grant))),
+    grants: (key, owner) =>
+      file.read((database) => (isOwnedBy(database.get(GRANTS.owner, { ...key }), owner) ? grantsOf(database, key) : null)),
+    grant: (key, owner, grant) =>
+      invalidations.write((database) => {
+        if (!isOwnedBy(database.get(GRANTS.lock, { ...key }), owner)) return changed(key, 'not-owner')
+        const values = { ...key, ...grant, operator: BY_OPERATOR }
+        const outcome = grantOutcome(database.get(GRANTS.survey, values), grant)
+        if (outcome === 'done') database.run(GRANTS.put, values)
+        return changed(key, outcome)
+      }),
     ungrant: (key, owner, grantee) =>
       invalidations.write((database) => {
-        if (!isGrantable(database, key, owner)) return announced(key, 'not-owner')
-        return announced(key, database.run(REMOVE, { ...key, ...granteeValues(grantee) }) > 0 ? 'done' : 'unchanged')
+        if (!isOwnedBy(database.get(GRANTS.lock, { ...key }), owner)) return changed(key, 'not-owner')
+        return changed(key, database.all(GRANTS.remove, { ...key, ...grantee }).length > 0 ? 'done' : 'unchanged')
       }),
     grantedTo: (grantee, after, limit) =>
-      file.read((database) => {
-        const values = { ...granteeValues(grantee), limit }
-        return after === null ? database.all(TO_FIRST, values) : database.all(TO_NEXT, { ...values, ...after })
-      }),
+      file.read((database) => database.all(GRANTS.to(after), { ...grantee, limit, ...after })),
   }
 }
 
 export function grantsOf(database: Connection, key: ThreadKey): readonly StoredGrant[] {
-  return database.all(OF_THREAD, { ...key })
+  return database.all(GRANTS.ofThread, { ...key })
 }
 
 /** @returns how many there were */
@@ -152,37 +138,4 @@ export function grantedIn(
     : [...begun, ...database.all(GRANTED_TO_GROUPS, { scope, groups: JSON.stringify(others), limit: limit - begun.length })]
   const last = grants.length < limit ? undefined : grants.at(-1)
   return { grants, next: last === undefined ? null : { at: at + 1 + last.at, threadId: last.threadId } }
-}
-
-function put(database: Connection, key: ThreadKey, owner: string | null, grant: StoredGrant): GrantOutcome {
-  if (!isGrantable(database, key, owner)) return 'not-owner'
-  const { right: access, grantedBy, grantedAt } = grant
-  const values = { ...key, ...granteeValues(grant), grantedBy, operator: BY_OPERATOR }
-  const before = database.get(ONE, values)
-  if (before?.access === access) return 'unchanged'
-  const byOperator = grantedBy === BY_OPERATOR
-  const isRoomTaken = before === undefined || (before.granted_by === BY_OPERATOR) !== byOperator
-  if (isRoomTaken && countOf(database.get(COUNT, values)) >= MAX_GRANTS) return 'too-many'
-  const isOneMore = !byOperator && before?.granted_by !== grantedBy
-  if (isOneMore && countOf(database.get(COUNT_TO_ONE, { ...values, limit: MAX_GRANTS_TO_ONE })) >= MAX_GRANTS_TO_ONE)
-    return 'too-many'
-  database.run(PUT, { ...values, access, grantedAt })
-  return 'done'
-}
-
-function countOf(row: { readonly grants: number } | undefined): number {
-  return row?.grants ?? 0
-}
-
-function isGrantable(database: Connection, key: ThreadKey, owner: string | null): boolean {
-  const row = database.get(OWNER, { ...key })
-  return row !== undefined && (owner === null || row.user_id === owner)
-}
-
-function granteeValues({ kind, id }: Grantee) {
-  return { kind, grantee: id }
-}
-
-function announced(key: ThreadKey, outcome: GrantOutcome): { readonly result: GrantOutcome; readonly changed: Changed } {
-  return { result: outcome, changed: outcome === 'done' ? key : 'nothing' }
 }

@@ -1,6 +1,6 @@
 /** Checks whether the SQLite store can be read and written now. */
-import { StoreUnavailable } from '../port.ts'
-import { sql } from './connection.ts'
+import { StoreUnavailable } from '../port/state.ts'
+import { sql } from '../sql/statement.ts'
 import type { SqliteFile } from './file.ts'
 import { findDamage } from './integrity.ts'
 import { accessOf } from './ownership.ts'

@@ -1,5 +1,6 @@
 /** Access invalidations between all processes on one SQLite file: each counts its changes in the file, and the others poll. */
-import type { AccessInvalidations, ThreadKey } from '../port.ts'
+import type { AccessInvalidations } from '../port/access.ts'
+import type { ThreadKey } from '../port/thread.ts'
 import { changesBetween, countChanges, noteChange, SCHEMA, type Changed, type NumberedChange } from './changes.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteFile, Step } from './file.ts'

@@ -3,8 +3,9 @@
  * SQLite blocks the whole process, so a list is read in steps of a bounded number of rows, whatever the table holds.
  */
 import type { Reader } from '../../core/decide/sharing.ts'
-import type { ListedThread, ListWindow } from '../port.ts'
-import { sql, type Connection, type Sql } from './connection.ts'
+import type { ListedThread, ListWindow } from '../port/lists.ts'
+import { sql, type Sql } from '../sql/statement.ts'
+import type { Connection } from './connection.ts'
 import type { SqliteFile } from './file.ts'
 import { grantedIn, type GrantedFrom } from './grants.ts'
 import type { Steps } from '../steps.ts'

@@ -1,18 +1,12 @@
 /** The ownership of threads in the SQLite file, as requests need it. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Reader, Right } from '../../core/decide/sharing.ts'
-import {
-  LONGEST_RUN,
-  NOBODY,
-  type Claim,
-  type ClaimResult,
-  type OwnershipStore,
-  type RowFacts,
-  type RunOutcome,
-  type ThreadAccess,
-  type ThreadKey,
-} from '../port.ts'
-import { sql, type Connection } from './connection.ts'
+import type { AccessStore, RowFacts, ThreadAccess } from '../port/access.ts'
+import { LONGEST_RUN, type Claim, type ClaimResult, type ClaimStore, type OwnerChanges, type RunOutcome } from '../port/claims.ts'
+import type { StoreState } from '../port/state.ts'
+import { NOBODY, type ThreadKey } from '../port/thread.ts'
+import { sql } from '../sql/statement.ts'
+import type { Connection } from './connection.ts'
 import type { SqliteFile } from './file.ts'
 import { removeGrants, rightOn, rightsOn } from './grants.ts'
 import type { Changed, SqliteInvalidations } from './invalidations.ts'
@@ -39,7 +33,7 @@ interface Owned {
 
 interface Row extends Omit<Owned, 'thread_id'> {
   readonly last_used_at: number
-  readonly life: number
+  readonly incarnation: number
   readonly deletion: string | null
   readonly runs_by: string
 }
@@ -62,16 +56,18 @@ const NAMING = sql<{ thread_id: string }>(
      CROSS JOIN grants ON kind = 'group' AND grantee = named.value AND scope = :scope
    LIMIT :limit`,
 )
-const ROW = sql<Row>(`SELECT user_id, deleted_at, provisional, last_used_at, life, deletion, runs_by FROM threads ${WHERE}`)
+const ROW = sql<Row>(
+  `SELECT user_id, deleted_at, provisional, last_used_at, incarnation, deletion, runs_by FROM threads ${WHERE}`,
+)
 const INSERT = sql(
-  `INSERT INTO threads (scope, thread_id, user_id, agent_id, created_at, last_used_at, provisional, pending, runs_by)
+  `INSERT INTO threads (scope, thread_id, user_id, agent_id, created_at, last_used_at, provisional, open_runs, runs_by)
    VALUES (:scope, :threadId, :userId, :agentId, :now, :now, 1, 1, :self)`,
 )
 const REVIVE = sql(
-  `UPDATE threads SET provisional = 1, pending = 1, life = life + 1, agent_id = :agentId, last_used_at = :now, deletion = NULL,
+  `UPDATE threads SET provisional = 1, open_runs = 1, incarnation = incarnation + 1, agent_id = :agentId, last_used_at = :now, deletion = NULL,
      runs_by = ${SENT_BY} ${MINE}`,
 )
-const REGISTER = sql(`UPDATE threads SET pending = pending + 1, runs_by = ${SENT_BY} ${MINE} AND provisional = 1`)
+const REGISTER = sql(`UPDATE threads SET open_runs = open_runs + 1, runs_by = ${SENT_BY} ${MINE} AND provisional = 1`)
 const CONTINUE = sql(
   `UPDATE threads SET last_used_at = CASE WHEN :now - last_used_at >= ${MINUTE} THEN :now ELSE last_used_at END, deletion = NULL, runs_by = ${SENT_BY}
    ${MINE} AND provisional = 0 AND deleted_at IS NULL`,
@@ -79,38 +75,40 @@ const CONTINUE = sql(
 const IS_USED_AGAIN = `deleted_at IS NULL AND :now - last_used_at >= ${HOUR}`
 const UNNOTED_WRITE = sql<{ there: 1 }>(
   `SELECT 1 AS there FROM threads ${WHERE}
-   AND (gone = 1 OR runs_by NOT IN (:self, '*') OR (deletion IS NOT NULL AND runs_by <> '*') OR (${IS_USED_AGAIN}))`,
+   AND (upstream_deleted = 1 OR runs_by NOT IN (:self, '*') OR (deletion IS NOT NULL AND runs_by <> '*') OR (${IS_USED_AGAIN}))`,
 )
 const NOTE_WRITE = sql(
-  `UPDATE threads SET gone = 0, runs_by = CASE WHEN deletion IS NULL THEN ${SENT_BY} ELSE '*' END,
+  `UPDATE threads SET upstream_deleted = 0, runs_by = CASE WHEN deletion IS NULL THEN ${SENT_BY} ELSE '*' END,
      last_used_at = CASE WHEN ${IS_USED_AGAIN} THEN :now ELSE last_used_at END ${WHERE}`,
 )
 const TOUCH = sql(`UPDATE threads SET last_used_at = :now ${MINE} AND deleted_at IS NULL`)
 // A run that may have started settles only a tombstone, which was confirmed before. A live row stays registered.
 const SETTLE = sql(
-  `UPDATE threads SET provisional = 0, pending = 0, deleted_at = NULL, gone = 0 ${MINE} AND provisional = 1 AND life = :life
+  `UPDATE threads SET provisional = 0, open_runs = 0, deleted_at = NULL, upstream_deleted = 0 ${MINE} AND provisional = 1 AND incarnation = :incarnation
      AND (:confirmed = 1 OR deleted_at IS NOT NULL)`,
 )
-const LEAVE = sql<{ pending: number; deleted_at: number | null }>(
-  `UPDATE threads SET pending = pending - 1 ${MINE} AND provisional = 1 AND life = :life RETURNING pending, deleted_at`,
+const LEAVE = sql<{ open_runs: number; deleted_at: number | null }>(
+  `UPDATE threads SET open_runs = open_runs - 1 ${MINE} AND provisional = 1 AND incarnation = :incarnation RETURNING open_runs, deleted_at`,
 )
 const REMOVE = sql(`DELETE FROM threads ${MINE}`)
 const BACK_TO_GRAVE = sql(`UPDATE threads SET provisional = 0 ${MINE}`)
 const RENAME = sql(`UPDATE threads SET name = :name ${MINE} AND deleted_at IS NULL`)
 const ARCHIVE = sql(`UPDATE threads SET archived = :archived ${MINE} AND deleted_at IS NULL`)
-const BURY = sql(`UPDATE threads SET deleted_at = :now, gone = :gone, deletion = NULL, provisional = 0, pending = 0 ${MINE}`)
+const BURY = sql(
+  `UPDATE threads SET deleted_at = :now, upstream_deleted = :upstreamDeleted, deletion = NULL, provisional = 0, open_runs = 0 ${MINE}`,
+)
 const BEGIN_DELETION = sql<{ deletion: string }>(
   `UPDATE threads SET deletion = coalesce(deletion, :deletion) ${MINE} AND deleted_at IS NULL AND provisional = 0 RETURNING deletion`,
 )
 const END_DELETION = sql(
-  `UPDATE threads SET deleted_at = :now, deletion = NULL, gone = :gone = 1 AND (runs_by = :self OR last_used_at < :idleSince)
+  `UPDATE threads SET deleted_at = :now, deletion = NULL, upstream_deleted = :upstreamDeleted = 1 AND (runs_by = :self OR last_used_at < :idleSince)
    ${MINE} AND deletion = :deletion AND deleted_at IS NULL`,
 )
 const ANY = sql<{ there: 1 }>('SELECT 1 AS there FROM threads WHERE scope = :scope LIMIT 1')
 const KEEP_SECRET = sql("INSERT INTO secrets (name, value) VALUES ('cursor', :value) ON CONFLICT DO NOTHING")
 const SECRET = sql<{ value: Buffer }>("SELECT value FROM secrets WHERE name = 'cursor'")
 
-type Ownership = Omit<OwnershipStore, 'listed' | 'fault' | 'close'>
+type Ownership = AccessStore & ClaimStore & OwnerChanges & Pick<StoreState, 'isEmpty' | 'secret'>
 
 export function ownershipIn(file: SqliteFile, invalidations: SqliteInvalidations, remembered: SqliteAccess): Ownership {
   const self = randomUUID()
@@ -163,9 +161,9 @@ export function ownershipIn(file: SqliteFile, invalidations: SqliteInvalidations
     rename: (key, userId, name) => file.write((database) => database.run(RENAME, { ...key, userId, name }) > 0),
     archive: (key, userId, archived) =>
       file.write((database) => database.run(ARCHIVE, { ...key, userId, archived: archived ? 1 : 0 }) > 0),
-    bury: (key, userId, now, gone) =>
+    bury: (key, userId, now, upstream) =>
       invalidations.write((database) => {
-        const buried = database.run(BURY, { ...key, userId, now, gone: gone ? 1 : 0 }) > 0
+        const buried = database.run(BURY, { ...key, userId, now, upstreamDeleted: upstream === 'deleted' ? 1 : 0 }) > 0
         if (buried) removeGrants(database, key)
         return { result: undefined, changed: buried ? key : 'nothing' }
       }),
@@ -175,10 +173,10 @@ export function ownershipIn(file: SqliteFile, invalidations: SqliteInvalidations
         // The remembered access no longer says all that a run has to know.
         return { result: begun?.deletion ?? null, changed: begun === undefined ? 'nothing' : key }
       }),
-    endDeletion: (key, userId, deletion, now, gone) =>
+    endDeletion: (key, userId, deletion, now, upstream) =>
       invalidations.write((database) => {
         const idleSince = now - LONGEST_RUN - 2 * HOUR
-        const values = { ...key, userId, deletion, now, gone: gone ? 1 : 0, self, idleSince }
+        const values = { ...key, userId, deletion, now, upstreamDeleted: upstream === 'deleted' ? 1 : 0, self, idleSince }
         const buried = database.run(END_DELETION, values) > 0
         if (buried) removeGrants(database, key)
         return { result: buried, changed: buried ? key : 'nothing' }
@@ -240,34 +238,34 @@ function register(database: Connection, key: ThreadKey, claim: Claim, self: stri
     database.run(INSERT, values)
     return { outcome: 'new', registration: 0 }
   }
-  const { user_id: owner, deleted_at: deletedAt, provisional, life } = row
+  const { user_id: owner, deleted_at: deletedAt, provisional, incarnation } = row
   if (owner !== userId || (guest && deletedAt !== null)) return { outcome: 'foreign' }
   if (provisional === 1) {
     database.run(REGISTER, values)
-    return { outcome: 'own', registration: life }
+    return { outcome: 'own', registration: incarnation }
   }
   if (deletedAt === null) {
     database.run(CONTINUE, values)
     return { outcome: 'own', registration: null }
   }
   database.run(REVIVE, values)
-  return { outcome: 'new', registration: life + 1 }
+  return { outcome: 'new', registration: incarnation + 1 }
 }
 
 function settle(
   database: Connection,
   key: ThreadKey,
   userId: string,
-  life: number,
+  incarnation: number,
   outcome: RunOutcome,
 ): { readonly result: boolean; readonly changed: Changed } {
-  const values = { ...key, userId, life }
+  const values = { ...key, userId, incarnation }
   if (outcome !== 'not-started') {
     database.run(SETTLE, { ...values, confirmed: outcome === 'confirmed' ? 1 : 0 })
     return { result: false, changed: 'nothing' }
   }
   const left = database.get(LEAVE, values)
-  if (left === undefined || left.pending > 0) return { result: false, changed: 'nothing' }
+  if (left === undefined || left.open_runs > 0) return { result: false, changed: 'nothing' }
   if (left.deleted_at !== null) {
     database.run(BACK_TO_GRAVE, values)
     return { result: true, changed: 'nothing' }

@@ -4,8 +4,7 @@ import type Database from 'better-sqlite3'
 import { largest } from '../../core/json/extremes.ts'
 
 // BINARY is SQLite's default collation, and explicit here as a promise: ids compare byte for byte.
-// `pending` counts the registered runs of a row that no run has confirmed yet; 0 with provisional = 0 once it is settled.
-// `life` counts its revivals, so that a run from before a deletion settles nothing after it.
+// COLUMNS renames `life`, `gone` and `pending`.
 const THREADS = `
   CREATE TABLE threads (
     scope TEXT NOT NULL COLLATE BINARY,
@@ -55,8 +54,7 @@ const OBSERVATIONS = `
 
 // The primary key of `grants` begins with the thread, for decisions; its index with the grantee, for lists.
 // The indexes of `threads` are in list order. `migrations` records the steps that made a file.
-// `gone` is 1 for a tombstone once the upstream has confirmed that it holds nothing of the thread.
-// Before this migration only such a confirmation made tombstones.
+// Before this migration tombstones were made only where the upstream had confirmed that it holds nothing of the thread.
 const SHARING = `
   ALTER TABLE threads ADD COLUMN archived INTEGER NOT NULL DEFAULT 0 CHECK (archived IN (0, 1));
   ALTER TABLE threads ADD COLUMN gone INTEGER NOT NULL DEFAULT 0 CHECK (gone IN (0, 1));
@@ -118,6 +116,15 @@ const LISTS = `
   ) STRICT;
 `
 
+// `incarnation` counts revivals and changes of the owner, so that a run from before one settles nothing after it.
+// `upstream_deleted` is 1 for a tombstone once the upstream has confirmed that it holds nothing of the thread.
+// `open_runs` counts the registered runs of a row that no run has confirmed yet; 0 with provisional = 0 once it is settled.
+const COLUMNS = `
+  ALTER TABLE threads RENAME COLUMN life TO incarnation;
+  ALTER TABLE threads RENAME COLUMN gone TO upstream_deleted;
+  ALTER TABLE threads RENAME COLUMN pending TO open_runs;
+`
+
 interface Migration {
   readonly number: number
   readonly name: string
@@ -134,6 +141,7 @@ export const MIGRATIONS: readonly Migration[] = [
   ['sharing', SHARING],
   ['deletions', DELETIONS],
   ['lists', LISTS],
+  ['columns', COLUMNS],
 ].map(([name = '', text = ''], at) => ({
   number: at + 1,
   name,

@@ -1,5 +1,5 @@
 /** The store on SQLite: one file, shared safely by several processes on one machine. */
-import type { Store } from '../port.ts'
+import type { Store } from '../port/store.ts'
 import { assignmentIn } from './assignment.ts'
 import { SqliteFile } from './file.ts'
 import { grantsIn } from './grants.ts'

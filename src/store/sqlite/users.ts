@@ -1,117 +1,65 @@
 /** Transfers or erases all data of a user in the SQLite file, in steps. */
-import { NOBODY, type ThreadAdministration, type ThreadKey } from '../port.ts'
-import { sql, type Connection, type Sql } from './connection.ts'
-import { removeGrants } from './grants.ts'
+import type { UserStore } from '../port/administration.ts'
+import { NOBODY, type ThreadKey } from '../port/thread.ts'
+import { keyStatements } from '../sql/keys.ts'
+import type { Sql } from '../sql/statement.ts'
+import { userStatements } from '../sql/users.ts'
+import type { Connection } from './connection.ts'
+import { keysOf, SQLITE } from './dialect.ts'
 import type { SqliteInvalidations } from './invalidations.ts'
 
-const WHERE = 'WHERE scope = :scope AND thread_id = :threadId'
-const keysOf = (rows: string): Sql<ThreadKey> =>
-  sql(`SELECT scope, thread_id AS threadId FROM ${rows} AND (:scope IS NULL OR scope = :scope) LIMIT :limit`)
-const THREADS = keysOf('threads WHERE user_id = :userId')
-const RECEIVED = keysOf("grants WHERE kind = 'user' AND grantee = :userId")
-const SEEN = keysOf('observations WHERE user_id = :userId')
+const USERS = userStatements(SQLITE)
+const KEYS = keyStatements(SQLITE)
 
-// A new life: a run that registered earlier settles nothing after it. The run of a revival may have created the thread again.
-// A live row that no run has confirmed stays unconfirmed, as by a run that is never settled: it says no more than before.
-const MOVE = sql(
-  `UPDATE threads SET user_id = :to, gone = gone AND provisional = 0, deletion = NULL, provisional = provisional = 1 AND deleted_at IS NULL,
-     pending = provisional = 1 AND deleted_at IS NULL, life = life + 1 ${WHERE}`,
-)
-// Nothing is granted to the owner. Of two grants the wider stays.
-const MOVE_GRANT = sql(
-  `INSERT INTO grants (scope, thread_id, kind, grantee, access, granted_by, granted_at)
-   SELECT scope, thread_id, kind, :to, access, granted_by, granted_at FROM grants ${WHERE} AND kind = 'user' AND grantee = :from
-     AND NOT EXISTS (SELECT 1 FROM threads ${WHERE} AND user_id = :to)
-   ON CONFLICT DO UPDATE SET access = excluded.access, granted_by = excluded.granted_by, granted_at = excluded.granted_at
-     WHERE excluded.access > access`,
-)
-const REMOVE_GRANT = sql(`DELETE FROM grants ${WHERE} AND kind = 'user' AND grantee = :userId`)
-const MOVE_SEEN = sql(
-  `INSERT INTO observations (scope, thread_id, user_id, agent_id, first_used_at, last_used_at, ran)
-   SELECT scope, thread_id, :to, agent_id, first_used_at, last_used_at, ran FROM observations ${WHERE} AND user_id = :from
-   ON CONFLICT DO UPDATE SET first_used_at = min(first_used_at, excluded.first_used_at),
-     last_used_at = max(last_used_at, excluded.last_used_at), ran = max(ran, excluded.ran),
-     agent_id = CASE WHEN excluded.agent_id = '' OR (agent_id <> '' AND excluded.last_used_at <= last_used_at)
-       THEN agent_id ELSE excluded.agent_id END`,
-)
-const REMOVE_SEEN = sql(`DELETE FROM observations ${WHERE} AND user_id = :userId`)
-
-// Others must not claim what the upstream holds of the thread. The name that the user gave it is removed.
-const BURY = sql(
-  `UPDATE threads SET user_id = '', name = NULL, deleted_at = coalesce(deleted_at, :now), gone = gone AND provisional = 0, provisional = 0, pending = 0,
-     life = life + 1 ${WHERE}`,
-)
-const REMOVE_GIVEN = sql(
-  `DELETE FROM grants WHERE (scope, thread_id, kind, grantee) IN
-     (SELECT scope, thread_id, kind, grantee FROM grants WHERE granted_by = :userId LIMIT :limit)`,
-)
-// Also where others ran it: two runners are a conflict, and forgetting one of them must not settle it.
-const BURY_SEEN = sql(
-  `INSERT INTO threads (scope, thread_id, user_id, agent_id, created_at, last_used_at, deleted_at)
-   SELECT scope, thread_id, '', agent_id, first_used_at, last_used_at, :now FROM observations
-   ${WHERE} AND user_id = :userId AND ran = 1
-   ON CONFLICT DO NOTHING`,
-)
-
-export function usersIn(invalidations: SqliteInvalidations): Pick<ThreadAdministration, 'transfer' | 'erase'> {
+export function usersIn(invalidations: SqliteInvalidations): Omit<UserStore, 'userData'> {
   const step = (work: (database: Connection) => number): Promise<number> =>
     invalidations.write((database) => {
       const count = work(database)
       return { result: count, changed: count > 0 ? 'many' : 'nothing' }
     })
   return {
-    transfer: (from, to, limit, scope) =>
-      step((database) => (from === to ? 0 : transfer(database, { from, to, scope: scope ?? null }, limit))),
-    erase: (userId, now, limit) => step((database) => erase(database, userId, now, limit)),
+    // No user owns an unowned thread, so no user can transfer it.
+    transfer: async (from, to, limit, scope) =>
+      from === to || from === NOBODY || to === NOBODY ? 0 : step((database) => transfer(database, { from, to, scope }, limit)),
+    erase: async (userId, now, limit) => (userId === NOBODY ? 0 : step((database) => erase(database, userId, now, limit))),
   }
 }
 
-/** Null for all scopes. */
 interface Move {
   readonly from: string
   readonly to: string
-  readonly scope: string | null
+  readonly scope: string | undefined
 }
 
 function transfer(database: Connection, { from, to, scope }: Move, limit: number): number {
-  // No user owns an unowned thread, so no user can transfer it.
-  if (from === NOBODY || to === NOBODY) return 0
-  let count = 0
-  for (const key of database.all(THREADS, { userId: from, scope, limit })) {
-    database.run(MOVE, { ...key, to })
-    database.run(REMOVE_GRANT, { ...key, userId: to })
-    count += 1
-  }
-  for (const key of database.all(RECEIVED, { userId: from, scope, limit: limit - count })) {
-    database.run(MOVE_GRANT, { ...key, from, to })
-    database.run(REMOVE_GRANT, { ...key, userId: from })
-    count += 1
-  }
-  for (const key of database.all(SEEN, { userId: from, scope, limit: limit - count })) {
-    database.run(MOVE_SEEN, { ...key, from, to })
-    database.run(REMOVE_SEEN, { ...key, userId: from })
-    count += 1
-  }
-  return count
+  const pick = (statement: Sql<ThreadKey>, most: number) =>
+    database.all(statement, { userId: from, scope: scope ?? null, limit: most })
+  const threads = pick(USERS.threads(scope), limit)
+  database.all(USERS.move, { ...keysOf(threads), from, to })
+  database.all(USERS.removeGrant, { ...keysOf(threads), userId: to })
+  const received = pick(USERS.received(scope), limit - threads.length)
+  database.run(USERS.moveGrant, { ...keysOf(received), from, to })
+  database.all(USERS.removeGrant, { ...keysOf(received), userId: from })
+  const seen = pick(USERS.seen(scope), limit - threads.length - received.length)
+  database.run(USERS.moveSeen, { ...keysOf(seen), from, to })
+  database.all(USERS.removeSeen, { ...keysOf(seen), userId: from })
+  return threads.length + received.length + seen.length
 }
 
 function erase(database: Connection, userId: string, now: number, limit: number): number {
-  if (userId === NOBODY) return 0
-  let count = 0
-  for (const key of database.all(THREADS, { userId, scope: null, limit })) {
-    database.run(BURY, { ...key, now })
-    removeGrants(database, key)
-    count += 1
+  let left = limit
+  const pick = (statement: Sql<ThreadKey>) => {
+    const keys = database.all(statement, { userId, limit: left })
+    left -= keys.length
+    return keysOf(keys)
   }
-  for (const key of database.all(RECEIVED, { userId, scope: null, limit: limit - count })) {
-    database.run(REMOVE_GRANT, { ...key, userId })
-    count += 1
-  }
-  if (count < limit) count += database.run(REMOVE_GIVEN, { userId, limit: limit - count })
-  for (const key of database.all(SEEN, { userId, scope: null, limit: limit - count })) {
-    database.run(BURY_SEEN, { ...key, userId, now })
-    database.run(REMOVE_SEEN, { ...key, userId })
-    count += 1
-  }
-  return count
+  const threads = pick(USERS.threads())
+  database.all(USERS.bury, { ...threads, userId, now })
+  database.run(KEYS.removeGrants, threads)
+  database.all(USERS.removeGrant, { ...pick(USERS.received()), userId })
+  left -= database.all(USERS.removeGiven, { userId, limit: left }).length
+  const seen = pick(USERS.seen())
+  database.run(USERS.burySeen, { ...seen, userId, now })
+  database.all(USERS.removeSeen, { ...seen, userId })
+  return limit - left
 }

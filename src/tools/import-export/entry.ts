@@ -1,8 +1,9 @@
 /** Reads a line of a source: the owner of a thread, and further facts about the thread. */
 import { isAgentId, isThreadId } from '../../core/route/ids.ts'
 import { timeOf } from '../../operator/revocation-form.ts'
-import { NOBODY, type ThreadKey, type ThreadRow } from '../../store/port.ts'
-import { personFault, type People } from './users.ts'
+import type { ThreadRow } from '../../store/port/administration.ts'
+import { NOBODY, type ThreadKey } from '../../store/port/thread.ts'
+import { userIdFault, type KnownUsers } from './users.ts'
 import { scopeFault } from './scopes.ts'
 
 /** The word for a row whose owner was removed. A user id has a colon, or is `anonymous`. */
@@ -37,7 +38,7 @@ export interface Fault {
 export type Entry = Row | Fault
 
 export interface Reading {
-  readonly people: People
+  readonly users: KnownUsers
   readonly scopes: readonly string[]
   /** The scope of lines that name none; null if each line has to name it. */
   readonly scope: string | null
@@ -52,7 +53,7 @@ const MOST_NAME = 1000
 export function readEntry(
   line: number,
   fields: Readonly<Partial<Record<Column, unknown>>>,
-  { people, scopes, scope: usual, now }: Reading,
+  { users, scopes, scope: usual, now }: Reading,
 ): Entry {
   const said = (column: Column): unknown => (fields[column] === '' ? undefined : (fields[column] ?? undefined))
   const threadId = said('thread')
@@ -70,7 +71,7 @@ export function readEntry(
   if (!isThreadId(threadId)) return fault(threadId === undefined ? 'it names no thread' : `${quoted(threadId)} is no thread id`)
   if (typeof user !== 'string') return fault(user === undefined ? 'it names no user' : `${quoted(user)} is no user id`)
   if (typeof scope !== 'string' || wrongScope !== null) return fault(wrongScope ?? '')
-  const wrong = user === NOBODY_WORD ? null : personFault(user, people)
+  const wrong = user === NOBODY_WORD ? null : userIdFault(user, users)
   if (wrong !== null) return fault(`the user ${quoted(user)} cannot be: ${wrong}`)
   const facts = readFacts(said, now)
   if (typeof facts === 'string') return fault(facts)

@@ -1,5 +1,6 @@
 /** Formats rows of the ownership table as lines of a file that an import can read. */
-import { NOBODY, type RowFilter, type ThreadAdministration, type ThreadKey, type ThreadRow } from '../../store/port.ts'
+import type { RowFilter, RowStore, ThreadRow } from '../../store/port/administration.ts'
+import { NOBODY, type ThreadKey } from '../../store/port/thread.ts'
 import { asText } from './csv-formulas.ts'
 import { COLUMNS, NOBODY_WORD, type Column } from './entry.ts'
 import type { Retry } from './retry.ts'
@@ -33,11 +34,7 @@ export function timeText(time: number): string {
  * All rows that a filter matches, in the order of their keys.
  * @throws StoreUnavailable
  */
-export async function* rowsOf(
-  store: Pick<ThreadAdministration, 'threads'>,
-  filter: RowFilter,
-  retry: Retry,
-): AsyncGenerator<ThreadRow> {
+export async function* rowsOf(store: Pick<RowStore, 'threads'>, filter: RowFilter, retry: Retry): AsyncGenerator<ThreadRow> {
   let after: ThreadKey | null = null
   for (;;) {
     const asked: ThreadKey | null = after
@@ -49,7 +46,7 @@ export async function* rowsOf(
   }
 }
 
-export async function hasScopes(store: Pick<ThreadAdministration, 'threads'>, filter: RowFilter, retry: Retry): Promise<boolean> {
+export async function hasScopes(store: Pick<RowStore, 'threads'>, filter: RowFilter, retry: Retry): Promise<boolean> {
   // Rows come in the order of their scopes, and every scope key sorts after a space.
   return (await retry(() => store.threads(filter, { scope: ' ', threadId: '' }, 1))).length > 0
 }

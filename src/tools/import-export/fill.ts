@@ -1,5 +1,5 @@
 /** Reads a source to its end before the import writes any of it. */
-import type { ThreadKey } from '../../store/port.ts'
+import type { ThreadKey } from '../../store/port/thread.ts'
 import type { Entry } from './entry.ts'
 import type { Problem } from './problem.ts'
 import type { StagingTable } from './staging-table.ts'

@@ -1,5 +1,5 @@
 /** Runs an import: reads the source, then takes it over. A repeated import continues where an interrupted one ended. */
-import { NOBODY, type ThreadKey } from '../../store/port.ts'
+import { NOBODY, type ThreadKey } from '../../store/port/thread.ts'
 import type { Entry } from './entry.ts'
 import { fill, type FillOptions } from './fill.ts'
 import type { Problem } from './problem.ts'

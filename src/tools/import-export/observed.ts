@@ -1,5 +1,6 @@
 /** Confirms owners seen under `enforcement: observe`: an observation gives no ownership until an operator confirms it. */
-import { NOBODY, type ObservationStore, type ObservedThread, type ThreadKey } from '../../store/port.ts'
+import type { ObservationStore, ObservedThread } from '../../store/port/observations.ts'
+import { NOBODY, type ThreadKey } from '../../store/port/thread.ts'
 import type { Row } from './entry.ts'
 import { BATCH, takeRows, type Tally, type Takeover, type TakeoverOptions, type Target } from './takeover.ts'
 

@@ -1,5 +1,5 @@
 /** A thread that an import could not take over, and why. */
-import { NOBODY } from '../../store/port.ts'
+import { NOBODY } from '../../store/port/thread.ts'
 import { NOBODY_WORD } from './entry.ts'
 
 export interface Problem {

@@ -1,6 +1,6 @@
 /** Works on a store in steps: a failed step is tried again, and the gateways on the store get time between steps. */
 import { setTimeout as wait } from 'node:timers/promises'
-import { StoreUnavailable } from '../../store/port.ts'
+import { StoreUnavailable } from '../../store/port/state.ts'
 
 export type Retry = <T>(step: () => Promise<T>) => Promise<T>
 

@@ -6,7 +6,7 @@
 import Database from 'better-sqlite3'
 import { SourceFault } from './source-line.ts'
 import type { Entry, Row } from './entry.ts'
-import type { ThreadKey } from '../../store/port.ts'
+import type { ThreadKey } from '../../store/port/thread.ts'
 
 export interface Rival extends ThreadKey {
   readonly line: number

@@ -1,11 +1,14 @@
 /** Takes rows over into the store. An existing owner is never replaced: a conflict is reported, and the store stays as it is. */
-import { NOBODY, type ImportedThread, type ImportOutcome, type Store, type ThreadKey, type ThreadRow } from '../../store/port.ts'
+import type { AssignmentStore, RowStore, ThreadRow } from '../../store/port/administration.ts'
+import type { OwnerChanges } from '../../store/port/claims.ts'
+import type { ImportedThread, ImportOutcome, ImportStore } from '../../store/port/import.ts'
+import { NOBODY, type ThreadKey } from '../../store/port/thread.ts'
 import type { Row } from './entry.ts'
 import { throttled, type Retry } from './retry.ts'
 import { ownerWord, type Problem } from './problem.ts'
 import type { StagingTable } from './staging-table.ts'
 
-export type Target = Pick<Store, 'import' | 'assign' | 'bury' | 'thread'>
+export type Target = ImportStore & Pick<AssignmentStore, 'assign'> & Pick<OwnerChanges, 'bury'> & Pick<RowStore, 'thread'>
 
 /** A store that does not exist yet, for a dry run, which makes none. Every row can be taken over. */
 export const EMPTY_TARGET: Target = {
@@ -123,7 +126,7 @@ async function bury(
     // A row left by an interrupted run of this import is not in use yet.
     if (there === null || !isAsImported(there, row)) return { outcome: 'conflict', with: 'alive', users: [row.owner] }
   }
-  if (!dryRun) await retry(() => target.bury(key, row.owner, deletedAt, false))
+  if (!dryRun) await retry(() => target.bury(key, row.owner, deletedAt, 'unknown'))
   return outcome
 }
 

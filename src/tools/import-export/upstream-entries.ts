@@ -1,7 +1,7 @@
 /** Combines the upstream's list of threads with their owners, from a mapping or from a field of the list. */
 import { isAgentId } from '../../core/route/ids.ts'
 import type { Json, JsonObject } from '../../core/json/read.ts'
-import type { ThreadKey } from '../../store/port.ts'
+import type { ThreadKey } from '../../store/port/thread.ts'
 import { isThreadName, readEntry, type Entry, type Reading } from './entry.ts'
 import type { Problem } from './problem.ts'
 import type { StagingTable } from './staging-table.ts'

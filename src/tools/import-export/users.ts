@@ -4,14 +4,14 @@ import { isGranteeId } from '../../core/decide/sharing.ts'
 import { userFault } from '../../operator/revocation-form.ts'
 import { suggestion } from './suggestion.ts'
 
-export interface People {
+export interface KnownUsers {
   readonly issuers: readonly string[]
   /** True if callers need no credential: all callers without one are the owner `anonymous`. */
   readonly anonymous: boolean
 }
 
 /** True if a user can have this id under some configuration: `issuer:subject`, or `anonymous`. */
-export function isPerson(text: string): boolean {
+export function isUserId(text: string): boolean {
   return text === ANONYMOUS.id || isGranteeId(text)
 }
 
@@ -19,12 +19,12 @@ export function isPerson(text: string): boolean {
  * An id that no user can have would lock the thread for all users, and the operator would not notice.
  * @returns null for a valid id; else the words that follow it in a message
  */
-export function personFault(text: string, people: People): string | null {
-  if (text === ANONYMOUS.id) return people.anonymous ? null : 'nobody is anonymous with authentication.mode: required'
-  return granteeFault(text, people.issuers)
+export function userIdFault(text: string, users: KnownUsers): string | null {
+  if (text === ANONYMOUS.id) return users.anonymous ? null : 'nobody is anonymous with authentication.mode: required'
+  return granteeFault(text, users.issuers)
 }
 
-/** Checks a user or group that is to get a grant: `issuer:name`. The result is like that of `personFault`. */
+/** Checks a user or group that is to get a grant: `issuer:name`. The result is like that of `userIdFault`. */
 export function granteeFault(text: string, issuers: readonly string[]): string | null {
   const fault = userFault(text, issuers)
   if (fault === null) return null

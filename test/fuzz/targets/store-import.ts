@@ -8,7 +8,8 @@ import type { Entry, Row } from '../../../src/tools/import-export/entry.ts'
 import { exportLines } from '../../../src/tools/import-export/export.ts'
 import { entriesOf, type Format } from '../../../src/tools/import-export/source-file.ts'
 import { SourceFault } from '../../../src/tools/import-export/source-line.ts'
-import { NOBODY, type ThreadRow } from '../../../src/store/port.ts'
+import type { ThreadRow } from '../../../src/store/port/administration.ts'
+import { NOBODY } from '../../../src/store/port/thread.ts'
 import { misreading } from '../other-readers.ts'
 
 // prettier-ignore
@@ -29,7 +30,7 @@ export const seeds = [
 const NOW = Date.UTC(2026, 0, 31)
 const ISSUERS = ['corp', 'partner']
 const SCOPES = ['', 'main']
-const READING = { people: { issuers: ISSUERS, anonymous: true }, scopes: SCOPES, scope: '', now: NOW } as const
+const READING = { users: { issuers: ISSUERS, anonymous: true }, scopes: SCOPES, scope: '', now: NOW } as const
 
 export async function examine(input: Buffer): Promise<void> {
   const end = input.indexOf('\n')

@@ -25,7 +25,7 @@ export function accessContract(holds: Holds): void {
   holds('nothing is known of a thread that nobody ever heard of', async (t, { store }) => {
     await own(store, ALICE, at('t-0'))
     await own(store, ALICE, at('t-2'))
-    await store.observe(at('t-2'), BOB, 'agent', true, NOW)
+    await store.observe(at('t-2'), BOB, 'agent', 'run', NOW)
     t.same(await accessTo(store, readerOf(ALICE), at('t-1')), { row: null, runners: [] })
     t.equal(await store.thread(at('t-1')), null)
   })
@@ -57,16 +57,16 @@ export function accessContract(holds: Holds): void {
   })
 
   holds('who ran a thread is told in their order, and who only looked is not', async (t, { store }) => {
-    await store.observe(KEY, CAROL, 'agent', true, NOW)
-    await store.observe(KEY, BOB, 'agent', true, NOW + 1)
-    await store.observe(KEY, ALICE, 'agent', true, NOW + 1)
-    await store.observe(KEY, 'corp:dave', '', false, NOW - 5)
+    await store.observe(KEY, CAROL, 'agent', 'run', NOW)
+    await store.observe(KEY, BOB, 'agent', 'run', NOW + 1)
+    await store.observe(KEY, ALICE, 'agent', 'run', NOW + 1)
+    await store.observe(KEY, 'corp:dave', '', 'other', NOW - 5)
     t.same(await accessTo(store, readerOf(ALICE)), { row: null, runners: [CAROL, ALICE, BOB] }, 'by time, then by id')
   })
 
   holds('a thread with a row tells who was seen on it as well', async (t, { store }) => {
     await own(store, ALICE)
-    await store.observe(KEY, BOB, 'agent', true, NOW)
+    await store.observe(KEY, BOB, 'agent', 'run', NOW)
     t.same(await accessTo(store, readerOf(BOB)), {
       row: { owner: ALICE, deleted: false, provisional: false, granted: null },
       runners: [BOB],
@@ -82,14 +82,14 @@ export function accessContract(holds: Holds): void {
       }
       for (const id of ['a', 'b', 'c', 'd']) await own(store, ALICE, at(id))
       await claim(store, ALICE, at('unconfirmed'))
-      await store.bury(at('d'), ALICE, NOW, true)
+      await store.bury(at('d'), ALICE, NOW, 'deleted')
       await store.withhold(at('c'), NOW)
       await own(store, CAROL, at('e'))
       await own(store, ALICE, { scope: 'other', threadId: 'f' })
       await grant(store, user(BOB), 'read', at('a'))
       await grant(store, group(TEAM), 'write', at('a'))
       await grant(store, group(TEAM), 'read', at('b'))
-      await store.observe(at('seen'), ALICE, 'agent', true, NOW)
+      await store.observe(at('seen'), ALICE, 'agent', 'run', NOW)
       t.same(await naming(readerOf(ALICE)), ['a', 'b', 'd', 'unconfirmed'])
       t.same(await naming(readerOf(ALICE), 100, 'other'), ['f'])
       t.same(await naming(readerOf(BOB)), ['a'])
@@ -110,7 +110,7 @@ export function accessContract(holds: Holds): void {
     await store.settle(at(first), ALICE, 0, 'confirmed')
     await grant(store, user(BOB), 'write', at(first))
     await grant(store, group(TEAM), 'read', at(second))
-    await store.observe(at('thread-7'), BOB, 'agent', true, NOW)
+    await store.observe(at('thread-7'), BOB, 'agent', 'run', NOW)
     const found = await store.accessToSeveral('', all, readerOf(BOB, TEAM))
     t.same([...found.keys()].sort(), [...owned, 'thread-7'].sort())
     const row = { owner: ALICE, deleted: false, provisional: false }

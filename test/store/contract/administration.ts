@@ -1,5 +1,7 @@
 /** The table as operators see it: rows, how much there is, and all that is held of a user. */
-import { NOBODY, type RowFilter, type Store } from '../../../src/store/port.ts'
+import type { RowFilter } from '../../../src/store/port/administration.ts'
+import type { Store } from '../../../src/store/port/store.ts'
+import { NOBODY } from '../../../src/store/port/thread.ts'
 import { ALICE, at, BOB, CAROL, claim, grant, grantOf, group, KEY, NOW, own, user, type Holds } from './under-test.ts'
 
 /** The keys of all rows that a filter names, read in pages of a size. */
@@ -19,7 +21,7 @@ export function administrationContract(holds: Holds): void {
     await store.claim(KEY, { userId: ALICE, agentId: 'writer', guest: false, now: NOW })
     await store.rename(KEY, ALICE, 'A name')
     await grant(store, user(BOB), 'write')
-    await store.observe(KEY, CAROL, 'agent', true, NOW)
+    await store.observe(KEY, CAROL, 'agent', 'run', NOW)
     const row = {
       ...KEY,
       owner: ALICE,
@@ -33,7 +35,7 @@ export function administrationContract(holds: Holds): void {
     }
     t.same(await store.thread(KEY), { row, grants: [grantOf(user(BOB), 'write')], runners: [CAROL] })
     await store.settle(KEY, ALICE, 0, 'confirmed')
-    await store.bury(KEY, ALICE, NOW + 5, true)
+    await store.bury(KEY, ALICE, NOW + 5, 'deleted')
     t.same(await store.thread(KEY), { row: { ...row, provisional: false, deletedAt: NOW + 5 }, grants: [], runners: [CAROL] })
   })
 
@@ -53,8 +55,8 @@ export function administrationContract(holds: Holds): void {
     }
     const all = places.map(([scope, threadId]) => `${scope}/${threadId}`)
     for (const size of [1, 2, 7, 8]) t.same(await idsOf(store, {}, size), all)
-    await store.bury(at('a'), BOB, NOW, true)
-    await store.bury({ scope: 's', threadId: 'a' }, ALICE, NOW, true)
+    await store.bury(at('a'), BOB, NOW, 'deleted')
+    await store.bury({ scope: 's', threadId: 'a' }, ALICE, NOW, 'deleted')
     t.same(await idsOf(store, { deleted: 'too' }), all)
     t.same(await idsOf(store, { deleted: 'only' }, 1), ['/a', 's/a'])
     t.same(await idsOf(store, { deleted: 'no' }, 2), ['/B', '/a ', '/b', 'S/z', 's/A'])
@@ -85,16 +87,16 @@ export function administrationContract(holds: Holds): void {
     await own(store, BOB, at('d'))
     await claim(store, BOB, at('starting'))
     await own(store, CAROL, at('gone'))
-    await store.bury(at('gone'), CAROL, NOW, true)
+    await store.bury(at('gone'), CAROL, NOW, 'deleted')
     await own(store, CAROL, at('erased'))
     await store.erase(CAROL, NOW, 10)
     await store.withhold(at('c'), NOW)
     await grant(store, user(BOB), 'read', at('a'))
     await grant(store, group(BOB), 'read', at('a'))
-    await store.observe(at('seen'), ALICE, 'agent', true, NOW)
-    await store.observe(at('both'), ALICE, 'agent', true, NOW)
-    await store.observe(at('both'), BOB, 'agent', true, NOW)
-    await store.observe(at('a'), BOB, 'agent', true, NOW)
+    await store.observe(at('seen'), ALICE, 'agent', 'run', NOW)
+    await store.observe(at('both'), ALICE, 'agent', 'run', NOW)
+    await store.observe(at('both'), BOB, 'agent', 'run', NOW)
+    await store.observe(at('a'), BOB, 'agent', 'run', NOW)
     await store.revoke({ kind: 'token', tokenId: 'j', revokedAt: NOW })
     t.same(
       await store.stats(),
@@ -107,15 +109,15 @@ export function administrationContract(holds: Holds): void {
     const there = (threadId: string) => ({ scope: 's', threadId })
     await own(store, ALICE, at('elsewhere'))
     await grant(store, user(BOB), 'read', at('elsewhere'))
-    await store.observe(at('seen'), CAROL, 'agent', true, NOW)
+    await store.observe(at('seen'), CAROL, 'agent', 'run', NOW)
     for (const id of ['a', 'b', 'gone', 'withheld']) await own(store, ALICE, there(id))
     await claim(store, BOB, there('starting'))
-    await store.bury(there('gone'), ALICE, NOW, true)
+    await store.bury(there('gone'), ALICE, NOW, 'deleted')
     await store.withhold(there('withheld'), NOW)
     await grant(store, user(BOB), 'read', there('a'))
     await grant(store, group(BOB), 'read', there('a'))
-    for (const id of ['seen', 'both']) await store.observe(there(id), ALICE, 'agent', true, NOW)
-    await store.observe(there('both'), BOB, 'agent', true, NOW)
+    for (const id of ['seen', 'both']) await store.observe(there(id), ALICE, 'agent', 'run', NOW)
+    await store.observe(there('both'), BOB, 'agent', 'run', NOW)
     await store.revoke({ kind: 'token', tokenId: 'j', revokedAt: NOW })
     const counts = { threads: 4, deleted: 1, provisional: 1, withheld: 1, owners: 2, grants: 2, observed: 2, conflicts: 1 }
     t.same(await store.stats('s'), { ...counts, revocations: 1 })
@@ -127,16 +129,16 @@ export function administrationContract(holds: Holds): void {
   holds('all that is held of a user is told, and nothing of others', async (t, { store }) => {
     await own(store, ALICE, at('mine'))
     await own(store, ALICE, at('gone'))
-    await store.bury(at('gone'), ALICE, NOW + 1, true)
+    await store.bury(at('gone'), ALICE, NOW + 1, 'deleted')
     await own(store, BOB, at('bobs'))
     await own(store, CAROL, at('carols'))
     await grant(store, user(CAROL), 'read', at('mine'))
     await grant(store, user(ALICE), 'write', at('bobs'))
     await grant(store, group(ALICE), 'write', at('carols'))
     await store.grant(at('carols'), null, { ...grantOf(user(BOB)), grantedBy: ALICE })
-    await store.observe(at('seen'), ALICE, 'agent', true, NOW)
-    await store.observe(at('seen'), BOB, 'agent', true, NOW)
-    await store.observe(at('seen-2'), BOB, 'agent', true, NOW)
+    await store.observe(at('seen'), ALICE, 'agent', 'run', NOW)
+    await store.observe(at('seen'), BOB, 'agent', 'run', NOW)
+    await store.observe(at('seen-2'), BOB, 'agent', 'run', NOW)
     await store.revoke({ kind: 'user', userId: ALICE, before: NOW, revokedAt: NOW })
     await store.revoke({ kind: 'user', userId: BOB, before: null, revokedAt: NOW })
     await store.revoke({ kind: 'token', tokenId: ALICE, revokedAt: NOW })

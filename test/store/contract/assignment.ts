@@ -1,5 +1,5 @@
 /** Owners that operators give and take: whatever was so before, what they said is so after it. */
-import { NOBODY } from '../../../src/store/port.ts'
+import { NOBODY } from '../../../src/store/port/thread.ts'
 import {
   ALICE,
   BOB,
@@ -73,7 +73,7 @@ export function assignmentContract(holds: Holds): void {
     for (const to of [ALICE, BOB]) {
       const key = { ...KEY, threadId: to }
       await own(store, ALICE, key)
-      await store.bury(key, ALICE, NOW, true)
+      await store.bury(key, ALICE, NOW, 'deleted')
       t.same(await store.assign(key, to, NOW), { outcome: 'assigned', before: ALICE })
       t.same(await row(store, key), { owner: to, deleted: false, provisional: false, granted: null })
     }
@@ -93,8 +93,8 @@ export function assignmentContract(holds: Holds): void {
   }
 
   holds('who was seen on a thread is of no account once it is assigned', async (t, { store }) => {
-    await store.observe(KEY, ALICE, 'agent', true, NOW)
-    await store.observe(KEY, BOB, 'agent', true, NOW)
+    await store.observe(KEY, ALICE, 'agent', 'run', NOW)
+    await store.observe(KEY, BOB, 'agent', 'run', NOW)
     t.same(await store.assign(KEY, BOB, NOW), { outcome: 'assigned', before: null })
     t.same((await accessTo(store, readerOf(ALICE))).runners, [])
     t.same((await store.userData(ALICE)).observed, [])
@@ -119,7 +119,7 @@ export function assignmentContract(holds: Holds): void {
 
   holds('the owner of a tombstone can be taken, and then nobody revives it', async (t, { store }) => {
     await own(store, ALICE)
-    await store.bury(KEY, ALICE, NOW, true)
+    await store.bury(KEY, ALICE, NOW, 'deleted')
     await claim(store, ALICE)
     t.equal(await store.withhold(KEY, NOW), true)
     await store.settle(KEY, ALICE, 1, 'confirmed')

@@ -1,5 +1,5 @@
 /** Claims: the first one owns the thread, over all processes, and nobody else ever gets it by claiming. */
-import { NOBODY } from '../../../src/store/port.ts'
+import { NOBODY } from '../../../src/store/port/thread.ts'
 import { ALICE, BOB, claim, KEY, NOW, row, type Holds } from './under-test.ts'
 
 const OWNED = { owner: ALICE, deleted: false, provisional: false, granted: null }
@@ -68,7 +68,7 @@ export function claimContract(holds: Holds): void {
     await store.withhold(KEY, NOW)
     t.equal(await claim(store, NOBODY), 'foreign')
     t.equal(await store.rename(KEY, NOBODY, 'x'), false)
-    await store.bury(KEY, NOBODY, NOW, true)
+    await store.bury(KEY, NOBODY, NOW, 'deleted')
     t.same(await row(store), { owner: NOBODY, deleted: false, provisional: false, granted: null })
   })
 }

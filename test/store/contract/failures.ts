@@ -1,5 +1,6 @@
 /** A store that cannot answer rejects: nothing is known, nothing is allowed. */
-import { StoreUnavailable, type Store } from '../../../src/store/port.ts'
+import { StoreUnavailable } from '../../../src/store/port/state.ts'
+import type { Store } from '../../../src/store/port/store.ts'
 import { ALICE, BOB, grantOf, KEY, NOW, readerOf, user, type Holds } from './under-test.ts'
 
 const WINDOW = { agentId: null, includeArchived: false, after: null, limit: 1 }
@@ -15,12 +16,12 @@ const CALLS: Record<Exclude<keyof Store, 'close' | 'fault' | 'onInvalidation'>, 
   archive: (store) => store.archive(KEY, ALICE, true),
   noteWrite: (store) => store.noteWrite(KEY, NOW),
   beginDeletion: (store) => store.beginDeletion(KEY, ALICE),
-  endDeletion: (store) => store.endDeletion(KEY, ALICE, 'deletion', NOW, true),
-  bury: (store) => store.bury(KEY, ALICE, NOW, true),
+  endDeletion: (store) => store.endDeletion(KEY, ALICE, 'deletion', NOW, 'deleted'),
+  bury: (store) => store.bury(KEY, ALICE, NOW, 'deleted'),
   listed: (store) => store.listed('', readerOf(ALICE), WINDOW),
   isEmpty: (store) => store.isEmpty(''),
   secret: (store) => store.secret(),
-  observe: (store) => store.observe(KEY, ALICE, '', true, NOW),
+  observe: (store) => store.observe(KEY, ALICE, '', 'run', NOW),
   unowned: (store) => store.unowned(),
   observed: (store) => store.observed(null, 1),
   grants: (store) => store.grants(KEY, null),

@@ -1,6 +1,7 @@
 /** Grants: given and taken back by whom it is named for, on live threads with an owner, and so many of them at most. */
 import { BY_OPERATOR, MAX_GRANTS, MAX_GRANTS_TO_ONE } from '../../../src/core/decide/sharing.ts'
-import type { StoredGrant, ThreadKey } from '../../../src/store/port.ts'
+import type { StoredGrant } from '../../../src/store/port/grants.ts'
+import type { ThreadKey } from '../../../src/store/port/thread.ts'
 import {
   ALICE,
   at,
@@ -170,7 +171,7 @@ export function grantContract(holds: Holds): void {
   holds('a grant and a deletion, an assignment or a taking of the owner cannot cross', async (t, { store, connect }) => {
     const other = await connect()
     const ends = [
-      (key: typeof KEY) => other.bury(key, ALICE, NOW, true),
+      (key: typeof KEY) => other.bury(key, ALICE, NOW, 'deleted'),
       (key: typeof KEY) => other.assign(key, CAROL, NOW),
       (key: typeof KEY) => other.withhold(key, NOW),
     ]

@@ -1,5 +1,5 @@
 /** Guests: runs by somebody else than the owner register on what is there, and neither begin a thread nor revive one. */
-import { NOBODY } from '../../../src/store/port.ts'
+import { NOBODY } from '../../../src/store/port/thread.ts'
 import { ALICE, BOB, claim, claimAsGuest, KEY, NOW, own, row, type Holds } from './under-test.ts'
 
 const FOREIGN = { outcome: 'foreign' }
@@ -28,7 +28,7 @@ export function guestContract(holds: Holds): void {
 
   holds('a guest revives nothing, nor runs on what is being revived', async (t, { store }) => {
     await own(store, ALICE)
-    await store.bury(KEY, ALICE, NOW, true)
+    await store.bury(KEY, ALICE, NOW, 'deleted')
     t.same(await claimAsGuest(store, ALICE), FOREIGN)
     t.same(await row(store), { owner: ALICE, deleted: true, provisional: false, granted: null })
     await claim(store, ALICE)

@@ -1,7 +1,7 @@
 /** Generated histories: after each step of each of them a store says what its model says. */
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
-import type { Store } from '../../../src/store/port.ts'
+import type { Store } from '../../../src/store/port/store.ts'
 import { everythingIn, historyOf, worldOf, type Step, type World } from '../histories.ts'
 import { Model } from '../model.ts'
 import { NOW, steps, type Holds } from './under-test.ts'

@@ -78,7 +78,7 @@ export function identityContract(holds: Holds): void {
   })
 
   holds('who was seen compares byte for byte', async (t, { store }) => {
-    for (const [n, id] of LOOKALIKES.entries()) await store.observe(at('seen'), id, 'agent', true, n)
+    for (const [n, id] of LOOKALIKES.entries()) await store.observe(at('seen'), id, 'agent', 'run', n)
     t.same((await accessTo(store, readerOf(ALICE), at('seen'))).runners, LOOKALIKES)
     t.equal((await store.thread(at('seen ')))?.row, undefined)
   })

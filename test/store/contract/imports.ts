@@ -1,5 +1,7 @@
 /** Imports: rows are taken over each on its own, and an owner that is there is never replaced. */
-import { NOBODY, type ImportedThread, type ImportOutcome, type Store } from '../../../src/store/port.ts'
+import type { ImportedThread, ImportOutcome } from '../../../src/store/port/import.ts'
+import type { Store } from '../../../src/store/port/store.ts'
+import { NOBODY } from '../../../src/store/port/thread.ts'
 import { ALICE, at, BOB, CAROL, claim, grant, NOW, own, readerOf, row, accessTo, user, type Holds } from './under-test.ts'
 
 const rowFor = (threadId: string, owner = ALICE): ImportedThread => ({
@@ -54,9 +56,9 @@ export function importContract(holds: Holds): void {
     await own(store, BOB, at('withheld'))
     await store.withhold(at('withheld'), NOW)
     await own(store, BOB, at('deleted'))
-    await store.bury(at('deleted'), BOB, NOW, true)
+    await store.bury(at('deleted'), BOB, NOW, 'deleted')
     await own(store, ALICE, at('mine-deleted'))
-    await store.bury(at('mine-deleted'), ALICE, NOW, true)
+    await store.bury(at('mine-deleted'), ALICE, NOW, 'deleted')
     const ids = ['bobs', 'starting', 'withheld', 'deleted', 'mine-deleted']
     const before = await store.threads({}, null, 10)
     for (const settleConflicts of [false, true]) {
@@ -84,12 +86,12 @@ export function importContract(holds: Holds): void {
   })
 
   holds('a thread that others were seen to run is a conflict with them, until an operator settles it', async (t, { store }) => {
-    await store.observe(at('mine'), ALICE, 'agent', true, NOW)
-    await store.observe(at('theirs'), BOB, 'agent', true, NOW)
-    await store.observe(at('both'), CAROL, 'agent', true, NOW)
-    await store.observe(at('both'), ALICE, 'agent', true, NOW + 1)
-    await store.observe(at('both'), BOB, 'agent', true, NOW + 2)
-    await store.observe(at('mine'), BOB, '', false, NOW + 3)
+    await store.observe(at('mine'), ALICE, 'agent', 'run', NOW)
+    await store.observe(at('theirs'), BOB, 'agent', 'run', NOW)
+    await store.observe(at('both'), CAROL, 'agent', 'run', NOW)
+    await store.observe(at('both'), ALICE, 'agent', 'run', NOW + 1)
+    await store.observe(at('both'), BOB, 'agent', 'run', NOW + 2)
+    await store.observe(at('mine'), BOB, '', 'other', NOW + 3)
     const rows = ['mine', 'theirs', 'both'].map((id) => rowFor(id))
     t.same(await importAll(store, rows), [ADDED, conflict('observed', BOB), conflict('observed', CAROL, BOB)])
     t.same(await accessTo(store, readerOf(ALICE), at('both')), { row: null, runners: [CAROL, ALICE, BOB] })
@@ -112,7 +114,7 @@ export function importContract(holds: Holds): void {
   holds('a dry run says what would become of each row, and changes nothing', async (t, { store }) => {
     await own(store, BOB, at('bobs'))
     await own(store, ALICE, at('mine'))
-    await store.observe(at('seen'), BOB, 'agent', true, NOW)
+    await store.observe(at('seen'), BOB, 'agent', 'run', NOW)
     const rows = [rowFor('bobs'), rowFor('mine'), rowFor('seen'), rowFor('new'), rowFor('new', BOB), rowFor('new')]
     const before = await store.threads({}, null, 10)
     for (const settleConflicts of [false, true]) {

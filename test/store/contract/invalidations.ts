@@ -1,5 +1,6 @@
 /** Every change of access is reported within a second, on every connection. Claims and noted writes report nothing. */
-import type { Store, ThreadKey } from '../../../src/store/port.ts'
+import type { Store } from '../../../src/store/port/store.ts'
+import type { ThreadKey } from '../../../src/store/port/thread.ts'
 import { until } from '../../support/until.ts'
 import { ALICE, at, BOB, CAROL, claim, grant, grantOf, group, NOW, own, user, type Holds } from './under-test.ts'
 
@@ -20,7 +21,7 @@ const CHANGES: Record<string, (store: Store, key: ThreadKey) => Promise<unknown>
   'an assignment': (store, key) => store.assign(key, ALICE, NOW),
   'a transfer': (store) => store.transfer(ALICE, CAROL, 100),
   'another transfer': (store) => store.transfer(CAROL, ALICE, 100),
-  'a deletion': (store, key) => store.bury(key, ALICE, NOW, true),
+  'a deletion': (store, key) => store.bury(key, ALICE, NOW, 'deleted'),
   'an assignment of a tombstone': (store, key) => store.assign(key, ALICE, NOW, ALICE),
   'an erasure': (store) => store.erase(ALICE, NOW, 100),
   'an assignment of what was erased': (store, key) => store.assign(key, ALICE, NOW, ''),
@@ -45,7 +46,7 @@ export function invalidationContract(holds: Holds): void {
 
   holds('an import over what was seen is told', async (t, { store, connect }) => {
     const told = listen(await connect())
-    await store.observe(at('seen'), ALICE, 'agent', true, NOW)
+    await store.observe(at('seen'), ALICE, 'agent', 'run', NOW)
     const row = { ...at('seen'), owner: BOB, agentId: '', name: null, archived: false, createdAt: NOW, lastUsedAt: NOW }
     await store.import([row], { dryRun: false, settleConflicts: true })
     await until(() => told.includes('seen') || told.includes(null))
@@ -64,7 +65,7 @@ export function invalidationContract(holds: Holds): void {
     await store.settle(at('quiet'), ALICE, 0, 'confirmed')
     await store.rename(at('quiet'), ALICE, 'name')
     await store.archive(at('quiet'), ALICE, true)
-    await store.observe(at('quiet'), BOB, '', false, NOW)
+    await store.observe(at('quiet'), BOB, '', 'other', NOW)
     await store.claim(at('gone'), { userId: ALICE, agentId: '', guest: false, now: NOW })
     await store.settle(at('gone'), ALICE, 0, 'not-started')
     here.length = 0

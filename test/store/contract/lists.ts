@@ -1,6 +1,8 @@
 /** Lists of threads: the live ones of a reader and those that were granted to them, page by page. */
 import type { Reader } from '../../../src/core/decide/sharing.ts'
-import { NOBODY, type ListedThread, type ListWindow, type Store } from '../../../src/store/port.ts'
+import type { ListedThread, ListWindow } from '../../../src/store/port/lists.ts'
+import type { Store } from '../../../src/store/port/store.ts'
+import { NOBODY } from '../../../src/store/port/thread.ts'
 import { ALICE, at, BOB, claim, grant, group, NOW, own, readerOf, user, type Holds } from './under-test.ts'
 
 const TEAM = 'corp:team'
@@ -28,7 +30,7 @@ export function listContract(holds: Holds): void {
     for (const [n, threadId] of ['a', 'b', 'c', 'd', 'e'].entries()) await own(store, ALICE, at(threadId), NOW + n)
     await own(store, BOB, at('bobs'), NOW)
     await own(store, ALICE, { scope: 'other', threadId: 'elsewhere' }, NOW)
-    await store.bury(at('c'), ALICE, NOW, true)
+    await store.bury(at('c'), ALICE, NOW, 'deleted')
     await store.withhold(at('d'), NOW)
     await claim(store, ALICE, at('starting'), NOW - 1)
     t.same(await idsOf(store, readerOf(ALICE)), ['e', 'b', 'a', 'starting'], 'one that is starting included')
@@ -99,7 +101,7 @@ export function listContract(holds: Holds): void {
       ['b', null],
       ['a', 'read'],
     ])
-    await store.bury(at('c'), ALICE, NOW, true)
+    await store.bury(at('c'), ALICE, NOW, 'deleted')
     await store.ungrant(at('a'), ALICE, group(TEAM))
     t.same(await seen(TEAM), [
       ['d', 'read'],
@@ -140,7 +142,7 @@ export function listContract(holds: Holds): void {
 
   holds('everybody’s list has every live thread, those whose owner was taken included', async (t, { store }) => {
     for (const [n, userId] of [ALICE, BOB, ALICE, BOB].entries()) await own(store, userId, at(`t-${n}`), NOW + n)
-    await store.bury(at('t-1'), BOB, NOW, true)
+    await store.bury(at('t-1'), BOB, NOW, 'deleted')
     await store.withhold(at('t-2'), NOW)
     await grant(store, user(BOB), 'read', at('t-0'))
     const seen = (await pagesOf(store, 'everybody', {}, 1)).map(({ threadId, owner, granted }) => [threadId, owner, granted])

@@ -1,5 +1,6 @@
 /** What is noted beside the owner: the time of use, the name, the archive; and the secret of the store. */
-import type { Store, ThreadRow } from '../../../src/store/port.ts'
+import type { ThreadRow } from '../../../src/store/port/administration.ts'
+import type { Store } from '../../../src/store/port/store.ts'
 import { ALICE, at, BOB, claim, KEY, NOW, own, readerOf, type Holds } from './under-test.ts'
 
 const rowOf = async (store: Store, key = KEY): Promise<ThreadRow | null> => (await store.thread(key))?.row ?? null
@@ -30,7 +31,7 @@ export function noteContract(holds: Holds): void {
     t.equal(await name(), null)
     t.equal(await store.rename(at('nobody'), ALICE, 'x'), false)
     t.equal(await rowOf(store, at('nobody')), null, 'a name makes no row')
-    await store.bury(KEY, ALICE, NOW, true)
+    await store.bury(KEY, ALICE, NOW, 'deleted')
     t.equal(await store.rename(KEY, ALICE, 'late'), false)
     t.equal(await name(), null)
   })
@@ -47,7 +48,7 @@ export function noteContract(holds: Holds): void {
     t.equal(await store.archive(KEY, ALICE, false), true)
     t.equal(await archived(), false)
     t.equal(await store.archive(at('nobody'), ALICE, true), false)
-    await store.bury(KEY, ALICE, NOW, true)
+    await store.bury(KEY, ALICE, NOW, 'deleted')
     t.equal(await store.archive(KEY, ALICE, true), false)
   })
 
@@ -55,7 +56,7 @@ export function noteContract(holds: Holds): void {
     await own(store, ALICE)
     const other = await connect()
     const begin = async () => (await store.beginDeletion(KEY, ALICE)) ?? 'none'
-    const end = (deletion: string) => store.endDeletion(KEY, ALICE, deletion, NOW, true)
+    const end = (deletion: string) => store.endDeletion(KEY, ALICE, deletion, NOW, 'deleted')
     const late = await begin()
     t.equal(await begin(), late, 'one of two that nothing came between')
     t.equal(await store.beginDeletion(KEY, BOB), null)
@@ -87,7 +88,7 @@ export function noteContract(holds: Holds): void {
       await own(store, ALICE)
       t.equal(await claim(runner, ALICE), 'own')
       const deletion = (await store.beginDeletion(KEY, ALICE)) ?? 'none'
-      t.equal(await store.endDeletion(KEY, ALICE, deletion, NOW + later, true), true)
+      t.equal(await store.endDeletion(KEY, ALICE, deletion, NOW + later, 'deleted'), true)
       t.equal(await forgotten(), count)
       await store.assign(KEY, ALICE, NOW)
       await store.prune({ unusedSince: Number.MAX_SAFE_INTEGER }, 10)
@@ -110,7 +111,7 @@ export function noteContract(holds: Holds): void {
       if (when === 'before') await writer.noteWrite(KEY, NOW)
       const deletion = (await store.beginDeletion(KEY, ALICE)) ?? 'none'
       if (when === 'between') await writer.noteWrite(KEY, NOW)
-      t.equal(await store.endDeletion(KEY, ALICE, deletion, NOW, true), true, 'a write undoes no deletion')
+      t.equal(await store.endDeletion(KEY, ALICE, deletion, NOW, 'deleted'), true, 'a write undoes no deletion')
       if (when === 'after') await writer.noteWrite(KEY, NOW)
       t.equal(await forgotten(), 0, when)
       await store.assign(KEY, ALICE, NOW)
@@ -119,7 +120,7 @@ export function noteContract(holds: Holds): void {
     await own(store, ALICE)
     await store.noteWrite(KEY, NOW)
     const deletion = (await store.beginDeletion(KEY, ALICE)) ?? 'none'
-    t.equal(await store.endDeletion(KEY, ALICE, deletion, NOW, true), true)
+    t.equal(await store.endDeletion(KEY, ALICE, deletion, NOW, 'deleted'), true)
     t.equal(await forgotten(), 1, 'this process knows itself whether what it has sent is over')
   })
 
@@ -132,7 +133,7 @@ export function noteContract(holds: Holds): void {
     await other.noteWrite(KEY, later + 1000)
     t.equal((await rowOf(store))?.lastUsedAt, later, 'noted at most once an hour')
     const deletion = (await store.beginDeletion(KEY, ALICE)) ?? 'none'
-    t.equal(await store.endDeletion(KEY, ALICE, deletion, later, true), true)
+    t.equal(await store.endDeletion(KEY, ALICE, deletion, later, 'deleted'), true)
     t.equal(await store.prune({ deletedBefore: later + 1 }, 10), 0)
   })
 
@@ -140,7 +141,7 @@ export function noteContract(holds: Holds): void {
     t.equal(await store.isEmpty(''), true)
     await store.secret()
     await store.accessToSeveral('', ['a'], readerOf(ALICE))
-    await store.observe(KEY, ALICE, 'agent', true, NOW)
+    await store.observe(KEY, ALICE, 'agent', 'run', NOW)
     t.equal(await store.isEmpty(''), true)
     await claim(store, ALICE)
     t.equal(await store.isEmpty(''), false)

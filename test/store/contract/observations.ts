@@ -4,52 +4,52 @@ import { ALICE, at, BOB, CAROL, claim, KEY, NOW, own, readerOf, accessTo, type H
 /** The part of the contract. */
 export function observationContract(holds: Holds): void {
   holds('who runs a thread is seen, and owns nothing by it', async (t, { store }) => {
-    await store.observe(KEY, ALICE, 'agent', true, NOW)
+    await store.observe(KEY, ALICE, 'agent', 'run', NOW)
     t.same(await accessTo(store, readerOf(ALICE)), { row: null, runners: [ALICE] })
     t.same(await store.thread(KEY), { row: null, grants: [], runners: [ALICE] })
     t.equal(await store.isEmpty(''), true)
   })
 
   holds('of a thread that nobody ran and nobody owns nothing is noted', async (t, { store }) => {
-    await store.observe(KEY, ALICE, '', false, NOW)
-    await store.observe(KEY, BOB, 'agent', true, NOW + 1)
+    await store.observe(KEY, ALICE, '', 'other', NOW)
+    await store.observe(KEY, BOB, 'agent', 'run', NOW + 1)
     t.same((await accessTo(store, readerOf(ALICE))).runners, [BOB])
     t.same((await store.userData(ALICE)).observed, [])
-    await store.observe(KEY, ALICE, '', false, NOW + 2)
+    await store.observe(KEY, ALICE, '', 'other', NOW + 2)
     t.equal((await store.userData(ALICE)).observed.length, 1, 'once it was run, who looks is noted')
     t.same((await accessTo(store, readerOf(ALICE))).runners, [BOB], 'and is no runner')
     await own(store, CAROL, at('owned'))
-    await store.observe(at('owned'), ALICE, '', false, NOW)
+    await store.observe(at('owned'), ALICE, '', 'other', NOW)
     t.equal((await store.userData(ALICE)).observed.length, 2)
   })
 
   holds('who looked first and ran then is a runner', async (t, { store }) => {
-    await store.observe(KEY, ALICE, 'agent', true, NOW + 5)
-    await store.observe(KEY, BOB, '', false, NOW + 6)
-    await store.observe(KEY, BOB, 'agent', true, NOW + 7)
+    await store.observe(KEY, ALICE, 'agent', 'run', NOW + 5)
+    await store.observe(KEY, BOB, '', 'other', NOW + 6)
+    await store.observe(KEY, BOB, 'agent', 'run', NOW + 7)
     t.same((await accessTo(store, readerOf(ALICE))).runners, [ALICE, BOB])
-    await store.observe(KEY, BOB, '', false, NOW + 600_000)
+    await store.observe(KEY, BOB, '', 'other', NOW + 600_000)
     t.same((await accessTo(store, readerOf(ALICE))).runners, [ALICE, BOB], 'and stays one')
   })
 
   holds('the time of use is noted at most once a minute, and the agent that was named last', async (t, { store }) => {
     const seen = async () => (await store.userData(ALICE)).observed[0]
-    await store.observe(KEY, ALICE, 'one', true, NOW)
-    await store.observe(KEY, ALICE, 'two', true, NOW + 59_999)
+    await store.observe(KEY, ALICE, 'one', 'run', NOW)
+    await store.observe(KEY, ALICE, 'two', 'run', NOW + 59_999)
     t.same(await seen(), { ...KEY, agentId: 'one', firstUsedAt: NOW, lastUsedAt: NOW })
-    await store.observe(KEY, ALICE, 'two', true, NOW + 60_000)
+    await store.observe(KEY, ALICE, 'two', 'run', NOW + 60_000)
     t.same(await seen(), { ...KEY, agentId: 'two', firstUsedAt: NOW, lastUsedAt: NOW + 60_000 })
-    await store.observe(KEY, ALICE, '', true, NOW + 120_000)
+    await store.observe(KEY, ALICE, '', 'run', NOW + 120_000)
     t.same(await seen(), { ...KEY, agentId: 'two', firstUsedAt: NOW, lastUsedAt: NOW + 120_000 })
   })
 
   holds('threads that were run and have no row are counted, and told in the order of their keys', async (t, { store }) => {
     t.equal(await store.unowned(), 0)
-    for (const [n, threadId] of ['b', 'B', 'a'].entries()) await store.observe(at(threadId), ALICE, 'agent', true, NOW + n)
-    await store.observe({ scope: 's', threadId: 'A' }, BOB, 'other', true, NOW)
-    await store.observe(at('a'), BOB, 'second', true, NOW + 100_000)
-    await store.observe(at('a'), CAROL, '', false, NOW + 200_000)
-    await store.observe(at('owned'), ALICE, 'agent', true, NOW)
+    for (const [n, threadId] of ['b', 'B', 'a'].entries()) await store.observe(at(threadId), ALICE, 'agent', 'run', NOW + n)
+    await store.observe({ scope: 's', threadId: 'A' }, BOB, 'other', 'run', NOW)
+    await store.observe(at('a'), BOB, 'second', 'run', NOW + 100_000)
+    await store.observe(at('a'), CAROL, '', 'other', NOW + 200_000)
+    await store.observe(at('owned'), ALICE, 'agent', 'run', NOW)
     await claim(store, ALICE, at('owned'))
     t.equal(await store.unowned(), 4)
     const all = [
@@ -74,7 +74,7 @@ export function observationContract(holds: Holds): void {
   holds('of many sights at once none is lost', async (t, { store, connect }) => {
     const stores = [store, await connect()]
     const users = Array.from({ length: 20 }, (_, n) => `corp:user-${String(n).padStart(2, '0')}`)
-    await Promise.all(users.map((userId, n) => (stores[n % 2] ?? store).observe(KEY, userId, 'agent', true, NOW)))
+    await Promise.all(users.map((userId, n) => (stores[n % 2] ?? store).observe(KEY, userId, 'agent', 'run', NOW)))
     t.same((await accessTo(store, readerOf(ALICE))).runners, users)
   })
 }

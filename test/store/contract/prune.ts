@@ -10,7 +10,7 @@ export function pruneContract(holds: Holds): void {
     async (t, { store }) => {
       for (const [n, id] of ['a', 'b', 'c', 'd', 'live'].entries()) {
         await own(store, ALICE, at(id), NOW)
-        if (id !== 'live') await store.bury(at(id), ALICE, NOW + n, true)
+        if (id !== 'live') await store.bury(at(id), ALICE, NOW + n, 'deleted')
       }
       const rule = { deletedBefore: NOW + 3 }
       t.equal(await store.prunable(rule), 3)
@@ -29,8 +29,8 @@ export function pruneContract(holds: Holds): void {
     await own(store, ALICE, { scope: 's', threadId: 'young' }, NOW + 9)
     await claim(store, ALICE, at('a'), NOW + 60_000)
     await grant(store, user(BOB), 'write', at('b'))
-    await store.observe(at('b'), BOB, 'agent', true, NOW)
-    await store.bury(at('gone'), ALICE, NOW, true)
+    await store.observe(at('b'), BOB, 'agent', 'run', NOW)
+    await store.bury(at('gone'), ALICE, NOW, 'deleted')
     const rule = { unusedSince: NOW + 9 }
     t.equal(await store.prunable(rule), 3)
     t.same(await steps(() => store.prune(rule, 2)), [2, 1])
@@ -46,7 +46,7 @@ export function pruneContract(holds: Holds): void {
     for (const place of places) {
       await own(store, ALICE, { ...place, threadId: 'live' })
       await own(store, ALICE, place)
-      await store.bury(place, ALICE, NOW, true)
+      await store.bury(place, ALICE, NOW, 'deleted')
     }
     const left = async () => (await store.threads({}, null, 10)).map(({ scope, threadId }) => `${scope}/${threadId}`)
     for (const rule of [
@@ -68,29 +68,29 @@ export function pruneContract(holds: Holds): void {
     const rule = { deletedBefore: NOW + 99 }
     const prunable = async () => [await store.prunable(rule), ...(await steps(() => store.prune(rule, 10)))]
     await own(store, ALICE, at('kept'))
-    await store.bury(at('kept'), ALICE, NOW, false)
+    await store.bury(at('kept'), ALICE, NOW, 'unknown')
     await own(store, ALICE, at('live'))
     await store.erase(ALICE, NOW, 10)
     t.same(await prunable(), [0], 'neither was that confirmed to be gone, nor what was erased')
 
     await own(store, BOB, at('revived'))
-    await store.bury(at('revived'), BOB, NOW, true)
+    await store.bury(at('revived'), BOB, NOW, 'deleted')
     await claim(store, BOB, at('revived'))
     t.same(await prunable(), [0], 'a run is bringing it back')
     await store.settle(at('revived'), BOB, 1, 'not-started')
     t.equal(await store.prunable(rule), 1, 'or certainly not')
     await claim(store, BOB, at('revived'))
     await store.settle(at('revived'), BOB, 2, 'confirmed')
-    await store.bury(at('revived'), BOB, NOW, false)
+    await store.bury(at('revived'), BOB, NOW, 'unknown')
     t.same(await prunable(), [0], 'gone once is not gone for ever')
-    await store.bury(at('revived'), BOB, NOW, true)
+    await store.bury(at('revived'), BOB, NOW, 'deleted')
     t.same(await prunable(), [1, 1])
   })
 
   holds('a thread that lives again is not gone, whatever becomes of it then', async (t, { store }) => {
     for (const id of ['revived', 'assigned']) {
       await own(store, ALICE, at(id))
-      await store.bury(at(id), ALICE, NOW, true)
+      await store.bury(at(id), ALICE, NOW, 'deleted')
     }
     await claim(store, ALICE, at('revived'))
     await store.settle(at('revived'), ALICE, 1, 'confirmed')
@@ -105,7 +105,7 @@ export function pruneContract(holds: Holds): void {
     async (t, { store }) => {
       for (const id of ['withheld', 'transferred', 'erased', 'untouched']) {
         await own(store, id, at(id))
-        await store.bury(at(id), id, NOW, true)
+        await store.bury(at(id), id, NOW, 'deleted')
         if (id !== 'untouched') await claim(store, id, at(id))
       }
       await store.withhold(at('withheld'), NOW)
@@ -122,7 +122,7 @@ export function pruneContract(holds: Holds): void {
     async (t, { store }) => {
       await own(store, ALICE, at('live'))
       await own(store, ALICE, at('gone'))
-      await store.bury(at('gone'), ALICE, NOW, true)
+      await store.bury(at('gone'), ALICE, NOW, 'deleted')
       for (const rule of [{}, { deletedBefore: NOW + 9, unusedSince: NOW + 9 }]) {
         t.equal(await store.prunable(rule), 0)
         t.equal(await store.prune(rule, 10), 0)

@@ -1,5 +1,6 @@
 /** Releases: a row goes only when every run on it certainly did not start. */
-import type { RunOutcome, Store } from '../../../src/store/port.ts'
+import type { RunOutcome } from '../../../src/store/port/claims.ts'
+import type { Store } from '../../../src/store/port/store.ts'
 import { ALICE, BOB, claim, grant, KEY, own, readerOf, row, user, type Holds } from './under-test.ts'
 
 const OWNED = { owner: ALICE, deleted: false, provisional: false, granted: null }

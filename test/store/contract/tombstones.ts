@@ -1,5 +1,6 @@
 /** Tombstones: a deleted thread is nobody else's for ever, and its owner's run brings it back. */
-import type { RunOutcome, Store } from '../../../src/store/port.ts'
+import type { RunOutcome } from '../../../src/store/port/claims.ts'
+import type { Store } from '../../../src/store/port/store.ts'
 import { ALICE, BOB, claim, grant, group, KEY, NOW, own, readerOf, row, accessTo, user, type Holds } from './under-test.ts'
 
 const LIVE = { owner: ALICE, deleted: false, provisional: false, granted: null }
@@ -10,7 +11,7 @@ const settle = (store: Store, life: number, ...outcomes: readonly RunOutcome[]) 
 
 const bury = async (store: Store): Promise<void> => {
   await own(store, ALICE)
-  await store.bury(KEY, ALICE, NOW, true)
+  await store.bury(KEY, ALICE, NOW, 'deleted')
 }
 
 /** The part of the contract. */
@@ -47,14 +48,14 @@ export function tombstoneContract(holds: Holds): void {
   for (const late of ['not-started', 'stays', 'confirmed'] as const) {
     holds(`a run that was registered before the deletion does not undo it by ending late (${late})`, async (t, { store }) => {
       await claim(store, ALICE)
-      await store.bury(KEY, ALICE, NOW, true)
+      await store.bury(KEY, ALICE, NOW, 'deleted')
       await settle(store, 0, late)
       t.same(await row(store), DEAD)
     })
 
     holds(`a run from before the deletion that ends late (${late}) settles nothing of a revival`, async (t, { store }) => {
       await claim(store, ALICE)
-      await store.bury(KEY, ALICE, NOW, true)
+      await store.bury(KEY, ALICE, NOW, 'deleted')
       const revived = await store.claim(KEY, { userId: ALICE, agentId: 'agent', guest: false, now: NOW })
       t.same(revived, { outcome: 'new', registration: 1 })
       await settle(store, 0, late)
@@ -65,10 +66,10 @@ export function tombstoneContract(holds: Holds): void {
   }
 
   holds('only the owner can delete, and only what is there', async (t, { store }) => {
-    await store.bury(KEY, ALICE, NOW, true)
+    await store.bury(KEY, ALICE, NOW, 'deleted')
     t.equal(await store.isEmpty(''), true)
     await claim(store, ALICE)
-    await store.bury(KEY, BOB, NOW, true)
+    await store.bury(KEY, BOB, NOW, 'deleted')
     t.same(await row(store), { ...LIVE, provisional: true })
   })
 
@@ -76,7 +77,7 @@ export function tombstoneContract(holds: Holds): void {
     await own(store, ALICE)
     await grant(store, user(BOB), 'write')
     await grant(store, group('corp:team'))
-    await store.bury(KEY, ALICE, NOW, true)
+    await store.bury(KEY, ALICE, NOW, 'deleted')
     const reader = readerOf(BOB, 'corp:team')
     t.same((await accessTo(store, reader)).row, DEAD)
     t.equal(await store.grants(KEY, null), null)

@@ -2,8 +2,11 @@
 import { test, type Test } from 'tap'
 import type { Grantee, Reader, Right } from '../../../src/core/decide/sharing.ts'
 
-import type { RowFacts, ThreadAccess, Store, StoredGrant, ThreadKey } from '../../../src/store/port.ts'
-import { UNHEARD_OF } from '../../../src/store/port.ts'
+import type { RowFacts, ThreadAccess } from '../../../src/store/port/access.ts'
+import type { StoredGrant } from '../../../src/store/port/grants.ts'
+import type { Store } from '../../../src/store/port/store.ts'
+import type { ThreadKey } from '../../../src/store/port/thread.ts'
+import { UNHEARD_OF } from '../../../src/store/port/access.ts'
 
 /** A store of its own for one test, with nothing in it. */
 export interface StoreUnderTest {

@@ -1,5 +1,5 @@
 /** All that is a user's: given to another, or forgotten, in steps of a bounded size. */
-import { NOBODY } from '../../../src/store/port.ts'
+import { NOBODY } from '../../../src/store/port/thread.ts'
 import {
   ALICE,
   at,
@@ -29,7 +29,7 @@ export function userContract(holds: Holds): void {
       for (let n = 0; n < 7; n += 1) await own(store, ALICE, at(`t-${n}`))
       await own(store, ALICE, { scope: 's', threadId: 'x' })
       await own(store, CAROL, at('carols'))
-      await store.bury(at('t-3'), ALICE, NOW, true)
+      await store.bury(at('t-3'), ALICE, NOW, 'deleted')
       const done = await steps(() => store.transfer(ALICE, BOB, 3))
       t.equal(
         done.reduce((sum, count) => sum + count, 0),
@@ -51,7 +51,7 @@ export function userContract(holds: Holds): void {
       for (const id of ['one', 'two']) await own(store, ALICE, place(id))
       await own(store, CAROL, place('carols'))
       await grant(store, user(ALICE), 'read', place('carols'))
-      await store.observe(place('seen'), ALICE, 'agent', true, NOW)
+      await store.observe(place('seen'), ALICE, 'agent', 'run', NOW)
     }
     const held = async (userId: string) => {
       const { threads, received, observed } = await store.userData(userId)
@@ -67,7 +67,7 @@ export function userContract(holds: Holds): void {
   holds('a transfer cuts off what was pending: runs from before it change nothing, and confirm nothing', async (t, { store }) => {
     await claim(store, ALICE, at('starting'))
     await own(store, ALICE, at('reviving'))
-    await store.bury(at('reviving'), ALICE, NOW, true)
+    await store.bury(at('reviving'), ALICE, NOW, 'deleted')
     await claim(store, ALICE, at('reviving'))
     await steps(() => store.transfer(ALICE, BOB, 10))
     for (const outcome of ['not-started', 'stays', 'confirmed'] as const) {
@@ -127,11 +127,11 @@ export function userContract(holds: Holds): void {
   )
 
   holds('what was seen of the old owner was the new one’s', async (t, { store }) => {
-    await store.observe(at('one'), ALICE, 'agent', true, NOW)
-    await store.observe(at('two'), CAROL, 'agent', true, NOW - 1)
-    await store.observe(at('two'), ALICE, 'agent', true, NOW)
-    await store.observe(at('both'), ALICE, 'first', true, NOW)
-    await store.observe(at('both'), BOB, 'second', true, NOW + 60_000)
+    await store.observe(at('one'), ALICE, 'agent', 'run', NOW)
+    await store.observe(at('two'), CAROL, 'agent', 'run', NOW - 1)
+    await store.observe(at('two'), ALICE, 'agent', 'run', NOW)
+    await store.observe(at('both'), ALICE, 'first', 'run', NOW)
+    await store.observe(at('both'), BOB, 'second', 'run', NOW + 60_000)
     await steps(() => store.transfer(ALICE, BOB, 1))
     t.same((await accessTo(store, readerOf(BOB), at('one'))).runners, [BOB])
     t.same((await accessTo(store, readerOf(BOB), at('two'))).runners, [CAROL, BOB])
@@ -160,7 +160,7 @@ export function userContract(holds: Holds): void {
     await own(store, BOB, at('bobs'))
     await store.rename(at('a'), ALICE, 'something personal')
     await grant(store, user(BOB), 'write', at('a'))
-    await store.bury(at('b'), ALICE, NOW - 5, true)
+    await store.bury(at('b'), ALICE, NOW - 5, 'deleted')
     await claim(store, ALICE, at('starting'))
     const done = await steps(() => store.erase(ALICE, NOW, 2))
     t.ok(done.every((count) => count <= 2))
@@ -188,13 +188,13 @@ export function userContract(holds: Holds): void {
   })
 
   holds('where a user was seen, alone or with others, nobody else can claim what is there', async (t, { store }) => {
-    await store.observe(at('alone'), ALICE, 'agent', true, NOW)
-    await store.observe(at('watched'), ALICE, 'agent', true, NOW)
-    await store.observe(at('watched'), BOB, '', false, NOW)
-    await store.observe(at('shared'), ALICE, 'agent', true, NOW)
-    await store.observe(at('shared'), BOB, 'agent', true, NOW)
+    await store.observe(at('alone'), ALICE, 'agent', 'run', NOW)
+    await store.observe(at('watched'), ALICE, 'agent', 'run', NOW)
+    await store.observe(at('watched'), BOB, '', 'other', NOW)
+    await store.observe(at('shared'), ALICE, 'agent', 'run', NOW)
+    await store.observe(at('shared'), BOB, 'agent', 'run', NOW)
     await own(store, CAROL, at('carols'))
-    await store.observe(at('carols'), ALICE, '', false, NOW)
+    await store.observe(at('carols'), ALICE, '', 'other', NOW)
     await steps(() => store.erase(ALICE, NOW, 1))
     t.same(await accessTo(store, readerOf(BOB), at('alone')), { row: GONE, runners: [] })
     t.same((await accessTo(store, readerOf(BOB), at('watched'))).row, GONE, 'who only looked did not run it')

@@ -1,0 +1,29 @@
+/** Lists of threads, for runtimes without a list of their own. */
+import type { Reader, Right } from '../../core/decide/sharing.ts'
+
+/** Times are milliseconds since the epoch. */
+export interface ListedThread {
+  readonly threadId: string
+  readonly owner: string
+  readonly provisional: boolean
+  readonly granted: Right | null
+  readonly agentId: string
+  readonly name: string | null
+  readonly archived: boolean
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+/** Selects a page of a list: threads last used first, those used at the same time by id. */
+export interface ListWindow {
+  readonly agentId: string | null
+  readonly includeArchived: boolean
+  /** The last thread of the previous page, or null for the first page. */
+  readonly after: { readonly updatedAt: number; readonly threadId: string } | null
+  readonly limit: number
+}
+
+export interface ListStore {
+  /** Live rows that the reader owns or that were granted to the reader; with `everybody`, those of all users. One query. */
+  listed(scope: string, reader: Reader | 'everybody', window: ListWindow): Promise<readonly ListedThread[]>
+}

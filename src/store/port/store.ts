@@ -1,0 +1,28 @@
+/**
+ * The whole store. A failing store throws StoreUnavailable, and the caller gets 503, never access. Every method is one atomic step
+ * over all processes that share the store, unless it says otherwise.
+ */
+import type { AccessInvalidations, AccessStore } from './access.ts'
+import type { AssignmentStore, PruneStore, RowStore, UserStore } from './administration.ts'
+import type { ClaimStore, OwnerChanges } from './claims.ts'
+import type { GrantStore } from './grants.ts'
+import type { ImportStore } from './import.ts'
+import type { ListStore } from './lists.ts'
+import type { ObservationStore } from './observations.ts'
+import type { RevocationStore } from './revocations.ts'
+import type { StoreState } from './state.ts'
+
+export type Store = AccessStore &
+  ClaimStore &
+  OwnerChanges &
+  ListStore &
+  GrantStore &
+  ObservationStore &
+  RevocationStore &
+  RowStore &
+  AssignmentStore &
+  PruneStore &
+  UserStore &
+  ImportStore &
+  AccessInvalidations &
+  StoreState

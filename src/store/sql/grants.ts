@@ -1,0 +1,57 @@
+/** Grants of rights on threads. */
+import { BY_OPERATOR, MAX_GRANTS, MAX_GRANTS_TO_ONE, type Right } from '../../core/decide/sharing.ts'
+import type { GrantOutcome, StoredGrant } from '../port/grants.ts'
+import type { ThreadKey } from '../port/thread.ts'
+import { BY_KEY, KEY, ONE, sql, type Dialect, type Sql } from './statement.ts'
+
+export const GRANT_COLUMNS = 'kind, grantee AS id, access AS "right", granted_by AS "grantedBy", granted_at AS "grantedAt"'
+
+/** The state before a grant: the grantee's right and its giver, and the counts that have bounds. */
+interface Survey {
+  readonly before: Right | null
+  readonly giver: string | null
+  readonly count: number
+  readonly toOne: number
+}
+
+/** @param byGrantee the table, read by its index of grantees */
+export function grantStatements({ threads, grants, forUpdate }: Dialect, byGrantee: string) {
+  const grant = `${ONE} AND kind = :kind AND grantee = :id`
+  // Only live rows with an owner have grants.
+  const owner = `SELECT user_id AS owner FROM ${threads} WHERE ${ONE} AND deleted_at IS NULL AND user_id <> ''`
+  return {
+    owner: sql<{ owner: string }>(owner),
+    /** Serializes grants with statements that remove them. */
+    lock: sql<{ owner: string }>(`${owner} ${forUpdate}`),
+    ofThread: sql<StoredGrant>(`SELECT ${GRANT_COLUMNS} FROM ${grants} WHERE ${ONE} ORDER BY granted_at, kind, grantee`),
+    // Grants of operators and grants of all others are counted separately.
+    survey: sql<Survey>(`SELECT (SELECT access FROM ${grants} WHERE ${grant}) AS before,
+      (SELECT granted_by FROM ${grants} WHERE ${grant}) AS giver,
+      (SELECT count(*) FROM ${grants} WHERE ${ONE} AND (granted_by = :operator) = (:grantedBy = :operator)) AS count,
+      (SELECT count(*) FROM (SELECT 1 FROM ${grants}
+        WHERE granted_by = :grantedBy AND kind = :kind AND grantee = :id LIMIT ${MAX_GRANTS_TO_ONE}) AS given) AS "toOne"`),
+    put: sql(`INSERT INTO ${grants} (scope, thread_id, kind, grantee, access, granted_by, granted_at)
+      VALUES (:scope, :threadId, :kind, :id, :right, :grantedBy, :grantedAt) ON CONFLICT (scope, thread_id, kind, grantee)
+      DO UPDATE SET access = excluded.access, granted_by = excluded.granted_by, granted_at = excluded.granted_at`),
+    remove: sql<{ done: 1 }>(`DELETE FROM ${grants} WHERE ${grant} RETURNING 1 AS done`),
+    to: (after: ThreadKey | null): Sql<ThreadKey & StoredGrant> =>
+      sql(`SELECT ${KEY}, ${GRANT_COLUMNS} FROM ${byGrantee} WHERE kind = :kind AND grantee = :id
+        ${after === null ? '' : 'AND (scope, thread_id) > (:scope, :threadId)'} ${BY_KEY} LIMIT :limit`),
+  }
+}
+
+export function isOwnedBy(row: { readonly owner: string } | undefined, owner: string | null): boolean {
+  return row !== undefined && (owner === null || row.owner === owner)
+}
+
+/** The outcome of a grant on a thread that may have grants; it has to be put for `done`. */
+export function grantOutcome(survey: Survey | undefined, { right, grantedBy }: StoredGrant): GrantOutcome {
+  if (survey === undefined) throw new Error('a count had no answer')
+  const { before, giver, count, toOne } = survey
+  if (before === right) return 'unchanged'
+  const byOperator = grantedBy === BY_OPERATOR
+  const isRoomTaken = giver === null || (giver === BY_OPERATOR) !== byOperator
+  if (isRoomTaken && count >= MAX_GRANTS) return 'too-many'
+  if (!byOperator && giver !== grantedBy && toOne >= MAX_GRANTS_TO_ONE) return 'too-many'
+  return 'done'
+}

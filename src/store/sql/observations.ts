@@ -1,0 +1,78 @@
+/** What was seen under `enforcement: observe`. */
+import { nameOf } from '../access-cache.ts'
+import type { ObservedThread } from '../port/observations.ts'
+import type { ThreadKey } from '../port/thread.ts'
+import { largest, smallest } from '../../core/json/extremes.ts'
+import { among, BY_KEY, inScope, KEY, ONE, sql, type Dialect, type Flag, type Sql } from './statement.ts'
+
+const MINUTE = 60_000
+
+/** A user who ran a thread. */
+export interface Run extends ThreadKey {
+  readonly userId: string
+  readonly agentId: string
+  readonly firstUsedAt: number
+  readonly lastUsedAt: number
+}
+
+interface Noted {
+  readonly usedAt: number
+  readonly ran: Flag
+}
+
+export function observationStatements(dialect: Dialect) {
+  const { threads, observations } = dialect
+  const unowned = `FROM ${observations} AS seen WHERE ran
+    AND NOT EXISTS (SELECT 1 FROM ${threads} AS there WHERE there.scope = seen.scope AND there.thread_id = seen.thread_id)`
+  return {
+    known: {
+      name: 'observed',
+      ...sql<Noted>(`SELECT last_used_at AS "usedAt", ran FROM ${observations} WHERE ${ONE} AND user_id = :userId`),
+    },
+    note: {
+      name: 'observe',
+      ...sql(`INSERT INTO ${observations} AS there (scope, thread_id, user_id, agent_id, first_used_at, last_used_at, ran)
+        SELECT :scope, :threadId, :userId, :agentId, CAST(:now AS bigint), CAST(:now AS bigint), CAST(:ran AS boolean)
+        WHERE CAST(:ran AS boolean) OR EXISTS (SELECT 1 FROM ${observations} WHERE ${ONE} AND ran)
+          OR EXISTS (SELECT 1 FROM ${threads} WHERE ${ONE})
+        ON CONFLICT (scope, thread_id, user_id) DO UPDATE SET last_used_at = excluded.last_used_at, ran = there.ran OR excluded.ran,
+          agent_id = CASE WHEN excluded.agent_id = '' THEN there.agent_id ELSE excluded.agent_id END`),
+    },
+    /** How many threads were run and have no row, and how many of them several users ran. */
+    count: (scope?: string): Sql<{ threads: number; conflicts: number }> =>
+      sql(`SELECT count(*) AS threads, count(*) FILTER (WHERE users > 1) AS conflicts
+        FROM (SELECT count(*) AS users ${unowned} ${inScope(scope)} GROUP BY scope, thread_id) AS counted`),
+    page: (after: ThreadKey | null): Sql<ThreadKey> =>
+      sql(`SELECT DISTINCT ${KEY} ${unowned} ${after === null ? '' : 'AND (scope, thread_id) > (:scope, :threadId)'}
+        ${BY_KEY} LIMIT :limit`),
+    runs: sql<Run>(`SELECT ${KEY}, user_id AS "userId", agent_id AS "agentId", first_used_at AS "firstUsedAt",
+        last_used_at AS "lastUsedAt" FROM ${observations} WHERE ${among(dialect)} AND ran ORDER BY first_used_at, user_id`),
+  }
+}
+
+/** True for an observation that repeats one from a moment ago. */
+export function isNoted(row: Noted | undefined, { ran, now }: { readonly ran: 0 | 1; readonly now: number }): boolean {
+  return row !== undefined && now - row.usedAt < MINUTE && Number(row.ran) >= ran
+}
+
+export function runnersByThread(runs: readonly Run[]): ReadonlyMap<string, readonly string[]> {
+  return new Map([...runsByThread(runs)].map(([name, all]) => [name, all.map(({ userId }) => userId)]))
+}
+
+export function observedThreads(keys: readonly ThreadKey[], runs: readonly Run[]): readonly ObservedThread[] {
+  const byThread = runsByThread(runs)
+  return keys.map((key) => {
+    const all = byThread.get(nameOf(key)) ?? []
+    return {
+      ...key,
+      runners: all.map(({ userId }) => userId),
+      agentId: all[0]?.agentId ?? '',
+      firstUsedAt: smallest(all.map(({ firstUsedAt }) => firstUsedAt)),
+      lastUsedAt: largest(all.map(({ lastUsedAt }) => lastUsedAt)),
+    }
+  })
+}
+
+function runsByThread(runs: readonly Run[]): Map<string, Run[]> {
+  return Map.groupBy(runs, nameOf)
+}
