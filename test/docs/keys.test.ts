@@ -11,11 +11,14 @@ interface Node {
   readonly additionalProperties?: Node | boolean
   readonly items?: Node
   readonly default?: unknown
+  readonly not?: unknown
 }
 
 /** The keys that hold a value of their own, each with its default if that is a word. */
 function keysOf(node: Node, path = ''): readonly (readonly [string, string | undefined])[] {
   return Object.entries(node.properties ?? {}).flatMap(([name, inner]) => {
+    // A removed key has no value: the schema knows it only to refuse it.
+    if (inner.not !== undefined) return []
     const below = keysOf(inner, `${path}${name}.`)
     const { additionalProperties: each } = inner
     if (typeof each === 'object' && each.properties !== undefined) return keysOf(each, `${path}${name}.<key>.`)
