@@ -15,7 +15,7 @@ export interface RevocationStore {
 export interface RevocationList {
   current(): readonly Revocation[]
   /** The same check as in src/core/decide/credential.ts, at a cost that does not grow with the list. */
-  isRevoked(userId: string, credential: Credential): boolean
+  readonly isRevoked: (userId: string, credential: Credential) => boolean
   /** Rejects with StoreUnavailable if they cannot be read; the last known ones then stay active. */
   reload(): Promise<void>
   stop(): void

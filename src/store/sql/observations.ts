@@ -15,7 +15,7 @@ export interface Run extends ThreadKey {
   readonly lastUsedAt: number
 }
 
-interface Noted {
+export interface Noted {
   readonly usedAt: number
   readonly ran: Flag
 }

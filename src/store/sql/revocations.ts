@@ -3,7 +3,7 @@ import type { Revocation } from '../../core/decide/credential.ts'
 import type { Revoked } from '../port/revocations.ts'
 import { sql, type Dialect } from './statement.ts'
 
-interface Row {
+export interface Row {
   readonly kind: 'token' | 'user'
   readonly id: string
   readonly before: number | null
