@@ -1,7 +1,7 @@
 /** Until the upstream has shown which transport it speaks nothing is forwarded, unless the configuration names it. */
 import { test } from 'tap'
 import { call, codeOf, runInput } from '../support/client.ts'
-import { gateBefore, type Gated } from '../support/gated.ts'
+import { gateBefore, NOWHERE, type Gated } from '../support/gated.ts'
 import { owners } from '../support/rows.ts'
 import { events, INFO, json, startUpstream, type Answering, type Upstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
@@ -122,4 +122,11 @@ void test('an upstream that comes later is found soon where the transport is nam
   const later = await startUpstream(json({}), Number(new URL(first.url).port))
   t.teardown(() => later.close())
   await gateway.ready()
+})
+
+void test('no query name is counted as dropped while the upstream is not known', async (t) => {
+  const { base, alice, gateway } = await gateBefore(t, NOWHERE, { config: { upstream: { transport: 'auto' } } })
+  t.equal((await call(`${base}/info?strange=1`, { token: alice })).status, 503)
+  const metrics = await call(`${gateway.healthUrl}/metrics`)
+  t.notMatch(metrics.text, /threadwarden_dropped_total\{kind="query-name"\} [1-9]/)
 })

@@ -132,7 +132,7 @@ export function makeApp(parts: AppParts): PublicApp {
       const failed = (error: unknown): void => {
         if (!reply.raw.headersSent) {
           // Fastify takes anything else for an answer.
-          void reply.send(error instanceof Error ? error : new Error(String(error)))
+          void reply.send(error instanceof Error ? error : new Error('a request failed with a value that is not an error'))
           return
         }
         // The status can't change any more, and an answer that has begun must not look complete.

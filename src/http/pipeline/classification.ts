@@ -3,20 +3,19 @@ import type { RouteDescriptor } from '../../core/route/classify.ts'
 import { decideMatched } from '../../core/decide/decide.ts'
 import { matchRules, RuleMatch, type Rules } from '../../core/decide/rules.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
-import { hasOperation } from '../../core/route/transport.ts'
+import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
 import type { CachedTarget } from './target-cache.ts'
 import type { Addressed, Caller, Classified, Exchange, UpstreamBinding } from './stages.ts'
 
 export function classify(
   target: CachedTarget<UpstreamBinding>,
+  upstream: RuntimeFacts,
   rules: Rules,
   exchange: Exchange,
   caller: Caller,
 ): Classified | Refusal {
   const { binding, segments } = target
   const { method } = exchange.head
-  const upstream = binding.transport.current()
-  if (upstream === null) return refuse('upstream-transport-pending')
   if (segments === null) return refuse('route-unknown')
   const addressed = { exchange, binding, caller, upstream }
   // The only place for envelopes. An envelope says in its body alone what it asks for

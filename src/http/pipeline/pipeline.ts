@@ -47,9 +47,11 @@ export function makePipeline(parts: PipelineParts): Pipeline {
   ): Classified | Answer => {
     if ('outcome' in caller) return refused(caller, exchange)
     if (parts.isShuttingDown()) return refused(refuse('shutting-down'), exchange)
-    const classified = classify(target, rules, exchange, caller)
+    const upstream = target.binding.transport.current()
+    if (upstream === null) return refused(refuse('upstream-transport-pending'), exchange)
     const dropped = target.target.droppedQueryNames
     if (dropped > 0) parts.metrics.dropped('query-name', dropped)
+    const classified = classify(target, upstream, rules, exchange, caller)
     return classified.outcome === 'refused' ? refused(classified, exchange) : classified
   }
 

@@ -174,20 +174,16 @@ function explanationOf(
 /** The request, with every header that may pass. */
 function messageOf({ method, target, presented, body }: Question, { forwardHeaders }: Config): IncomingMessage {
   const message = new IncomingMessage(new Socket())
-  const headers = [
-    ['host', 'gateway'],
-    ...[...BUILT_IN, ...forwardHeaders.map((name) => name.toLowerCase())].map((name) => [name, AS_SENT]),
-    ...(presented.kind === 'nothing'
-      ? []
-      : [['authorization', presented.kind === 'token' ? `Bearer ${presented.token}` : 'Bearer claims']]),
-    ...(body.length === 0
-      ? []
-      : [
-          ['content-type', 'application/json'],
-          ['content-length', String(body.length)],
-        ]),
-  ]
-  Object.assign(message, { method, url: target, httpVersion: '1.1', rawHeaders: headers.flat() })
+  const headers = new Map([...BUILT_IN, ...forwardHeaders].map((name) => [name.toLowerCase(), AS_SENT]))
+  headers.set('host', 'gateway')
+  headers.delete('authorization')
+  headers.delete('content-type')
+  // An OPTIONS request with this one would be a preflight.
+  headers.delete('access-control-request-method')
+  if (presented.kind !== 'nothing')
+    headers.set('authorization', `Bearer ${presented.kind === 'token' ? presented.token : 'claims'}`)
+  if (body.length > 0) headers.set('content-type', 'application/json').set('content-length', String(body.length))
+  Object.assign(message, { method, url: target, httpVersion: '1.1', rawHeaders: [...headers].flat() })
   if (body.length > 0) message.push(body)
   message.push(null)
   return message
