@@ -22,11 +22,11 @@ export const PARTS: Readonly<Record<string, Part>> = {
     mutate: [
       'src/http/pipeline/payload.ts',
       'src/http/pipeline/request-body.ts',
-      'src/http/pipeline/small-pieces.ts',
+      'src/http/pipeline/chunk-coalescing.ts',
       'src/http/listeners/caller-message.ts',
     ],
     tests: [
-      'test/http/{payload,request-body,small-pieces,caller-message,expect,handshake,hostile-callers}.test.ts',
+      'test/http/{payload,request-body,chunk-coalescing,caller-message,expect,handshake,hostile-callers}.test.ts',
       'test/http/body-*.test.ts',
       'test/security/{body-*,hostile-json,multipart,single-route-envelope}.test.ts',
     ],

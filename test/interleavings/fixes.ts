@@ -28,7 +28,7 @@ export const FIXES: Readonly<Record<string, Fix>> = {
     store: 'sqlite',
   },
   'open answers are checked when access changes': {
-    file: 'src/snapshot/answer-recheck.ts',
+    file: 'src/snapshot/stream-recheck.ts',
     present: 'if (ending.length > 0) answers.endOf(new Set(ending))',
     removed: '',
     found: /bob was given what alice(?:,bob)* wrote/,

@@ -3,7 +3,7 @@
  * answer. Of waiting chunks, Node counts only the bytes, but each chunk of one byte takes about 250.
  */
 import { IncomingMessage } from 'node:http'
-import { inPieces, isSmall, type Pieces } from '../pipeline/small-pieces.ts'
+import { inPieces, isSmall, type Pieces } from '../pipeline/chunk-coalescing.ts'
 
 export class CallerMessage extends IncomingMessage {
   #small: Pieces | null = null

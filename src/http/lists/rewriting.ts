@@ -4,7 +4,7 @@ import { writeInSteps } from '../../core/json/write-in-steps.ts'
 import { refuse, type Reason, type Refusal } from '../../core/reasons.ts'
 import { collect } from '../upstream/answer-body.ts'
 import type { AnswerMemory } from './answer-memory.ts'
-import { inTurns } from '../pipeline/turns.ts'
+import { inTurns } from '../pipeline/event-loop-turns.ts'
 import { jsonOf, type UpstreamAnswer, type UpstreamFailure } from '../upstream/upstream.ts'
 
 export type Rewritten = Written | Unread

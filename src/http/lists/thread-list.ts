@@ -27,7 +27,7 @@ import type { CursorSeal } from './cursor.ts'
 import type { Forwarder } from '../upstream/forward.ts'
 import type { OwnerRecords } from '../pipeline/owner-records.ts'
 import { readBytes, writtenAnew, writtenInTurns, type Rewritten } from './rewriting.ts'
-import { inTurns, turn } from '../pipeline/turns.ts'
+import { inTurns, turn } from '../pipeline/event-loop-turns.ts'
 import type { UpstreamAnswer, UpstreamFailure } from '../upstream/upstream.ts'
 import type { Authorized } from '../pipeline/stages.ts'
 

@@ -21,10 +21,10 @@ import type { Route } from '../../core/route/routes.ts'
 import type { RuntimeFacts } from '../../core/route/transport.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import { largestReadable, readingCost } from './body-budget.ts'
-import { readRecording } from './recording.ts'
+import { readRecording } from './audio-recording.ts'
 import { bodyForm, boundedBody, hasBody, holdBody, type ArrivingBody, type HeldBody } from './request-body.ts'
 import { type SharedBudget } from './body-budget.ts'
-import { inTurn, inTurns } from './turns.ts'
+import { inTurn, inTurns } from './event-loop-turns.ts'
 
 /** What goes along with a permit. A JSON body was checked, and comes with the name and archived flag that it sets. */
 export type Payload =

@@ -4,7 +4,7 @@ import { Transform, type Readable } from 'node:stream'
 import { isJsonType, multipartType, type HeaderLines } from '../../core/wire/headers.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import type { BodyBudget } from './body-budget.ts'
-import { inPieces, type Take } from './small-pieces.ts'
+import { inPieces, type Take } from './chunk-coalescing.ts'
 import { BodyTooLarge } from '../upstream/upstream.ts'
 
 export interface ArrivingBody {
@@ -41,7 +41,7 @@ export interface HeldBody {
 /**
  * @param most the bound of this body in bytes: 413 beyond it
  * @param budget the bound of all bodies: 503 beyond it
- * @param take gets joined pieces (small-pieces.ts). Where it refuses them, the rest is not awaited
+ * @param take gets joined pieces (chunk-coalescing.ts). Where it refuses them, the rest is not awaited
  */
 export function holdBody(
   { message, lines, onWanted }: ArrivingBody,

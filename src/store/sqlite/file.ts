@@ -11,7 +11,7 @@ import { connect, type Connection } from './connection.ts'
 import { inWords, isBusy, isDamage, isLasting } from './errors.ts'
 import { identityOf, obstacle, placeOf, type Place } from './place.ts'
 import { migrate, SCHEMA_VERSION, schemaOf } from './schema.ts'
-import { makeTurns, type Turns } from './turns.ts'
+import { makeTurns, type Turns } from './lock-retry.ts'
 
 /** A step on the file. It may run several times, but only its last run has an effect. */
 export type Step<T> = (database: Connection) => T

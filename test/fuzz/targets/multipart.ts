@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { headerLines, multipartType } from '../../../src/core/wire/headers.ts'
-import { readRecording, type Recording } from '../../../src/http/pipeline/recording.ts'
+import { readRecording, type Recording } from '../../../src/http/pipeline/audio-recording.ts'
 import type { Refusal } from '../../../src/core/reasons.ts'
 import { makeBudget } from '../../../src/http/pipeline/body-budget.ts'
 

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { test } from 'tap'
 import { headerLines } from '../../src/core/wire/headers.ts'
-import { readRecording } from '../../src/http/pipeline/recording.ts'
+import { readRecording } from '../../src/http/pipeline/audio-recording.ts'
 import { makeBudget } from '../../src/http/pipeline/body-budget.ts'
 
 /** As long as the runtime wants them. */

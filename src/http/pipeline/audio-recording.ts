@@ -8,7 +8,7 @@ import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
 import type { Steps } from '../../core/json/steps.ts'
 import { holdBody, type ArrivingBody } from './request-body.ts'
 import { type BodyBudget } from './body-budget.ts'
-import { inTurns } from './turns.ts'
+import { inTurns } from './event-loop-turns.ts'
 
 /** `release` gives the bytes back to the budget. */
 export interface Recording {

@@ -13,8 +13,8 @@ export interface Turns {
 const FIRST_PAUSE_MS = 2
 const LONGEST_PAUSE_MS = 25
 
-/** @param patience how long a step is tried, in milliseconds, including its wait for earlier steps */
-export function makeTurns(patience: number, isBusy: (error: unknown) => boolean): Turns {
+/** @param limit how long a step is tried, in milliseconds, including its wait for earlier steps */
+export function makeTurns(limit: number, isBusy: (error: unknown) => boolean): Turns {
   let waiting = 0
   let last: Promise<unknown> = Promise.resolve()
 
@@ -31,7 +31,7 @@ export function makeTurns(patience: number, isBusy: (error: unknown) => boolean)
 
   return {
     async take(step) {
-      const until = performance.now() + patience
+      const until = performance.now() + limit
       if (waiting === 0) {
         try {
           return step()
