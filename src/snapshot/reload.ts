@@ -43,9 +43,9 @@ export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>): Rel
     metrics.reloaded('refused', number)
     readiness.note(
       'reload',
-      `the last change of the configuration was refused, and the one before it stays in force: see the log for what is wrong with ${places.join(', ')}`,
+      `the last change of the configuration was refused, and the previous one stays active: see the log for the errors in ${places.join(', ')}`,
     )
-    log.error({ cause, faults, generation: number }, 'the configuration was not changed: the last good one stays in force')
+    log.error({ cause, faults, generation: number }, 'the configuration was not changed: the last good one stays active')
     return { outcome: 'refused', generation: number, faults }
   }
 

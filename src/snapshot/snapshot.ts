@@ -113,7 +113,7 @@ export function makeSnapshot(
   const { mode, tokenCache } = config.authentication
   const authenticate = makeAuthenticate({ mode, issuers, tokenCache, clock, onClientToken: sayClientToken(log) })
   const onDropped = onceByName((name) =>
-    log.info({ name }, 'this part of a body does not pass; the policy can name forwarded properties'),
+    log.info({ name }, 'dropped a body field: to forward it, name it under forwardedProps of the policy'),
   )
   const settings = { config, policy, authenticate, identity, records, handles, onDropped }
   const pipeline = assemblePipeline(settings, surroundings.requests)

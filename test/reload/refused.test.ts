@@ -104,7 +104,7 @@ for (const [what, { break: destroy, says }] of Object.entries(BREAKS)) {
     t.match(text, /threadwarden_config_reloads_total\{outcome="refused"\} 1\n/)
     t.match(
       scene.lines.filter(({ level }) => level === 'error'),
-      [{ cause: 'test', generation: 1, msg: /the last good one stays in force/ }],
+      [{ cause: 'test', generation: 1, msg: /the last good one stays active/ }],
     )
     writeFileSync(join(scene.folder, 'secret'), 'x'.repeat(64))
     scene.writePolicy(`${CHAT}# mended\n`)
