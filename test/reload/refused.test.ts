@@ -144,7 +144,7 @@ for (const [key, value] of [
     t.notMatch(told, /S3CR3T|service-account/)
     t.match(
       (await scene.health('/readyz')).text,
-      /see the log for what is wrong with (?:threadwarden\.yaml|…)/,
+      /see the log for the errors in (?:threadwarden\.yaml|…)/,
       'but where to look',
     )
   })
