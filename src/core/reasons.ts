@@ -1,8 +1,4 @@
-/**
- * Every answer that the gateway makes itself, in two closed lists. A *code* is what a caller may know and scripts
- * may rely on; a *reason* is what the log, the metrics and the decision record say. Many reasons share one code, so
- * that an answer tells a caller no more than docs/errors.md allows.
- */
+/** Every answer that the gateway makes itself, in two closed lists: codes for callers, reasons for logs and metrics. */
 
 /** Code → HTTP status and the text that callers (and the chat's users) read. */
 export const CODES = {
@@ -34,10 +30,9 @@ export const CODES = {
   'upstream-timeout': { status: 504, text: 'The agent runtime did not answer in time.' },
 } as const
 
-/** What a caller may know of an answer. */
 export type Code = keyof typeof CODES
 
-/** Reason → code. The reason goes to the log and the metrics, only the code goes to the caller. */
+/** Many reasons share one code, so that an answer tells a caller no more than docs/errors.md allows. */
 export const REASONS = {
   'http-unreadable': 'header-malformed',
   'http-headers-too-large': 'headers-too-large',
@@ -137,53 +132,39 @@ export const REASONS = {
   internal: 'internal',
 } as const satisfies Record<string, Code>
 
-/** Why the gateway answered itself: one closed list, the same word in log, metric and explanation. */
 export type Reason = keyof typeof REASONS
 
-/** A rule, as an operator finds it. */
 export interface RulePlace {
-  /** Its own name, or `rule 3` by its place in the file. */
+  /** The configured name, or `rule 3` by its place in the file. */
   readonly name: string
   readonly file: string
   /** 1-based. */
   readonly line?: number
 }
 
-/** How a limit stands that was reached. */
 export interface LimitState {
-  /** What is limited, as the configuration calls it. */
   readonly name: string
   readonly most: number
-  /** Milliseconds of the window; 0 for what is counted at once. */
+  /** Milliseconds; 0 for a limit on concurrent use. */
   readonly window: number
-  /** Milliseconds until it is worth trying again. */
+  /** Milliseconds. */
   readonly retryAfter: number
 }
 
-/** A refusal: the reason, and what else its answer needs. */
 export interface Refusal {
   readonly outcome: 'refused'
   readonly reason: Reason
-  /** What the caller is told; other than the reason's own code only where the policy hides a thread. */
+  /** Differs from the reason's own code only where the policy hides a thread. */
   readonly code: Code
-  /** For 405: the methods of `Allow` (RFC 9110 §15.5.6). */
   readonly allow?: readonly string[]
-  /** The rule of the policy that denies, where it is one. */
   readonly rule?: RulePlace
-  /** For 429. */
   readonly limit?: LimitState
 }
 
-/**
- * Makes a refusal.
- * @param reason why
- * @param more the code where it is not the reason's own, and what else the answer or the log says
- */
 export function refuse(reason: Reason, more: Partial<Omit<Refusal, 'outcome' | 'reason'>> = {}): Refusal {
   return { outcome: 'refused', reason, code: REASONS[reason], ...more }
 }
 
-/** True for a refusal, whatever else the value might be. */
 export function isRefusal(value: unknown): value is Refusal {
   return typeof value === 'object' && value !== null && 'outcome' in value && value.outcome === 'refused'
 }

@@ -1,10 +1,7 @@
 /** Names the caller that a limit counts: a signed-in user, or the address of a caller who is not signed in. */
 import type { Principal } from './principal.ts'
 
-/**
- * Gives the key by which a caller is counted. No user id begins with `@`, so an address is never taken for a user id.
- * @param address the caller's address, as far as the trusted proxies report it
- */
+/** No user id begins with `@`, so an address key never equals a user id. */
 export function callerKey(principal: Principal, address: string): string {
   return principal.kind === 'user' ? principal.id : `@${network(address)}`
 }

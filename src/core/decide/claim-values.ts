@@ -4,29 +4,21 @@ import { isPointer, valueAt } from '../json/pointer.ts'
 import type { CallerConditions } from './conditions.ts'
 import type { Rules } from './rules.ts'
 
-/** Values by JSON pointer. */
 export type ClaimValues = Readonly<Record<string, Json>>
 
-/** The claims that the rules of a policy compare, as JSON pointers without duplicates. */
 export function claimPointersOf({ routes }: Pick<Rules, 'routes'>): readonly string[] {
   const pointers = (conditions: CallerConditions | null): readonly string[] => (conditions?.claims ?? []).map(({ at }) => at)
   const rules = Object.values(routes).flatMap((route) => route.rules)
   return [...new Set(rules.flatMap(({ when, unless }) => [...pointers(when), ...pointers(unless)]))].sort()
 }
 
-/**
- * Takes the values of these claims and omits absent claims. An object becomes an empty object: a rule looks into an object only
- * by a separate pointer.
- */
+/** Omits absent claims. An object becomes an empty object: a rule looks into it only by a separate pointer. */
 export function takeClaims(claims: unknown, pointers: readonly string[]): ClaimValues {
   const found = pointers.map((pointer) => [pointer, valueAt(claims, pointer)] as const).filter(([, value]) => value !== undefined)
   return Object.fromEntries(found.map(([pointer, value]) => [pointer, outlined(value as Json)]))
 }
 
-/**
- * Builds claims in which each pointer finds its value. A rule that names no other claim gives the same result as before.
- * @returns null if a name is not a pointer below the top level
- */
+/** Builds claims in which each pointer finds its value; null if a name is not a pointer below the top level. */
 export function claimsFrom(values: ClaimValues): Json | null {
   let claims: Json = {}
   // Outer values come first: inner values go into them.

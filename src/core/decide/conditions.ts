@@ -4,7 +4,6 @@ import type { Part, Principal, User } from './principal.ts'
 
 export type Scalar = string | number | boolean
 
-/** One comparison of a claim, found by its JSON pointer (RFC 6901). */
 export type ClaimTest = { readonly at: string } & (
   | { readonly is: 'equal'; readonly to: Scalar }
   /** All items have the same type. */
@@ -14,9 +13,8 @@ export type ClaimTest = { readonly at: string } & (
   | { readonly is: 'present'; readonly wanted: boolean }
 )
 
-/** A caller must meet every part that is present. A caller who is not signed in meets only the empty conditions. */
+/** A caller who is not signed in meets only the empty conditions. */
 export interface CallerConditions {
-  /** Keys of issuers in the configuration; the caller's issuer must be among them. */
   readonly issuers?: readonly string[]
   readonly roles?: readonly string[]
   readonly permissions?: { readonly any?: readonly string[]; readonly all?: readonly string[] }
@@ -25,10 +23,7 @@ export interface CallerConditions {
 
 export type CallerPart = 'issuer' | 'role' | 'permission' | 'claim'
 
-/**
- * Finds the part that a caller does not meet.
- * @returns null if the caller meets all parts, `failed` if a claim has another type than it is compared with
- */
+/** @returns null if the caller meets all parts, `failed` if a claim has another type than it is compared with */
 export function unmetOf(conditions: CallerConditions, principal: Principal): CallerPart | 'failed' | null {
   const { issuers, roles, permissions, claims } = conditions
   const user = principal.kind === 'user' ? principal : null
@@ -51,7 +46,6 @@ function meets(user: User | null, part: Part, has: (user: User) => boolean): boo
   return user.unreadable?.includes(part) === true ? 'failed' : has(user)
 }
 
-/** True if a caller meets all conditions, `failed` if a claim of a wrong type leaves that open. */
 export function holdsOf(conditions: CallerConditions, principal: Principal): boolean | 'failed' {
   const unmet = unmetOf(conditions, principal)
   return unmet === 'failed' ? 'failed' : unmet === null

@@ -1,7 +1,4 @@
-/**
- * The decision: a pure function of route, principal, facts and rules. It asks for facts by name when it needs them.
- * It refuses with a reason from the closed list, or gives a permit. No other code can make a permit.
- */
+/** Decides a request by a pure function of route, principal, facts and rules. No other code can make a permit. */
 import type { RouteDescriptor } from '../route/classify.ts'
 import { isAgentId, isThreadId } from '../route/ids.ts'
 import type { Principal } from './principal.ts'
@@ -10,84 +7,63 @@ import { ROUTES, type Route } from '../route/routes.ts'
 import { matchRules, speaksOfThread, type Relation, type Rule, type RuleMatch, type Rules } from './rules.ts'
 import { suffices, type NeededRight, type Right } from './sharing.ts'
 
-/** The setting `unknownThread`, for a run or suggestion on an unowned thread. */
 export type UnknownThread = 'claim' | 'verify' | 'deny'
 
 /** Whether refusals that depend on ownership alone are enforced or only reported (docs/contributing/invariants.md, 7). */
 export type Enforcement = 'enforce' | 'observe'
 
-/**
- * The owner that the store has for a thread; null if there is no row. With `seen` there is no row either: under `observe` the
- * gateway saw this user run the thread, or several users if the owner is `''`. A seen user is not an owner, and other users
- * cannot claim the thread.
- */
+/** `seen`: no row; under `observe` the gateway saw this user run the thread (`''`: several users). No other user can claim it. */
 export type OwnerRecord = {
   readonly owner: string
   readonly deleted: boolean
   readonly seen?: true
-  /** No run of the thread is confirmed: the owner asked for a run, and the upstream has not said that the thread is theirs. */
+  /** The owner asked for a run, and the upstream has not confirmed it. */
   readonly provisional?: true
-  /** The right that the owner or an operator granted to this caller. */
   readonly granted?: Right
 } | null
 
-/** What is known besides the request. The decision asks for an absent fact if it depends on that fact. */
+/** The decision asks for an absent fact if it depends on that fact. */
 export interface Facts {
   readonly userScoped: boolean
   readonly unknownThread: UnknownThread
   readonly enforcement: Enforcement
   readonly record?: OwnerRecord
-  /** Whether the upstream holds anything of a thread that has no row. */
   readonly upstreamHistory?: 'none' | 'some'
 }
 
-/** The facts that are the same for every request. */
 export type StandingFacts = Pick<Facts, 'userScoped' | 'unknownThread' | 'enforcement'>
 
 export type Need =
   | { readonly outcome: 'needs'; readonly fact: 'record' }
-  /** `rule` would allow the request. */
   | { readonly outcome: 'needs'; readonly fact: 'upstreamHistory'; readonly rule: Rule }
 
-/** Permission to continue, with the duties on the way. Only `decide` makes it. */
 export type Permit = MadePermit
 
-/** True if `decide` made `value`: the forwarder accepts nothing else. */
 export function isPermit(value: unknown): value is Permit {
   return MadePermit.is(value)
 }
 
-/**
- * The right that a request needs on a thread of another user. Revoking the grant that names the caller, and no other grant,
- * needs any right: a user who was let in may leave.
- * @param caller omitted for a caller whom the body does not name
- */
+/** A grantee with any right may revoke their own grant. `caller` is omitted if the body does not name the caller. */
 export function neededRight({ route, ownerOnly, leaver }: RouteDescriptor, caller?: Principal): NeededRight {
   if (leaver !== undefined && leaver === caller?.id) return 'read'
   return ownerOnly === true ? 'owner' : (route.right ?? 'owner')
 }
 
 /**
- * True for a thread that is not a live thread with an owner: it was deleted, was only seen, or lost its owner (`''`). On routes
- * that require a confirmed run, a thread without a confirmed run counts too. With `unknownThread: claim` any caller may ask
- * for a run on any id. Until the upstream accepts that run, the thread may belong to another user, from before the gateway.
- * Reading, changing, deleting, annotating or sharing it would then depend only on having asked: a grantee's run would confirm
- * the row.
+ * True for a thread that was deleted, was only seen, lost its owner (`''`), or lacks a confirmed run that the route requires.
+ * With `unknownThread: claim` any caller may ask for a run on any id: until it is confirmed, the thread may belong to another
+ * user.
  */
 export function isUnsettled(record: OwnerRecord, { route }: Pick<RouteDescriptor, 'route'>): boolean {
   if (record === null) return false
   return record.deleted || record.seen === true || record.owner === '' || awaitsRun(record, route)
 }
 
-/** True if a route is closed on a thread because no run of the thread is confirmed. */
 export function awaitsRun(record: OwnerRecord, route: Route): boolean {
   return record?.provisional === true && route.beforeConfirmed !== true
 }
 
-/**
- * What a thread is to a caller, for this request. An unsettled thread is foreign to other users and unknown to its own user.
- * A grant counts if the policy lets grants count and the right is enough for the route.
- */
+/** An unsettled thread is foreign to other users and unknown to its own user. Grants count only if the policy enables them. */
 export function relationOf(
   record: OwnerRecord,
   principal: Principal,
@@ -101,7 +77,6 @@ export function relationOf(
   return suffices(record.granted, neededRight(descriptor, principal)) ? 'shared' : 'foreign'
 }
 
-/** Reasons for refusing a request whose thread no rule opens. */
 const NOT_OPENED = {
   own: 'no-rule-allows',
   shared: 'thread-foreign',
@@ -114,23 +89,15 @@ function whyNotOpened(relation: Relation, record: OwnerRecord): Reason {
   return isTheirs ? 'thread-unconfirmed' : NOT_OPENED[relation]
 }
 
-/** Routes that are closed to anonymous callers, whatever the policy says. */
 const NOT_FOR_ANONYMOUS: ReadonlySet<string> = new Set(['threads/list', 'threads/grants'])
 
-/** Routes on which a thread may begin. */
 const BEGINNING: ReadonlySet<string> = new Set(['agent/run', 'agent/suggest'])
 
-/** Matches the rules and decides, for a caller of this function that decides once. */
 export function decide(descriptor: RouteDescriptor, principal: Principal, rules: Rules, facts: Facts): Permit | Refusal | Need {
   return decideMatched(matchRules(descriptor, principal, rules, facts), descriptor, facts)
 }
 
-/**
- * Decides a request. A denying rule wins over all allowing rules, and a rule that cannot be evaluated denies. A request that no
- * rule allows is denied.
- * @param descriptor of the route and agent that the rules were matched with; the body may have added the thread
- * @param facts the decision asks for an absent fact only if it depends on that fact
- */
+/** A denying rule wins over allow rules. A rule that cannot be evaluated denies. Without an allow rule, access is denied. */
 export function decideMatched(match: RuleMatch, descriptor: RouteDescriptor, facts: Facts): Permit | Refusal | Need {
   const { route } = descriptor
   const { principal, rules, failed, denying, allowing } = match
@@ -159,8 +126,7 @@ export function decideMatched(match: RuleMatch, descriptor: RouteDescriptor, fac
   if (facts.record === undefined) return { outcome: 'needs', fact: 'record' }
   const relation = relationOf(facts.record, principal, descriptor, rules)
   const denied = denying.find((one) => speaksOfThread(one, relation))
-  // Lists omit deleted threads, so only the owner can find a deleted thread, and no operator. The same applies if the owner is
-  // not settled, because a run would settle it, and if the owner was removed.
+  // Lists omit deleted threads, so only the owner, and no operator, can find a deleted or unsettled thread.
   const gone = relation === 'foreign' && isUnsettled(facts.record, descriptor)
   const rule = gone ? undefined : allowing.find((one) => speaksOfThread(one, relation))
   // The gateway always enforces what it answers itself: `observe` lets through only what the upstream would have let through.
@@ -179,7 +145,6 @@ export function decideMatched(match: RuleMatch, descriptor: RouteDescriptor, fac
   }
   const decided = decideUnknown(descriptor, principal, rule, facts, no)
   if (!observing || decided.outcome === 'needs') return decided
-  // Under `observe` a run makes no owner, and the gateway answers nothing in place of the upstream.
   return permit(descriptor, principal, rule, {
     begins: BEGINNING.has(route.id),
     observed: decided.outcome === 'refused' ? decided.reason : null,
@@ -209,25 +174,18 @@ function decideUnknown(
       return facts.upstreamHistory === 'none' ? permit(descriptor, principal, rule, begin) : no('thread-has-history')
     }
     default:
-      // Whatever the policy says, no other route may create or find an unowned thread.
       return no(whyNotOpened('unknown', facts.record ?? null))
   }
 }
 
-/**
- * The most bytes that a request body may have, before it is known which rule allows the request.
- * @param configured the configured limit for this route, in bytes
- */
+/** The most bytes of a body, before it is known which rule allows the request. */
 export function mostBody({ allowing }: RuleMatch, configured: number): number {
   let most = 0
   for (const { limits } of allowing) most = Math.max(most, limits.body ?? configured)
   return most
 }
 
-/**
- * The most bytes of a body on any route that a caller may use, with any agent. The gateway reads this much of an envelope,
- * because only its content names the route.
- */
+/** The most bytes on any route that the caller may use: only an envelope's content names its route. */
 export function mostBodyOfAny(
   principal: Principal,
   rules: Rules,
@@ -244,10 +202,7 @@ export function mostBodyOfAny(
   return most
 }
 
-/**
- * True for an agent that a caller may run or connect to. The list of /info has no other agent.
- * @param agentId as the upstream calls it
- */
+/** @param agentId as the upstream calls it */
 export function mayUseAgent(agentId: string, principal: Principal, rules: Rules, facts: StandingFacts): boolean {
   if (!isAgentId(agentId)) return false
   return ROUTES.filter(({ id }) => id === 'agent/run' || id === 'agent/connect').some(
@@ -258,10 +213,7 @@ export function mayUseAgent(agentId: string, principal: Principal, rules: Rules,
 
 const MESSAGES = ROUTES.find(({ id }) => id === 'threads/messages') as Route
 
-/**
- * True for a thread in a caller's list: the caller may read its messages, even while nothing is enforced.
- * @param threadId as the upstream calls it
- */
+/** True if the caller may read the messages of the thread, even under `observe`. */
 export function isListed(
   threadId: string,
   record: OwnerRecord,
@@ -274,10 +226,7 @@ export function isListed(
   return decide(descriptor, principal, rules, { ...facts, enforcement: 'enforce', record }).outcome === 'permitted'
 }
 
-/**
- * True for a caller, such as an operator, whose list has threads of other users that were not granted to the caller.
- * No list has an unowned thread.
- */
+/** True for a caller, such as an operator, whose list has threads of other users without a grant. */
 export function listsForeign(principal: Principal, rules: Rules, facts: StandingFacts): boolean {
   // If any foreign thread is open to a caller, a settled live one is. Every user id has a colon, so no user is this owner.
   return isListed('another', { owner: 'somebody-else', deleted: false }, principal, rules, facts)
@@ -297,7 +246,6 @@ function placeOf({ name, file, line }: Rule): RulePlace {
   return line === undefined ? { name, file } : { name, file, line }
 }
 
-/** The duties of a permit; an absent duty does not apply. */
 interface Duties {
   readonly owner?: string | undefined
   readonly begins?: boolean
@@ -315,20 +263,17 @@ class MadePermit {
   readonly outcome = 'permitted'
   readonly descriptor: RouteDescriptor
   readonly principal: Principal
-  /** The rule that allows the request. It says what passes and which limits apply. */
+  /** Decides which fields are forwarded and which limits apply. */
   readonly rule: Rule
   /** The owner of the thread if a row names one, otherwise the principal. */
   readonly owner: string
-  /** True for a run or suggestion that begins a thread: the thread is unowned, or its owner had deleted it. */
+  /** The thread is unowned, or its owner had deleted it. */
   readonly begins: boolean
-  /** Register a run of the owner's thread before the request is sent, and settle it by the result of the run. */
+  /** Register a run before the request is sent, and settle it by the result of the run. */
   readonly claim: boolean
   /** Answer as the upstream does for a new thread, without asking it. */
   readonly answerEmpty: boolean
-  /**
-   * True if no owner is settled and the request settles none: the thread is unowned, or no run of it is confirmed. Another user
-   * may become its owner. That sends no invalidation, because no other user knew anything of the thread.
-   */
+  /** No owner is settled, and the request settles none. A later claim by another user sends no invalidation. */
   readonly isUnsettled: boolean
   /** Under `observe`: the reason for which enforcement would have refused the request. */
   readonly observed: Reason | null

@@ -3,7 +3,6 @@ import { isUserId } from '../route/ids.ts'
 import { valueAt } from '../json/pointer.ts'
 import { refuse, type Refusal } from '../reasons.ts'
 
-/** A claim that says what a user may do. */
 export type Part = 'role' | 'permissions'
 
 export interface User {
@@ -22,7 +21,6 @@ export interface User {
   readonly claims: unknown
 }
 
-/** All anonymous callers are one owner. */
 export interface Anonymous {
   readonly kind: 'anonymous'
   readonly id: 'anonymous'
@@ -32,7 +30,6 @@ export interface Anonymous {
 
 export type Principal = User | Anonymous
 
-/** JSON pointers into the claims of an issuer's tokens. */
 export interface ClaimPointers {
   readonly id: string
   readonly name: string
@@ -41,16 +38,12 @@ export interface ClaimPointers {
   readonly groups: string
 }
 
-/** The principal of a request without a credential in mode `optional`. */
+/** For requests without a credential in mode `optional`. */
 export const ANONYMOUS: Anonymous = { kind: 'anonymous', id: 'anonymous', standsForAll: false }
 
-/** The principal of every request in mode `off`. */
 export const EVERYBODY: Anonymous = { kind: 'anonymous', id: 'anonymous', standsForAll: true }
 
-/**
- * Makes a user from verified claims. Claims of a wrong shape grant nothing; a malformed id is an error (docs/specification.md, "Errors", 400).
- * @param issuer the issuer's key in the configuration
- */
+/** Claims of a wrong shape grant nothing; a malformed id is an error (docs/specification.md, "Errors", 400). */
 export function userFromClaims(issuer: string, claims: unknown, pointers: ClaimPointers): User | Refusal {
   const subject = valueAt(claims, pointers.id)
   if (!isUserId(subject)) return refuse('user-id-invalid')
@@ -76,13 +69,12 @@ export function userFromClaims(issuer: string, claims: unknown, pointers: ClaimP
   }
 }
 
-/** True for a claim that is absent, null, a string or a list of strings. */
 function isReadable(value: unknown): boolean {
   if (value === undefined || value === null || typeof value === 'string') return true
   return Array.isArray(value) && value.every((item) => typeof item === 'string')
 }
 
-/** Returns a list of strings as it is. Anything else grants nothing, even a list with one member of another type. */
+/** A list with one member of another type grants nothing. */
 function strings(value: unknown): readonly string[] {
   if (!Array.isArray(value) || !value.every((item) => typeof item === 'string')) return []
   return nonEmpty(value)

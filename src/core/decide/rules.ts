@@ -1,7 +1,4 @@
-/**
- * The rules of a policy as data, and whether a rule applies to a request. Nothing here looks at a thread: that is part of the
- * decision (src/core/decide/decide.ts).
- */
+/** The rules of a policy as data, and whether a rule applies to a request. Nothing here looks at a thread. */
 import type { BodyPolicy } from '../route/bodies.ts'
 import type { RouteDescriptor } from '../route/classify.ts'
 import { holdsOf, unmetOf, type CallerConditions, type CallerPart } from './conditions.ts'
@@ -14,21 +11,19 @@ export type Relation = 'own' | 'shared' | 'unknown' | 'foreign'
 
 export type Who = 'anonymous' | 'signed-in' | 'operator'
 
-/** An amount per time. The gateway counts in windows of twice the time, in which twice the amount may come. */
+/** The gateway counts in windows of twice the time, in which twice the amount may come. */
 export interface Rate {
   readonly amount: number
   /** Milliseconds. */
   readonly per: number
 }
 
-/** Limits of a caller. An absent limit stays as configured, and `off` means no limit. */
+/** An absent limit stays as configured, and `off` means no limit. */
 export interface RuleLimits {
-  /** Requests that this rule allows, counted in addition to the configured limit. */
+  /** Counted in addition to the configured limit. */
   readonly requests?: Rate | 'off'
   readonly runs?: Rate | 'off'
-  /** Runs and suggestions on unowned threads. */
   readonly newThreads?: Rate | 'off'
-  /** Runs, connects and subscriptions that are open at the same time. */
   readonly streams?: number | 'off'
   /** Bytes of a body. */
   readonly body?: number
@@ -39,19 +34,17 @@ export interface Passes extends BodyPolicy {
   readonly headers: ReadonlySet<string> | null
 }
 
-/** Denying rules win over allowing rules. Of the allowing rules, the first says what passes. */
+/** The first matching allow rule decides which fields are forwarded. */
 export interface Rule extends RulePlace {
   readonly effect: 'allow' | 'deny'
   readonly who: readonly Who[]
   readonly when: CallerConditions
-  /** The rule does not apply to callers who meet these conditions. */
   readonly unless: CallerConditions | null
   /** Agent ids; null for every agent, and for requests that name none. */
   readonly agents: ReadonlySet<string> | null
   readonly methods: readonly Method[] | null
-  /** On routes about a thread: which threads. Null in a denying rule means every thread; an allowing rule names them. */
+  /** Null in a denying rule means every thread; an allowing rule names them. */
   readonly threads: readonly Relation[] | null
-  /** True if the rule applies only with an upstream that scopes users itself. */
   readonly onlyUserScoped: boolean
   /** True if a denial by this rule looks like an unknown route (404). */
   readonly hides: boolean
@@ -59,11 +52,8 @@ export interface Rule extends RulePlace {
   readonly limits: RuleLimits
 }
 
-/** The policy for one route: without an allowing rule there is no access. */
 export interface RouteRules {
-  /** In the order of the file. */
   readonly rules: readonly Rule[]
-  /** True if every refusal looks like an unknown route (404). */
   readonly hide: boolean
 }
 
@@ -78,14 +68,10 @@ export interface Rules {
   readonly routes: Readonly<Record<RouteId, RouteRules>>
   /** True if a rule names single agents: the gateway then reports to callers the agents that they may use. */
   readonly nameAgents: boolean
-  /** Whether grants count, for access and for lists alike. */
   readonly sharing: boolean
 }
 
-/**
- * True if a rule covers threads with this relation to the caller. An allowing rule for foreign threads also covers shared
- * threads, because a grant takes nothing away. A denying rule for foreign threads does not cover shared threads.
- */
+/** An allow rule for foreign threads also covers shared threads, because a grant takes nothing away. A deny rule does not. */
 export function speaksOfThread({ effect, threads }: Pick<Rule, 'effect' | 'threads'>, relation: Relation): boolean {
   if (threads === null) return effect === 'deny'
   return threads.includes(relation) || (effect === 'allow' && relation === 'shared' && threads.includes('foreign'))
@@ -93,13 +79,9 @@ export function speaksOfThread({ effect, threads }: Pick<Rule, 'effect' | 'threa
 
 export type Unmet = 'method' | 'who' | CallerPart | 'agent' | 'unless' | 'upstream'
 
-/**
- * How a rule matches a request, without its thread. The rule applies, or one part does not match, or a claim has another type
- * than it is compared with (`failed`).
- */
+/** `failed`: a claim has another type than it is compared with. */
 export type Verdict = 'applies' | 'failed' | Unmet
 
-/** True if the policy names this principal an operator. A caller who is not signed in is never an operator. */
 export function isOperator(principal: Principal, selectors: readonly OperatorSelector[]): boolean {
   if (principal.kind !== 'user') return false
   return selectors.some(
@@ -111,11 +93,7 @@ export function isOperator(principal: Principal, selectors: readonly OperatorSel
   )
 }
 
-/**
- * Matches a rule with a request. Claims are compared last, so that a claim of a wrong type fails only the rules that would
- * otherwise apply.
- * @param userScoped whether the upstream scopes users itself
- */
+/** Compares claims last, so that a claim of a wrong type fails only the rules that would otherwise apply. */
 export function verdictOn(
   rule: Rule,
   { route, ids }: Pick<RouteDescriptor, 'route' | 'ids'>,
@@ -138,15 +116,10 @@ export function verdictOn(
   return isUnsure || unmet === 'failed' || excepted === 'failed' ? 'failed' : 'applies'
 }
 
-/**
- * How the rules of a route match a request, without its thread. It depends on route, agent and caller alone, so that one match
- * serves every decision about a request. Only `matchRules` makes it.
- */
+/** Depends on route, agent and caller alone: one match serves every decision about a request. Only `matchRules` makes it. */
 export class RuleMatch {
-  /** In the order of the file. */
   readonly tried: readonly Rule[]
   readonly verdicts: readonly Verdict[]
-  /** The first rule that could not be evaluated. */
   readonly failed: Rule | undefined
   readonly denying: readonly Rule[]
   readonly allowing: readonly Rule[]
@@ -178,13 +151,11 @@ export class RuleMatch {
     this.allowing = applying.allow
   }
 
-  /** False for a request that the rules may match otherwise. */
   isOf({ route, ids }: RouteDescriptor, { userScoped }: { readonly userScoped: boolean }): boolean {
     return route === this.#route && ids.agentId === this.#agentId && userScoped === this.#userScoped
   }
 }
 
-/** @param userScoped whether the upstream scopes users itself */
 export function matchRules(
   descriptor: RouteDescriptor,
   principal: Principal,

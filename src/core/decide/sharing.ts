@@ -1,7 +1,4 @@
-/**
- * Sharing: a thread's owner, or an operator, grants it to a user or a group for reading or writing. Deleting, archiving and
- * granting stay with the owner, whatever was granted.
- */
+/** Sharing: an owner or operator grants a thread to a user or group. Deleting, archiving and granting stay with the owner. */
 import { isUserId } from '../route/ids.ts'
 import type { Principal } from './principal.ts'
 
@@ -10,7 +7,6 @@ export type Right = 'read' | 'write'
 
 export type NeededRight = Right | 'owner'
 
-/** The receiver of a grant: a user, or all users whose token names a group. */
 export interface Grantee {
   readonly kind: 'user' | 'group'
   /** `issuer-key:name`, for users and groups: a group of one issuer is not a group of another issuer. */
@@ -21,7 +17,6 @@ export interface Grant extends Grantee {
   readonly right: Right
 }
 
-/** The user for whom grants are looked up, with the groups that the token names. */
 export interface Reader {
   readonly userId: string
   readonly groups: readonly string[]
@@ -30,10 +25,7 @@ export interface Reader {
 /** The granter of what an operator grants by the API or the command line. No user has this id: user ids have a colon. */
 export const BY_OPERATOR = 'operator'
 
-/**
- * The most grants that users may have given on a thread. Operators may have given as many more. The gateway looks up all of them
- * together, and neither takes the other's room.
- */
+/** Operators may give as many more: neither uses up the other's grants. The gateway looks up all of them together. */
 export const MAX_GRANTS = 100
 
 /** The most threads on which a user may let in the same user or group: they are all in the grantee's list. */
@@ -44,7 +36,6 @@ export function readerOf(principal: Principal): Reader {
   return { userId: principal.id, groups: principal.kind === 'user' ? principal.groups : [] }
 }
 
-/** @returns the widest right that the grants give a reader; null for none */
 export function rightIn(grants: readonly Grant[], { userId, groups }: Reader): Right | null {
   const theirs = grants.filter(({ kind, id }) => (kind === 'user' ? id === userId : groups.includes(id)))
   if (theirs.length === 0) return null

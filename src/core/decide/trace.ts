@@ -5,28 +5,22 @@ import type { Principal } from './principal.ts'
 import type { Refusal } from '../reasons.ts'
 import { matchRules, speaksOfThread, type Relation, type Rule, type Rules, type Verdict } from './rules.ts'
 
-/**
- * How a rule matches a request, its thread included. `thread`: the rule covers other threads. `deleted` and `unsettled`: the
- * rule opens threads of other users, but the owner deleted this one, or it has no settled owner.
- */
+/** `thread`: the rule covers other threads. `deleted`, `unsettled`: it opens foreign threads, but not one in this state. */
 export type TriedVerdict = Verdict | 'thread' | 'deleted' | 'unsettled'
 
 export interface TriedRule {
   readonly rule: Rule
   readonly verdict: TriedVerdict
-  /** True for the rule that the decision depends on. */
   readonly decides: boolean
 }
 
 export interface Trace {
   readonly decision: Permit | Refusal | Need
-  /** What the thread is to the caller; null on routes without a thread, and while its owner is unknown. */
+  /** Null on routes without a thread, and while the owner is unknown. */
   readonly relation: Relation | null
-  /** In the order of the file. */
   readonly tried: readonly TriedRule[]
 }
 
-/** Decides a request as `decide` does, and reports how each rule of its route matched. */
 export function traceOf(descriptor: RouteDescriptor, principal: Principal, rules: Rules, facts: Facts): Trace {
   const match = matchRules(descriptor, principal, rules, facts)
   const decision = decideMatched(match, descriptor, facts)

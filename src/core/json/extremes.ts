@@ -1,13 +1,11 @@
 /** The largest and the smallest of any number of numbers: as arguments of Math.max they would have to fit on the stack. */
 
-/** @returns -Infinity for no numbers */
 export function largest(numbers: Iterable<number>): number {
   let most = Number.NEGATIVE_INFINITY
   for (const number of numbers) if (number > most) most = number
   return most
 }
 
-/** @returns Infinity for no numbers */
 export function smallest(numbers: Iterable<number>): number {
   let least = Number.POSITIVE_INFINITY
   for (const number of numbers) if (number < least) least = number

@@ -1,23 +1,20 @@
 /** Keeps the text of an object's members, each as JSON.stringify would write it, while json/read-in-steps.ts reads the object. */
 
-/** The text in pieces, or the members of an opened object. */
 export type MemberText = readonly string[] | MemberTexts
 
 export type MemberTexts = ReadonlyMap<string, MemberText>
 
-/** The size of a piece, in characters. */
+/** In characters. */
 const PIECE = 32 * 1024
 
 export class MemberRecorder {
   readonly texts = new Map<string, MemberText>()
   readonly #opened: ReadonlySet<string>
-  /** The nested objects whose members are recorded, from the outermost inwards. */
   readonly #into: Map<string, MemberText>[] = [this.texts]
-  /** The depth of the object whose member is being recorded, or 0 if no member is. */
+  /** 0 if no member is being recorded. */
   #depth = 0
   #pieces: string[] = []
   #pending = ''
-  /** The recorder has not yet taken the slice from here on. */
   #from = 0
 
   /** @param opened paths of objects whose members are recorded separately: names with a `/` between them */
@@ -25,12 +22,7 @@ export class MemberRecorder {
     this.#opened = new Set(opened)
   }
 
-  /**
-   * A value begins.
-   * @param at its place in the slice
-   * @param depth the number of open containers around it
-   * @param keys the key in each of these containers that is an object
-   */
+  /** @param keys the key in each open container that is an object; `depth` counts all open containers */
   begin(at: number, depth: number, keys: readonly string[], isObject: boolean): void {
     const into = this.#into[depth - 1]
     if (this.#depth > 0 || depth !== this.#into.length || into === undefined) return
@@ -54,7 +46,6 @@ export class MemberRecorder {
     this.#from = end
   }
 
-  /** The next slice begins with the text of this slice from a place on. */
   cut(slice: string, at: number): void {
     if (this.#depth === 0) return
     this.#take(slice.slice(this.#from, at))

@@ -1,12 +1,8 @@
-/**
- * Reads a large JSON object with a long list in it, piece by piece. Between two pieces other requests have their turn, and a
- * caller that wants few items keeps only those. The result is what JSON.parse makes of the text.
- */
+/** Reads a large JSON object with a long list piece by piece: other requests run in between. The result is JSON.parse's. */
 import { isObject, type Json } from './read.ts'
 
 const PIECE = 64 * 1024
 
-/** The most ends of objects that a guess looks at. */
 const MOST_BRACES = 4096
 
 /** The name of the rest of the list while it is read. No text has a member of that name. */
@@ -22,13 +18,7 @@ export interface Rest {
   readonly goesOn: boolean
 }
 
-/**
- * @param bytes the text in UTF-8
- * @param list the name of a member that holds a list of objects. The text is read in pieces only if this member is the first and
- * its list is long; otherwise at once
- * @param piece about how many bytes are parsed at once
- * @returns the items of the list, piece by piece, and at the end the rest
- */
+/** Reads in pieces of about `piece` bytes, but only if `list` is the first member and long; otherwise at once. */
 export function* parsedInPieces(bytes: Uint8Array, list: string, piece = PIECE): Generator<readonly Json[], Rest, void> {
   const head = new RegExp(`^[ \\t\\r\\n]*\\{[ \\t\\r\\n]*"${list}"[ \\t\\r\\n]*:[ \\t\\r\\n]*\\[`)
   const first = head.exec(UTF8.decode(bytes.subarray(0, PIECE)))?.[0]
@@ -45,8 +35,8 @@ export function* parsedInPieces(bytes: Uint8Array, list: string, piece = PIECE):
       continue
     }
     if (gap === null) break
-    // The gap may lie within a string or an item. Text that is read from the left has a single reading. If all text up to the gap
-    // is a list, an item ends there and the next begins behind it. Otherwise this is no list, or the guess was wrong.
+    // The gap may lie within a string or an item. Text from the left has a single reading: if all text up to the gap is a list,
+    // an item ends there. Otherwise this is no list, or the guess was wrong.
     const some = parsed(`[${UTF8.decode(bytes.subarray(from, gap.end))}]`)
     if (Array.isArray(some) && some.length > 0) {
       pieces += 1
@@ -79,10 +69,7 @@ interface Gap {
   readonly next: number
 }
 
-/**
- * Finds the next place where an object seems to end and another to begin behind a comma.
- * @returns null if no such place is near: a name may consist of ends of objects
- */
+/** @returns null if no such place is near: a name may consist of ends of objects */
 function gapBehind(bytes: Uint8Array, at: number): Gap | null {
   let brace = bytes.indexOf(0x7d, at)
   for (let braces = 0; brace !== -1 && braces < MOST_BRACES; braces += 1, brace = bytes.indexOf(0x7d, brace + 1)) {
@@ -94,7 +81,6 @@ function gapBehind(bytes: Uint8Array, at: number): Gap | null {
   return null
 }
 
-/** Finds the next place where an item ends and another begins, by reading everything from the beginning of an item. */
 function gapBetween(bytes: Uint8Array, behind: number, from: number): Gap | null {
   let depth = 0
   for (let at = from; at < bytes.length; at += 1) {

@@ -5,12 +5,7 @@ export function isPointer(text: string): boolean {
   return /^(?:\/(?:[^~/]|~[01])*)*$/.test(text)
 }
 
-/**
- * Evaluates a JSON pointer (RFC 6901 §4). It finds only what the document contains: nothing of a prototype, and no length of
- * a list.
- * @param pointer a pointer for which isPointer is true
- * @returns the value, or undefined
- */
+/** RFC 6901 §4. Finds only what the document contains: nothing of a prototype, and no length of a list. */
 export function valueAt(document: unknown, pointer: string): unknown {
   let value = document
   for (const raw of pointer.split('/').slice(1)) {

@@ -1,8 +1,4 @@
-/**
- * Reads a JSON text strictly, as it arrives. It refuses whatever two parsers could read differently: duplicate keys at any level,
- * `__proto__`, numbers that overflow, a byte order mark, trailing bytes, harmful nesting (runtime-behaviour.md, "Run input";
- * docs/threat-model.md). The caller serialises the result again, so only this reading remains.
- */
+/** Strict JSON: refuses what two parsers may read differently (runtime-behaviour.md, "Run input"; docs/threat-model.md). */
 import { makeShape, type MemberBounds, type Shape } from './shape.ts'
 import { readInSteps, type SteppedReading } from './read-in-steps.ts'
 import { isObject, type Json, type JsonObject } from './value.ts'
@@ -15,7 +11,6 @@ const NONE = new Uint8Array()
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** An object, and the text that it was read from. */
 export interface JsonSource {
   readonly value: JsonObject
   readonly text: string
@@ -23,38 +18,25 @@ export interface JsonSource {
   readonly asWritten: boolean
 }
 
-/** The object, or a refusal with the code `body-malformed` or `body-too-large`. */
 export type JsonReading = ({ readonly outcome: 'read' } & JsonSource) | Refusal
 
 export interface JsonReader {
-  /**
-   * Takes the next bytes. It refuses hostile text before the rest has arrived; after a refusal the reader is done.
-   * @returns a refusal, or null to go on
-   */
+  /** @returns a refusal, even before the rest has arrived, or null to go on; after a refusal the reader is done */
   push(bytes: Uint8Array): Refusal | null
-  /** About how many values have arrived. */
   values(): number
-  /** True if reading the text at once would delay other requests for long. */
   isLarge(): boolean
-  /** Reads the text as a JSON object, at once. */
   end(): JsonReading
-  /**
-   * Reads the text in steps, between which other requests may have their turn.
-   * @param opened the objects whose members are wanted separately: names with a `/` between them
-   */
+  /** @param opened the objects whose members are wanted separately: names with a `/` between them */
   inSteps(opened: readonly string[]): Steps<SteppedReading | Refusal>
 }
 
-/** A text is large if it has more characters than this, or more values than MANY_VALUES. */
+/** In characters. */
 const LARGE = 256 * 1024
 const MANY_VALUES = 8192
-/** The bound for a text with escaped keys: they are read in steps in any case, and each of them costs more. */
+/** Escaped keys are read in steps in any case, and each costs more. */
 const LARGE_IF_ESCAPED = 16 * 1024
 
-/**
- * Makes the reader of a body. It keeps the text that arrived, not the bytes.
- * @param bounds of the members of its objects; by default only the number of all values is bounded
- */
+/** Keeps the text that arrived, not the bytes. By default only the number of all values is bounded. */
 export function makeJsonReader(bounds?: MemberBounds): JsonReader {
   const shape = makeShape(bounds)
   const pieces: string[] = []

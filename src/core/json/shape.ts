@@ -1,7 +1,4 @@
-/**
- * Counts what a JSON text holds as it arrives, without parsing it: the depth and the amount, before anything recursive or costly
- * reads it. It also finds where strings end.
- */
+/** Counts depth and amount of a JSON text as it arrives, before anything recursive reads it. It also finds ends of strings. */
 import { refuse, type Refusal } from '../reasons.ts'
 
 /** The most values of a body: each costs far more than its bytes, and `{},` sixteen times more. */
@@ -13,20 +10,14 @@ export const MAX_DEPTH = 128
 /** The most characters of a number: JSON writers need at most 25. */
 export const MAX_NUMBER = 4096
 
-/** A key with more characters is long. */
 export const LONG_KEY = 1024
 
-/**
- * The most characters of all long keys of a body together. V8 hashes a string of more than 16,383 characters by its length alone:
- * it took four seconds to distinguish 2,000 such keys of the same length.
- */
+/** V8 hashes strings over 16,383 characters by length alone: distinguishing 2,000 such keys of one length took 4 seconds. */
 export const MAX_LONG_KEYS = 256 * 1024
 
-/** The most members of an object. */
+/** The most members of the object that is the whole text (`top`), and of every other object (`inner`). */
 export interface MemberBounds {
-  /** For the object that is the whole text. */
   readonly top: number
-  /** For every other object. */
   readonly inner: number
 }
 
@@ -34,11 +25,10 @@ const UNBOUNDED: MemberBounds = { top: Number.POSITIVE_INFINITY, inner: Number.P
 
 /** For a text that is not JSON the counts mean nothing. */
 export interface Shape {
-  /** Takes the next piece. Bounds depth and number of values before anything recursive or costly reads them. */
   take(piece: string): Refusal | null
-  /** Object members at every level, that is, colons outside strings. */
+  /** Counts colons outside strings. */
   members(): number
-  /** About how many values there are: it counts beginnings of objects and lists, and commas. */
+  /** Approximate: counts beginnings of objects and lists, and commas. */
   values(): number
   hasEscapedKeys(): boolean
   /** False if any text differs, or may differ, from what JSON.stringify writes. */
@@ -51,16 +41,13 @@ export function makeShape(bounds: MemberBounds = UNBOUNDED): Shape {
   let depth = 0
   let values = 0
   let inString = false
-  /** Whether the last or current string has an escape. */
   let escaped = false
-  /** Whether the previous piece ended within an escape. */
+  /** The previous piece ended within an escape. */
   let cut = false
   let asWritten = true
-  /** The characters so far of the last or current string, and of the current number. */
   let stringLength = 0
   let numberLength = 0
   let longKeys = 0
-  /** The members of the open objects, by depth. */
   const membersAt = new Uint32Array(MAX_DEPTH + 1)
 
   const member = (): Refusal | null => {
@@ -168,7 +155,6 @@ function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39
 }
 
-/** The end of the number at a place: behind the last character that numbers may have. */
 export function numberEnd(text: string, at: number): number {
   for (let end = at; end < text.length; end += 1) {
     const code = text.charCodeAt(end)
@@ -181,7 +167,7 @@ export function numberEnd(text: string, at: number): number {
 /** The most digits with which every whole number is exact in a double. */
 const EXACT_DIGITS = 15
 
-/** True for a number that JSON.stringify writes unchanged. With a fraction or more digits it may not. */
+/** False for some numbers that JSON.stringify writes unchanged: those with a fraction or more digits. */
 export function isPlainNumber(text: string, from: number, to: number): boolean {
   const first = text.charCodeAt(from) === 0x2d ? from + 1 : from
   if (text.charCodeAt(first) === 0x30) return to === from + 1
@@ -191,11 +177,9 @@ export function isPlainNumber(text: string, from: number, to: number): boolean {
 }
 
 export interface Strings {
-  /** The place of the quote that ends the string around a place, or the text's length. Callers ask for strings in order. */
+  /** Callers must ask for strings in order. Returns the place of the quote that ends the string, or the text's length. */
   endFrom(at: number): number
-  /** True if the last string that was asked for has an escape, from that place on. */
   escaped(): boolean
-  /** True if the text ends within an escape of that string. */
   cut(): boolean
   /** True if JSON.stringify writes its escapes for the same characters, control characters excepted. */
   asWritten(): boolean
@@ -204,7 +188,7 @@ export interface Strings {
 /** Escapes that JSON.stringify writes only for control characters, or never. JSON.parse refuses what is no escape. */
 const FOREIGN_ESCAPE = /\\[u/]/g
 
-/** Reads the strings of a text or of a piece of it. It does not search again at each string or escape. */
+/** Does not search again at each string or escape. */
 export function stringsOf(text: string): Strings {
   let from = 0
   let end = 0
@@ -239,14 +223,12 @@ export function stringsOf(text: string): Strings {
   }
 }
 
-/** True if an odd number of backslashes precedes a place in a string that begins at `from`. */
 function isEscaped(text: string, at: number, from: number): boolean {
   let before = at
   while (before > from && text.charCodeAt(before - 1) === 0x5c) before -= 1
   return (at - before) % 2 === 1
 }
 
-/** Like indexOf, but gives the text's length if the text is not found. */
 function indexFrom(text: string, sought: string, at: number): number {
   const index = text.indexOf(sought, at)
   return index === -1 ? text.length : index

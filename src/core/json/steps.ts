@@ -1,6 +1,5 @@
 /** Work in steps, between which other requests may have their turn. */
 
-/** Steps, and the result of the last step. */
 export type Steps<Result> = Generator<undefined, Result, undefined>
 
 export function atOnce<Result>(steps: Steps<Result>): Result {

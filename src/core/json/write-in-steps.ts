@@ -1,20 +1,13 @@
-/**
- * Writes a large object in steps, between which other requests have their turn, as JSON.stringify would write it at once. The
- * unchanged parts of the source are written from the text that was recorded while it was read (json/member-texts.ts).
- */
+/** Writes a large object in steps, as JSON.stringify would. Copies unchanged parts from their text (json/member-texts.ts). */
 import type { SteppedReading } from './read-in-steps.ts'
 import type { MemberText, MemberTexts } from './member-texts.ts'
 import { isObject, type Json, type JsonObject } from './value.ts'
 import type { Steps } from './steps.ts'
 import { cutAt, SLICE } from './text-slices.ts'
 
-/** The most texts of a step. A step also ends when it has enough bytes. */
+/** A step also ends when it has enough bytes. */
 const TEXTS = 1024
 
-/**
- * @param body its parts that are identical to parts of the source are written from the source's text
- * @returns steps; at the end the bytes, in pieces
- */
 export function* writeInSteps(body: JsonObject, { value, texts }: Omit<SteppedReading, 'outcome'>): Steps<readonly Uint8Array[]> {
   const output = new Output()
   yield* writeObject(body, value, texts, output)
@@ -27,7 +20,6 @@ class Output {
   #pending = ''
   #texts = 0
 
-  /** @returns true at the end of a step */
   add(text: string): boolean {
     this.#pending += text
     this.#texts += 1

@@ -1,14 +1,8 @@
-/**
- * Writes a JSON object as JSON.stringify does, but copies unchanged parts from the text. V8 looks at each character of a long
- * string to write it, and a chat consists of long strings. The output is the same byte for byte, in the order of the text.
- */
+/** Writes JSON byte for byte as JSON.stringify does, but copies unchanged parts: V8 looks at each character of a long string. */
 import { isNumberStart, isPlainNumber, isSpace, numberEnd, stringsOf } from './shape.ts'
 import type { JsonObject, JsonSource } from './read.ts'
 
-/**
- * @param body its parts that are identical to parts of the source are written from the source's text
- * @returns the same text as the source if the result would be equal
- */
+/** @returns the same text as the source if the result would be equal */
 export function writeAnew(body: JsonObject, { value, text, asWritten }: JsonSource): string {
   const keys = Object.keys(body)
   // If each member has a key here, the order is the source's: no key that passes anywhere is a whole number.
@@ -19,11 +13,7 @@ export function writeAnew(body: JsonObject, { value, text, asWritten }: JsonSour
   return `{${members.join(',')}}`
 }
 
-/**
- * Splits the text of an object.
- * @param text the text of an object that JSON.parse accepts and that has no duplicate keys
- * @returns its members, each as JSON.stringify would write it
- */
+/** @param text must be accepted by JSON.parse and have no duplicate keys */
 export function memberTexts(text: string): ReadonlyMap<string, string> {
   const members = new Map<string, string>()
   const walk = walkThrough(text)
@@ -55,7 +45,6 @@ function walkThrough(text: string): Walk {
   let at = 0
   const strings = stringsOf(text)
 
-  /** @returns true if JSON.stringify would write the string unchanged */
   const passString = (): boolean => {
     at = strings.endFrom(at + 1) + 1
     return strings.asWritten()

@@ -1,8 +1,4 @@
-/**
- * Which parts of a JSON body pass, and which ids it names. The gateway drops keys outside the route's closed set, as the runtime
- * does. No set has `method` or `params`, so no body that leaves here is a single-route envelope
- * (runtime-behaviour.md, "Single-route transport").
- */
+/** Decides which JSON keys pass: never `method` or `params` of an envelope (runtime-behaviour.md, "Single-route transport"). */
 import type { RouteDescriptor } from './classify.ts'
 import { filterForwardedProps } from './forwarded-props.ts'
 import { isAgentId, isRunId, isThreadId } from './ids.ts'
@@ -12,14 +8,12 @@ import type { Route } from './routes.ts'
 import { atOnce, type Steps } from '../json/steps.ts'
 
 export interface BodyPolicy {
-  /** `forwardedProps` names that pass in addition to the built-in ones. */
   readonly forwardedProps: ReadonlySet<string>
   readonly state: 'pass' | 'drop'
-  /** The names of the frontend's `tools` that reach the agent. */
   readonly tools: 'all' | ReadonlySet<string>
 }
 
-/** The most members of a body, and of an envelope's params. No route has more than twenty. */
+/** No route has more than twenty. */
 export const MAX_TOP_MEMBERS = 100
 
 /** Paths of the objects in a body that passingBody may return without some of their members. */
@@ -28,7 +22,6 @@ export const NARROWED: readonly string[] = ['state', 'forwardedProps', 'forwarde
 /** In bytes, as configured. */
 export interface BodyLimits {
   readonly body: number
-  /** On routes whose bodies may be large. */
   readonly runBody: number
 }
 
@@ -42,16 +35,10 @@ export function isBodyOptional({ body }: Route): boolean {
 
 export interface CheckedIds {
   readonly outcome: 'checked'
-  /** With the thread that the body names, on routes whose thread is in the body. */
   readonly descriptor: RouteDescriptor
 }
 
-/**
- * Checks the ids that a JSON body names.
- * @param descriptor of a route with a JSON body
- * @param value the body from the strict reader
- * @returns the descriptor, or a refusal: 400 for an id that is missing or outside its grammar
- */
+/** @param value the body from the strict reader */
 export function checkIds(descriptor: RouteDescriptor, value: JsonObject): CheckedIds | Refusal {
   const { route, ids } = descriptor
   const named = (key: string): Json | undefined => (isKeyOf(route, key) ? value[key] : undefined)
@@ -79,14 +66,10 @@ export function checkIds(descriptor: RouteDescriptor, value: JsonObject): Checke
 
 export interface PassingBody {
   readonly body: JsonObject
-  /** Names of the dropped top-level keys, forwarded properties and tools. */
   readonly dropped: readonly string[]
 }
 
-/**
- * Keeps the parts of a JSON body that may pass.
- * @param value the body; its ids must be checked already
- */
+/** @param value its ids must be checked already */
 export function passingBody(route: Route, value: JsonObject, policy: BodyPolicy): PassingBody {
   return atOnce(passingInSteps(route, value, policy))
 }
@@ -119,12 +102,7 @@ const TOOL_KEYS = ['name', 'description', 'parameters', 'metadata']
 
 const TOOLS_AT_ONCE = 256
 
-/**
- * Keeps the frontend's tools whose names may pass. The runtime requires the list, even an empty one
- * (runtime-behaviour.md, "Run input").
- * @param place the path of the list, for the names of dropped tools
- * @param dropped receives these names
- */
+/** The runtime requires the list, even an empty one (runtime-behaviour.md, "Run input"). `dropped` receives the names. */
 function* filterTools(value: Json, allowed: ReadonlySet<string>, place: string, dropped: string[]): Steps<readonly Json[]> {
   const kept: Json[] = []
   if (!Array.isArray(value)) {
@@ -145,7 +123,6 @@ function madeOfKnown(tool: JsonObject): JsonObject {
   return Object.fromEntries(TOOL_KEYS.filter((key) => Object.hasOwn(tool, key)).map((key) => [key, tool[key] as Json]))
 }
 
-/** True for a tool's name that a log may contain. */
 function isName(value: Json | undefined): value is string {
   return typeof value === 'string' && value.length <= 1024
 }

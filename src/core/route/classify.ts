@@ -1,13 +1,9 @@
-/**
- * Finds the route that a canonical target names. Paths match whole, segment by segment. A fixed path wins over a path with an id
- * for every method, as in the runtime's table: `/threads/clear` is never a thread called "clear".
- */
+/** Finds the route of a canonical target. A fixed path wins over a path with an id: `/threads/clear` is never a thread. */
 import { isAgentId, isMemoryId, isThreadId } from './ids.ts'
 import { refuse, type Reason, type Refusal } from '../reasons.ts'
 import { ALL_ROUTES, OWN_ROUTES, ROUTES, type Route } from './routes.ts'
 import { largest } from '../json/extremes.ts'
 
-/** What a request is about, whatever its spelling was. */
 export interface RouteDescriptor {
   readonly outcome: 'classified'
   readonly route: Route
@@ -16,7 +12,7 @@ export interface RouteDescriptor {
   readonly query: readonly (readonly [string, string])[]
   /** True if the body asks for something that stays with the owner, on a route that can be granted to others. */
   readonly ownerOnly?: true
-  /** On the route that revokes grants: the user whose own grant the body names. Absent if the body names a group. */
+  /** The user whose own grant the body revokes; absent if the body names a group. */
   readonly leaver?: string
 }
 
@@ -31,11 +27,7 @@ const ID_GRAMMARS: Readonly<
   ':memoryId': { name: 'memoryId', fits: isMemoryId, reason: 'memory-id-invalid' },
 }
 
-/**
- * Finds the route of a request.
- * @param segments the decoded segments below the base path
- * @returns the descriptor, or a refusal: 404, 405 with `Allow`, or 400 for an id outside its grammar
- */
+/** @returns the descriptor, or 404, 405 with `Allow`, or 400 for an id outside its grammar */
 export function classify(
   method: string,
   segments: readonly string[],
@@ -65,11 +57,7 @@ function queryOf(route: Route, query: ReadonlyMap<string, string>): RouteDescrip
   return query.size === 0 ? NO_QUERY : [...query].filter(([name]) => route.query.includes(name))
 }
 
-/**
- * Finds what a request to an upstream is about.
- * @param upstream with the id of a self-hosted agent; null for a runtime
- * @param segments the decoded segments below its public path
- */
+/** @param upstream with the id of a self-hosted agent; null for a runtime */
 export function classifyAt(
   { agentId }: { readonly agentId: string | null },
   method: string,
@@ -79,10 +67,7 @@ export function classifyAt(
   return agentId === null ? classify(method, segments, query) : classifyEndpoint(method, segments, agentId)
 }
 
-/**
- * Finds what a request to a self-hosted agent is about: a run, which is POSTed to its root path (docs/specification.md), or a route that the gateway answers itself.
- * @param agentId the agent's id, which its path does not contain
- */
+/** A run is POSTed to the agent's root path (docs/specification.md), which does not contain `agentId`. */
 function classifyEndpoint(method: string, segments: readonly string[], agentId: string): RouteDescriptor | Refusal {
   if (segments.length > 0) return classify(method, segments, new Map(), OWN_ROUTES)
   if (method !== RUN.method) return refuse('method-not-allowed', { allow: [RUN.method] })
@@ -91,7 +76,6 @@ function classifyEndpoint(method: string, segments: readonly string[], agentId: 
 
 const RUN = ROUTES.find(({ id }) => id === 'agent/run') as Route
 
-/** Routes with the same number of segments: those with a fixed path by that path, and those with ids. */
 interface Ranks {
   readonly fixed: ReadonlyMap<string, readonly Route[]>
   readonly withIds: readonly Route[]
@@ -122,10 +106,7 @@ function rowsAt(segments: readonly string[], known: readonly Route[]): readonly 
   return ranks.fixed.get(segments.join('/')) ?? ranks.withIds.filter(fits)
 }
 
-/**
- * The target to send upstream, written from the descriptor alone.
- * @param base the upstream's base path: `''` or `/a/b`
- */
+/** @param base the upstream's base path: `''` or `/a/b` */
 export function upstreamTarget(
   base: string,
   descriptor: RouteDescriptor,

@@ -1,8 +1,4 @@
-/**
- * Reads and writes the envelope of the single-route transport (runtime-behaviour.md, "Single-route transport"). The gateway
- * classifies an envelope by its content, never by where it was sent. The path inside `resource/request` goes through the same
- * grammar and the same classification as the path of a request line.
- */
+/** Reads and writes envelopes, classified by content alone (runtime-behaviour.md, "Single-route transport"). */
 import { MAX_TOP_MEMBERS } from './bodies.ts'
 import { classify, upstreamTarget, type RouteDescriptor } from './classify.ts'
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
@@ -15,26 +11,20 @@ export interface Envelope {
   readonly descriptor: RouteDescriptor
   /** Not checked against its route yet; undefined if absent. */
   readonly body: Json | undefined
-  /** Keys of the envelope and of its params that have no meaning and are not forwarded. */
   readonly dropped: readonly string[]
-  /** The number of query names in the inner path that no route knows. */
   readonly droppedQueryNames: number
 }
 
 /** The method for routes that have no method of their own. */
 const TUNNEL = 'resource/request'
 
-/** How an envelope carries a route, in the runtime as here: by the route's own method, by the tunnel, or not at all (null). */
+/** Null if no envelope carries the route. */
 export function envelopeOf({ id, own }: Route): 'method' | 'tunnel' | null {
   if (id === 'cpk-debug-events' || own === true) return null
   return id.startsWith('threads/') || id.startsWith('memories/') || id === 'annotate' ? 'tunnel' : 'method'
 }
 
-/**
- * Opens an envelope and classifies its request.
- * @param value the body from the strict reader
- * @returns a refusal: 404 for no envelope or an unknown method, 405, 413 for too many params, or 400 as for a request line
- */
+/** @returns a refusal: 404 for no envelope or an unknown method, 405, 413 for too many params, or 400 as for a request line */
 export function openEnvelope(value: JsonObject): Envelope | Refusal {
   const { method, params: given, body, ...others } = value
   const params = isObject(given) ? given : {}
@@ -52,18 +42,13 @@ export function openEnvelope(value: JsonObject): Envelope | Refusal {
   }
 }
 
-/** Checks on the sender of an envelope, once its route is known. */
 export interface EnvelopeRules {
-  /** May refuse the request before its body is looked at. */
   readonly admit: (descriptor: RouteDescriptor) => Refusal | null
-  /** The limit of the envelope, in bytes. */
+  /** In bytes. */
   readonly mostOf: (descriptor: RouteDescriptor) => number
 }
 
-/**
- * Opens an envelope and checks what its sender may do. The gateway drops a body that the route does not take.
- * @param bytes the size of the envelope
- */
+/** Drops a body that the route does not take. `bytes` is the size of the envelope. */
 export function admitEnvelope(value: JsonObject, bytes: number, { admit, mostOf }: EnvelopeRules): Envelope | Refusal {
   const envelope = openEnvelope(value)
   if (envelope.outcome === 'refused') return envelope
@@ -83,7 +68,6 @@ interface Asked {
   readonly droppedQueryNames: number
 }
 
-/** A method of its own: the params give the route's ids and query. */
 function askedBy(method: Json | undefined, params: JsonObject): Asked | Refusal {
   const route = ROUTES.find((row) => row.id === method && envelopeOf(row) === 'method')
   if (route === undefined) return refuse('route-unknown')
@@ -100,7 +84,6 @@ function askedBy(method: Json | undefined, params: JsonObject): Asked | Refusal 
   return { outcome: 'asked', descriptor, known: [...Object.keys(descriptor.ids), ...query.keys()], droppedQueryNames: 0 }
 }
 
-/** The tunnel: two params hold a request line. */
 function askedThrough(params: JsonObject): Asked | Refusal {
   const target = readTarget(textOf(params['path']), QUERY_NAMES)
   if (target.outcome === 'refused') return target
@@ -122,10 +105,7 @@ export interface WrittenEnvelope {
   readonly params: JsonObject
 }
 
-/**
- * Writes the envelope of a request from its descriptor alone.
- * @throws Error for a route that no envelope carries
- */
+/** @throws Error for a route that no envelope carries */
 export function writeEnvelope(descriptor: RouteDescriptor, query: RouteDescriptor['query']): WrittenEnvelope {
   const { route, ids } = descriptor
   switch (envelopeOf(route)) {

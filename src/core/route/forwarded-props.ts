@@ -1,10 +1,6 @@
-/**
- * The allow-list of `forwardedProps`. What the runtime passes on from there reaches a graph's configuration, webhook, metadata
- * and identity (runtime-behaviour.md, "What the runtime does not check"; docs/policies.md).
- */
+/** The allow-list of `forwardedProps` (runtime-behaviour.md, "What the runtime does not check"; docs/policies.md). */
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
 
-/** Names that pass although the policy does not name them. */
 export const BUILT_IN_PROPS: readonly string[] = ['toolChoice', 'command.resume']
 
 // Compared without case and underscores: Python agents turn camelCase into snake_case on their own.
@@ -17,22 +13,14 @@ const UNSAFE_NAMES = new Set([
 ])
 const UNSAFE_PREFIXES = ['checkpoint', 'interrupt', 'stream', 'command.']
 
-/**
- * True for a name that reaches an agent's configuration, context, webhook, metadata, checkpoint or node choice. The
- * policy must say `unsafe: true` beside it.
- * @param name a top-level name, or `command.` and a name below it
- */
+/** True for a top-level name or `command.x` that reaches an agent's configuration, context, webhook, metadata or node choice. */
 export function isUnsafeProp(name: string): boolean {
   if (BUILT_IN_PROPS.includes(name)) return false
   const folded = name.toLowerCase().replaceAll('_', '')
   return UNSAFE_NAMES.has(folded) || UNSAFE_PREFIXES.some((prefix) => folded.startsWith(prefix))
 }
 
-/**
- * Keeps the parts of `forwardedProps` that may pass.
- * @param allowed top-level names and `command.x` names of the policy, besides the built-in ones
- * @returns the passing parts, or the same value if all of it passes, and the dropped names
- */
+/** @returns the same value if all of it passes, and the dropped names */
 export function filterForwardedProps(
   value: Json,
   allowed: ReadonlySet<string>,

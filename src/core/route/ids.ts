@@ -1,12 +1,6 @@
-/**
- * The grammars of ids. An id that passes means the same to the gateway, the store and the upstream
- * (runtime-behaviour.md, "Targets and ids").
- */
+/** The grammars of ids, which mean the same to gateway, store and upstream (runtime-behaviour.md, "Targets and ids"). */
 
-/**
- * Words that the runtime's router gives a meaning at the end of a path. It matches from the last segment backwards
- * (runtime-behaviour.md, "Targets and ids"), so an id of this list could turn a route into another.
- */
+/** The router matches paths from the end (runtime-behaviour.md, "Targets and ids"): these ids could turn a route into another. */
 // prettier-ignore
 export const ROUTE_WORDS: ReadonlySet<string> = new Set([
   'agent', 'annotate', 'archive', 'clear', 'connect', 'cpk-debug-events', 'events', 'info', 'inspector-learning',
@@ -30,28 +24,21 @@ function isShort(value: unknown): value is string {
 /** Names that every object has: `agents[agentId]` in the runtime finds them (runtime-behaviour.md, "Run input"). */
 const OBJECT_NAMES: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype))
 
-/**
- * True if some UUID parser would take `id` for a UUID. PostgreSQL ignores hyphens (no id has braces). Python's `uuid.UUID` also
- * removes `urn:` and `uuid:` at any place. Go's parser looks at the middle 36 of 38 characters. Java's parser pads.
- */
+/** PostgreSQL ignores hyphens, Python removes `urn:` and `uuid:` anywhere, Go reads the middle 36 of 38 characters, Java pads. */
 function readsAsUuid(id: string): boolean {
   const lower = id.toLowerCase()
   const bare = lower.replaceAll('urn:', '').replaceAll('uuid:', '').replaceAll('-', '')
   return HEX_32.test(bare) || FIVE_NUMBERS.test(lower) || UUID.test(lower.slice(1, -1))
 }
 
-/**
- * True for a thread id: 1–128 of `A–Z a–z 0–9 . _ : -`, first a letter or digit, last not `.`, no route word in any case.
- * A UUID must have its canonical spelling. Otherwise two spellings would be one thread to a database with a uuid column, and
- * two to the ownership table (runtime-behaviour.md, "Targets and ids").
- */
+/** Requires canonical UUIDs: two spellings would be one thread in a uuid column, and two in the ownership table. */
 export function isThreadId(value: unknown): value is string {
   if (!isShort(value) || !OPAQUE_ID.test(value)) return false
   if (ROUTE_WORDS.has(value.toLowerCase())) return false
   return UUID.test(value) || !readsAsUuid(value)
 }
 
-/** True for an agent id: as a thread id, but without `:`. Of the route words only `agent` passes; no name of Object's does. */
+/** Of the route words only `agent` passes. */
 export function isAgentId(value: unknown): value is string {
   if (!isShort(value) || !AGENT_ID.test(value)) return false
   if (OBJECT_NAMES.has(value)) return false
@@ -63,12 +50,11 @@ export function isScope(value: string): boolean {
   return /^[a-z0-9-]{0,128}$/.test(value)
 }
 
-/** True for a memory id: the characters of a thread id, and no route word. */
 export function isMemoryId(value: unknown): value is string {
   return isShort(value) && OPAQUE_ID.test(value) && !ROUTE_WORDS.has(value.toLowerCase())
 }
 
-/** True for a run id: the characters of a thread id, with no other rule (clients write UUIDs in either case). */
+/** Clients write UUIDs in either case. */
 export function isRunId(value: unknown): value is string {
   return isShort(value) && OPAQUE_ID.test(value)
 }
@@ -76,7 +62,6 @@ export function isRunId(value: unknown): value is string {
 // Code points, without the controls of ASCII and Latin-1: an id with a control could forge a log line or cut a header.
 const USER_ID = /^[^\u0000-\u001f\u007f-\u009f]{1,255}$/u
 
-/** True for a user id from an issuer: a string of 1–255 characters, no controls, no lone surrogates. */
 export function isUserId(value: unknown): value is string {
   return typeof value === 'string' && value.isWellFormed() && USER_ID.test(value)
 }

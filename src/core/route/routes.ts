@@ -1,11 +1,7 @@
-/**
- * The routes of the real runtime 1.75 (runtime-behaviour.md, "Routes") and of the gateway, as data: method, exact path, place of
- * the ids, and the query and body keys that pass. A route that is not in these tables does not exist, whatever is configured.
- */
+/** The routes of runtime 1.75 (runtime-behaviour.md, "Routes") and of the gateway. No other route exists. */
 
 import type { NeededRight } from '../decide/sharing.ts'
 
-/** The operation that a request names, as the runtime's hooks call it (docs/specification.md). */
 // prettier-ignore
 export type RouteId =
   | 'info' | 'agent/run' | 'agent/connect' | 'agent/suggest' | 'agent/stop' | 'transcribe'
@@ -17,7 +13,6 @@ export type RouteId =
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 export type BodyRule =
-  /** The gateway refuses a body. */
   | { readonly kind: 'none' }
   /** A JSON object; these top-level keys pass. */
   | { readonly kind: 'json'; readonly keys: readonly string[]; readonly optional?: true }
@@ -27,30 +22,26 @@ export type BodyRule =
 export interface Route {
   readonly id: RouteId
   readonly method: Method
-  /** Segments below the base path; `:agentId`, `:threadId` and `:memoryId` stand for ids. */
+  /** Path segments below the base path; `:agentId` and the like are ids. */
   readonly path: readonly string[]
   readonly query: readonly string[]
   readonly body: BodyRule
-  /** Where the thread id is, on routes about a thread. */
   readonly thread?: 'path' | 'body'
-  /** On routes about a thread: the right that a caller needs on a thread of another user. */
   readonly right?: NeededRight
   /**
-   * True if a row that no run has confirmed opens the thread: its runs, and what belongs to a run in progress. The upstream
-   * checks these requests against its own threads, if it keeps users apart
-   * (runtime-behaviour.md, "What the runtime does not check").
-   * For the other routes it would give away or change whatever it holds under that id.
+   * True if an unconfirmed row opens the thread. The upstream checks these requests against its own threads, if it keeps users
+   * apart (runtime-behaviour.md, "What the runtime does not check"). Other routes would give away or change what it has under
+   * that id.
    */
   readonly beforeConfirmed?: true
-  /** True if the upstream may write to the thread during the request: a LangGraph server keeps a suggestion as it keeps a run. */
+  /** A LangGraph server keeps a suggestion as it keeps a run. */
   readonly mayWrite?: true
-  /** True if the route revokes a grant: a user who was let in, with any right, may revoke the grant that names them. */
+  /** The route revokes a grant: a grantee with any right may revoke their own. */
   readonly leave?: true
-  /** True if the gateway answers and asks the upstream nothing. */
+  /** The gateway answers and asks the upstream nothing. */
   readonly own?: true
   /** True if `limits.runBody` bounds the body instead of `limits.body`. */
   readonly largeBody?: true
-  /** True if the answer is an event stream, or may be. */
   readonly streams?: true
 }
 
@@ -149,7 +140,7 @@ export const ROUTES: readonly Route[] = [
   route('cpk-debug-events', 'GET', 'cpk-debug-events', { streams: true }),
 ]
 
-/** The gateway's own routes. No path of a runtime has their first word, and the gateway never sends anything of them upstream. */
+/** No path of a runtime has their first word. The gateway never sends them upstream. */
 export const OWN_ROUTES: readonly Route[] = (
   [
     ['GET', {}],
@@ -162,8 +153,7 @@ export const OWN_ROUTES: readonly Route[] = (
 
 export const ALL_ROUTES: readonly Route[] = [...ROUTES, ...OWN_ROUTES]
 
-/** Each id once, in the order of the table. */
 export const ROUTE_IDS: readonly RouteId[] = [...new Set(ALL_ROUTES.map((row) => row.id))]
 
-/** The query names that some route knows. The gateway refuses any of them twice. */
+/** The gateway refuses any of them twice. */
 export const QUERY_NAMES: ReadonlySet<string> = new Set(ROUTES.flatMap((row) => row.query))

@@ -1,20 +1,13 @@
-/**
- * Reads a request target. The runtime resolves a target as a WHATWG URL and looks only at its last segments
- * (runtime-behaviour.md, "Targets and ids"). The gateway therefore refuses a target with two readings, before authentication.
- * It rebuilds the passing target from its parts for the upstream and never forwards the raw target.
- */
+/** Reads a request target; refuses one with two readings (runtime-behaviour.md, "Targets and ids"). Never forwards it raw. */
 import { refuse, type Refusal } from '../reasons.ts'
 
 /** Where the keys of assertions are published, outside every base path (docs/contributing/invariants.md, 1). */
 export const KEY_SET_TARGET = '/.well-known/jwks.json'
 
-/** Path and query are decoded. */
 export interface Target {
   readonly outcome: 'read'
   readonly segments: readonly string[]
-  /** Known query names with their value. Unknown names are absent. */
   readonly query: ReadonlyMap<string, string>
-  /** The number of query names dropped because no route knows them. */
   readonly droppedQueryNames: number
 }
 
@@ -24,11 +17,7 @@ const PATH_CHARACTERS = /^[A-Za-z0-9\-._~!*'()%:/]*$/
 const QUERY_CHARACTERS = /^[A-Za-z0-9\-._~!*'()%:/?@$&+,=]*$/
 const CONTROL = /[\u0000-\u001f\u007f]/
 
-/**
- * Reads the target of a request line.
- * @param knownQueryNames the query names that any route knows; each may occur once
- * @returns the canonical target, or a refusal whose code is `target-malformed`
- */
+/** Each known query name may occur once. Refuses with the code `target-malformed`. */
 export function readTarget(raw: string, knownQueryNames: ReadonlySet<string>): Target | Refusal {
   if (!raw.startsWith('/')) return refuse('target-not-origin-form')
   const mark = raw.indexOf('?')
@@ -83,7 +72,6 @@ function readQuery(text: string, known: ReadonlySet<string>): Pick<Target, 'quer
   return { query, droppedQueryNames }
 }
 
-/** True for the value of a query, whatever carries it: no controls, and no half of a character. */
 export function isQueryValue(text: string): boolean {
   return text.isWellFormed() && !CONTROL.test(text)
 }
@@ -96,11 +84,7 @@ function decode(text: string): string | null {
   }
 }
 
-/**
- * Finds the mount whose public path contains a target, and the segments below that path.
- * @param mounts whose public paths do not lie within one another
- * @returns null for a target outside all of them
- */
+/** @param mounts whose public paths do not lie within one another */
 export function findMount<Mount extends { readonly publicPath: string }>(
   mounts: readonly Mount[],
   { segments }: Target,
@@ -112,11 +96,7 @@ export function findMount<Mount extends { readonly publicPath: string }>(
   return null
 }
 
-/**
- * Finds the segments of a path below a base.
- * @param base `''` or `/a/b`, no trailing slash
- * @returns the segments below the base, `[]` for the base itself, `null` for a path outside it
- */
+/** `base` is `''` or `/a/b`, without a trailing slash. Returns `[]` for the base itself, null for a path outside it. */
 function below(segments: readonly string[], base: string): readonly string[] | null {
   const prefix = base === '' ? [] : base.slice(1).split('/')
   if (prefix.some((word, at) => segments[at] !== word)) return null

@@ -1,8 +1,4 @@
-/**
- * The two transports of the runtime (runtime-behaviour.md, "Single-route transport"). `multi-route` has a path per operation.
- * `single-route` takes every operation as a POST with the envelope `{"method", "params", "body"}`. Clients and upstreams use
- * either; the gateway reads both and writes the one that the upstream takes.
- */
+/** The runtime's two transports: a path per operation, or POSTed envelopes (runtime-behaviour.md, "Single-route transport"). */
 import { upstreamTarget, type RouteDescriptor } from './classify.ts'
 import { envelopeOf, writeEnvelope, type WrittenEnvelope } from './envelope.ts'
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
@@ -13,27 +9,24 @@ export const TRANSPORTS = ['multi-route', 'single-route'] as const
 
 export type Transport = (typeof TRANSPORTS)[number]
 
-/** A runtime by its transport, or `endpoint`: a self-hosted agent whose runs are POSTed to its one path. */
+/** `endpoint`: a self-hosted agent whose runs are POSTed to its one path. */
 export type UpstreamKind = Transport | 'endpoint'
 
 export interface RuntimeFacts {
   readonly transport: UpstreamKind
   /** False for a single-route runtime without the tunnel to threads and memories (`resource/request`): older than 1.7x. */
   readonly resources: boolean
-  /** Whether it serves thread histories: false if it says that it does not or is too old, null while it has said nothing. */
+  /** False if the runtime says so or is too old, null while it has said nothing. */
   readonly histories: boolean | null
-  /** Whether it lists threads; false and null as for `histories`. */
   readonly lists: boolean | null
   /** True for the managed platform: its empty connect is a 204. */
   readonly managed: boolean
 }
 
-/** What the gateway assumes for a configured transport before the upstream has answered. */
 export function assumedFacts(transport: Transport): RuntimeFacts {
   return { transport, resources: true, histories: null, lists: null, managed: false }
 }
 
-/** The facts of a self-hosted agent: it runs, and holds nothing that the gateway could ask for. */
 export const ENDPOINT: RuntimeFacts = {
   transport: 'endpoint',
   resources: false,
@@ -45,17 +38,13 @@ export const ENDPOINT: RuntimeFacts = {
 export interface RuntimeInfo {
   readonly version: string
   readonly managed: boolean
-  /** Whether it takes `resource/request`. Only single-route runtimes say so. */
+  /** Only single-route runtimes say so. */
   readonly resources: boolean
-  /** As in RuntimeFacts. */
   readonly histories: boolean | null
   readonly lists: boolean | null
 }
 
-/**
- * Reads the answer to a request for /info.
- * @returns null for an answer that is not a runtime's: a runtime has a `version` and `agents` (docs/transports.md)
- */
+/** @returns null unless the answer has a `version` and `agents` (docs/transports.md) */
 export function readRuntimeInfo(info: Json | undefined): RuntimeInfo | null {
   if (!isObject(info) || !isObject(info['agents'])) return null
   const { version } = info
@@ -74,7 +63,6 @@ export function readRuntimeInfo(info: Json | undefined): RuntimeInfo | null {
   }
 }
 
-/** The `singleRoute` of /info, if it reports a tunnel to threads and memories; otherwise null. */
 export function tunnelOf(singleRoute: Json | undefined): JsonObject | null {
   return isObject(singleRoute) && singleRoute['resourceOperations'] === true ? singleRoute : null
 }
@@ -87,12 +75,7 @@ function isOlderThanHistories(version: string): boolean {
 
 export const NO_ENDPOINTS = { list: false, inspect: false, mutations: false, realtimeMetadata: false }
 
-/**
- * Adapts a runtime's /info for a client of the other transport. Clients ask for threads only if `threadEndpoints`, or
- * `singleRoute.threadEndpoints` beside `resourceOperations`, allow it (runtime-behaviour.md, "Single-route transport").
- * @param info what the upstream said about itself
- * @param client the transport of the client
- */
+/** Clients need `threadEndpoints` or `singleRoute` to ask for threads (runtime-behaviour.md, "Single-route transport"). */
 export function infoFor(client: Transport, info: JsonObject): JsonObject {
   const { singleRoute, threadEndpoints, ...rest } = info
   if (client === 'single-route') {
@@ -103,20 +86,16 @@ export function infoFor(client: Transport, info: JsonObject): JsonObject {
   return { ...rest, threadEndpoints: tunnelOf(singleRoute)?.['threadEndpoints'] ?? NO_ENDPOINTS }
 }
 
-/** True if the client and the runtime use different transports. */
 export function isBridged({ transport }: RuntimeFacts, client: Transport): boolean {
   return transport !== 'endpoint' && transport !== client
 }
 
 export interface WireForm {
   readonly method: string
-  /** Path and query. */
   readonly target: string
-  /** For a single-route upstream: the envelope, into which the body of the request goes. */
   readonly envelope: WrittenEnvelope | null
 }
 
-/** True if an upstream of this kind has the operation. What the gateway answers itself is always available. */
 export function hasOperation({ transport, resources }: RuntimeFacts, route: Route): boolean {
   if (transport === 'multi-route' || route.own === true) return true
   if (transport === 'endpoint') return route.id === 'agent/run'
@@ -124,11 +103,7 @@ export function hasOperation({ transport, resources }: RuntimeFacts, route: Rout
   return way === 'method' || (way === 'tunnel' && resources)
 }
 
-/**
- * Writes a request for an upstream, from the descriptor alone.
- * @param base the upstream's base path, `''` or `/a/b`; for an agent the path to which runs are POSTed
- * @throws Error for an operation that the upstream does not have, or that the gateway answers itself
- */
+/** `base` is `''` or `/a/b`. @throws Error for an operation that the upstream lacks, or that the gateway answers itself */
 export function wireForm(
   { transport }: RuntimeFacts,
   base: string,
@@ -144,10 +119,7 @@ export function wireForm(
   return { method: 'POST', target: base === '' ? '/' : base, envelope: writeEnvelope(descriptor, query) }
 }
 
-/**
- * True for a base path that ends like a route with POST. A multi-route runtime that is mounted without a base path looks only at
- * the end of a path (runtime-behaviour.md, "Targets and ids"). It would take an envelope sent there for that route.
- */
+/** A multi-route runtime would take an envelope at such a path for that route (runtime-behaviour.md, "Targets and ids"). */
 export function endsLikeRoute(base: string): boolean {
   const segments = base.split('/').slice(1)
   return ROUTES.some(({ method, path }) => {

@@ -5,10 +5,6 @@ export function isLoopbackHost(hostname: string): boolean {
   return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)
 }
 
-/**
- * True for https, and for http to a loopback address.
- * @param insecureHttp true where http is allowed to any address
- */
 export function isFetchable(text: string, insecureHttp = false): boolean {
   if (!URL.canParse(text)) return false
   const url = new URL(text)

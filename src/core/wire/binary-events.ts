@@ -1,12 +1,8 @@
-/**
- * AG-UI's binary event stream (`application/vnd.ag-ui.event+proto`): each event is a Protocol Buffers message. Its length
- * precedes it in four bytes, the most significant first.
- */
+/** AG-UI's binary events (`application/vnd.ag-ui.event+proto`): a 4-byte big-endian length, then a Protocol Buffers message. */
 import type { EventBoundary } from './event-boundary.ts'
 
 const PREFIX_BYTES = 4
 
-/** Tracks whether a stream of such events is between two events. */
 export function frameBoundary(): EventBoundary {
   let prefix = 0
   let prefixBytes = 0
@@ -35,10 +31,8 @@ export function frameBoundary(): EventBoundary {
 
 /** Field numbers (events.proto of AG-UI): RUN_ERROR among the events, and its parts. */
 const FIELD = { runError: 14, baseEvent: 1, type: 1, code: 2, message: 3 }
-/** The number of RUN_ERROR among the event types. */
 const RUN_ERROR = 13
 
-/** @returns a RUN_ERROR event with its length before it */
 export function binaryRunError(message: string, code: string): Uint8Array {
   const text = new TextEncoder()
   const event = delimited(FIELD.runError, [

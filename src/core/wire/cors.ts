@@ -1,7 +1,4 @@
-/**
- * Cross-origin answers (Fetch standard, "CORS protocol"). The gateway answers preflights itself, without a token, because
- * browsers send none with them. It drops the upstream's own CORS headers (runtime-behaviour.md, "HTTP and CORS").
- */
+/** Cross-origin answers (Fetch, "CORS protocol"; runtime-behaviour.md, "HTTP and CORS"). Preflights come without a token. */
 import type { HeaderLines } from './headers.ts'
 
 export interface CorsRules {
@@ -14,15 +11,10 @@ const EXPOSED = 'x-request-id, retry-after, www-authenticate'
 const METHODS = 'GET, POST, PATCH, DELETE'
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/
 
-/** True for a CORS preflight: OPTIONS with Origin and Access-Control-Request-Method. */
 export function isPreflight(method: string, lines: HeaderLines): boolean {
   return method === 'OPTIONS' && lines.has('origin') && lines.has('access-control-request-method')
 }
 
-/**
- * The CORS headers of every answer to this request, refusals and streams included.
- * @returns no headers if no origin is configured
- */
 export function corsHeaders(lines: HeaderLines, rules: CorsRules): Record<string, string> {
   if (rules.origins.length === 0) return {}
   const any = rules.origins.includes('*')
@@ -38,10 +30,7 @@ export function corsHeaders(lines: HeaderLines, rules: CorsRules): Record<string
   }
 }
 
-/**
- * The headers of the answer to a preflight, or null if its origin may not call.
- * The gateway echoes each requested header name: `*` does not cover Authorization (Fetch, "CORS-preflight fetch").
- */
+/** Null if the origin may not call. Echoes each header name: `*` does not cover Authorization (Fetch, "CORS-preflight fetch"). */
 export function preflightHeaders(lines: HeaderLines, rules: CorsRules): Record<string, string> | null {
   const cors = corsHeaders(lines, rules)
   if (cors['access-control-allow-origin'] === undefined) return null

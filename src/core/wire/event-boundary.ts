@@ -1,10 +1,6 @@
-/**
- * Tracks whether a byte stream of server-sent events is between two events, where the gateway can insert a comment without
- * cutting an event. An event ends with an empty line; lines end with LF, CR LF or CR (HTML Standard §9.2.5).
- */
+/** Tracks whether a stream of server-sent events is between two events, where a comment may be added (HTML Standard §9.2.5). */
 export interface EventBoundary {
   see(chunk: Uint8Array): void
-  /** True before the first byte and after an empty line. */
   between(): boolean
 }
 
@@ -13,7 +9,6 @@ const LF_LF = 0x0a0a
 const CR_CR = 0x0d0d
 const CR_LF_CR_LF = 0x0d0a0d0a
 
-/** Starts at the beginning of a stream. */
 export function eventBoundary(): EventBoundary {
   /** The last four bytes, the latest in the lowest position. */
   let last = 0

@@ -1,20 +1,14 @@
-/**
- * Header rules. Few headers pass in either direction. A header that the operator configured wins over the caller's, whatever the
- * case, and the upstream receives it once (docs/specification.md, "Authentication" 8; docs/configuration.md, "Headers").
- */
+/** Header rules (docs/specification.md, "Authentication" 8; docs/configuration.md, "Headers"): configured headers win. */
 import { refuse, type Refusal } from '../reasons.ts'
 import type { Rule } from '../decide/rules.ts'
 
-/**
- * The most lines of a head. Usual heads have some twenty. A line of a few bytes takes a hundred bytes while its request
- * lives, and strangers send as many as they like.
- */
+/** Usual heads have some twenty lines. A line of a few bytes takes a hundred bytes while its request lives. */
 export const MAX_HEADER_LINES = 200
 
-/** Request headers by lower-case name, with the value of every line in order. */
+/** By lower-case name, with the value of every line in order. */
 export type HeaderLines = ReadonlyMap<string, readonly string[]>
 
-/** Caller headers that pass without configuration. `content-type` and `authorization` have separate rules. */
+/** `content-type` and `authorization` have separate rules. */
 export const BUILT_IN = ['accept', 'accept-language', 'user-agent', 'traceparent', 'tracestate']
 
 // Fields that are not lists (RFC 9110 §5.3): different readers would read two lines of such a field differently.
@@ -31,7 +25,6 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'transfer-encoding', 'upgrade', 'http2-settings',
 ])
 
-/** Headers that a caller may not choose for the gateway's own request. */
 const NEVER_FORWARDED: ReadonlySet<string> = new Set([
   'host',
   'content-length',
@@ -44,7 +37,6 @@ const NEVER_FORWARDED: ReadonlySet<string> = new Set([
   'accept-encoding',
 ])
 
-/** Why `upstream.headers` may not set a header, or null if it may. */
 export function settingFault(name: string): string | null {
   const lower = name.toLowerCase()
   const own =
@@ -53,7 +45,6 @@ export function settingFault(name: string): string | null {
   return own ? 'is set by the gateway itself' : null
 }
 
-/** Why `forwardHeaders` may not name a header, or null if it may. */
 export function forwardingFault(name: string, serverHeaders: readonly string[]): string | null {
   const lower = name.toLowerCase()
   if (!/^[!#$%&'*+\-.^`|~0-9a-z]+$/.test(lower)) return 'is not a header name, or has a "_"'
@@ -65,15 +56,11 @@ export function forwardingFault(name: string, serverHeaders: readonly string[]):
   return null
 }
 
-/** True for headers that always pass: naming them in `forwardHeaders` changes nothing. */
 export function passesAnyway(name: string): boolean {
   return [...BUILT_IN, 'authorization', 'content-type'].includes(name.toLowerCase())
 }
 
-/**
- * Reads the header lines of a request as they arrived, before anything merged or dropped a line.
- * @param raw names and values in turn, as in node:http's `rawHeaders`
- */
+/** @param raw names and values in turn, as in node:http's `rawHeaders` */
 export function headerLines(raw: readonly string[]): HeaderLines {
   const lines = new Map<string, string[]>()
   for (let at = 0; at < raw.length; at += 2) {
@@ -86,11 +73,7 @@ export function headerLines(raw: readonly string[]): HeaderLines {
   return lines
 }
 
-/**
- * Finds header lines that two readers could read differently, or that this server cannot honour.
- * @param httpVersion `1.1` must name its host (RFC 9112 §3.2); a request line without a version is `0.9`
- * @returns a refusal whose code is `header-malformed`, or null
- */
+/** @param httpVersion `1.1` must name its host (RFC 9112 §3.2); a request line without a version is `0.9` */
 export function headerFault(lines: HeaderLines, httpVersion = '1.1'): Refusal | null {
   // A second line makes a list, as a comma does.
   if (lines.get('authorization')?.join(',').includes(',')) return refuse('authorization-repeated')
@@ -106,24 +89,18 @@ export function headerFault(lines: HeaderLines, httpVersion = '1.1'): Refusal | 
 }
 
 export interface UpstreamHeaderRules {
-  /** Names in lower case, and the values that the operator configured. */
+  /** In lower case, as are the names in `forward`. */
   readonly server: Readonly<Record<string, string>>
-  /** Caller headers that pass besides the built-in ones, in lower case. */
   readonly forward: readonly string[]
   readonly forwardAuthorization: boolean
 }
 
-/** Applies a policy rule's bounds to the header rules. */
 export function narrowed(headers: UpstreamHeaderRules, { passes }: Rule): UpstreamHeaderRules {
   const { headers: only } = passes
   return only === null ? headers : { ...headers, forward: headers.forward.filter((name) => only.has(name)) }
 }
 
-/**
- * The headers of a request to the upstream.
- * @param own what the gateway itself sets (content type, request id). The operator's headers win over these; these win over the
- * caller's
- */
+/** The operator's headers win over `own` (content type, request id), and those win over the caller's. */
 export function upstreamHeaders(
   lines: HeaderLines,
   rules: UpstreamHeaderRules,
@@ -147,10 +124,9 @@ export function upstreamHeaders(
 
 export type AnswerKind = 'stream' | 'plain' | 'redirect' | 'html'
 
-/** Names in lower case, values as undici gives them. */
 export type UpstreamAnswerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** Distinguishes streams, redirects and pages from plain answers. A 304 counts as a redirect: the gateway sent no condition. */
+/** A 304 counts as a redirect: the gateway sent no condition. */
 export function answerKind(status: number, headers: UpstreamAnswerHeaders): AnswerKind {
   if (status >= 300 && status < 400) return 'redirect'
   const type = String(headers['content-type']).trim().toLowerCase()
@@ -158,10 +134,9 @@ export function answerKind(status: number, headers: UpstreamAnswerHeaders): Answ
   return /^(?:text\/event-stream|application\/vnd\.ag-ui\.event\+proto)\b/.test(type) ? 'stream' : 'plain'
 }
 
-/** How a stream is written: server-sent events, AG-UI's binary events, or a form that the gateway does not read. */
 export type StreamForm = 'events' | 'frames' | 'opaque'
 
-/** Judges by the headers. Under a content coding the gateway can insert nothing. */
+/** Under a content coding the gateway can insert nothing. */
 export function streamForm(headers: UpstreamAnswerHeaders): StreamForm {
   if (String(headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') return 'opaque'
   return String(headers['content-type']).trim().toLowerCase().startsWith('text/') ? 'events' : 'frames'
@@ -178,7 +153,6 @@ function steersProxies(name: string): boolean {
   return CACHE_FIELDS.has(name) || name.endsWith('cdn-cache-control') || name.startsWith('x-accel-')
 }
 
-/** The headers of a forwarded answer: without hop-by-hop, CORS and redirecting headers, and never for a shared cache. */
 export function forwardedAnswerHeaders(headers: UpstreamAnswerHeaders, kind: AnswerKind): Record<string, string | string[]> {
   const kept: Record<string, string | string[]> = {}
   const named = connectionOptions(headers['connection'])
@@ -213,7 +187,6 @@ export function multipartType(contentType: string): string | null {
   return `multipart/form-data; boundary=${match[2] ?? `"${match[1]}"`}`
 }
 
-/** True for `application/json` with no parameter but `charset=utf-8`. */
 export function isJsonType(contentType: string): boolean {
   return /^application\/json *(?:; *charset=(?:"utf-8"|utf-8) *)?$/i.test(contentType.trim())
 }

@@ -1,27 +1,18 @@
-/**
- * Thread lists from the ownership table, for runtimes whose runner has none (`ownership.lists`): where the table answers, and
- * how. The table answers in the runtime's form (runtime-behaviour.md, "Routes").
- */
+/** Thread lists from the ownership table, for runtimes that have none (`ownership.lists`; runtime-behaviour.md, "Routes"). */
 import type { Enforcement } from '../decide/decide.ts'
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
 import { ROUTES, type Route } from '../route/routes.ts'
 import { hasOperation, NO_ENDPOINTS, readRuntimeInfo, tunnelOf, type RuntimeFacts, type Transport } from '../route/transport.ts'
 
-/** Where lists come from. `auto`: the table if the upstream has none. */
+/** `auto`: the table if the upstream has none. */
 export type ListSource = 'upstream' | 'table' | 'auto'
 
-/** When the table answers instead of the upstream. `where-refused`: if the upstream answers 422. */
+/** `where-refused`: if the upstream answers 422. */
 export type TableUse = 'always' | 'where-refused' | 'never'
 
 const LIST = ROUTES.find(({ id }) => id === 'threads/list') as Route
 
-/**
- * Decides how the table is used with an upstream.
- * @param source the configured source
- * @param enforcement under `observe` callers get only what the upstream gives. A run makes no row then, so a list from the
- * table would hold no thread that is begun
- * @param upstream what the gateway knows of the upstream
- */
+/** Under `observe` a run makes no row, so a list from the table would hold no thread that is begun. */
 export function tableUse(source: ListSource, enforcement: Enforcement, upstream: RuntimeFacts): TableUse {
   if (source === 'upstream' || enforcement === 'observe') return 'never'
   if (source === 'table' || !hasOperation(upstream, LIST)) return 'always'
@@ -29,24 +20,16 @@ export function tableUse(source: ListSource, enforcement: Enforcement, upstream:
   return upstream.lists ? 'never' : 'always'
 }
 
-/** True for what the table can do without the upstream: lists, and with them names, archiving and deletion. */
 export function isTableRoute({ id }: Route): boolean {
   return id === 'threads/list' || id === 'threads/update' || id === 'threads/archive'
 }
 
-/**
- * True if clients should learn that lists and changes of threads work.
- * @param info what the upstream says about itself: it may say more than the gateway knows so far
- */
+/** @param info what the upstream reports: it may say more than the gateway knows so far */
 export function tellsOfTable(use: TableUse, info: JsonObject): boolean {
   return use === 'always' || (use === 'where-refused' && readRuntimeInfo(info)?.lists === false)
 }
 
-/**
- * Adapts /info for the table's answers: clients ask for lists and change threads only if /info says that they may.
- * @param client the transport of the client
- * @param info correct for this client except for the table
- */
+/** Clients ask for lists and change threads only if /info allows it. `info` is correct for this client except for the table. */
 export function withTableLists(client: Transport, info: JsonObject): JsonObject {
   const { singleRoute, threadEndpoints } = info
   if (client === 'multi-route') return { ...info, threadEndpoints: served(threadEndpoints) }
@@ -59,7 +42,7 @@ function served(endpoints: Json | undefined): JsonObject {
   return { ...NO_ENDPOINTS, ...(isObject(endpoints) ? endpoints : {}), list: true, mutations: true }
 }
 
-/** What the table knows of a listed thread. Times are milliseconds since the epoch. */
+/** Times are milliseconds since the epoch. */
 export interface ShownThread {
   readonly threadId: string
   readonly agentId: string
@@ -69,10 +52,7 @@ export interface ShownThread {
   readonly updatedAt: number
 }
 
-/**
- * A thread in the runtime's own form, without any user's id. The in-memory runtime also leaves `createdById` empty, and a user
- * with whom a thread was shared need not know its owner.
- */
+/** Without any user's id: a user with whom a thread was shared need not know its owner. */
 export function threadRecord({ threadId, agentId, name, archived, createdAt, updatedAt }: ShownThread): JsonObject {
   return {
     id: threadId,

@@ -1,14 +1,11 @@
-/**
- * Rewrites the upstream's thread list (docs/how-it-works.md, "Lists"). Only the parts named here leave the gateway. Anything else
- * that an upstream writes beside the threads (counts, other people's codes) does not.
- */
+/** Rewrites the upstream's thread list (docs/how-it-works.md, "Lists"). Only the parts named here leave the gateway. */
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
 import { parsedInPieces } from '../json/pieces.ts'
 import type { Steps } from '../json/steps.ts'
 
 export const THREADS = 'threads'
 
-/** A thread on a page. `at` is its place among the others, from 0; `item` is the upstream's record. */
+/** `at` counts from 0; `item` is the upstream's record. */
 export interface PageThread {
   readonly id: string
   readonly at: number
@@ -16,24 +13,18 @@ export interface PageThread {
 }
 
 export interface ThreadPage {
-  /** The wanted threads, in the order of the page. */
   readonly threads: readonly PageThread[]
-  /** The upstream's cursor of the next page, or null at the end. */
   readonly next: string | null
   /**
-   * Capabilities to subscribe with (runtime-behaviour.md, "What the runtime does not check"). They pass only if the upstream
-   * scopes users itself.
+   * Capabilities to subscribe (runtime-behaviour.md, "What the runtime does not check"). They pass only if the upstream scopes
+   * users itself.
    */
   readonly joinCodes: JsonObject
 }
 
-/** True for a thread to keep, by its id and its place on the page. */
 export type Wanted = (id: string, at: number) => boolean
 
-/**
- * Reads a page of the upstream's list.
- * @returns the page, or null if the value is no list of threads: the gateway cannot decide an item without an id
- */
+/** @returns null for no list of threads: the gateway cannot decide an item without an id */
 export function readThreadPage(value: Json): ThreadPage | null {
   return isList(value)
     ? pageOf(
@@ -44,11 +35,7 @@ export function readThreadPage(value: Json): ThreadPage | null {
     : null
 }
 
-/**
- * Reads a page that may be long, in steps.
- * @param wanted which threads are kept; the gateway must be able to decide the others too
- * @returns steps, between which other requests may have their turn; at the end the page, or null as in readThreadPage
- */
+/** @param wanted which threads are kept; the gateway must be able to decide the others too */
 export function* threadPageIn(bytes: Uint8Array, wanted: Wanted): Steps<ThreadPage | null> {
   const reading = parsedInPieces(bytes, THREADS)
   const kept = makeKeeper(wanted)
@@ -62,10 +49,7 @@ export function* threadPageIn(bytes: Uint8Array, wanted: Wanted): Steps<ThreadPa
   }
 }
 
-/**
- * Reads all of a page that may be long, in steps.
- * @returns what JSON.parse makes of it, or undefined if it is not JSON
- */
+/** @returns what JSON.parse makes of it, or undefined if it is not JSON */
 export function* wholePageIn(bytes: Uint8Array): Steps<Json | undefined> {
   const reading = parsedInPieces(bytes, THREADS)
   const items: Json[] = []
@@ -113,25 +97,20 @@ function pageOf(value: JsonObject, rest: readonly Json[], keeper: ReturnType<typ
   return { threads, next: next === '' ? null : next, joinCodes: Object.fromEntries(codes) }
 }
 
-/** True for a name under which a list has a capability to subscribe (runtime-behaviour.md, "What the runtime does not check"). */
+/** See runtime-behaviour.md, "What the runtime does not check". */
 export function isJoinCode(name: string): boolean {
   return name === 'joinCode' || name === 'joinToken'
 }
 
-/** A place in the upstream's pages: a page's cursor (null for the first page), and how many of the page's items are done. */
+/** The cursor is null for the first page; `offset` counts the items of the page that are done. */
 export interface Place {
   readonly page: string | null
   readonly offset: number
-  /** The caller's threads around the place: the last that was given, and the next. Cursors of earlier versions lack it. */
+  /** The caller's threads around the place. Cursors of earlier versions lack it. */
   readonly between?: readonly [last: string, next: string]
 }
 
-/**
- * Finds where to go on in a page. The page may have changed since the place was noted: it may have lost or gained threads before
- * the place. Then the place is that of the next thread. If that thread is gone or moved up, the place is behind the last thread
- * that was given.
- * @param threads of the page, the caller's among them
- */
+/** The page may have changed since. Finds the next thread or, if that is gone or moved up, the place behind the last one. */
 export function startIn(threads: readonly PageThread[], { offset, between }: Place): number {
   if (between === undefined) return offset
   const [lastId, nextId] = between
@@ -142,10 +121,9 @@ export function startIn(threads: readonly PageThread[], { offset, between }: Pla
   return next > last ? next : last + 1
 }
 
-/** The most items that a caller may ask for, and the default. */
 const MAX_LIMIT = 1000
 
-/** @returns how many items a caller wants; null for an invalid limit */
+/** @returns null for an invalid limit */
 export function limitIn(query: readonly (readonly [string, string])[]): number | null {
   const text = new Map(query).get('limit')
   if (text === undefined) return MAX_LIMIT
@@ -157,27 +135,18 @@ export interface Gathering {
   readonly limit: number
 }
 
-/** Fields in which a runtime may write a thread's owner (runtime-behaviour.md, "Routes"), and other names for the same. */
+/** Fields in which a runtime may write an owner (runtime-behaviour.md, "Routes"), and other names for the same. */
 const OWNER_FIELDS: ReadonlySet<string> = new Set(['createdBy', 'owner', 'ownerId', 'user', 'userId'])
 
-/**
- * The record of a thread for a user with whom it was shared, without its owner. Every record has `createdById`: it becomes empty,
- * as the in-memory runtime leaves it.
- */
+/** Every record has `createdById`: it becomes empty, as the in-memory runtime leaves it. */
 export function withoutOwner(item: JsonObject): JsonObject {
   const kept = Object.entries(item).filter(([name]) => !OWNER_FIELDS.has(name))
   return Object.fromEntries(kept.map(([name, value]) => [name, name === 'createdById' ? '' : value]))
 }
 
-/** Whether a caller sees a thread of a list: all of it, nothing, or all except its owner. */
 export type Showing = boolean | 'without-owner'
 
-/**
- * Takes the threads that the caller may read from some threads of a page, until the limit is reached.
- * @param showing the decision for each thread
- * @param gathering receives the items
- * @returns the caller's first thread that found no room, or null if all found room
- */
+/** @returns the caller's first thread that found no room, or null if all found room */
 export function gather(threads: readonly PageThread[], showing: readonly Showing[], gathering: Gathering): PageThread | null {
   for (const [which, thread] of threads.entries()) {
     const how = showing[which] ?? false
