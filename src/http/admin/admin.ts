@@ -1,7 +1,4 @@
-/**
- * The admin API, on its own listener (docs/operations.md). Every answer requires a credential; every change and every refusal
- * is a line in the log.
- */
+/** The admin API, on its own listener (docs/operations.md). Answers require a credential; changes and refusals are logged. */
 import { STATUS_CODES } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { isRefusal, refuse } from '../../core/reasons.ts'
@@ -32,9 +29,8 @@ export interface AdminParts extends AdminRevocationParts, AdminThreadParts {
 
 export interface ReloadResult {
   readonly outcome: 'reloaded' | 'unchanged' | 'refused'
-  /** Increases with every activated configuration. */
   readonly generation: number
-  /** The errors, one line each. The last good configuration then stays active. */
+  /** One line each; if there are any, the last good configuration stays active. */
   readonly faults: readonly string[]
 }
 

@@ -10,7 +10,6 @@ declare module 'fastify' {
     audited: Audited | null
   }
   interface FastifyContextConfig {
-    /** The name of the route in the log lines of the admin API. */
     action?: string
   }
 }
@@ -30,13 +29,12 @@ export interface About {
 
 export interface AdminAnswer {
   readonly status: number
-  /** Null for an answer without a body. */
   readonly body: object | null
   /** What became of a change, for the log; absent for a read. */
   readonly change?: 'done' | 'reloaded' | 'unchanged' | 'refused'
 }
 
-/** A refusal, with its own text where the text of its code would not help an operator. */
+/** The text replaces the code's text where that would not help an operator. */
 export type AdminRefusal = Refusal & { readonly text?: string }
 
 export interface AdminRoute {
@@ -47,7 +45,6 @@ export interface AdminRoute {
 
 export type AdminRequest = FastifyRequest<AdminRoute>
 
-/** Adds a route. `action` names it in the log. */
 export type AddRoute = (
   method: 'GET' | 'POST' | 'DELETE',
   url: string,
@@ -66,13 +63,11 @@ export function bodyRefusal(request: FastifyRequest): AdminRefusal | null {
   return request.body !== undefined && (request.body as Buffer).length > 0 ? refuse('body-unexpected') : null
 }
 
-/** Reads the body, one JSON object. */
 export function readBody(request: FastifyRequest): JsonReading {
   const reader = makeJsonReader()
   return reader.push((request.body as Buffer | undefined) ?? new Uint8Array()) ?? reader.end()
 }
 
-/** The refusal for an error of Fastify or of the store. */
 export function refusalOf(error: unknown): AdminRefusal {
   if (error instanceof StoreUnavailable) return refuse('store-unavailable')
   const { code, statusCode } = error as { readonly code?: string; readonly statusCode?: number }

@@ -6,10 +6,9 @@ export interface AdminCredentials {
   readonly credentials: () => readonly string[]
 }
 
-/** Exactly one of the two is configured. */
+/** Exactly one of the two is configured. A file has the credential, or the old and the new one, each on a line. */
 export interface AdminCredentialSource {
   readonly credential?: string | undefined
-  /** A file with the credential, or with the old and the new one, each on a line. */
   readonly credentialFile?: string | undefined
 }
 
@@ -20,12 +19,7 @@ const MOST = 2
 // Characters allowed as one word of a header. RFC 6750 §2.1 allows fewer; there is no need to refuse the others.
 const WORD = /^[\x21-\x7e]+$/
 
-/**
- * A credential file is read again for each request, which are few: so it rotates without a restart, also where a mount replaces
- * it by links.
- * @param onFault gets, once for each content of the file, why it is rejected; the last good credentials stay active
- * @throws Error with what to do, if there is no usable credential at start
- */
+/** Reads a credential file again for each request, so that it rotates without a restart. @throws Error if none is usable */
 export function makeAdminCredentials(
   { credential, credentialFile }: AdminCredentialSource,
   sources: Sources,
@@ -66,7 +60,6 @@ function textOf(file: string, where: string, sources: Sources): string {
   return source.bytes.toString('utf8')
 }
 
-/** @throws Error that names the problem, and quotes nothing of the credential */
 function credentialsIn(text: string, where: string, most: number): readonly string[] {
   const lines = text
     .split('\n')
@@ -81,11 +74,6 @@ function credentialsIn(text: string, where: string, most: number): readonly stri
   return lines
 }
 
-/**
- * True if a request brings one of the credentials. The time it takes reveals nothing: all hashes have one length, and all are
- * compared.
- * @param lines every `Authorization` of the request; with several, it is undefined which counts
- */
 export function isAdmitted(lines: readonly string[], credentials: readonly string[]): boolean {
   const [line = ''] = lines
   if (lines.length !== 1 || !line.startsWith('Bearer ')) return false

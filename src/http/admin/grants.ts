@@ -1,7 +1,4 @@
-/**
- * Answers owners' requests for `…/threadwarden/threads/ID/grants`. The gateway answers them itself; the upstream never sees them.
- * The decision was made as for every route.
- */
+/** Answers owners' requests for `…/threadwarden/threads/ID/grants`. The upstream never sees them. */
 import { decide, isPermit, type StandingFacts } from '../../core/decide/decide.ts'
 import type { JsonObject } from '../../core/json/read.ts'
 import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
@@ -27,7 +24,6 @@ export interface GrantsParts {
   readonly limiter: Limiter
   readonly limit: Rate | 'off'
   readonly log: Logger
-  /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
 
@@ -36,7 +32,7 @@ export type Grants = (request: Authorized) => Promise<Answer | Refusal>
 export function makeGrants(parts: GrantsParts): Grants {
   const { store, log } = parts
 
-  /** The owner has changed since the decision: decides again, with what is known now. */
+  /** The owner has changed since the decision: decides again with the current facts. */
   const lost = async ({ permit, exchange }: Authorized, key: ThreadKey): Promise<Refusal> => {
     const facts = { ...parts.facts, record: await parts.records.record(key, permit.principal) }
     exchange.record.facts = facts

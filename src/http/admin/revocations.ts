@@ -10,7 +10,6 @@ export interface AdminRevocationParts {
   readonly store: RevocationStore
   readonly revocations: Pick<RevocationList, 'current' | 'reload'>
   readonly issuers: () => readonly string[]
-  /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
 
@@ -48,7 +47,7 @@ export function addRevocationRoutes(addRoute: AddRoute, { store, revocations, is
 
 interface Order {
   readonly what: Revoked
-  /** For a user: tokens issued before this time, in milliseconds since the epoch; null for all. */
+  /** Milliseconds since the epoch: tokens issued before it; null for all of the user's tokens. */
   readonly before: number | null
 }
 
@@ -75,7 +74,7 @@ function userOrder(user: Json, before: Json | undefined, issuers: readonly strin
   return time === null ? wrong('before is a time with its zone: 2026-01-31T12:00:00Z.') : { what: { userId: user }, before: time }
 }
 
-/** A refusal whose text says what to write; it quotes nothing of the body. */
+/** The text must not quote the body. */
 function wrong(text: string): AdminRefusal {
   return { ...refuse('body-unexpected'), text }
 }

@@ -12,7 +12,6 @@ import type { RowStore } from '../../store/port/administration.ts'
 export interface AdminThreadParts {
   readonly store: GrantStore & Pick<RowStore, 'thread'>
   readonly issuers: () => readonly string[]
-  /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
 

@@ -34,21 +34,19 @@ declare module 'fastify' {
 export type { FastifyInstance }
 
 export interface AppParts {
-  /** The handle of a request on the active snapshot. */
   readonly enter: () => RequestSnapshot
   readonly upstreamUrl: string
   readonly log: Logger
   readonly onUnreadable: (requestId: string, address: string | undefined, refusal: Refusal) => void
   /** Bytes of a request's head. */
   readonly maxHeaderSize: number
-  /** CIDRs of proxies whose X-Forwarded-For names the caller in the log. */
+  /** CIDRs. */
   readonly trustedProxies: readonly string[]
   readonly requestId: () => string
 }
 
 export interface PublicApp {
   readonly app: FastifyInstance
-  /** From now on each answer closes its connection and says so: the caller's next request uses another connection. */
   readonly leave: () => void
 }
 
@@ -195,10 +193,7 @@ function send(reply: FastifyReply, exchange: Exchange | null, answer: Answer): F
   return answer.status === 204 ? reply.send() : reply.send(Buffer.from(answer.body))
 }
 
-/**
- * Most unanswered requests of one connection. Answers behind the first are held in memory, and each request costs an upstream
- * connection: without a bound, a caller who pipelines could take any amount.
- */
+/** Answers behind the first are held in memory: without a bound, a caller who pipelines could take any amount. */
 const MAX_PIPELINED = 16
 
 /** Milliseconds for the rest of a body whose caller waits for no answer to it. */
@@ -215,7 +210,7 @@ async function within(milliseconds: number, begin: (end: () => void) => void): P
   clearTimeout(timer)
 }
 
-/** Answers what the HTTP parser could not read in the gateway's form, and closes the connection (RFC 9112 §9.6). */
+/** RFC 9112 §9.6. */
 function answerUnreadable(
   parts: AppParts,
   error: Error & { readonly code?: string },
@@ -227,10 +222,7 @@ function answerUnreadable(
   else answerOutside(parts, socket, refuse(reason), connections)
 }
 
-/**
- * Answers outside a request, and closes the connection. The socket is destroyed soon, whatever the caller does. It no longer
- * belongs to a parser, so neither a server time-out nor a drain would find it.
- */
+/** Closes the connection and soon destroys the socket: it belongs to no parser, so no server time-out or drain would find it. */
 function answerOutside(parts: AppParts, socket: Socket, refusal: Refusal, connections: CallerConnections): void {
   socket.on('error', () => socket.destroy())
   // An answer that has begun can't be interrupted, and this answer would be taken for one that is due.

@@ -1,7 +1,4 @@
-/**
- * A request from Node's parser, with small chunks of its body joined. A body may wait in memory for as long as an issuer takes to
- * answer. Of waiting chunks, Node counts only the bytes, but each chunk of one byte takes about 250.
- */
+/** Joins small chunks of a body from Node's parser: each waiting chunk of one byte takes 250 bytes that Node does not count. */
 import { IncomingMessage } from 'node:http'
 import { inPieces, isSmall, type Pieces } from '../pipeline/chunk-coalescing.ts'
 
@@ -9,11 +6,7 @@ export class CallerMessage extends IncomingMessage {
   #small: Pieces | null = null
   #isDue = false
 
-  /**
-   * Called by the parser with each chunk, and with null at the end. Small chunks of one read from the connection are passed on
-   * together after it.
-   * @returns false where nothing more should be read for now
-   */
+  /** Passes on small chunks of one read together, after it. @returns false where nothing more should be read for now */
   override push(chunk: Buffer | null): boolean {
     if (chunk === null) {
       this.#small?.end()

@@ -1,7 +1,4 @@
-/**
- * Limits of a listener's connections and requests. Each setting of Node's server and of Fastify that could cut or cap something
- * is set here, so that no default changes with a version (docs/operations.md).
- */
+/** Limits of a listener: sets each limit of Node and of Fastify, so that none changes with a version (docs/operations.md). */
 import { lookup } from 'node:dns/promises'
 import type { Server, ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
@@ -9,7 +6,7 @@ import type { FastifyInstance } from 'fastify'
 import { MAX_HEADER_LINES } from '../../core/wire/headers.ts'
 import { CallerMessage } from './caller-message.ts'
 
-/** Fastify settings of a listener. Durations in milliseconds, 0 for none. */
+/** Durations in milliseconds, 0 for none. */
 export interface ListenerOptions {
   readonly requestTimeout: number
   readonly connectionTimeout: 0
@@ -30,7 +27,6 @@ const KEEP_ALIVE_GRACE_MS = 1000
 /** From then on the system probes a silent caller, for example behind a cut cable; the system gives up later. */
 const PROBE_AFTER_MS = 60_000
 
-/** Bytes held for a slow reader before the upstream waits, and bytes read of a connection at once. */
 const HIGH_WATER_MARK = 64 * 1024
 
 /** Most connections waiting to be accepted, when all callers reconnect at once; Linux allows no more unless configured. */
@@ -49,7 +45,6 @@ const HTTP: ServerOptions = {
 /** Streams may be silent, and connections be used, without a time limit. */
 const LASTING = { connectionTimeout: 0, handlerTimeout: 0, maxRequestsPerSocket: 0 } as const
 
-/** @param maxHeaderSize bytes of a request's head */
 export function publicListener(maxHeaderSize: number): ListenerOptions {
   return {
     ...LASTING,
@@ -65,7 +60,7 @@ export function publicListener(maxHeaderSize: number): ListenerOptions {
   }
 }
 
-/** For the operators' listeners: requests are small, and no caller can hold a connection by sending slowly. */
+/** Requests are small, and no caller can hold a connection by sending slowly. */
 export const OPERATOR_LISTENER: ListenerOptions = {
   ...LASTING,
   requestTimeout: 10_000,
@@ -74,23 +69,17 @@ export const OPERATOR_LISTENER: ListenerOptions = {
   http: { ...HTTP, headersTimeout: 10_000, connectionsCheckingInterval: 5000, maxHeaderSize: 16 * 1024 },
 }
 
-/**
- * Bounds the lines of a head, which Node allows only on a server. Node refuses further lines, or drops them silently in older
- * versions. One line more than allowed is read, so that the gate sees that there were too many.
- */
+/** Node refuses further lines, or silently drops them in older versions. Reads one more than allowed, to detect too many. */
 export function boundLines(server: Server): void {
   server.maxHeadersCount = MAX_HEADER_LINES + 1
 }
 
-/** Reads all lines, for the operators' listeners: there the bytes of a head are the bound, and lines are not counted. */
+/** For operators' listeners: there the bytes of a head are the bound. */
 export function readAllLines(server: Server): void {
   server.maxHeadersCount = 0
 }
 
-/**
- * Bounds open connections by closing the oldest for a new one. If new ones were refused, connections without requests could keep
- * an orchestrator's probes out, which would then restart the gateway.
- */
+/** Closes the oldest connection for a new one: otherwise idle connections could keep an orchestrator's probes out. */
 export function boundConnections(server: Server, most: number): void {
   const open = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
@@ -101,11 +90,7 @@ export function boundConnections(server: Server, most: number): void {
   })
 }
 
-/**
- * Listens on one address only.
- * @param host an address, or a name: the first address that it has
- * @throws the system's error
- */
+/** Listens on one address only: the first of a name. @throws the system's error */
 export async function listenOn(app: FastifyInstance, host: string, port: number): Promise<void> {
   // For localhost, Fastify would open another server per further address, without the settings of this file.
   const { address } = await lookup(host)

@@ -1,16 +1,13 @@
 /** Named conditions that the gateway waits for, reported by /readyz. Nothing is forwarded while the transport is unknown. */
 
 export interface Readiness {
-  /** Records why something is pending; null: it no longer is. */
   set(name: string, pending: string | null): void
   pending(): ReadonlyMap<string, string>
-  /** Records what an operator has to see although the gateway is ready; null: it is over. */
   note(name: string, text: string | null): void
   notes(): ReadonlyMap<string, string>
 }
 
 export interface HeldBack extends Readiness {
-  /** Shows what was set until now, and from now on everything as it is set. */
   release(): void
 }
 

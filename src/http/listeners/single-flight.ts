@@ -17,10 +17,7 @@ const REAL: FlightClock = {
   wait: (duration) => sleep(duration, undefined, { ref: false }),
 }
 
-/**
- * Runs an operation once at a time, with a pause after each run. A call during a run shares its result; all calls during a pause
- * wait for the next run and share that. No result is kept: each comes from a run that ended after the call.
- */
+/** Runs once at a time. A call during a run shares its result; calls in the pause after it share the next run. */
 export function singleFlight<T>(run: () => Promise<T>, { now, wait }: FlightClock = REAL): () => Promise<T> {
   let running: Promise<T> | null = null
   let next: Promise<T> | null = null

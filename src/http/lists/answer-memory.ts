@@ -19,12 +19,12 @@ export class AnswerMemory {
     return this.#lacked
   }
 
-  /** Reserves memory to read that many bytes, besides what is kept. @returns false if there is not enough */
+  /** @returns false if there is not enough */
   reads(bytes: number): boolean {
     return this.#hold(this.#kept + (bytes <= SMALL ? 0 : readingCost(bytes, 0)))
   }
 
-  /** Reserves memory to write bytes that were read elsewhere. @returns false if there is not enough */
+  /** Reserves memory for bytes that were read elsewhere. @returns false if there is not enough */
   holds(bytes: number): boolean {
     return this.#hold(bytes <= SMALL ? 0 : bytes)
   }
@@ -33,7 +33,6 @@ export class AnswerMemory {
     this.#kept += bytes
   }
 
-  /** Reserves memory only for the written answer from now on. */
   wrote(bytes: number): void {
     this.#kept = 0
     this.#hold(bytes <= SMALL ? 0 : Math.min(bytes, this.#held))

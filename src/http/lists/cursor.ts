@@ -1,7 +1,4 @@
-/**
- * The list cursor of the gateway: a place in the upstream's pages, sealed by AES-256-GCM and bound to the upstream, the user and
- * the query. A caller can neither read the upstream's cursor in it, nor forge a cursor, nor use another caller's.
- */
+/** Seals list cursors by AES-256-GCM, bound to upstream, user and query: no caller can read, forge or borrow one. */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import type { Place } from '../../core/wire/thread-page.ts'
 
@@ -11,7 +8,6 @@ const BLOCK_BYTES = 128
 
 export interface CursorSeal {
   seal(place: Place, bound: readonly unknown[]): string
-  /** Null for a cursor that was not sealed here for the same user and query. */
   open(cursor: string, bound: readonly unknown[]): Place | null
 }
 

@@ -24,11 +24,9 @@ export interface RewriterParts {
 }
 
 export interface Rewriter {
-  /** True for what the table answers, also where the upstream lacks the operation. */
   readonly hasOperation: (upstream: RuntimeFacts, route: Route) => boolean
-  /** False where the upstream's answer passes unchanged. */
   rewrites(request: Authorized): boolean
-  /** @param memory for what the answer takes; the caller of this function releases it */
+  /** Its caller releases `memory`. */
   rewrite(request: Authorized, memory: AnswerMemory): Promise<Rewritten>
 }
 

@@ -29,8 +29,7 @@ export interface ReadBytes {
 }
 
 /**
- * Reads the bytes of an answer that has to be JSON.
- * @param most bytes at most
+ * @param most in bytes
  * @param unreadable the reason for an answer that is too large, not JSON or oddly encoded (502)
  * @param memory for a large answer (503 if there is not enough)
  */
@@ -71,7 +70,7 @@ export async function readAnswer(
   return value === undefined ? refuse(unreadable) : { outcome: 'read', value }
 }
 
-/** @param unreadable the reason for an answer nested too deep to write (502): the gateway can read deeper than it writes */
+/** @param unreadable the reason for an answer nested too deep to write (502): the gateway reads deeper than it writes */
 export function writtenAnew(value: unknown, unreadable: Reason): Rewritten {
   try {
     return { outcome: 'rewritten', body: JSON.stringify(value) }
@@ -80,7 +79,6 @@ export function writtenAnew(value: unknown, unreadable: Reason): Rewritten {
   }
 }
 
-/** Writes a long answer in steps: other requests are served meanwhile. */
 export async function writtenInTurns(value: JsonObject, unreadable: Reason): Promise<Rewritten> {
   try {
     const pieces = await inTurns(writeInSteps(value, { value: {}, texts: new Map() }))

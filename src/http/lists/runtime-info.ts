@@ -11,9 +11,7 @@ import type { Authorized } from '../pipeline/stages.ts'
 const MAX_INFO_BYTES = 256 * 1024
 
 export interface InfoRules {
-  /** True for a client of the other transport. */
   readonly bridged: boolean
-  /** Null where all callers may use all agents. */
   readonly mayUse: ((agentId: string) => boolean) | null
   readonly use: TableUse
 }

@@ -2,13 +2,9 @@
 import type { Permit } from '../../core/decide/decide.ts'
 import type { AccessChanges, Mark } from '../pipeline/stages.ts'
 
-/** The most checks of a list whose threads change meanwhile. */
 const MOST_READINGS = 3
 
-/**
- * The threads that the caller may still read when the list is written: fetching the upstream's pages may have taken long.
- * @returns null where they changed at each check
- */
+/** Fetching the upstream's pages may have taken long. @returns null where the threads changed at each check */
 export async function stillListed<Thread>(
   access: AccessChanges,
   permit: Permit,

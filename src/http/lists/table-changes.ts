@@ -1,7 +1,4 @@
-/**
- * Renames, archives and deletes threads that are listed from the table. The upstream is asked first; where it lacks the operation
- * (422), the table does it, and answers as the managed platform does (runtime-behaviour.md, "Routes").
- */
+/** Changes threads that the table lists, if the upstream lacks the operation (422; runtime-behaviour.md, "Routes"). */
 import type { Permit } from '../../core/decide/decide.ts'
 import { isObject, type JsonObject } from '../../core/json/read.ts'
 import { isRefusal, refuse } from '../../core/reasons.ts'
@@ -22,7 +19,6 @@ export interface TableChangeParts {
   readonly scope: string
   readonly forwarder: Pick<Forwarder, 'ask' | 'refusal'>
   readonly settlement: Settlement
-  /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
 
@@ -33,7 +29,7 @@ const MAX_RECORD_BYTES = 1024 * 1024
 export function makeTableChange(parts: TableChangeParts): TableChange {
   const { store, forwarder, settlement } = parts
 
-  /** The answer; null where the table has no such thread or can't use the request. */
+  /** Null where the table has no such thread or can't use the request. */
   const change = async ({ permit, payload, begun }: Authorized): Promise<JsonObject | null> => {
     const key = threadKey(permit, parts.scope)
     if (key === null || !isReadable(payload)) return null

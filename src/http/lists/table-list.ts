@@ -1,7 +1,4 @@
-/**
- * The thread list from the ownership table, in the runtime's own format. It has the threads whose messages the caller may read,
- * by the same decision as a list from the upstream (docs/contributing/invariants.md, 3).
- */
+/** The thread list from the ownership table. Decides as a list from the upstream does (docs/contributing/invariants.md, 3). */
 import { isListed, listsForeign, type OwnerRecord, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import { refuse } from '../../core/reasons.ts'
@@ -29,12 +26,11 @@ export interface TableListParts {
 }
 
 export interface TableList {
-  /** @param memory for what the page takes; the caller of this function releases it */
+  /** Its caller releases `memory`. */
   page(request: Pick<Authorized, 'permit' | 'exchange'>, memory: AnswerMemory): Promise<Rewritten>
   goesOn(permit: Permit): boolean
 }
 
-/** A page begins after this thread. */
 type Key = NonNullable<ListWindow['after']>
 
 /** Bounds of one walk: candidates per query at least, and queries per request at most. */
@@ -53,7 +49,7 @@ function costOf(threads: readonly ListedThread[]): number {
   return threads.length * PER_THREAD + characters * PER_CHARACTER
 }
 
-/** Stands in for a granted thread: every user id has a colon, so this owner is no user. */
+/** The owner of a granted thread: every user id has a colon, so this is no user. */
 const SHARED = { owner: 'somebody-else', deleted: false, granted: 'read' } as const
 
 export function makeTableList({ store, records, scope, rules, facts, seal }: TableListParts): TableList {
@@ -63,8 +59,7 @@ export function makeTableList({ store, records, scope, rules, facts, seal }: Tab
   const candidatesFor = (principal: Principal) => {
     const readsForeign = listsForeign(principal, rules, facts)
     const whose: Reader | 'everybody' = readsForeign ? 'everybody' : readerOf(principal)
-    // Among all users' threads, rows do not say what was granted. Grants matter where a thread would be closed to the caller
-    // without them.
+    // Rows of all users' threads lack grants. Grants matter where a thread would be closed to the caller without them.
     const asksForGrants = readsForeign && !mayRead('another', SHARED, principal)
     return async (window: ListWindow) => {
       const candidates = await store.listed(scope, whose, window)

@@ -1,7 +1,4 @@
-/**
- * The thread list: walks the upstream's pages and keeps exactly the threads whose messages the caller may read. The decision is
- * the same as for that route (docs/contributing/invariants.md, 3).
- */
+/** The thread list: walks the upstream's pages, keeps threads that the caller may read (docs/contributing/invariants.md, 3). */
 import { isListed, listsForeign, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
 import { isThreadId } from '../../core/route/ids.ts'
 import type { JsonObject } from '../../core/json/read.ts'
@@ -40,20 +37,19 @@ export interface ThreadListParts {
   readonly seal: CursorSeal
 }
 
-/** @param memory for what the list takes; the caller of this function releases it */
+/** Its caller releases `memory`. */
 export type ThreadList = (request: Authorized, memory: AnswerMemory) => Promise<Rewritten>
 
 export const MAX_PAGE_BYTES = 32 * 1024 * 1024
 
 const MAX_PAGES = 20
 
-/** A larger page counts as long: it may hold a hundred threads and more. */
 const LONG_PAGE = 16 * 1024
 
-/** Threads decided in one go: other requests are served after them. */
+/** Other requests are served in between. */
 const AT_ONCE = 100
 
-/** The caller's access to each thread, in order; one store query. */
+/** In order; one store query. */
 type Reading = (threads: readonly PageThread[]) => Promise<readonly Showing[]>
 
 export function makeThreadList(parts: ThreadListParts): ThreadList {
@@ -70,10 +66,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     }
   }
 
-  /**
-   * The ids of all threads that the decision could open to the caller; null where each has to be checked. Read again for each
-   * page: a grant may have come while a page was fetched.
-   */
+  /** The threads that the caller could read; null: check each. Read again for each page: a grant may have come meanwhile. */
   const naming = ({ principal }: Permit): Promise<ReadonlySet<string> | null> =>
     listsForeign(principal, rules, facts) ? Promise.resolve(null) : records.naming(scope, principal)
 
@@ -155,7 +148,6 @@ async function telling(list: JsonObject, threads: readonly { readonly id: string
   return written.outcome === 'rewritten' ? { ...written, tellsOf: threads.map(({ id }) => id) } : written
 }
 
-/** @returns the first thread without room, or null if all had room */
 async function gatherFrom(threads: readonly PageThread[], reading: Reading, gathering: Gathering): Promise<PageThread | null> {
   for (let at = 0; at < threads.length; at += AT_ONCE) {
     if (at > 0) await turn()

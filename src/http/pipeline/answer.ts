@@ -15,7 +15,7 @@ const RETRY_AFTER: Partial<Record<Code, string>> = {
   'shutting-down': '1',
 }
 
-/** Only the code of a refusal shows. `status` replaces the code's own status, where the upstream's status is kept. */
+/** `status` replaces the code's own status, where the upstream's status is kept. */
 export function refusalAnswer(refusal: Refusal, status?: number): Answer {
   const { code, allow, limit } = refusal
   const { text } = CODES[code]

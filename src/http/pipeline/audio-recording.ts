@@ -1,7 +1,4 @@
-/**
- * Converts a multipart recording to the JSON recording of the single-route transport (runtime-behaviour.md, "Single-route transport").
- * The gateway holds it whole, because the envelope carries it as base64.
- */
+/** Converts a multipart recording to a JSON recording (runtime-behaviour.md, "Single-route transport"). Base64 needs it whole. */
 import type { MemberTexts } from '../../core/json/member-texts.ts'
 import type { JsonObject } from '../../core/json/read.ts'
 import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
@@ -14,15 +11,14 @@ import { inTurns } from './event-loop-turns.ts'
 export interface Recording {
   readonly outcome: 'read'
   readonly value: JsonObject
-  /** The JSON text of each member, in pieces because the audio is long. */
+  /** In pieces, because the audio is long. */
   readonly texts: MemberTexts
   readonly bytes: number
   readonly release: () => void
 }
 
 /**
- * Reads a recording. Base64 makes it longer by a third, so it may have three quarters of the bound of what is sent.
- * @param type the content type, with its boundary
+ * Base64 makes a recording longer by a third, so it may have three quarters of the bound of what is sent.
  * @param most the bound of the body in bytes
  * @returns a refusal: 413, 503, or 400 for a form without exactly one part `audio` that is a file
  */
@@ -61,10 +57,7 @@ const MAX_PART_HEAD = 8 * 1024
 /** The bytes that one step copies, searches or encodes. Base64 encodes three bytes at a time. */
 const AT_ONCE = 3 * 64 * 1024
 
-/**
- * The file `audio` of a form, as the runtime reads forms: two multipart readers agree on little else.
- * With two parts of that name, two handlers could take different parts.
- */
+/** As the runtime reads forms. With two parts `audio`, two handlers could take different parts. */
 async function readForm(pieces: Buffer[], length: number, type: string): Promise<Pick<Recording, 'value' | 'texts'> | null> {
   const form = await inTurns(shortened(pieces, length, /boundary="?([^"]*)"?$/.exec(type)?.[1] ?? ''))
   if (form === null) return null
@@ -82,8 +75,7 @@ async function readForm(pieces: Buffer[], length: number, type: string): Promise
   const content = form.contents[which ?? -1]
   if (nul !== 0 || others.length > 0 || content === undefined) return null
   const audioTexts = await inTurns(base64(content))
-  // Browsers that know no type send none, or `application/octet-stream`.
-  // In JSON the runtime requires a type that it knows (runtime-behaviour.md, "Routes").
+  // Browsers may send no type. In JSON the runtime requires a known one (runtime-behaviour.md, "Routes").
   const mimeType = file.type === '' || file.type === 'application/octet-stream' ? 'audio/webm' : file.type
   return {
     value: { audio: audioTexts.reduce((text, piece) => text + piece, ''), mimeType, filename: file.name },

@@ -13,12 +13,10 @@ export interface AuthenticationParts {
   readonly requests: Rate | 'off'
   readonly limiter: Limiter
   readonly onFault: (error: unknown, requestId: string) => void
-  /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
 
 export interface Authentication {
-  /** @param connection remembers the token that came on it before */
   authenticate(exchange: Exchange, connection: object): Caller | Refusal | Promise<Caller | Refusal>
   /** Why a credential that was valid on arrival no longer is; null if it is. */
   readonly invalidity: (caller: Pick<Caller, 'principal' | 'credential'>) => Refusal | null

@@ -1,7 +1,4 @@
-/**
- * Authorizes a request whose body was read: looks up the thread, decides, takes the limits, writes the body again, claims the
- * thread. Nothing is awaited after the last check, so that the request is sent by what is known and configured then.
- */
+/** Authorizes a request whose body was read. Must await nothing after the last check: the request is sent by what it found. */
 import { configuredBody } from '../../core/route/bodies.ts'
 import { decideMatched, type Facts, type Need, type Permit } from '../../core/decide/decide.ts'
 import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
@@ -25,26 +22,21 @@ export interface AuthorizationParts {
   readonly metrics: Pick<Metrics, 'claimed' | 'upstreamFailed'>
 }
 
-/** Another snapshot is active: that snapshot alone may decide the request. */
 export interface Replaced {
   readonly outcome: 'replaced'
 }
 
 export type Authorize = (request: Undecided) => Promise<Authorized | Refusal | Replaced>
 
-/** The most decisions for a request whose facts change meanwhile: a history, a change of access, a lost race. */
+/** The facts of a request may change meanwhile: a history, a change of access, a lost race. */
 const MOST_TURNS = 8
 
 const REPLACED: Replaced = { outcome: 'replaced' }
 
-/**
- * The classification has decided, before the body was read, that the rules allow the request to some caller. So a record is
- * looked up only for a caller who may cause a look-up.
- */
+/** The classification has already refused what no rule allows, so only a caller who may cause a look-up gets here. */
 export function makeAuthorization(parts: AuthorizationParts): Authorize {
   const { records, claiming, invalidity, limits, limiter, metrics } = parts
 
-  /** The facts with what the upstream has of an unowned thread, or why they could not be found out. */
   const askHistory = async (
     request: Undecided,
     need: Need,

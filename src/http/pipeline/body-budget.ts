@@ -1,12 +1,8 @@
-/**
- * Bounds the memory of bodies and answers: the gateway refuses more, before the process ends for lack of memory.
- * A JSON body takes several times its bytes while it is read, and its bytes alone once it is written again.
- */
+/** Bounds the memory of bodies and answers: the gateway refuses more before the process runs out of memory. */
 
-/** The memory that all bodies together may take, in bytes. */
+/** In bytes. */
 export interface BodyBudget {
   readonly most: number
-  /** False where so many bytes are not available. */
   take(bytes: number): boolean
   give(bytes: number): void
 }
@@ -16,10 +12,7 @@ export interface SharedBudget extends BodyBudget {
   of(caller: string): BodyBudget
 }
 
-/**
- * @param share how many bytes a caller may hold. A caller who holds nothing may take more at once.
- * A large body is taken whole when it is read, and would be refused for ever otherwise.
- */
+/** @param share bytes that a caller may hold. A caller who holds nothing may take more: a large body is taken whole. */
 export function makeBudget(most: number, share = most): SharedBudget {
   let left = most
   const taken = new Map<string, number>()
@@ -53,16 +46,13 @@ export function makeBudget(most: number, share = most): SharedBudget {
   }
 }
 
-/**
- * For each byte of a body while it is read: its text, what JSON.parse makes of it, and the text that is written.
- * Up to 6.3 were measured: one character beyond Latin-1 makes the whole text two bytes wide.
- */
+/** Memory per byte of a body that is read and written. Up to 6.3 were measured, for text with a character beyond Latin-1. */
 const PER_BYTE = 6
 
 /** For each value in a body: `{"999":1}` takes the most. */
 const PER_VALUE = 200
 
-/** What reading a body takes, in bytes. */
+/** In bytes. */
 export function readingCost(bytes: number, values: number): number {
   return bytes * PER_BYTE + values * PER_VALUE
 }
@@ -71,7 +61,7 @@ export function largestReadable(most: number): number {
   return Math.floor(most / PER_BYTE)
 }
 
-/** The shares of the heap, in bytes. */
+/** In bytes. */
 export interface BodyMemory {
   /** For what has arrived of all bodies; text takes up to twice that. */
   readonly held: number
@@ -79,15 +69,11 @@ export interface BodyMemory {
   readonly answers: number
 }
 
-/**
- * The rest of the heap, a quarter, is for everything else, and for bodies that have arrived and wait.
- * @param heap what Node has for objects that are not new, in bytes
- */
+/** A quarter of the heap is for everything else, and for bodies that wait. `heap` is V8's old space in bytes. */
 export function bodyMemory(heap: number): BodyMemory {
   return { held: heap / 8, reading: (heap * 3) / 8, answers: heap / 4 }
 }
 
-/** The advice where the memory is too little for the bodies that are allowed; null where it suffices. */
 export function bodyMemoryWarning(heap: number, limits: { readonly body: number; readonly runBody: number }): string | null {
   const largest = largestReadable(bodyMemory(heap).reading)
   if (Math.max(limits.body, limits.runBody) <= largest) return null

@@ -1,10 +1,7 @@
-/**
- * Joins small pieces of a body. Its sender chooses the pieces, down to one byte a chunk (RFC 9112 §7.1).
- * A kept piece costs some 250 bytes besides its own: the bounds would apply to what is counted, not to what is held.
- */
+/** Joins small pieces of a body, down to one byte a chunk (RFC 9112 §7.1): each kept piece costs some 250 bytes more. */
 import type { Refusal } from '../../core/reasons.ts'
 
-/** Takes the next bytes of a body, or refuses them. The function owns these bytes from then on. */
+/** Owns the bytes from then on. */
 export type Take = (bytes: Buffer) => Refusal | null
 
 export interface Pieces {
@@ -14,7 +11,6 @@ export interface Pieces {
 
 const SMALL = 1024
 
-/** True for a piece that costs more to keep alone than it is worth. */
 export function isSmall(bytes: Uint8Array): boolean {
   return bytes.length < SMALL
 }
@@ -25,7 +21,7 @@ const AS_THEY_COME = 64
 /** Bytes for joining small pieces: a sender who stops can make the gateway hold this much beyond what was counted. */
 const ROOM = 4096
 
-/** @param take gets, after the first small pieces, pieces of at least 1 KiB, and one smaller piece between any two of these */
+/** `take` gets, after the first small pieces, pieces of at least 1 KiB, and one smaller piece between any two of these. */
 export function inPieces(take: Take): Pieces {
   let asTheyCome = AS_THEY_COME
   let room: Buffer | null = null

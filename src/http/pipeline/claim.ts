@@ -9,19 +9,14 @@ export interface ClaimParts {
   readonly store: ClaimStore & Pick<OwnerChanges, 'beginDeletion'>
   readonly runs: RunsUnderWay
   readonly metrics: Pick<Metrics, 'claimed'>
-  /** Milliseconds since the epoch. */
   readonly clock: () => number
 }
 
-/** What a request has begun in the ownership table. */
 export interface Begun {
-  /** The place of this run in a row that is not settled yet. */
   readonly registration: Registration
-  /** True if the claim made its user the owner. */
   readonly isNew: boolean
-  /** Ends the note of this run among those that may be executing; null for a request that is not a run. */
+  /** Null for a request that is not a run. */
   readonly endRun: EndRun | null
-  /** Null for a request that deletes nothing in the table. */
   readonly deletion: Deletion | null
 }
 
@@ -30,12 +25,8 @@ export const NOTHING_BEGUN: Begun = { registration: null, isNew: false, endRun: 
 export interface Claiming {
   /** @returns `lost-race` where another user owns the thread by now */
   begin(key: ThreadKey, permit: Permit): Promise<Begun | 'lost-race'>
-  /**
-   * Notes a deletion; null where the table has no such thread.
-   * @param sharesScope true where another upstream may hold the thread as well
-   */
+  /** Null where the table has no such thread. `sharesScope`: another upstream may hold the thread as well. */
   beginDeletion(key: ThreadKey, permit: Permit, sharesScope: boolean): Promise<Deletion | null>
-  /** Undoes `begin` for a request that is not sent. */
   giveBack(key: ThreadKey, permit: Permit, begun: Begun): Promise<void>
 }
 

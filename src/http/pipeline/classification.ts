@@ -18,8 +18,7 @@ export function classify(
   const { method } = exchange.head
   if (segments === null) return refuse('route-unknown')
   const addressed = { exchange, binding, caller, upstream }
-  // The only place for envelopes. An envelope says in its body alone what it asks for
-  // (runtime-behaviour.md, "Single-route transport").
+  // The body alone says what an envelope asks for (runtime-behaviour.md, "Single-route transport").
   if (binding.agentId === null && segments.length === 0) {
     if (method !== 'POST') return refuse('route-unknown')
     // The runtime would take a query value for a param that the envelope does not have.
@@ -33,7 +32,6 @@ export function classify(
   return match instanceof RuleMatch ? { outcome: 'classified', ...addressed, route: { descriptor, match } } : match
 }
 
-/** Decides as far as that is possible without the body and without the thread. */
 export function admit(
   { exchange: { record }, binding, caller, upstream }: Addressed,
   descriptor: RouteDescriptor,

@@ -1,13 +1,13 @@
 /** Signals that a caller has disconnected. */
 
-/** The part of AbortSignal that the gateway uses: an AbortSignal fits wherever this type is required. */
+/** An AbortSignal fits wherever this type is required. */
 export interface ClientDisconnect {
   readonly aborted: boolean
   addEventListener(type: 'abort', listener: () => void): void
   removeEventListener(type: 'abort', listener: () => void): void
 }
 
-/** Each request has such a signal, and an AbortController costs more than the decision of many a request. */
+/** An AbortController costs more than many a request's decision. */
 export class ClientDisconnectSignal implements ClientDisconnect {
   aborted = false
   readonly #listeners: (() => void)[] = []

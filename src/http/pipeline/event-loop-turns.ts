@@ -1,8 +1,4 @@
-/**
- * Gives other requests their turn between the steps of long work.
- * A turn of the event loop runs one step over all requests: sixteen large bodies delay others no longer than one body does.
- * Short work runs at once, or in the next turns where much of it comes together.
- */
+/** Gives other requests a turn between steps of long work: a turn of the event loop runs one step over all requests. */
 import type { Steps } from '../../core/json/steps.ts'
 
 const waiting: (() => void)[] = []
@@ -32,7 +28,6 @@ export async function inTurns<Result>(steps: Steps<Result>): Promise<Result> {
 const SPELL_MS = 5
 
 const short: (() => void)[] = []
-/** What short work has taken of this turn, in milliseconds. */
 let taken = 0
 
 /** Runs short work at once; later where short work has used its share of this turn, or already waits. */

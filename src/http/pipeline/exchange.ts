@@ -7,7 +7,6 @@ import type { RouteLabel } from '../../observe/metrics.ts'
 import { ClientDisconnectSignal } from './client-disconnect.ts'
 import type { Exchange, RequestHead, RequestRecord, RequestSnapshot } from './stages.ts'
 
-/** @param known what the listener knows of the request */
 export function beginExchange(
   { rawHeaders, httpVersion, method = '' }: Pick<IncomingMessage, 'rawHeaders' | 'httpVersion' | 'method'>,
   response: ServerResponse,
@@ -39,7 +38,6 @@ export function beginExchange(
   }
 }
 
-/** The route of a request in log, metrics and audit. */
 export function routeOf({ descriptor }: Pick<RequestRecord, 'descriptor'>): RouteLabel {
   return descriptor === null ? 'none' : descriptor.route.id
 }

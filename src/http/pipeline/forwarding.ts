@@ -16,11 +16,10 @@ export interface ForwardingParts {
   readonly rewriter: Rewriter
   readonly grants: Grants
   readonly answerMemory: SharedBudget
-  /** Called when a client of this transport was forwarded to an upstream of the other. */
   readonly onBridged: (client: Transport) => void
 }
 
-/** The routes whose answers are not passed on as they come, for some requests. */
+/** Routes whose answers are not passed on as they come, for some requests. */
 const REWRITTEN: ReadonlySet<RouteId> = new Set(['threads/list', 'threads/update', 'threads/archive', 'info'])
 
 export function makeForward(parts: ForwardingParts): Forward {

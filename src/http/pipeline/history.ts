@@ -1,7 +1,4 @@
-/**
- * Asks whether the upstream already holds part of an unowned thread, for `unknownThread: verify`
- * (docs/how-it-works.md, "Ownership"). The question sees the runtime's own store only.
- */
+/** Asks if the upstream holds part of an unowned thread (`unknownThread: verify`; docs/how-it-works.md, "Ownership"). */
 import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
 import { isObject } from '../../core/json/read.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
@@ -15,9 +12,8 @@ export type History = 'none' | 'some' | 'cannot-tell'
 
 /**
  * Asks the upstream for the messages and then the events of a thread.
- * @param headers the caller's headers, as they would go upstream
- * @returns `none` if both are empty or unknown. `cannot-tell` where the runtime does not serve them (422, or too old).
- * `some` for content and every other refusal of the upstream. A refusal (502, 504) without a usable answer.
+ * @returns `none` if both are empty or unknown. `cannot-tell` where the runtime does not serve them (422, or too old). `some` for
+ * content and every other refusal of the upstream. A refusal (502, 504) without a usable answer.
  */
 export type AskHistory = (
   facts: RuntimeFacts,
@@ -29,7 +25,7 @@ export type AskHistory = (
 /** The gateway does not read a longer history to its end: it is not empty. */
 const MAX_BYTES = 64 * 1024
 
-/** @param suspect called for an answer that a change of the upstream's transport would explain */
+/** `suspect` is called for an answer that a change of the upstream's transport would explain. */
 export function makeAskHistory(upstream: Upstream, basePath: string, suspect: () => void = () => {}): AskHistory {
   return async (facts, threadId, headers, signal) => {
     for (const part of ['messages', 'events'] as const) {
@@ -45,7 +41,7 @@ export function makeAskHistory(upstream: Upstream, basePath: string, suspect: ()
   }
 }
 
-/** What an answer says of a history; `another-transport` from a runtime that did not understand the question. */
+/** `another-transport`: the runtime did not understand the question. */
 async function told(answer: UpstreamAnswer, part: string): Promise<History | 'another-transport' | Refusal> {
   const { status, body } = answer
   if (status !== 200 && status !== 404) {
@@ -59,8 +55,7 @@ async function told(answer: UpstreamAnswer, part: string): Promise<History | 'an
   const value = bytes === 'too-large' ? undefined : jsonOf(bytes)
   const named = isObject(value) ? value : {}
   if (status === 200) return Array.isArray(named[part]) && named[part].length === 0 ? 'none' : 'some'
-  // The answer for an unknown thread is not a framework's page.
-  // Nor is it a complaint about an envelope from a runtime of the other transport.
+  // The answer for an unknown thread is neither a framework's page nor an error about an envelope.
   const html = String(answer.headers['content-type']).includes('html')
   const complains = typeof named['code'] === 'string' && named['code'].startsWith('single_route_envelope')
   return html || complains ? 'another-transport' : 'none'

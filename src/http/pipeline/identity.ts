@@ -1,14 +1,10 @@
-/**
- * Tells the upstream who the caller is, in a form that it can trust (docs/agents.md). The form is headers that
- * no caller can send, and an assertion that the gateway signs for one request.
- * What a caller sends under these names never passes.
- */
+/** Tells the upstream who the caller is, by headers that no caller can send and a signed assertion (docs/agents.md). */
 import { createHash, createPrivateKey, createPublicKey, randomUUID, type KeyObject } from 'node:crypto'
 import { createSigner } from 'fast-jwt'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 
-/** A header name for each part, in lower case; a part without a name is not sent. */
+/** In lower case; a part without a name is not sent. */
 export type IdentityHeaderNames = Readonly<Partial<Record<'id' | 'name' | 'role' | 'permissions', string>>>
 
 export interface AssertionRules {
@@ -24,16 +20,14 @@ export interface AssertionRules {
 }
 
 export interface AssertionTarget {
-  /** The scope in the ownership table: `''` for `upstream`. */
+  /** `''` for `upstream`. */
   readonly scope: string
-  /** Undefined for the audience of the rules. */
   readonly assertionAudience: string | undefined
 }
 
 export interface Identity {
-  /** @param target by default `upstream` */
   headers(principal: Principal, descriptor: RouteDescriptor, target?: AssertionTarget): Readonly<Record<string, string>>
-  /** The public keys of assertions (RFC 7517); null where there are none. */
+  /** RFC 7517. */
   readonly keySet: string | null
 }
 
@@ -80,7 +74,6 @@ function inHeader(text: string): string {
   return text.toWellFormed().replace(/[^\x21-\x24\x26-\x7e]/gu, (one) => encodeURIComponent(one))
 }
 
-/** Commas separate the items of a list, so an item encodes its own commas. */
 function inList(text: string): string {
   return inHeader(text).replaceAll(',', '%2C')
 }
@@ -122,12 +115,10 @@ function makeAssert(rules: AssertionRules, clock: () => number) {
   return { headers, keySet: JSON.stringify({ keys: keys.map(({ jwk }) => jwk) }) }
 }
 
-/** @throws Error that says what is wrong with the key */
 export function checkSigningKey(pem: string): void {
   if (readKey(pem).privateKey === undefined) throw new Error('holds no private key, and is the one that signs')
 }
 
-/** @throws Error that says what is wrong with the key */
 export function checkPublishedKey(pem: string): void {
   readKey(pem)
 }

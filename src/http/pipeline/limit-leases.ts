@@ -4,7 +4,6 @@ import type { Rate } from '../../core/decide/rules.ts'
 import { refuse, type LimitState, type Refusal } from '../../core/reasons.ts'
 import type { Limiter, RateName } from '../../limits/port.ts'
 
-/** The limits of every caller, where no rule of the policy has others. */
 export interface CallerLimits {
   readonly requests: Rate | 'off'
   readonly runs: Rate | 'off'
@@ -22,7 +21,7 @@ export class LimitLeases {
     this.#caller = caller
   }
 
-  /** Takes everything that a permit needs, in this order. Null where nothing is limited: there is nothing to await. */
+  /** Takes the limits in this order. Null where nothing is limited: then there is nothing to await. */
   take(permit: Permit, limits: CallerLimits, limiter: Limiter): Promise<Refusal | null> | null {
     const { route } = permit.descriptor
     const { rule } = permit
@@ -38,20 +37,20 @@ export class LimitLeases {
     return steps.length === 0 ? null : inOrder(steps)
   }
 
-  /** Takes the limit on new threads alone, before the gateway asks the upstream about a thread that would be new. */
+  /** Called before the gateway asks the upstream about a thread that would be new. */
   async takeNewThread(own: Rate | 'off' | undefined, limits: CallerLimits, limiter: Limiter): Promise<Refusal | null> {
     const rate = own ?? limits.newThreads
     return rate === 'off' ? null : this.#countNewThread(limiter, rate)
   }
 
-  /** Takes a place for an answer that turns out to last; null where that is not limited, or was done for the permit. */
+  /** For an answer that turns out to last; null where that is not limited, or was done for the permit. */
   lasting({ descriptor: { route }, rule }: Permit, limits: CallerLimits, limiter: Limiter): (() => Promise<boolean>) | null {
     const { streams = limits.streams } = rule.limits
     if (streams === 'off' || route.streams === true) return null
     return async () => (await this.#open(limiter, streams)) === null
   }
 
-  /** Gives the place of a stream back. A place that is taken later is given back at once. */
+  /** A place that is taken later is given back at once. */
   release(): void {
     this.#isOver = true
     this.#close?.()

@@ -6,25 +6,21 @@ import type { AccessStore, RowFacts, ThreadAccess } from '../../store/port/acces
 import type { ThreadKey } from '../../store/port/thread.ts'
 
 export interface OwnerRecords {
-  /** Returns at once where the record is remembered. */
   record(key: ThreadKey, principal: Principal): OwnerRecord | Promise<OwnerRecord>
-  /** One query for all ids. Threads without a record are not in the map. */
+  /** Threads without a record are not in the map. */
   records(
     scope: string,
     threadIds: readonly string[],
     principal: Principal,
   ): Promise<ReadonlyMap<string, NonNullable<OwnerRecord>>>
-  /** The ids of the threads that a caller could own or share. Null where too many, or where others may count as theirs too. */
+  /** Null if there are too many, or under `observe`. */
   naming(scope: string, principal: Principal): Promise<ReadonlySet<string> | null>
 }
 
 /** Listing this many ids takes a few milliseconds of SQLite. */
 const MOST_NAMED = 10_000
 
-/**
- * @param observing true while nothing is enforced: the user seen first counts as the owner that a row would name.
- * Once the gateway enforces, other users cannot claim a thread on which a user was only seen.
- */
+/** @param observing while nothing is enforced, the user seen first counts as the owner that a row would name */
 export function makeOwnerRecords(store: AccessStore, observing: boolean): OwnerRecords {
   return {
     record(key, principal) {

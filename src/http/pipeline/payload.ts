@@ -26,7 +26,7 @@ import { bodyForm, boundedBody, hasBody, holdBody, type ArrivingBody, type HeldB
 import { type SharedBudget } from './body-budget.ts'
 import { inTurn, inTurns } from './event-loop-turns.ts'
 
-/** What goes along with a permit. A JSON body was checked, and comes with the name and archived flag that it sets. */
+/** A JSON body was checked, and comes with the name and archived flag that it sets. */
 export type Payload =
   | { readonly kind: 'none' }
   | {
@@ -37,7 +37,7 @@ export type Payload =
       readonly archived: Json | undefined
     }
   | { readonly kind: 'stream'; readonly type: string; readonly length: string | undefined; readonly body: Readable }
-  /** A JSON body for the gateway itself: the gateway refuses what it does not know in the body, and drops nothing. */
+  /** The gateway refuses what it does not know in the body, and drops nothing. */
   | { readonly kind: 'own'; readonly body: JsonObject }
 
 export interface PayloadParts {
@@ -47,11 +47,8 @@ export interface PayloadParts {
     /** The most members of one object in a body. */
     readonly bodyMembers: number
   }
-  /** For the bytes of all bodies. */
   readonly budget: SharedBudget
-  /** For what reading the bodies takes. */
   readonly reading: SharedBudget
-  /** Called with each name that did not pass. */
   readonly onDropped: (name: string) => void
   readonly metrics: Metrics
 }
@@ -61,7 +58,7 @@ export interface ReadBody {
   readonly descriptor: RouteDescriptor
   /** `most` bounds what is sent, in bytes. */
   readonly write: (policy: BodyPolicy, most: number) => Payload | Refusal | Promise<Payload | Refusal>
-  /** Releases what was read, after the last write: an upstream may take long to answer. */
+  /** Called after the last write: an upstream may take long to answer. */
   readonly forget: () => void
   readonly release: () => void
 }
@@ -71,7 +68,7 @@ const NOTHING: Payload = { kind: 'none' }
 /** The gateway does not keep the bytes of a larger body beside its text. */
 const LARGE_BODY = 256 * 1024
 
-/** @returns the body, or a refusal: 415, 413, 400 or 503. A single-route upstream takes no multipart. */
+/** @returns a refusal: 415, 413, 400 or 503. A single-route upstream takes no multipart. */
 export function readPayload(
   parts: PayloadParts,
   descriptor: RouteDescriptor,
@@ -120,7 +117,7 @@ export function readPayload(
 const ENVELOPED = ['body', ...NARROWED.map((path) => `body/${path}`)]
 
 /**
- * @param most the bound in bytes, whatever the envelope asks for
+ * @param most in bytes, whatever the envelope asks for
  * @returns as readPayload; 404 for a body that is not an envelope
  */
 export async function readEnveloped(
@@ -142,8 +139,7 @@ export async function readEnveloped(
     noteDropped(parts, envelope.dropped)
     parts.metrics.dropped('query-name', envelope.droppedQueryNames)
     if (body === undefined) return without(descriptor, 'body-not-object')
-    // The runtime parses a string body as JSON, and would read what the gateway has not checked
-    // (runtime-behaviour.md, "Single-route transport").
+    // The runtime parses a string body as JSON, which was not checked (runtime-behaviour.md, "Single-route transport").
     if (!isObject(body)) return refuse('body-not-object')
     if ('texts' in reading) {
       const texts = reading.texts.get('body')
@@ -188,7 +184,7 @@ type BodySource = WholeSource | Omit<SteppedReading, 'outcome'>
 
 type Made = Omit<ReadBody, 'release'>
 
-/** @returns a function that gives the memory back, once; or a refusal: 503, or 413 where the body can never fit */
+/** @returns a function that gives the memory back, once; or 503, or 413 where the body can never fit */
 function takeReading({ reading }: PayloadParts, caller: string, bytes: number, values: number): (() => void) | Refusal {
   let cost = readingCost(bytes, values)
   if (cost > reading.most) return refuse('body-too-large')
@@ -229,7 +225,7 @@ async function withJson(
   })
 }
 
-/** Reads a held body, and releases it where that fails. @param values about how many JSON values the body has */
+/** Releases a held body if reading it fails. `values` is about how many JSON values the body has. */
 async function guarded(
   parts: PayloadParts,
   caller: string,
@@ -265,7 +261,6 @@ async function guarded(
   }
 }
 
-/** Checks the ids of a JSON body. The gateway writes the body again once it knows what of it passes. */
 function checked(parts: PayloadParts, descriptor: RouteDescriptor, source: BodySource, bytes: number): Made | Refusal {
   const ids = checkIds(descriptor, source.value)
   if (ids.outcome === 'refused') return ids

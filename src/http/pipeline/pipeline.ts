@@ -1,7 +1,4 @@
-/**
- * The way of a request, from top to bottom: target, authenticate, classify, read the body, authorize (decide and claim), forward,
- * settle. `admit` needs no body; `complete` does the rest.
- */
+/** The way of a request: target, authenticate, classify, read the body, authorize, forward, settle. */
 import { isPreflight, preflightHeaders, type CorsRules } from '../../core/wire/cors.ts'
 import type { Enforcement } from '../../core/decide/decide.ts'
 import { RuleMatch, type Rules } from '../../core/decide/rules.ts'
@@ -22,7 +19,7 @@ export interface PipelineParts {
   /** No upstream's path is within another's. The first one answers for everything outside all paths. */
   readonly bindings: readonly [UpstreamBinding, ...UpstreamBinding[]]
   readonly cors: CorsRules
-  /** The public keys of assertions; null where there are none. */
+  /** Null if there are none. */
   readonly keySet: string | null
   readonly rules: Rules
   readonly enforcement: Enforcement
@@ -55,7 +52,6 @@ export function makePipeline(parts: PipelineParts): Pipeline {
     return classified.outcome === 'refused' ? refused(classified, exchange) : classified
   }
 
-  /** Authorizes and forwards, again whenever access has changed before the request is sent. */
   const carryOut = async (request: Undecided): Promise<Answer | 'passed'> => {
     const { exchange, binding, body } = request
     const { record } = exchange
@@ -143,7 +139,6 @@ export function makePipeline(parts: PipelineParts): Pipeline {
   }
 }
 
-/** The answer to a refusal, which counts as the decision if there was none. */
 export function refused(refusal: Refusal, exchange: Exchange): Answer {
   exchange.record.reason = refusal.reason
   exchange.record.rule = refusal.rule
@@ -157,7 +152,6 @@ function decided(exchange: Exchange, outcome: Refusal | 'permitted'): void {
   exchange.snapshot.decided(exchange, outcome)
 }
 
-/** An answer for every caller: there is no decision to report. */
 function publicAnswer({ record }: Exchange, status: number, headers: Answer['headers'], body: string): Answer {
   record.reason = 'permitted'
   return { status, headers, body }

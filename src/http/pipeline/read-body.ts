@@ -1,4 +1,4 @@
-/** Reads the body of a request, as much of it as a rule may come to allow. */
+/** Reads the body of a request, as much of it as a rule may allow. */
 import type { IncomingMessage } from 'node:http'
 import { configuredBody } from '../../core/route/bodies.ts'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
@@ -32,8 +32,7 @@ export function makeReadBody(parts: PayloadParts, rules: Rules): ReadRequestBody
       lines,
       caller: caller.key,
       onWanted: () => {
-        // The body is wanted only now: before, an answer was possible without it.
-        // HTTP/1.0 has no interim answer (RFC 9110 §10.1.1).
+        // Until here an answer without the body was possible. HTTP/1.0 has no interim answer (RFC 9110 §10.1.1).
         if (lines.has('expect') && message.httpVersion !== '1.0') exchange.response.writeContinue()
       },
     }

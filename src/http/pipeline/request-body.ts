@@ -14,13 +14,13 @@ export interface ArrivingBody {
   readonly onWanted: () => void
 }
 
-/** True if a request has a body (RFC 9112 §6.3). */
+/** RFC 9112 §6.3. */
 export function hasBody(lines: HeaderLines): boolean {
   if (lines.has('transfer-encoding')) return true
   return Number(lines.get('content-length')?.[0] ?? 0) > 0
 }
 
-/** The form of the body according to the headers, or a refusal: 415. */
+/** By the headers. Refuses with 415. */
 export function bodyForm(
   lines: HeaderLines,
 ): { readonly form: 'json' } | { readonly form: 'multipart'; readonly type: string } | Refusal {
@@ -38,11 +38,7 @@ export interface HeldBody {
   readonly release: () => void
 }
 
-/**
- * @param most the bound of this body in bytes: 413 beyond it
- * @param budget the bound of all bodies: 503 beyond it
- * @param take gets joined pieces (chunk-coalescing.ts). Where it refuses them, the rest is not awaited
- */
+/** 413 beyond `most` bytes, 503 beyond `budget`. Where `take` refuses a piece (chunk-coalescing.ts), the rest is not awaited. */
 export function holdBody(
   { message, lines, onWanted }: ArrivingBody,
   most: number,
@@ -84,7 +80,7 @@ export function holdBody(
   })
 }
 
-/** A body that streams through; it fails with BodyTooLarge beyond its bound in bytes. */
+/** Fails with BodyTooLarge beyond its bound in bytes. */
 export function boundedBody(message: IncomingMessage, most: number): Readable {
   let bytes = 0
   const bounded = new Transform({
@@ -94,8 +90,7 @@ export function boundedBody(message: IncomingMessage, most: number): Readable {
       else done(null, chunk)
     },
   })
-  // An upstream request that failed before it began no longer listens.
-  // Without a listener, an error would end the process.
+  // A failed upstream request no longer listens. Without a listener, an error would end the process.
   bounded.on('error', () => {})
   message.on('error', (error) => bounded.destroy(error))
   message.on('close', () => {

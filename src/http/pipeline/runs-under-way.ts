@@ -16,21 +16,18 @@ export interface Deletion {
 }
 
 export interface RunsUnderWay {
-  /** Notes a run, before it is claimed. */
+  /** Called before the run is claimed. */
   begin(key: ThreadKey): EndRun
   mayBeExecuting(key: ThreadKey): boolean
 }
 
 interface Noted {
   open: number
-  /** The start of the last run whose end the gateway did not see, in milliseconds since the epoch. */
+  /** Milliseconds since the epoch: the start of the last run whose end the gateway did not see. */
   lostAt: number
 }
 
-/**
- * The most threads that are remembered for runs whose end the gateway did not see.
- * Beyond it, every thread counts as having such a run for as long as a run may last.
- */
+/** Beyond it, every thread counts as having such a run for as long as a run may last. */
 const MOST_LOST = 100_000
 
 /** @param clock milliseconds since the epoch */

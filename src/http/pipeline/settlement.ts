@@ -13,7 +13,6 @@ import type { UpstreamAnswer, UpstreamFailure } from '../upstream/upstream.ts'
 import type { ClaimStore, OwnerChanges } from '../../store/port/claims.ts'
 
 export interface Settlement {
-  /** @returns null where there is nothing to note */
   settle(
     permit: Permit,
     begun: Pick<Begun, 'registration' | 'deletion'>,
@@ -83,7 +82,7 @@ export function makeSettlement(
 
 const CHANGING: ReadonlySet<RouteId> = new Set(['threads/archive', 'threads/update'])
 
-/** The longest name that is kept, in characters. */
+/** In characters. */
 const MAX_NAME = 1000
 
 type TableChanges = Pick<OwnerChanges, 'endDeletion' | 'rename' | 'archive'>
@@ -91,7 +90,6 @@ type TableChanges = Pick<OwnerChanges, 'endDeletion' | 'rename' | 'archive'>
 export interface Change {
   /** Milliseconds since the epoch. */
   readonly now: number
-  /** The deletion that was begun in the table; null for a request that deletes nothing there. */
   readonly deletion: Deletion | null
   /** With `table`, only the table has changed: the upstream still holds what was deleted. */
   readonly by: 'upstream' | 'table'

@@ -1,4 +1,4 @@
-/** What is known of a request, phase by phase, and what its snapshot and its upstream offer to the phases. */
+/** What is known of a request, phase by phase. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Credential } from '../../core/decide/credential.ts'
 import type { Enforcement, Facts, Permit, StandingFacts } from '../../core/decide/decide.ts'
@@ -26,7 +26,6 @@ export interface RequestHead {
   /** The caller's, as far as the trusted proxies tell. */
   readonly address: string
   readonly method: string
-  /** As in the request line. */
   readonly target: string
   readonly lines: HeaderLines
   readonly fault: Refusal | null
@@ -34,7 +33,6 @@ export interface RequestHead {
   readonly answerHeaders: Readonly<Record<string, string>>
 }
 
-/** What is reported of a request. Each phase adds what it finds out. */
 export interface RequestRecord {
   upstream: { readonly key: string; readonly scope: string } | null
   client: Transport
@@ -62,12 +60,9 @@ export interface Exchange {
   isDecided: boolean
 }
 
-/** The authenticated caller of a request. */
 export interface Caller {
   readonly principal: Principal
-  /** Null where the caller presented none. */
   readonly credential: Credential | null
-  /** Whose limits and memory the request uses. */
   readonly key: string
 }
 
@@ -104,7 +99,7 @@ export interface Authorized extends Addressed {
   readonly payload: Payload
   readonly begun: Begun
   readonly permittedAt: Mark
-  /** Takes a place among the caller's open streams; null where that is not limited, or was done. */
+  /** Null where that is not limited, or was done. */
   readonly takePlace: (() => Promise<boolean>) | null
 }
 
@@ -114,32 +109,23 @@ export type Mark = number
 export interface AccessChanges {
   mark(): Mark
   changedSince(mark: Mark, threadIds: readonly string[]): boolean
-  /** True once another snapshot is active: that snapshot alone may decide a request that was not sent yet. */
+  /** True once another snapshot is active: only that may decide a request that was not sent yet. */
   isReplaced(): boolean
-  /**
-   * Why what was permitted at a moment is no longer allowed, by the current ownership and configuration.
-   * @returns null if it is allowed; at once where nothing has changed since
-   */
+  /** Checks the current ownership and configuration. @returns null if allowed; at once where nothing has changed since */
   refusal(permit: Permit, permittedAt: Mark): Promise<Refusal | null> | null
-  /**
-   * The listed threads that the permit's caller may no longer read.
-   * @returns null for none; at once where nothing has changed since
-   */
+  /** @returns null if the caller may read all of them; at once where nothing has changed since */
   hidden(permit: Permit, threadIds: readonly string[], listedAt: Mark): Promise<ReadonlySet<string>> | null
-  /** Called for each answer that stays open: the gateway checks it again whenever something changes. */
+  /** The gateway checks the answer again whenever something changes. */
   opened(owner: AnswerOwner, permittedAt: Mark): void
 }
 
 /** The handle of one request on its snapshot. It keeps the snapshot's upstream connections open. */
 export interface RequestSnapshot extends AccessChanges {
   readonly pipeline: Pipeline
-  /** The upstream of the request, from the target phase on. */
   upstreamKey: string
-  /** Reports the decision on a request: it has all that the decision used. */
   decided(exchange: Exchange, outcome: Refusal | 'permitted'): void
   /** Where a request continues in the active snapshot; a refusal where that no longer takes it. */
   successor(principal: Principal): Successor | Refusal
-  /** Releases the upstream connections, once; the handles of its predecessors as well. */
   release(): void
 }
 
@@ -157,11 +143,10 @@ export interface UpstreamBinding {
   readonly sharesScope: boolean
   /** `''` or `/a/b`. */
   readonly publicPath: string
-  /** The name of a self-hosted agent; null for a runtime. */
+  /** Null for a runtime. */
   readonly agentId: string | null
   readonly facts: StandingFacts
   readonly transport: TransportState
-  /** True for what the ownership table answers, also where the upstream lacks the operation. */
   readonly hasOperation: (upstream: RuntimeFacts, route: Route) => boolean
   readonly history: ThreadHistory
   readonly forward: Forward
@@ -175,16 +160,13 @@ export interface ThreadHistory {
   readonly onUntold: () => void
 }
 
-/**
- * @param onPermitted called once the decision is final: the request was sent or carried out, or its answer is written
- * @returns `outdated` for a request that was not sent and has to be decided again
- */
+/** Calls `onPermitted` once the decision is final. `outdated`: not sent, and has to be decided again. */
 export type Forward = (request: Authorized, onPermitted: () => void) => Promise<Answer | Refusal | 'passed' | 'outdated'>
 
 export interface Pipeline {
   readonly cors: CorsRules
   readonly enforcement: Enforcement
-  /** The part that needs no body. An answer ends the request. */
+  /** An answer ends the request. */
   admit(message: IncomingMessage, exchange: Exchange): Classified | Answer | Promise<Classified | Answer>
   complete(request: Classified, message: IncomingMessage): Promise<Answer | 'passed'>
   /** Continues a request of a snapshot that was replaced while the body was on its way. */

@@ -1,7 +1,4 @@
-/**
- * Remembers what a target means: the upstream that serves it, and the operation for each method.
- * The result depends on the target and the configuration alone, and a chat asks for the same few targets repeatedly.
- */
+/** Remembers the upstream and operation of a target: they depend on target and configuration alone. */
 import { classifyAt, type RouteDescriptor } from '../../core/route/classify.ts'
 import type { Refusal } from '../../core/reasons.ts'
 import { QUERY_NAMES } from '../../core/route/routes.ts'
@@ -15,9 +12,7 @@ interface Mounted {
 export interface CachedTarget<Binding> {
   readonly outcome: 'placed'
   readonly target: Target
-  /** The first upstream, where the target is below none. */
   readonly binding: Binding
-  /** Below the upstream's public path; null outside all upstreams. */
   readonly segments: readonly string[] | null
   classified(method: string): RouteDescriptor | Refusal
 }

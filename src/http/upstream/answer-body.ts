@@ -4,18 +4,16 @@ import type { Readable } from 'node:stream'
 export interface BodyReader {
   /** @returns false to get nothing more until `resume` */
   data(chunk: Buffer): boolean
-  /** The body ends with this last piece, or with what was handed on. */
   end(last?: Buffer): void
   broken(error: Error): void
 }
 
 /** Nothing of a body is lost before there is a reader, and what is held meanwhile is bounded. */
 export interface AnswerBody {
-  /** The bytes of a body that came whole before there is a reader; otherwise undefined. */
+  /** Bytes; undefined unless the whole body came before there is a reader. */
   readonly whole: number | undefined
   read(reader: BodyReader): void
   resume(): void
-  /** Closes the upstream request if it is still under way. The reader gets no further call. */
   destroy(): void
 }
 
@@ -64,7 +62,6 @@ export class ArrivingBody implements AnswerBody {
     if (this.#held.length === 0) this.#reader?.end()
   }
 
-  /** The body broke off: what was not handed on by then never is. */
   fail(error: Error): void {
     if (this.#over !== 'no') return
     this.#over = 'broken'
@@ -131,7 +128,6 @@ function pushInPieces(body: ArrivingBody, bytes: Buffer): void {
   for (let at = 0; at < bytes.length; at += MOST_HELD) body.push(bytes.subarray(at, at + MOST_HELD))
 }
 
-/** Reports how a body ended: true where it came whole. */
 export function toldEnd(body: AnswerBody, onEnd: (isWhole: boolean) => void): AnswerBody {
   return {
     get whole() {

@@ -39,10 +39,7 @@ export function closed({ open }: ConnectionAnswers, response: ServerResponse): v
   if (at !== -1) open.splice(at, 1)
 }
 
-/**
- * Ties an answer to the body that it passes on: a slow reader holds back this body alone, and a reader who leaves ends it.
- * @param closed called when the answer is over, which it may be already
- */
+/** A slow reader back-pressures only this body; a disconnect aborts it. `closed` may be called at once. */
 export function tie(response: ServerResponse, body: AnswerBody, closed: () => void = () => {}): void {
   // A connection that fails counts as closed: no error of a caller may reach the process.
   response.on('error', () => response.destroy())
@@ -55,10 +52,7 @@ export function tie(response: ServerResponse, body: AnswerBody, closed: () => vo
   else response.once('close', end)
 }
 
-/**
- * Cuts an answer that cannot finish. An answer that waits behind others has no socket yet:
- * Node would leave its caller waiting for ever, so the gateway closes the connection, too.
- */
+/** An answer that waits behind others has no socket yet: Node would leave its caller waiting, so this closes the connection. */
 export function cutOff(response: ServerResponse): void {
   if (response.socket === null) response.req.socket.destroy()
   response.destroy()

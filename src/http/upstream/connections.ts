@@ -1,18 +1,11 @@
-/**
- * The connections to the upstream: one request at a time on each, without a cap, the last used first.
- * An undici pool searches all busy connections for each request, which are thousands with thousands of open streams.
- * It also keeps what it holds of a connection after the connection is closed.
- */
+/** Connections to the upstream, the last used first. An undici pool would search thousands of busy ones for each request. */
 import { Client } from 'undici'
 
 export interface Connections {
-  /** A connection without a request under way; its first request opens it. */
   take(): Client
-  /** Gives a connection back when its answer has come whole. */
   give(connection: Client): void
   drop(connection: Client): void
   readonly size: number
-  /** Closes each connection once its request is over. Nothing new can be sent. */
   close(): Promise<void>
   destroy(): Promise<void>
 }
@@ -30,8 +23,7 @@ export function connectionsTo(url: string, options: Client.Options): Connections
   const open = (): Client => {
     const client = new Client(url, options)
     all.add(client)
-    // The connection was silent for too long, or its other end closed it.
-    // A caller who uses it just then learns that from the request.
+    // The idle connection was silent for too long or closed. A request that uses it just then fails by itself.
     client.on('disconnect', () => {
       const at = idle.indexOf(client)
       if (at === -1) return

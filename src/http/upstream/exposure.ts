@@ -1,8 +1,4 @@
-/**
- * Checks whether the upstream can be reached past the gateway, as far as this machine can tell. A runtime beside it
- * that listens on every address is open to all who reach the machine or the pod
- * (SECURITY.md, "Mistakes that void everything").
- */
+/** Checks whether the upstream can be reached past the gateway (SECURITY.md, "Mistakes that void everything"). */
 import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { isLoopbackHost } from '../../core/wire/addresses.ts'

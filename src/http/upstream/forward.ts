@@ -1,7 +1,4 @@
-/**
- * Sends a permitted request upstream and its answer back. The forwarder takes only a permit that `decide` made.
- * It writes the target from the descriptor and the body from what was checked, and then updates the ownership table.
- */
+/** Sends a permitted request upstream and its answer back. Takes only a permit that `decide` made. */
 import { isPermit } from '../../core/decide/decide.ts'
 import {
   answerKind,
@@ -42,18 +39,16 @@ export interface ForwardParts {
 }
 
 export interface Forwarder {
-  /** Sends an authorized request, for answers that the gateway reads itself. */
   ask(request: Authorized, options?: AskOptions): Promise<UpstreamAnswer | UpstreamFailure>
-  /** Gives the gateway's own answer where the request fails, or `outdated` where it has to be decided again. */
+  /** `outdated`: has to be decided again. */
   pass(request: Authorized, onSent: () => void): Promise<Answer | 'passed' | 'outdated'>
-  /** Passes on an answer from `ask`, if its caller may still have it. */
+  /** Only if the caller may still have it. */
   deliver(answer: UpstreamAnswer, request: Authorized): Promise<Answer | 'passed' | 'outdated'>
-  /** Sends JSON that the gateway wrote from the upstream's answer or from the table, if its caller may still have it. */
   deliverWritten(
     written: Pick<Written, 'body' | 'tellsOf'> & { readonly status?: number },
     request: Authorized,
   ): Promise<Answer | 'passed' | 'outdated'>
-  /** Why what was permitted is no longer done, where the gateway itself acts after the upstream has answered. */
+  /** For use after the upstream has answered. */
   refusal(request: Authorized): Refusal | Promise<Refusal | null> | null
   unusable(refusal: Refusal, exchange: Exchange): Answer
   failed(failure: UpstreamFailure, exchange: Exchange): Answer
@@ -62,7 +57,7 @@ export interface Forwarder {
 export interface AskOptions {
   readonly payload?: Payload
   readonly query?: readonly (readonly [string, string])[]
-  /** Called when the request is sent: the decision is then final. */
+  /** The decision is then final. */
   readonly onSent?: () => void
 }
 
@@ -92,10 +87,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     return result
   }
 
-  /**
-   * Sends a request if its permit lasts until there is a connection: connecting takes time.
-   * Otherwise nothing is sent, and the request has to be decided again.
-   */
+  /** Connecting takes time: if the permit has ended by then, sends nothing. */
   const sendWhileAllowed = async (
     message: UpstreamRequest,
     request: Authorized,
@@ -194,8 +186,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     return ifStillAllowed(request, answer.body, (owner) => {
       if (kind === 'redirect' || kind === 'html') {
         answer.body.destroy()
-        // An error keeps its status. A page or redirect in place of an answer is not an answer
-        // (runtime-behaviour.md, "Clients": clients show nothing).
+        // An error keeps its status; a page or redirect does not count as an answer (runtime-behaviour.md, "Clients").
         const status = kind === 'html' && answer.status >= 400 ? answer.status : undefined
         return refused(refuse(kind === 'redirect' ? 'upstream-redirect' : 'upstream-html'), exchange, status)
       }
@@ -259,10 +250,7 @@ const OUTDATED: UpstreamFailure = {
   detail: 'access may have changed before anything was sent',
 }
 
-/**
- * How a runtime of the other transport answers a request for this transport, besides other causes of these statuses
- * (runtime-behaviour.md, "Single-route transport").
- */
+/** Statuses with which a runtime of the other transport answers (runtime-behaviour.md, "Single-route transport"). */
 const TELLING: Readonly<Record<UpstreamKind, readonly number[]>> = {
   'multi-route': [400, 404, 405, 415],
   'single-route': [404],

@@ -1,7 +1,4 @@
-/**
- * Passes answers to callers as they come, ends them when their access ends, and cuts them when their reader takes nothing.
- * Event streams are kept alive while the upstream is silent, and end with an event that the client sees.
- */
+/** Passes answers on as they come, ends them when their access ends, and cuts them when their reader takes nothing. */
 import type { ServerResponse } from 'node:http'
 import type { Credential } from '../../core/decide/credential.ts'
 import type { Permit } from '../../core/decide/decide.ts'
@@ -14,12 +11,10 @@ import type { AnswerBody } from './answer-body.ts'
 import { cutOff, endWith, tie } from './connection-answers.ts'
 
 export interface AnswerOwner {
-  /** The user id, or `anonymous`. */
   readonly userId: string
   readonly credential: Credential | null
   /** What allowed the answer; without a permit, the answer is not checked again. */
   readonly permit?: Permit
-  /** The threads in the answer, besides the thread of the permit. */
   readonly tellsOf?: readonly string[]
 }
 
@@ -27,7 +22,7 @@ export type AnswerForm = StreamForm | 'plain'
 
 export interface Caller {
   readonly response: ServerResponse
-  /** Writes the head. @param length the bytes that follow, where that is known: nothing else may follow then */
+  /** @param length the bytes that follow, where that is known: nothing else may follow then */
   readonly head: (length?: number) => void
   /** Takes a place among the caller's open streams; false if none is left. Null where a place was taken already. */
   readonly takePlace: (() => Promise<boolean>) | null
@@ -37,18 +32,15 @@ export interface Caller {
 export type EndReason = 'not-allowed' | 'credential-expired' | 'credential-invalid' | 'shutting-down' | 'rate-limited' | 'stalled'
 
 export interface OpenAnswers {
-  /**
-   * @param rules the rules for the end of this answer, whatever is configured meanwhile
-   * @returns true if some of the body was sent already, and the head with it
-   */
+  /** Applies `rules` whatever is configured meanwhile. @returns true if some of the body was sent, and the head with it */
   pass(body: AnswerBody, caller: Caller, form: AnswerForm, owner: AnswerOwner, rules: AnswerRules): boolean
-  /** Why an answer may not begin: its credential was revoked, or ends streams by now. Null if it may. */
+  /** Null if the answer may begin; its credential may have been revoked, or end streams by now. */
   refusal(owner: AnswerOwner, rules: Pick<AnswerRules, 'tokenExpiry' | 'grace'>): Refusal | null
   count(): number
   endAll(message: string, code: 'shutting-down'): void
   endRevoked(): void
   owners(): readonly AnswerOwner[]
-  /** Ends the answers of these owners, compared as objects: they are no longer allowed. */
+  /** Compares owners as objects. */
   endOf(owners: ReadonlySet<AnswerOwner>): void
 }
 
@@ -221,12 +213,10 @@ function isOpen({ writableEnded, destroyed }: ServerResponse): boolean {
   return !writableEnded && !destroyed
 }
 
-/** True while the system has not taken all of an answer that was written whole. */
 function hasMore({ writableEnded, writableFinished, destroyed }: ServerResponse): boolean {
   return writableEnded && !writableFinished && !destroyed
 }
 
-/** Node's private record of a connection, which Node reads before it calls the connection idle. */
 interface Queue {
   readonly bytesWritten: number
   /** The part of `bytesWritten` that the system has not taken yet. */
@@ -239,11 +229,7 @@ function taken(socket: ServerResponse['socket']): number {
   return queue === undefined || queue === null ? 0 : queue.bytesWritten - queue.writeQueueSize
 }
 
-/**
- * Calls `onStall` when the reader of an answer takes nothing for `most` to twice `most` milliseconds.
- * An answer that waits behind another answer on its connection has no reader yet.
- * @param most milliseconds; 0 for never
- */
+/** Calls `onStall` after `most` to twice `most` ms without progress (0: never). An answer behind another has no reader yet. */
 function stallWatch(
   response: ServerResponse,
   most: number,
@@ -256,8 +242,7 @@ function stallWatch(
   }
   const look = (before: number): void => {
     timer = setTimeout(() => {
-      // A large write drains only when all of it is taken, and nothing drains after the end.
-      // So the watch counts the bytes taken.
+      // A large write drains only when all is taken, and nothing drains after the end: so this counts the bytes taken.
       const now = taken(response.socket)
       if (response.socket === null || now !== before) look(now)
       else onStall()

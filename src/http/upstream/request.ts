@@ -12,7 +12,7 @@ export interface Question {
   readonly body?: Buffer | readonly Uint8Array[] | Readable | undefined
 }
 
-/** @throws Error for an operation that the upstream does not have: the gate has checked that before */
+/** @throws Error for an operation that the upstream does not have */
 export function upstreamRequest(
   upstream: RuntimeFacts,
   basePath: string,

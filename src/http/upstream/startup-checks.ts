@@ -1,8 +1,4 @@
-/**
- * Reports at start what is wrong between this gateway and its upstream (docs/how-it-works.md, "Ownership").
- * `unknownThread: claim` is wrong for an upstream that has threads already, and `verify` for one that cannot be asked.
- * An upstream that can be reached past the gateway is wrong, too.
- */
+/** Reports at start what is wrong between gateway and upstream (docs/how-it-works.md, "Ownership"). */
 import { randomUUID } from 'node:crypto'
 import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
 import { isObject } from '../../core/json/read.ts'
@@ -21,7 +17,6 @@ import { jsonOf, type Upstream } from './upstream.ts'
 export interface StartupChecks {
   look(upstream: RuntimeFacts): void
   historyUntold(): void
-  /** Reports nothing more: other checks have taken over. */
   stop(): void
 }
 
@@ -105,7 +100,7 @@ export function runStartupChecks(parts: StartupCheckParts): StartupChecks {
   }
 }
 
-/** Counts the threads in the upstream's own list; null if the upstream gave no list. */
+/** Null if the upstream gave no list. */
 export async function listedThreads(
   { upstream, basePath }: Pick<StartupCheckParts, 'upstream' | 'basePath'>,
   facts: RuntimeFacts,

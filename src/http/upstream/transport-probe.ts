@@ -1,8 +1,4 @@
-/**
- * Asks the upstream for its transport, at start and regularly after that. Until it has shown its transport, nothing is
- * forwarded, unless the configuration names it. A request for one transport means nothing to the other
- * (core/route/transport.ts): an upstream that changes can refuse requests for a moment, and not misread them.
- */
+/** Probes the upstream's transport. A request for one transport means nothing to the other (core/route/transport.ts). */
 import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
 import { assumedFacts, readRuntimeInfo, TRANSPORTS, type RuntimeFacts, type Transport } from '../../core/route/transport.ts'
 import type { Logger } from '../../observe/log.ts'
@@ -12,9 +8,8 @@ import { collect } from './answer-body.ts'
 import { jsonOf, type Upstream } from './upstream.ts'
 
 export interface TransportState {
-  /** Null while nothing may be forwarded. */
   current(): RuntimeFacts | null
-  /** Called for an answer or a failure that a change of transport would explain: the probe then asks again soon. */
+  /** Called for an answer that a change of transport would explain: the probe then asks again soon. */
   suspect(): void
 }
 
@@ -31,7 +26,6 @@ export interface ProbeParts {
   /** The transport that the configuration names: forwarding then does not wait for the answer. */
   readonly named: Transport | null
   readonly readiness: Pick<Readiness, 'set'>
-  /** Called when the upstream first answers as a runtime, and when it has become another runtime. */
   readonly onNews: (upstream: RuntimeFacts) => void
   readonly log: Logger
   /** Milliseconds between questions: while the answer is awaited, and once it is known. */
@@ -55,9 +49,8 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
   let timer: NodeJS.Timeout | undefined
   let asking = false
   let askedAt = 0
-  /** True if the next question is due as soon as allowed. */
   let soon = false
-  /** Milliseconds before that question: longer with every suspicion that proved wrong. */
+  /** Milliseconds: longer with every suspicion that proved wrong. */
   let retry = parts.intervals.pending
   let said = ''
   let doubted = ''
@@ -160,7 +153,7 @@ export async function askRuntime(parts: AskRuntimeParts, named: Transport | null
   }
 }
 
-/** `no` means that the upstream does not speak this transport. */
+/** `no`: the upstream does not speak this transport. */
 async function askAs(
   transport: Transport,
   { upstream, basePath, headers }: AskRuntimeParts,

@@ -1,7 +1,4 @@
-/**
- * Sends requests to the upstream, one attempt each: what the upstream may have read is never sent again.
- * A failure says whether anything was sent at all.
- */
+/** Sends requests to the upstream, one attempt each: what the upstream may have read is never sent again. */
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { refuse, type Refusal } from '../../core/reasons.ts'
@@ -19,10 +16,7 @@ export interface UpstreamRequest {
   readonly body?: readonly Uint8Array[] | Readable
   /** True where the answer may last: the gateway then does not keep what it sent until the answer ends. */
   readonly lasting?: boolean
-  /**
-   * Asked when there is a connection, before anything is sent: connecting may take as long as `timeouts.connect`.
-   * With false, nothing is sent.
-   */
+  /** Asked once connected: connecting may take as long as `timeouts.connect`. If false, nothing is sent. */
   readonly mayBegin?: () => boolean
 }
 
@@ -54,7 +48,6 @@ export interface UpstreamOptions {
 }
 
 export interface Upstream {
-  /** Sends a request once. The signal aborts when the caller has left. */
   send(request: UpstreamRequest, signal: ClientDisconnect): Promise<UpstreamAnswer | UpstreamFailure>
   /** Takes nothing new, and closes once the requests under way are over. */
   retire(): Promise<void>
@@ -65,7 +58,7 @@ export class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge'
 }
 
-/** Nothing here depends on a default that may change with a version (docs/operations.md). Durations in milliseconds. */
+/** Must not depend on defaults that may change with a version (docs/operations.md). Durations in milliseconds. */
 const FIXED = {
   // More than runtimes send in a head; a larger head is not an answer.
   maxHeaderSize: 16 * 1024,
@@ -180,10 +173,7 @@ function written({ headers, body, lasting }: UpstreamRequest): Pick<Dispatcher.D
   return { headers: { ...headers, 'content-length': String(length) }, body: handedOver([...body]) as unknown as Readable }
 }
 
-/**
- * Undici holds what is sent until the answer is over; this iterable has released each piece by then.
- * A generator would await more often.
- */
+/** Undici holds what is sent until the answer is over: this releases each piece. A generator would await more often. */
 function handedOver(pieces: Uint8Array[]): AsyncIterable<Uint8Array> {
   const next = (): Promise<IteratorResult<Uint8Array, undefined>> => {
     const value = pieces.shift()
