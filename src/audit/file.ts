@@ -1,7 +1,4 @@
-/**
- * Writes audit lines to the end of one file, and opens it again when log rotation has renamed it. A line counts as written, and
- * leaves memory, when the operating system has taken it.
- */
+/** Appends audit lines to a file and reopens it after log rotation. A line leaves memory once the operating system has it. */
 import fs from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -32,7 +29,6 @@ export interface AuditFileParts {
 export function openAuditFile(file: string, { outage, log, onWritten }: AuditFileParts): LineSink {
   const waiting: Buffer[] = []
   let waitingBytes = 0
-  /** Lines written since the file was last found to have a name. */
   let unchecked = 0
   let fd: number | null = null
   let isSound = true
@@ -206,10 +202,7 @@ function codeOf(error: unknown): string {
   return code ?? message
 }
 
-/**
- * Checks the path of an audit file as far as possible without writing.
- * @returns the problem and what to do, or null
- */
+/** Checks the path without writing. @returns the problem and what to do, or null */
 export function auditFileFault(file: string): { readonly message: string; readonly hint: string } | null {
   const hint = 'name a file that the gateway may write to, in a folder that it may write to'
   for (let path = file; ; path = dirname(path)) {
@@ -220,7 +213,7 @@ export function auditFileFault(file: string): { readonly message: string; readon
       return null
     } catch (error) {
       const code = codeOf(error)
-      // Missing folders are made.
+      // The gateway creates missing folders.
       if (code === 'ENOENT' && path !== dirname(path)) continue
       // With other errors the path itself is invalid: its checked part says no more than the whole.
       const named = ['EACCES', 'EROFS', 'ENOTDIR'].includes(code) ? path : file

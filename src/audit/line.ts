@@ -1,7 +1,4 @@
-/**
- * The record of one decision. Each field is named here, and nothing else of a request ever gets in: no token, header, query or
- * body. Of a token's claims, it has those that the policy compares; of an owner, only whether it is the caller.
- */
+/** The record of one decision. Each field is named here: no token, header, query or body of a request may get in. */
 import type { RouteDescriptor } from '../core/route/classify.ts'
 import { takeClaims, type ClaimValues } from '../core/decide/claim-values.ts'
 import {
@@ -43,9 +40,7 @@ export interface AuditedDecision {
   readonly latency: number | null
 }
 
-/**
- * What the store knew of a thread, without its owner. A provisional row and a grant are shown only where they could have counted.
- */
+/** A provisional row and a grant are shown only where they could have counted. */
 // prettier-ignore
 export type RecordWord =
   | 'own' | 'own-deleted' | 'own-seen' | 'none' | 'foreign' | 'foreign-deleted' | 'foreign-seen' | 'foreign-withheld'

@@ -1,7 +1,4 @@
-/**
- * Evaluates a second policy beside the enforced one; differing decisions are only logged and counted. It runs after the answer is
- * on its way, so neither its errors nor its slow rules reach a caller.
- */
+/** Evaluates a second policy beside the enforced one, after the answer is sent: its errors and slow rules reach no caller. */
 import type { RouteDescriptor } from '../core/route/classify.ts'
 import { decide, type Facts, type OwnerRecord, type Permit } from '../core/decide/decide.ts'
 import type { Principal } from '../core/decide/principal.ts'
@@ -36,10 +33,7 @@ interface Said {
   readonly terms: Readonly<Record<string, string>>
 }
 
-/**
- * Skips requests that were refused for a reason outside the policy (a body, a limit): how far they would have come is unknown.
- * @returns when it is done; it never rejects
- */
+/** Skips requests refused outside the policy (a body, a limit): how far they would have come is unknown. Never rejects. */
 export async function compareWithShadow(parts: ShadowParts, decided: Decided): Promise<void> {
   const { descriptor, principal, facts, outcome, requestId, route } = decided
   const { metrics, log } = parts
@@ -70,7 +64,7 @@ export async function compareWithShadow(parts: ShadowParts, decided: Decided): P
 
 const DIFFERS = 'the shadow policy would decide otherwise'
 
-/** The shadow's decision; null where it needs a fact that can no longer be asked for. */
+/** Null where the shadow needs a fact that can no longer be asked for. */
 async function shadowOf({ shadow, recordOf }: ShadowParts, { descriptor, principal, facts }: Decided): Promise<Said | null> {
   const first = decide(descriptor, principal, shadow.rules, facts)
   const { threadId } = descriptor.ids
@@ -89,10 +83,7 @@ function said(decision: ReturnType<typeof decide>): Said | null {
   }
 }
 
-/**
- * Under `observe`, what enforcing would have refused counts as refused: otherwise the comparison under `observe` would show
- * nothing.
- */
+/** Under `observe`, what enforcing would have refused counts as refused: otherwise the comparison would show nothing. */
 function permitted({ observed, rule }: Permit): Said {
   return { ruling: observed ?? 'permitted', code: null, rule, terms: termsOf(rule) }
 }

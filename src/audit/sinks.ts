@@ -1,7 +1,4 @@
-/**
- * Opens the stream of decisions: one line each, to a file, beside the log on stdout, or nowhere. Lost lines are counted and
- * reported.
- */
+/** Opens the stream of decisions: to a file, beside the log on stdout, or nowhere. Counts and reports lost lines. */
 import type { AuditLine } from './line.ts'
 import { destinationOf, type Logger } from '../observe/log.ts'
 import { makeOutage, type LineSink, type Outage, type OutageParts } from './outage.ts'
@@ -32,10 +29,7 @@ export function openAudit(rules: AuditRules, parts: OutageParts): Audit {
   return sink === null ? NO_AUDIT : { ...sink, isOn: true, write: (line) => sink.write(`${JSON.stringify(line)}\n`) }
 }
 
-/**
- * Opens the stream for lines that were written elsewhere; null where lines go nowhere.
- * @throws as openAudit
- */
+/** For lines that were written elsewhere; null where lines go nowhere. @throws as openAudit */
 export function openAuditSink({ to, file }: AuditRules, parts: OutageParts): AuditSink | null {
   if (to === 'off') return null
   const { log, metrics } = parts

@@ -6,10 +6,6 @@ import { terminalJson } from '../core/json/terminal-json.ts'
 
 export type { Logger } from 'pino'
 
-/**
- * @param level the least level that is written
- * @param destination by default stdout
- */
 export function makeLog(level: string, destination?: DestinationStream): Logger {
   const options = {
     level,
@@ -40,10 +36,7 @@ const MOST_HELD = 8 * 1024 * 1024
 const MOST_GATHERED = 128 * 1024
 const GATHERING_MS = 25
 
-/**
- * Standard output; a full disk loses lines but does not stop the gateway. Lines are gathered for a moment and written together:
- * one write per line would cost more than all else about a line.
- */
+/** A full disk loses lines but does not stop the gateway. One write per line would cost more than all else about a line. */
 function stdout(most = MOST_GATHERED): DestinationStream & Pick<NodeJS.EventEmitter, 'on'> {
   const stream = pino.destination({ dest: 1, maxLength: MOST_HELD, maxWrite: most })
   let failing = false
@@ -89,7 +82,7 @@ function stdout(most = MOST_GATHERED): DestinationStream & Pick<NodeJS.EventEmit
 const LAST_TRIES = 200
 const LAST_WAIT_MS = 10
 
-/** Writes to standard output synchronously. What can't be written is lost. */
+/** What can't be written is lost. */
 function writeLast(lines: Uint8Array): void {
   const asleep = new Int32Array(new SharedArrayBuffer(4))
   for (let at = 0, tries = 0; at < lines.length && tries < LAST_TRIES;) {
@@ -116,10 +109,7 @@ export function destinationOf(log: Logger): DestinationStream & Partial<Pick<Nod
   return Reflect.get(log, pino.symbols.streamSym) as DestinationStream
 }
 
-/**
- * Writes the line of each request, just as `log.info(fields, 'request')` does. pino assembles a line from some fifty pieces; for
- * the one line of every request, JSON.stringify is cheaper.
- */
+/** Same output as `log.info(fields, 'request')`. pino assembles a line from some fifty pieces; JSON.stringify is cheaper. */
 export function requestLines(log: Logger): (fields: { readonly requestId: string }) => void {
   const stream = destinationOf(log)
   // Such a stream asks pino for more than the text: the level, by which a multistream chooses.

@@ -37,7 +37,7 @@ export interface Exposed {
   readonly text: string
 }
 
-/** Joins the metrics of several processes: counters are added, and gauges of a state report the worst value. */
+/** Adds counters; gauges of a state report the worst value. */
 export function joined(all: readonly Figures[]): Registry {
   return AggregatorRegistry.aggregate(all.map((figures) => [...figures]))
 }

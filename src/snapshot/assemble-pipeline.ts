@@ -35,7 +35,6 @@ import type { ObservationStore } from '../store/port/observations.ts'
 import type { UpstreamHandle } from './upstream-handle.ts'
 import type { Pipeline, UpstreamBinding } from '../http/pipeline/stages.ts'
 
-/** What requests use of the store, besides access to threads (owner-records.ts). */
 export type RequestStore = ClaimParts['store'] &
   SettlementStore &
   Pick<ObservationStore, 'observe'> &
@@ -43,7 +42,6 @@ export type RequestStore = ClaimParts['store'] &
   TableChangeParts['store'] &
   GrantsParts['store']
 
-/** What a gateway keeps over all its snapshots, as far as requests use it. */
 export interface PipelineSurroundings {
   readonly store: RequestStore
   /** Seals the cursors of an upstream's lists. */
@@ -70,7 +68,6 @@ export interface RequestMemory {
   readonly answers: SharedBudget
 }
 
-/** What differs between snapshots. */
 export interface PipelineSettings {
   readonly config: Config
   readonly policy: Policy

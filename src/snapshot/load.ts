@@ -18,7 +18,7 @@ import type { Policy } from '../policy/policy.ts'
 
 export const SHIPPED_POLICY = fileURLToPath(new URL('../../policies/default.yaml', import.meta.url))
 
-/** A checked configuration, as a worker gets it: the hashes tell it whether keys and certificates are still the checked ones. */
+/** The hashes tell a worker whether keys and certificates are still the checked ones. */
 export interface Checked {
   readonly config: Config
   readonly policy: Policy
@@ -34,12 +34,7 @@ export interface Prepared extends Checked {
 
 const ATTEMPTS = 5
 
-/**
- * Loads and checks configuration, policies and key files, and collects every error. The result is of one moment: if a file changes
- * while others are read, all are read again.
- * @param environment where `${env:NAME}` is looked up
- * @returns also the states of the files when they were read, for a watch
- */
+/** Collects every error. The result is of one moment: if a file changes while others are read, all are read again. */
 export function prepare(file: string, environment: NodeJS.ProcessEnv): Outcome<Prepared> & { readonly states: FileStates } {
   let states: FileStates = new Map()
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {

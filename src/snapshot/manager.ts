@@ -14,18 +14,11 @@ export type OnDecision = (snapshot: ConfigSnapshot, exchange: Exchange, outcome:
 
 export interface SnapshotManager {
   readonly current: () => ConfigSnapshot
-  /** The handle of a request that arrives now. */
   readonly enter: () => RequestSnapshot
-  /**
-   * Creates the next snapshot without activating it. New upstreams get time to answer the transport probe.
-   * @throws Error for files that have changed since they were checked
-   */
+  /** New upstreams get time to answer the probe. @throws Error for files that have changed since they were checked */
   readonly make: (prepared: Prepared) => Promise<ConfigSnapshot>
   readonly discard: (next: ConfigSnapshot) => Promise<void>
-  /**
-   * Activates a snapshot and ends the streams that it does not allow.
-   * @throws Error if the gateway stops meanwhile; the previous snapshot then stays active
-   */
+  /** Ends the streams that the snapshot forbids. @throws Error if the gateway stops meanwhile: the previous stays active */
   readonly activate: (next: ConfigSnapshot) => Promise<void>
   readonly stop: () => void
 }
@@ -33,7 +26,6 @@ export interface SnapshotManager {
 /** Milliseconds that a new upstream may take for the transport probe, before requests that need it arrive and wait. */
 const FIRST_ANSWER_MS = 5000
 
-/** What the handles of requests share. */
 interface Handles {
   readonly current: () => ConfigSnapshot
   readonly recheck: AnswerRecheck

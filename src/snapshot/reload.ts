@@ -27,10 +27,7 @@ export interface ReloadParts<Next extends Numbered> {
 }
 
 export interface Reload {
-  /**
-   * Reads the configuration again; changes run one at a time, in the order of the calls.
-   * @param cause for the log
-   */
+  /** Changes run one at a time, in the order of the calls. `cause` is for the log. */
   readonly reload: (cause: string) => Promise<ReloadResult>
   readonly settled: () => Promise<void>
 }
@@ -55,7 +52,7 @@ export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>): Rel
     let next: Next
     try {
       const prepared = parts.prepare()
-      // Anybody may read /readyz: it says where to look. The log and the admin API say what is wrong.
+      // Any client may read /readyz, so it only says where to look. The log and the admin API say what is wrong.
       if (!prepared.ok) return refused(cause, prepared.faults.map(faultLine), prepared.faults.map(placeOf))
       if (areSame(prepared.value.hashes, running.prepared.hashes)) {
         readiness.note('reload', null)

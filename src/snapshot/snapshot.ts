@@ -1,7 +1,4 @@
-/**
- * Everything in a gateway that depends on the configuration and the policies, made as a whole or not at all. A request uses the
- * snapshot that it arrived at, to its end (docs/contributing/invariants.md, 8).
- */
+/** What depends on configuration and policies. A request keeps its snapshot (docs/contributing/invariants.md, 8). */
 import { makeAuthenticate } from '../auth/authenticate.ts'
 import { userOf } from '../auth/claim-rules.ts'
 import { makeIssuers, type Issuer } from '../auth/issuer.ts'
@@ -39,7 +36,6 @@ export interface SnapshotSurroundings {
   readonly before: number
 }
 
-/** A request's snapshot and upstream. */
 export interface Origin {
   readonly snapshot: ConfigSnapshot
   readonly upstreamKey: string
@@ -54,22 +50,17 @@ export interface ConfigSnapshot {
   readonly adminCredentials: AdminCredentials | null
   /** For the first upstream, if none has that key. */
   mountOf(key: string): Mount
-  /** The standing facts for the upstream of a key. */
   factsOf(key: string): StandingFacts
   recordOf(key: ThreadKey, principal: Principal): OwnerRecord | Promise<OwnerRecord>
   /** Watches keys and upstreams from now on. Resolves when each upstream was probed or is unreachable. */
   begin(): Promise<void>
-  /**
-   * Why a permit of this or another snapshot is no longer allowed; null if it is allowed. `for-now`: it is allowed, but no
-   * invalidation would report its end.
-   */
+  /** `for-now`: the permit is allowed, but no invalidation would report its end. */
   refusalNow(permit: Permit, origin: Origin): Promise<Refusal | 'for-now' | null>
   hiddenNow(permit: Permit, threadIds: readonly string[], origin: Origin): Promise<ReadonlySet<string>>
-  /** A caller of another snapshot, and its upstream, in this one; null where this one does not have them. */
+  /** Null where this snapshot does not have the caller or the upstream. */
   adopt(principal: Principal, origin: Origin): { readonly principal: Principal; readonly mount: Mount } | null
   /** Keeps the upstream connections open for a request; the returned function releases them and must be called once. */
   hold(): () => void
-  /** The snapshot is active from now on: /readyz reports what it waits for. */
   activate(): void
   /** Releases what the next snapshot does not use; requests under way continue. */
   retire(next: ConfigSnapshot | null): void
@@ -156,7 +147,7 @@ export function makeSnapshot(
       const isOwner = permit.owner === permit.principal.id
       // Another configuration did not ask for the missing fact; this one asked before the run.
       if (decision.outcome === 'needs') return isOwnPermit && isOwner ? 'for-now' : refuse('rules-changed')
-      // The thread has no row by now: its owner goes on, and another caller has no right any more.
+      // The thread has no row by now: its owner continues, and another caller has no right any more.
       if (!isAboutThread || isSettled(record)) return null
       return record === null && !isOwner ? refuse('thread-unknown') : 'for-now'
     },
@@ -187,10 +178,7 @@ export function makeSnapshot(
   return snapshot
 }
 
-/**
- * True where only a change that sends an invalidation can give the thread to another user. The claim of an unowned thread sends
- * none.
- */
+/** The claim of an unowned thread sends no invalidation. */
 function isSettled(record: OwnerRecord): boolean {
   return record !== null && !record.deleted && record.seen !== true && record.provisional !== true
 }

@@ -1,7 +1,4 @@
-/**
- * Checks open answers again when the rules, a grant, an owner or a deletion may have changed. An answer that is no longer allowed
- * ends. What cannot be checked now is checked again until it can.
- */
+/** Checks open answers again when access may have changed, and ends those no longer allowed. Repeats checks that fail. */
 import type { AnswerOwner, OpenAnswers } from '../http/upstream/open-answers.ts'
 import type { Logger } from '../observe/log.ts'
 import type { AccessInvalidations } from '../store/port/access.ts'
@@ -10,10 +7,7 @@ import type { Mark } from '../http/pipeline/stages.ts'
 export interface AnswerRecheckParts {
   readonly invalidations: AccessInvalidations
   readonly answers: Pick<OpenAnswers, 'owners' | 'endOf'>
-  /**
-   * False if the answer is no longer allowed; `for-now` if it is allowed, but no invalidation would report its end. Rejects if
-   * that cannot be known.
-   */
+  /** `for-now`: allowed, but no invalidation would report its end. Rejects if that cannot be known. */
   readonly allows: (owner: AnswerOwner) => Promise<boolean | 'for-now'>
   readonly log: Logger
 }
@@ -28,10 +22,7 @@ export interface AnswerRecheck {
 
 /** Most simultaneous checks: a store has few connections. */
 const AT_ONCE = 32
-/**
- * Milliseconds between checks of an answer that could not be checked, or that rests on no settled owner: no invalidation reports
- * the claim of its thread.
- */
+/** In milliseconds. No invalidation reports the claim of a thread without a settled owner. */
 const AGAIN_MS = 500
 
 /** Most changes that are remembered by thread; for an older mark, any thread may have changed. */

@@ -16,11 +16,11 @@ export interface UpstreamHandle {
   readonly upstream: Upstream
   readonly probe: TransportProbe
   readonly startupChecks: StartupChecks
-  /** The headers that the operator configured, by name in lower case. */
+  /** By name in lower case. */
   readonly headers: Readonly<Record<string, string>>
   /** Notes a request under way that may need this upstream; the returned function releases it and must be called once. */
   readonly hold: () => () => void
-  /** Closes the connection when no request is under way any more. */
+  /** Waits for the requests under way. */
   readonly retire: () => void
 }
 
