@@ -38,7 +38,6 @@ export interface Assembled {
   readonly app: FastifyInstance
   readonly healthApp: FastifyInstance
   readonly running: RunningGateway
-  /** Returns the bound address; null where the admin API is off. */
   readonly listenForAdmin: () => Promise<string | null>
   readonly generations: SnapshotManager
   readonly revocations: RevocationList
@@ -46,8 +45,7 @@ export interface Assembled {
 
 /**
  * Assembles a gateway, and closes everything again if it can't begin.
- * @param runtime a runtime in the same process; null for the configured upstream
- * @param begin starts taking requests
+ * @param runtime in the same process; null for the configured upstream
  */
 export async function assemble<Begun>(
   prepared: Prepared,
@@ -86,7 +84,6 @@ interface Opened {
   readonly close: () => Promise<void>
 }
 
-/** Opens what outlives every configuration. A worker uses some of it from the primary. */
 async function open({ config }: Prepared, log: Logger, primary: Primary | undefined): Promise<Opened> {
   const { store, pool } = await openStoreWithPool(config.ownership, { log })
   const limiter = primary?.limiter ?? openLimiter(config.ownership, pool, log)

@@ -88,10 +88,7 @@ async function sayUnowned(store: Pick<ObservationStore, 'unowned'>, log: Logger)
   )
 }
 
-/**
- * Fetches keys before tokens need them. /readyz names the issuers without keys; the log reports when an issuer fails and
- * recovers.
- */
+/** Fetches keys before tokens need them. /readyz names the issuers without keys. */
 export function watchKeys(issuers: readonly Issuer[], readiness: Readiness, metrics: Metrics, log: Logger): NodeJS.Timeout {
   const stale = new Set<string>()
   const look = (): void => {

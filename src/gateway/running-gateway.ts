@@ -36,13 +36,10 @@ export interface Surroundings {
 
 /** What a worker leaves to the primary, which reports to operators, forgets old threads, and changes rules. */
 export interface Primary {
-  /** Counters of all workers; null where the store's database has them. */
   readonly limiter: OpenLimiter | null
   readonly audit: Audit
   readonly readiness: Readiness
   readonly metrics: Metrics
-  /** The number of configurations that were active before. */
   readonly before: number
-  /** Bytes of all bodies that this worker may hold. */
   readonly bodiesInFlight: number
 }

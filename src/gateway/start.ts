@@ -17,7 +17,7 @@ export interface Gateway extends RunningGateway {
   readonly adminUrl: string | null
 }
 
-/** A gateway in front of a runtime of the same process: only its health listener and the admin API are on the network. */
+/** Only its health listener and the admin API are on the network. */
 export interface InnerGateway extends RunningGateway {
   accept(connection: Duplex): void
   readonly healthUrl: string | null
@@ -29,10 +29,7 @@ export interface Inside {
   readonly health: boolean
 }
 
-/**
- * @param prepared a configuration that was loaded and checked
- * @throws StoreUnavailable, IssuerFaults, or the listener's error; nothing is left open then
- */
+/** @throws StoreUnavailable, IssuerFaults, or the listener's error; nothing is left open then */
 export async function startGateway(prepared: Prepared, log: Logger, surroundings: Surroundings = {}): Promise<Gateway> {
   const { listen, health } = prepared.config
   return assemble(prepared, log, surroundings, null, async ({ app, healthApp, running, listenForAdmin }) => {
@@ -42,10 +39,7 @@ export async function startGateway(prepared: Prepared, log: Logger, surroundings
   })
 }
 
-/**
- * @param prepared a configuration that was loaded and checked; it need not say where the upstream is
- * @throws as startGateway
- */
+/** `prepared` need not say where the upstream is. @throws as startGateway */
 export async function startInside(
   prepared: Prepared,
   log: Logger,

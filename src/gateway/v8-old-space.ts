@@ -6,8 +6,6 @@ const MOST_OF_NEW = 64
 const PARTS_OF_NEW = 3
 
 /**
- * Estimates the old space of a heap.
- * @param limit V8's limit of the whole heap, in bytes
  * @param options of Node: its own arguments, and NODE_OPTIONS
  * @returns bytes; rather too few, where no option says how large the new space is
  */

@@ -1,7 +1,4 @@
-/**
- * The audit of a worker: its lines go to the primary, the only writer, so that one file has all lines, each of them whole. Lines
- * are sent in batches, the next when the primary has the previous one.
- */
+/** The audit of a worker: the primary is the only writer, so that one file has all lines whole. Sends one batch at a time. */
 import type { Audit } from '../../audit/sinks.ts'
 import type { PrimaryHandlers } from './messages.ts'
 

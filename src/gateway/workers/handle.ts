@@ -14,7 +14,7 @@ export interface WorkerHandle {
   readonly gone: Promise<Ended>
   readonly conditions: () => Conditions
   readonly figures: () => Figures
-  /** Calls the worker; null if it is gone, or ends meanwhile. Rejects with its error. */
+  /** Null if the worker is gone, or ends meanwhile. Rejects with its error. */
   ask<Name extends keyof WorkerHandlers>(
     name: Name,
     asked: Asked<WorkerHandlers[Name]>,

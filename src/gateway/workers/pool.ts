@@ -25,12 +25,11 @@ export interface WorkerPoolParts {
 
 export interface WorkerPool {
   /**
-   * Starts all workers.
-   * @returns the address that they listen on
+   * @returns the address that the workers listen on
    * @throws Error with the reason of the first worker that can't start
    */
   start(): Promise<string>
-  /** Calls every worker; those that are gone, or end meanwhile, are left out. Rejects, when all have answered, if one failed. */
+  /** Omits workers that are gone, or end meanwhile. Rejects, when all have answered, if one failed. */
   ask<Name extends keyof WorkerHandlers>(name: Name, asked: Asked<WorkerHandlers[Name]>): Promise<void>
   /** As `ask`, but ends a worker that fails: its state would differ from that of the others. */
   order<Name extends keyof WorkerHandlers>(name: Name, asked: Asked<WorkerHandlers[Name]>): Promise<void>
@@ -38,10 +37,7 @@ export interface WorkerPool {
   exclusively<T>(work: () => Promise<T>): Promise<T>
   figures(): Promise<readonly Figures[]>
   conditions(): readonly Conditions[]
-  /**
-   * Starts no more workers, and stops the others as RunningGateway.stop. A worker that has not ended some time after the deadline is
-   * killed.
-   */
+  /** Stops the workers as RunningGateway.stop. Kills a worker that has not ended some time after the deadline. */
   stop(deadline: number): Promise<void>
   end(): Promise<void>
 }
@@ -57,7 +53,6 @@ const LOOK_EVERY_MS = 10_000
 
 export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
   const { log, size, lookEvery = LOOK_EVERY_MS } = parts
-  /** The living workers; `serving` is the part of them that serves. */
   const handles = new Set<WorkerHandle>()
   const serving = new Set<WorkerHandle>()
   const retired = new AbortController()
@@ -104,7 +99,6 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
     return handle
   }
 
-  /** Restarts a worker until it runs; null once the pool is retired. */
   const replace = async (number: number, wait: () => Promise<void>): Promise<WorkerHandle | null> => {
     while (!isRetired()) {
       await wait()
@@ -149,7 +143,6 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
     }
   }
 
-  /** Calls all workers and waits for all results, also where one fails: no worker is left out. */
   const askAll = async (one: (handle: WorkerHandle) => Promise<unknown>): Promise<void> => {
     const results = await Promise.allSettled([...handles].map(one))
     const failed = results.find((result) => result.status === 'rejected')

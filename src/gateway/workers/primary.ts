@@ -1,7 +1,4 @@
-/**
- * A gateway of several processes on one port. The workers serve requests; this process serves none. It keeps the workers, serves
- * operators, counts the limits for all, writes the audit, and changes the configuration.
- */
+/** A gateway of several processes on one port: this one manages workers, limits, audit and reloads, and serves no requests. */
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { urlOf } from '../assembly.ts'
@@ -39,13 +36,9 @@ export function workersOf({ workers }: Pick<Config, 'workers'>): number {
   return workers === 'auto' ? availableParallelism() : workers
 }
 
-/** Close functions, called in reverse order. */
 type Closing = (() => unknown)[]
 
-/**
- * Starts the workers and what they need.
- * @throws StoreUnavailable, or Error with the reason of the first worker that can't start; nothing is left open then
- */
+/** @throws StoreUnavailable, or Error with the reason of the first worker that can't start; nothing is left open then */
 export async function startWorkers(prepared: Prepared, log: Logger, surroundings: Surroundings = {}): Promise<Gateway> {
   const closing: Closing = []
   const close = async (): Promise<void> => {
