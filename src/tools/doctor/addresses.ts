@@ -14,10 +14,7 @@ export function healthOrigin(config: Config): string | null {
   return origin(config.health)
 }
 
-/**
- * The base of the gateway's routes to an upstream: the `runtimeUrl` of a frontend.
- * The address that the operator gave is that of the first upstream; the others are derived from it.
- */
+/** The `runtimeUrl` of a frontend. The operator's address is that of the first upstream; the others are derived from it. */
 export function publicBase({ config, mount, wishes }: Pick<Subject, 'config' | 'mount' | 'wishes'>): string | null {
   const isFirst = mount.key === mountsOf(config)[0].key
   if (wishes.url !== null && isFirst) return wishes.url

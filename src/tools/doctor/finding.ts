@@ -25,7 +25,6 @@ export const unknown = (check: string, message: string, remedy?: string): Findin
 
 export const notChecked = (check: string, why: string, remedy?: string): Finding => unknown(check, `not checked: ${why}`, remedy)
 
-/** True if the finding makes the exit code a failure. */
 export function isFault({ level }: Finding): boolean {
   return level === 'problem' || level === 'warning'
 }

@@ -1,7 +1,4 @@
-/**
- * One run through the gateway and any proxy before it, on the operator's request: do events arrive one at a time?
- * The run creates a thread, which then belongs to the user of the token.
- */
+/** One run through the gateway and any proxy before it. The run creates a thread, which then belongs to the user of the token. */
 import { randomUUID } from 'node:crypto'
 import { request, type Dispatcher } from 'undici'
 import { codeOf, isStream, type HttpAnswer } from './requests.ts'
@@ -25,7 +22,6 @@ const MAX_BYTES = 16 * 1024 * 1024
 
 export const RUN_CHECK: Check = { name: CHECK, atLeast: PATIENCE_MS, run: runOnce }
 
-/** The course of a run; times in milliseconds since it was sent. */
 interface Course {
   readonly first: number
   readonly last: number
@@ -84,7 +80,7 @@ async function runOnce(subject: Subject, signal: AbortSignal): Promise<readonly 
   return findings
 }
 
-/** Asks for compression as browsers do, so that a proxy that would compress the stream shows itself. */
+/** Asks for compression as browsers do, to detect a proxy that would compress the stream. */
 function send(url: string, message: string, token: string | null, signal: AbortSignal): Promise<Dispatcher.ResponseData | Error> {
   return request(url, {
     method: 'POST',

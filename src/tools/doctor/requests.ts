@@ -56,10 +56,7 @@ export interface Asked {
   readonly body?: Json
 }
 
-/**
- * Asks as a client does. It does not follow redirects: a client would not send its token there.
- * @throws NoAnswer
- */
+/** Follows no redirects: a client would not send its token there. @throws NoAnswer */
 export async function ask(url: string, { method = 'GET', headers = {}, body }: Asked, signal: AbortSignal): Promise<HttpAnswer> {
   try {
     const answer = await request(url, {

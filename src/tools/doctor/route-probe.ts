@@ -1,8 +1,4 @@
-/**
- * Finds out which routes an upstream has without any effect there.
- * It uses a method that no route has, envelopes that fail before they act, and routes that only read. Ids are random, and no
- * request could change anything.
- */
+/** Finds the routes of an upstream without any effect there: ids are random, and no request could change anything. */
 import { randomUUID } from 'node:crypto'
 import { envelopeOf } from '../../core/route/envelope.ts'
 import { ROUTES, type Route } from '../../core/route/routes.ts'

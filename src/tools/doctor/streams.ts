@@ -1,8 +1,4 @@
-/**
- * Checks that event streams pass from the upstream, as far as the response head shows.
- * The check connects to a thread that does not exist, which creates nothing. Only a run shows whether events arrive one at a
- * time (live-run.ts).
- */
+/** Checks that event streams pass, as far as the response head shows. Only a run shows single events (live-run.ts). */
 import { randomUUID } from 'node:crypto'
 import type { UpstreamAnswerHeaders } from '../../core/wire/headers.ts'
 import { upstreamRequest } from '../../http/upstream/request.ts'

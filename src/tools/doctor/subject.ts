@@ -52,7 +52,6 @@ export interface Subject {
   readonly before: readonly Subject[]
 }
 
-/** The path of an upstream's key in the configuration, such as `upstreams.legal.url`. */
 export function settingOf({ mount }: Pick<Subject, 'mount'>, key: string): string {
   return [...mount.place, key].join('.')
 }

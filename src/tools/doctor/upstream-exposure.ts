@@ -11,7 +11,6 @@ export const EXPOSURE_CHECKS: readonly Check[] = [
   { name: 'upstream.exposure', run: exposure },
 ]
 
-/** An origin that no configuration names (RFC 6761 §6.4). */
 const STRANGER = 'https://threadwarden-doctor.invalid'
 
 async function debugStream(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {

@@ -1,7 +1,4 @@
-/**
- * Checks that upstreams with threads of their own are separate.
- * If two upstreams are one runtime or share storage, the owner of a thread at one can use another user's thread at the other.
- */
+/** Checks that upstreams are separate: on shared storage, an owner could use another user's thread at the other upstream. */
 import { isObject, type Json } from '../../core/json/read.ts'
 import { hasOperation } from '../../core/route/transport.ts'
 import { collect } from '../../http/upstream/answer-body.ts'

@@ -1,8 +1,4 @@
-/**
- * Keeps spreadsheets from running what users wrote.
- * A cell that begins like a formula gets an apostrophe, which spreadsheets read as the mark of a text (OWASP, CSV Injection).
- * The import removes exactly that apostrophe.
- */
+/** Keeps spreadsheets from running what users wrote: formulas get an apostrophe (OWASP, CSV Injection); imports remove it. */
 
 /** The characters that begin a formula, including the full-width ones of East Asian spreadsheets. */
 const FORMULA = '=+\\-@\uff1d\uff0b\uff0d\uff20'
@@ -24,7 +20,6 @@ export function asText(value: string): string {
   return value.replace(PLAIN, "'")
 }
 
-/** The value of a cell from `asText`; any other cell is returned unchanged. */
 export function fromText(cell: string): string {
   return cell.replace(MARKED, '')
 }

@@ -13,10 +13,7 @@ interface Parsed {
   readonly info: { readonly lines: number }
 }
 
-/**
- * @param bytes UTF-8, with or without a byte order mark
- * @throws SourceFault for an invalid header, text that is not UTF-8, and quotes without a clear end: then no line is certain
- */
+/** @throws SourceFault for an invalid header, text that is not UTF-8, and quotes without a clear end: then no line is certain */
 export async function* csvLines<C extends string>(
   bytes: AsyncIterable<Uint8Array>,
   columns: readonly C[],
@@ -72,7 +69,6 @@ function faultOf(code: string): string {
   }
 }
 
-/** Decodes UTF-8 and removes a byte order mark. */
 async function* decoded(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let line = 1

@@ -30,10 +30,7 @@ export function timeText(time: number): string {
   return new Date(time).toISOString()
 }
 
-/**
- * All rows that a filter matches, in the order of their keys.
- * @throws StoreUnavailable
- */
+/** In the order of their keys. @throws StoreUnavailable */
 export async function* rowsOf(store: Pick<RowStore, 'threads'>, filter: RowFilter, retry: Retry): AsyncGenerator<ThreadRow> {
   let after: ThreadKey | null = null
   for (;;) {

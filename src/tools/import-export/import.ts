@@ -26,7 +26,6 @@ export interface ImportOptions extends Omit<TakeoverOptions, 'onProgress'>, Fill
 
 export interface Source {
   readonly entries: AsyncIterable<Entry | Problem>
-  /** The mapping to look entries up in; null for none. */
   readonly mapping: StagingTable | null
 }
 

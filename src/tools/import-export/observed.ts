@@ -6,11 +6,7 @@ import { BATCH, takeRows, type Tally, type Takeover, type TakeoverOptions, type 
 
 export type ObservedTarget = Target & Pick<ObservationStore, 'observed'>
 
-/**
- * Gives each thread that only one user was seen to run to that user. Several users are a conflict for the operator.
- * @param scope only this scope; undefined for all
- * @throws StoreUnavailable when the retry limit is reached
- */
+/** Several users on one thread are a conflict for the operator. @throws StoreUnavailable when the retry limit is reached */
 export async function confirmObserved(
   store: ObservedTarget,
   scope: string | undefined,

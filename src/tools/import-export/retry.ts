@@ -20,10 +20,7 @@ const LONGEST_PAUSE = 5000
 /** For commands of an operator: a restart of the database, or a change of its leader, takes less time. */
 export const PATIENT = { limit: 30_000, first: 100 }
 
-/**
- * Repeats a step only if the store did not answer: every step can safely run twice.
- * @throws StoreUnavailable, from the attempts, after the limit or an abort
- */
+/** Repeats a step only if the store did not answer: every step can safely run twice. @throws StoreUnavailable */
 export function makeRetry({ limit, first, signal, onTrouble }: RetryOptions): Retry {
   return async (step) => {
     let until: number | undefined
@@ -44,10 +41,7 @@ export function makeRetry({ limit, first, signal, onTrouble }: RetryOptions): Re
 /** The longest pause after a step, in milliseconds. */
 const LONGEST_BREATH = 50
 
-/**
- * Runs a step, then leaves the store to others for as long as the step took.
- * SQLite has one write lock: a process that took it again at once would starve the gateways.
- */
+/** Leaves the store to others for as long as the step took: SQLite has one write lock, and gateways need it too. */
 export async function throttled<T>(step: () => Promise<T>): Promise<T> {
   const began = performance.now()
   const result = await step()

@@ -1,8 +1,4 @@
-/**
- * Holds what a source says until all of it is read.
- * Only then is it known which threads the source gives to two users, and only then does the import write to the store. Memory
- * use does not grow with the number of lines.
- */
+/** Holds a source until all of it is read: only then are disputed threads known. Memory does not grow with the lines. */
 import Database from 'better-sqlite3'
 import { SourceFault } from './source-line.ts'
 import type { Entry, Row } from './entry.ts'
@@ -28,7 +24,6 @@ export interface StagingTable {
   add(entry: Entry): void
   /** Ends the adding. @returns the number of threads */
   seal(): number
-  /** A page of at most `limit` threads after a key, or the first page for null. */
   page(after: ThreadKey | null, limit: number): StagingPage
   /** The owner of a thread: null if no line names the thread, `disputed` if the lines disagree. */
   ownerOf(key: ThreadKey): Row | 'disputed' | null
@@ -73,11 +68,7 @@ interface Group extends ThreadKey {
   readonly takeable: number
 }
 
-/**
- * Makes a table in a temporary file that no other process can open.
- * SQLite makes the file with mode 0600 and removes its name at once, so it is gone with the process, however that ends.
- * SQLITE_TMPDIR and TMPDIR choose its folder.
- */
+/** SQLite makes the file with mode 0600 and unlinks it at once, in SQLITE_TMPDIR or TMPDIR: no other process can open it. */
 export function makeStagingTable(): StagingTable {
   const database = new Database('')
   const guard = <T>(step: () => T): T => {

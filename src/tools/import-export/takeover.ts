@@ -105,10 +105,7 @@ async function settle(rows: readonly Row[], target: Target, options: TakeoverOpt
   return settled
 }
 
-/**
- * Takes a row over as a tombstone, in two steps: between them the thread belongs only to its owner.
- * It is unknown whether the upstream still holds data of the thread, so the tombstone is kept for ever.
- */
+/** In two steps: in between only the owner has the thread. Keeps the tombstone, as the upstream may still have its data. */
 async function bury(
   row: Row,
   deletedAt: number,

@@ -20,11 +20,7 @@ export interface Caller {
   readonly notes: readonly string[]
 }
 
-/**
- * Finds out who the caller is. A token is verified in full: the issuer's keys are fetched, and the issuer is asked about an
- * opaque token. Revocations are not checked.
- * @param clock milliseconds since the epoch
- */
+/** Verifies a token in full, with the issuer's keys or introspection, but checks no revocations. */
 export async function callerOf(presented: Presented, { authentication }: Config, clock: () => number): Promise<Caller> {
   const { mode } = authentication
   if (mode === 'off') {

@@ -1,8 +1,4 @@
-/**
- * Makes every caller that rules could distinguish: each issuer, role and permission that they name, present or absent, and each
- * claim with every value that their comparisons distinguish.
- * Two callers who agree in all of these get the same decisions.
- */
+/** Makes every caller that rules could distinguish. Callers with the same of these combinations get the same decisions. */
 import type { CallerConditions } from '../../core/decide/conditions.ts'
 import type { OperatorSelector, Rule } from '../../core/decide/rules.ts'
 import { samplesOf, type Sample } from './claim-samples.ts'

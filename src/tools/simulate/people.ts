@@ -22,10 +22,7 @@ export interface People {
 /** The most combinations that are examined: many rules would make the comparison too slow. */
 const MOST_LOOKED_AT = 200_000
 
-/**
- * Makes each caller that the rules can distinguish from another once, the plain ones first.
- * @param most the most callers. If there are more, the result has those who meet a rule, two rules, or almost a rule
- */
+/** Plain callers come first. If there are more than `most`, keeps those who meet a rule, two rules, or almost a rule. */
 export function peopleFor(rules: readonly Rule[], selectors: readonly OperatorSelector[], config: Config, most: number): People {
   const { mode, issuers } = config.authentication
   if (mode === 'off') return { people: [{ label: 'everybody', principal: EVERYBODY, isOdd: false }], cut: false }
