@@ -1,38 +1,31 @@
 /**
- * Caches which users may access each thread, for a store that other processes also change. The cache answers yes only. For a
- * reader without access, and for a missing, provisional or deleted thread, the store is asked each time. So all refusals take
- * equally long, and a new owner is seen at once.
+ * Caches who may access each thread, and answers yes only: all refusals take equally long, and a new owner is seen at once.
+ * For a reader without access, and a missing, provisional or deleted thread, the caller asks the store each time.
  */
 import { rightIn, type Grant, type Reader } from '../core/decide/sharing.ts'
 import type { ThreadAccess } from './port/access.ts'
 import type { ThreadKey } from './port/thread.ts'
 
-/** A settled live row with all its grants, enough to answer every reader. While it lives, it never becomes provisional again. */
+/** A settled live row with all its grants: enough to answer every reader. It never becomes provisional again while it lives. */
 export interface Remembered {
   readonly owner: string
   readonly grants: readonly Grant[]
 }
 
 export interface AccessCache {
-  /** @returns null if the entry does not let the reader use the thread: the caller then asks the store */
+  /** @returns null if the entry does not permit the reader: the caller then asks the store */
   find(key: ThreadKey, reader: Reader): ThreadAccess | null
-  /**
-   * Begins a look-up. The returned function stores its result, unless an entry was dropped meanwhile: the look-up may have read
-   * the state before the change.
-   */
+  /** Begins a look-up. The returned function caches its result, unless an entry was dropped meanwhile: it may be outdated. */
   begin(): (key: ThreadKey, remembered: Remembered) => void
-  /** Drops the entry of a thread; null drops all entries. */
+  /** Null drops all entries. */
   drop(key: ThreadKey | null): void
 }
 
-/**
- * @param size most threads in the cache; the least recently used leave first
- * @param isFresh true if all changes until a second ago have been dropped; the cache answers nothing while it is false
- */
+/** `isFresh`: all changes until a second ago have been dropped. While it is false, the cache answers nothing. */
 export function makeAccessCache(size: number, isFresh: () => boolean): AccessCache {
-  // Entries are in order of last use.
+  // In order of last use.
   const entries = new Map<string, Remembered>()
-  /** Removes a sixteenth at a time: finding the oldest entry of a map passes all entries that were removed before it. */
+  /** Removes a sixteenth at a time: finding a map's oldest entry passes all entries that were removed before it. */
   const makeRoom = (): void => {
     for (const name of entries.keys()) {
       if (entries.size <= size - Math.floor(size / 16)) return

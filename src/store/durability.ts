@@ -1,13 +1,10 @@
-/**
- * Tells whether a store's file outlives its container or pod. With `unknownThread: claim`, a lost table gives each old thread to
- * the first caller that uses it (SECURITY.md, "Mistakes that void everything").
- */
+/** Whether a store's file outlives its container: lost threads can be claimed (SECURITY.md, "Mistakes that void everything"). */
 import { readFileSync, realpathSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 export type Fate = 'the container' | 'the pod' | 'the memory of the machine'
 
-/** The mounts of this process (proc(5), `/proc/pid/mountinfo`); empty where that file does not exist. */
+/** The text of `/proc/pid/mountinfo` (proc(5)); empty where that file does not exist. */
 export function readMounts(): string {
   try {
     return readFileSync('/proc/self/mountinfo', 'utf8')
@@ -16,11 +13,7 @@ export function readMounts(): string {
   }
 }
 
-/**
- * @param file an absolute path whose folder exists
- * @param mounts the text of a mountinfo file
- * @returns what the file will be lost with; null if it is on a disk or volume, as far as can be seen
- */
+/** `file` is an absolute path in an existing folder. Null if it is on a disk or volume, as far as can be seen. */
 export function lostWith(file: string, mounts: string): Fate | null {
   const folder = realpathSync(dirname(file))
   let best: { readonly root: string; readonly at: string; readonly type: string } | undefined

@@ -1,4 +1,4 @@
-/** Checks whether a gateway could open a store, without making or changing anything. */
+/** Checks whether a gateway could open a store, without creating or changing anything. */
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
@@ -7,15 +7,12 @@ import { obstacle, placeOf } from './sqlite/place.ts'
 import { SCHEMA_VERSION, schemaOf } from './sqlite/schema.ts'
 
 export type SqliteInspection =
-  /** A gateway can open and write it, and migrates its schema then. `scopes` have rows; `schema` is 0 where there is none yet. */
+  /** Can be opened and written; a gateway then migrates it. `scopes` have rows; `schema` is 0 without one. */
   | { readonly outcome: 'usable'; readonly scopes: readonly string[]; readonly schema: number }
   | { readonly outcome: 'missing' }
   | { readonly outcome: 'unusable'; readonly message: string; readonly hint: string }
 
-/**
- * @param file an absolute path
- * @param retry milliseconds to wait for another process's lock; the lock wait blocks this process
- */
+/** `retry` is the lock wait in milliseconds, which blocks this process. `file` is an absolute path. */
 export function inspectSqlite(file: string, retry: number): SqliteInspection {
   const message = obstacle(null, placeOf(file))
   if (message !== null) return { outcome: 'unusable', message: `${file}: ${message}`, hint: 'find out who took it away' }
@@ -36,7 +33,7 @@ export function inspectSqlite(file: string, retry: number): SqliteInspection {
   }
 }
 
-/** Takes and releases the write lock: that shows that the file can be written, and a running gateway notices nothing. */
+/** Takes and releases the write lock: that proves the file writable, and a running gateway notices nothing. */
 function opened(file: string, database: Database.Database): SqliteInspection {
   database.exec('BEGIN IMMEDIATE')
   database.exec('ROLLBACK')

@@ -10,25 +10,22 @@ import { openSqliteStore } from './sqlite/store.ts'
 
 export interface OpenStoreOptions {
   readonly log?: Logger
-  /** False: a store on which no gateway has run is not made, and openStore throws StoreUnavailable. */
+  /** False: a store on which no gateway has run is not created, and openStore throws StoreUnavailable. */
   readonly make?: boolean
 }
 
-/** An open store. `pool` is null where the store has no connections; other shared state may be kept in the same database. */
+/** `pool` is null where the store has no connections; other shared state may be kept in the same database. */
 export interface OpenedStore {
   readonly store: Store
   readonly pool: PostgresPool | null
 }
 
-/**
- * Opens the store; makes and migrates it where needed.
- * @throws StoreUnavailable with what to do
- */
+/** Creates and migrates the store where needed. @throws StoreUnavailable with what to do */
 export async function openStore(ownership: Config['ownership'], options: OpenStoreOptions = {}): Promise<Store> {
   return (await openStoreWithPool(ownership, options)).store
 }
 
-/** The connections of the pool close with the store. */
+/** The pool closes with the store. */
 export async function openStoreWithPool(
   ownership: Config['ownership'],
   { log, make = true }: OpenStoreOptions = {},

@@ -1,14 +1,11 @@
-/**
- * Deletes tombstones by age where the upstream has confirmed that it holds nothing of the thread any more. The id may then be
- * claimed again, and the new owner finds nothing of the old thread.
- */
+/** Deletes tombstones by age once the upstream has confirmed that it holds nothing of the thread. Its id may then be claimed. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../observe/log.ts'
 import type { PruneStore } from './port/administration.ts'
 
 export interface RetentionParts {
   readonly store: Pick<PruneStore, 'prune'>
-  /** Milliseconds that a tombstone is kept, read each time because a reload may change it. `off`: for ever. */
+  /** Milliseconds that a tombstone is kept; a reload may change it. */
   readonly deleted: () => number | 'off'
   /** Milliseconds since the epoch. */
   readonly clock: () => number
@@ -21,10 +18,7 @@ const HOUR = 3_600_000
 /** Rows per step: requests are served between steps. */
 const STEP = 500
 
-/**
- * The first pass is soon after the start.
- * @returns a function that ends it
- */
+/** The first pass is soon after the start. Returns a function that stops it. */
 export function keepRetention({ store, deleted, clock, log, interval = HOUR }: RetentionParts): () => void {
   const ended = new AbortController()
   const once = async (): Promise<void> => {

@@ -1,14 +1,11 @@
-/**
- * The active revocations: read at start, and again soon after any process has changed them. If the store fails, the last known
- * ones stay active: a fault must not restore what was revoked.
- */
+/** The active revocations, reloaded soon after a change. If the store fails, the last ones stay: a fault must restore no token. */
 import type { Credential, Revocation } from '../core/decide/credential.ts'
 import type { RevocationList, RevocationStore } from './port/revocations.ts'
 
 export interface RevocationListOptions {
-  /** Milliseconds between two version checks, by default 500. */
+  /** Milliseconds between two version checks; 500 by default. */
   readonly interval?: number
-  /** Gets every list that differs from the previous one; not the first. */
+  /** Gets every list that differs from the previous one, except the first. */
   readonly onChange?: (revocations: readonly Revocation[]) => void
   /** Gets the first failure of each series of failed checks. */
   readonly onFailure?: (error: unknown) => void
@@ -16,7 +13,7 @@ export interface RevocationListOptions {
 
 const INTERVAL_MS = 500
 
-/** @throws StoreUnavailable if the store does not answer: a gateway that knows no revocations may not start */
+/** @throws StoreUnavailable: a gateway that knows no revocations must not start */
 export async function makeRevocationList(
   store: Pick<RevocationStore, 'revocations' | 'revocationsVersion'>,
   { interval = INTERVAL_MS, onChange = () => {}, onFailure = () => {} }: RevocationListOptions = {},
@@ -69,7 +66,7 @@ export async function makeRevocationList(
 interface Index {
   readonly all: readonly Revocation[]
   readonly tokens: ReadonlySet<string>
-  /** The user's tokens that were issued before this time are revoked; infinite where all are. */
+  /** The user's tokens issued before this time are revoked; infinite where all are. */
   readonly users: ReadonlyMap<string, number>
 }
 

@@ -1,14 +1,11 @@
-/**
- * Runs short steps of work that block the process. The event loop turns between two spells of steps, however many works are under
- * way.
- */
+/** Runs short blocking steps. The event loop turns between two spells of them. */
 
 export interface Steps {
-  /** Runs a step after all steps that were queued before it, of any caller. */
+  /** Runs a step after all steps queued before it, of any caller. */
   take<T>(step: () => Promise<T>): Promise<T>
 }
 
-/** Milliseconds that a spell of steps lasts; a step that has begun is not interrupted. */
+/** Milliseconds that a spell of steps lasts; a started step is not interrupted. */
 const SPELL_MS = 3
 
 export function makeSteps(): Steps {
@@ -33,10 +30,7 @@ export function makeSteps(): Steps {
   }
 }
 
-/**
- * Limits how many works run at once; the others wait.
- * @param share most works of one caller, so that one caller cannot take all slots
- */
+/** Limits concurrent work. `share` limits each caller, so that one caller cannot take all slots. */
 export function makeSlots(most: number, share: number): <T>(caller: string, work: () => Promise<T>) => Promise<T> {
   const waiting: { readonly caller: string; readonly begin: () => void }[] = []
   const running = new Map<string, number>()

@@ -1,4 +1,4 @@
-/** Who may access a thread: for decisions, and for open answers whose access may end. */
+/** Who may access a thread: for decisions, and for open streams whose access may end. */
 import type { Reader, Right } from '../../core/decide/sharing.ts'
 import type { ThreadKey } from './thread.ts'
 
@@ -9,14 +9,11 @@ export interface RowFacts {
   readonly deleted: boolean
   /** True while no run of its owner is confirmed. */
   readonly provisional: boolean
-  /** The widest right that was granted to the reader, as a user or through a group. */
+  /** The widest right granted to the reader, as a user or through a group. */
   readonly granted: Right | null
 }
 
-/**
- * What the store knows of a thread: its row, and who ran it under `observe`, earliest first. The runners may be missing where the
- * row already lets the reader use the thread.
- */
+/** `runners` lists who ran the thread under `observe`, earliest first; it may be empty if the row already permits the reader. */
 export interface ThreadAccess {
   readonly row: RowFacts | null
   readonly runners: readonly string[]
@@ -25,31 +22,16 @@ export interface ThreadAccess {
 export const UNHEARD_OF: ThreadAccess = { row: null, runners: [] }
 
 export interface AccessStore {
-  /**
-   * Takes as long for a thread without a row, as far as possible: a refusal's time must reveal nothing. Returns at once if
-   * cached.
-   */
+  /** Must take equally long for a thread without a row, so that a refusal's time reveals nothing. Synchronous if cached. */
   accessTo(key: ThreadKey, reader: Reader): ThreadAccess | Promise<ThreadAccess>
-  /** As `accessTo`, for several threads in one query. Threads that the store has never recorded are not in the map. */
+  /** One query. The map has no entry for a thread that the store has never recorded. */
   accessToSeveral(scope: string, threadIds: readonly string[], reader: Reader): Promise<ReadonlyMap<string, ThreadAccess>>
-  /**
-   * The ids of threads that the reader owns, in any state, or that were granted to the reader. Reads only the reader's own
-   * entries, whatever else the scope holds.
-   * @param most how many ids it may return
-   * @returns null for more
-   */
+  /** The ids of threads that the reader owns, in any state, or was granted; null if there are more than `most`. */
   naming(scope: string, reader: Reader, most: number): Promise<ReadonlySet<string> | null>
 }
 
-/**
- * Reports changes that give or remove access: assignments, transfers, grants and their ends, deletions. It does not report
- * claims: no other user knew anything of the thread.
- */
+/** Reports access changes except claims: no other user knew of a claimed thread. */
 export interface AccessInvalidations {
-  /**
-   * @param listener gets each thread whose access has changed, within a second over all processes. Null: any thread may have
-   *   changed, because invalidations were lost or too many
-   * @returns a function that ends it
-   */
+  /** Calls the listener within a second of any process's change; null: any thread may have changed. Returns the unsubscriber. */
   onInvalidation(listener: (key: ThreadKey | null) => void): () => void
 }

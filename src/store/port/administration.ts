@@ -1,12 +1,9 @@
-/**
- * Operator access to the table. Work on many rows runs in steps of bounded size, so that requests are served meanwhile. Each call
- * is one step; the caller repeats it until nothing is left.
- */
+/** Operator access to the table. The caller repeats a bounded step until nothing is left, so that requests run in between. */
 import type { Revocation } from '../../core/decide/credential.ts'
 import type { StoredGrant } from './grants.ts'
 import type { ThreadKey } from './thread.ts'
 
-/** A whole row of the ownership table. Times are milliseconds since the epoch. */
+/** Times are milliseconds since the epoch. */
 export interface ThreadRow extends ThreadKey {
   readonly owner: string
   readonly agentId: string
@@ -14,19 +11,16 @@ export interface ThreadRow extends ThreadKey {
   readonly archived: boolean
   readonly createdAt: number
   readonly lastUsedAt: number
-  /** Null for a live row. */
   readonly deletedAt: number | null
   readonly provisional: boolean
 }
 
-/** What the store holds of one thread. */
 export interface WholeThread {
   readonly row: ThreadRow | null
   readonly grants: readonly StoredGrant[]
   readonly runners: readonly string[]
 }
 
-/** Absent keys do not filter. */
 export interface RowFilter {
   readonly scope?: string
   readonly owner?: string
@@ -41,18 +35,17 @@ export interface StoreStats {
   readonly withheld: number
   readonly owners: number
   readonly grants: number
-  /** Threads seen under `observe` without a row; `conflicts` counts those with more than one runner. */
+  /** `observed` counts threads seen under `observe` without a row, `conflicts` those of them with more than one runner. */
   readonly observed: number
   readonly conflicts: number
   readonly revocations: number
 }
 
 export interface RowStore {
-  /** Null where the store has never recorded the thread. */
   thread(key: ThreadKey): Promise<WholeThread | null>
-  /** Rows in the order of their keys: scope, then id, byte for byte. */
+  /** Ordered by scope, then id, byte for byte. */
   threads(filter: RowFilter, after: ThreadKey | null, limit: number): Promise<readonly ThreadRow[]>
-  /** @param scope only what is in this scope; undefined for all. Revocations belong to no scope and always count. */
+  /** Without a scope: all. Revocations belong to no scope and are always counted. */
   stats(scope?: string): Promise<StoreStats>
 }
 
@@ -62,26 +55,22 @@ export type AssignOutcome =
   | { readonly outcome: 'changed'; readonly owner: string | null }
 
 export interface AssignmentStore {
-  /**
-   * Gives a thread an owner, whatever its current owner. Its grants are removed, what was pending on it is settled, and a
-   * tombstone becomes live. A thread without a row gets a row.
-   * @param expected the required current owner, NOBODY included; null: no row; undefined: any
-   */
+  /** Replaces any owner, removes grants, settles runs, revives a tombstone, adds a missing row. `expected`: null means no row. */
   assign(key: ThreadKey, to: string, now: number, expected?: string | null): Promise<AssignOutcome>
-  /** Removes a thread's owner and grants: it is foreign to every user until it is assigned. False without a row. */
+  /** Removes the owner and grants: the thread is foreign to every user until it is assigned. False without a row. */
   withhold(key: ThreadKey, now: number): Promise<boolean>
 }
 
-/** Selects rows that match all given conditions. Times are milliseconds since the epoch. */
+/** A row must match all given conditions. Times are milliseconds since the epoch. */
 export interface PruneRule {
   readonly scope?: string
-  /** Tombstones from before this time, of threads that the upstream has confirmed to be gone. */
+  /** Only tombstones whose deletion the upstream has confirmed. */
   readonly deletedBefore?: number
   readonly unusedSince?: number
 }
 
 export interface PruneStore {
-  /** Deletes rows: their threads are unknown then, and may be claimed. @returns how many rows this step deleted */
+  /** Deletes up to `limit` rows and returns how many. Their threads become unknown and can be claimed. */
   prune(rule: PruneRule, limit: number): Promise<number>
   prunable(rule: PruneRule): Promise<number>
 }
@@ -100,18 +89,11 @@ export interface UserData {
 
 export interface UserStore {
   userData(userId: string): Promise<UserData>
-  /**
-   * Moves a user's rows, tombstones included, to another user, with received grants and observations. A row that no run has
-   * confirmed stays unconfirmed: no operator has looked at this single thread.
-   * @param scope only what is in this scope; undefined for all
-   * @returns how many rows this step moved; 0 when nothing is left
-   */
+  /** Moves rows (tombstones too), received grants and observations; 0 when done. Unconfirmed rows stay unconfirmed. */
   transfer(from: string, to: string, limit: number, scope?: string): Promise<number>
   /**
-   * Forgets a user. The user's rows stay as tombstones of NOBODY, so that no other user can claim what the upstream still holds.
-   * Grants given and received are removed, and so are observations. Threads on which the user was seen, also with others, become
-   * tombstones of NOBODY, too. Revocations stay.
-   * @returns how many rows this step changed; 0 when nothing is left
+   * Turns the user's rows, and threads on which the user was seen, into tombstones of NOBODY: the upstream may still hold them.
+   * Removes grants given and received, and observations. Revocations stay. 0 when done.
    */
   erase(userId: string, now: number, limit: number): Promise<number>
 }

@@ -9,23 +9,16 @@ export interface StoredGrant extends Grant {
   readonly grantedAt: number
 }
 
-/** `not-owner`: the thread is not a live thread of the named owner. */
+/** `not-owner`: `owner` has no such live thread. */
 export type GrantOutcome = 'done' | 'unchanged' | 'not-owner' | 'too-many'
 
 /** Only live rows with an owner have grants. */
 export interface GrantStore {
-  /**
-   * @param owner the required owner; null for any
-   * @returns the grants, oldest first; null if there is no such thread
-   */
+  /** Oldest first; null if there is no such thread. A null `owner` permits any. */
   grants(key: ThreadKey, owner: string | null): Promise<readonly StoredGrant[] | null>
-  /**
-   * Replaces what the grantee had.
-   * @param owner the required owner; null for any
-   */
+  /** Replaces the grantee's previous right. A null `owner` permits any. */
   grant(key: ThreadKey, owner: string | null, grant: StoredGrant): Promise<GrantOutcome>
-  /** `unchanged` if there was no such grant. */
   ungrant(key: ThreadKey, owner: string | null, grantee: Grantee): Promise<GrantOutcome>
-  /** In the order of the threads. */
+  /** Ordered by thread key. */
   grantedTo(grantee: Grantee, after: ThreadKey | null, limit: number): Promise<readonly (ThreadKey & StoredGrant)[]>
 }

@@ -3,22 +3,18 @@ import type { ThreadRow } from './administration.ts'
 
 export type ImportedThread = Omit<ThreadRow, 'deletedAt' | 'provisional'>
 
-/**
- * The result for one imported row. `same`: the row existed with the same owner. `conflict`: the row has another owner, another
- * user was seen on it under `observe`, or it is deleted; then nothing is changed.
- */
+/** `conflict`: another owner, a tombstone, or another user was seen under `observe`. The row is unchanged then. */
 export type ImportOutcome =
   | { readonly outcome: 'added' | 'same' }
   | { readonly outcome: 'conflict'; readonly with: 'owner' | 'observed' | 'deleted'; readonly users: readonly string[] }
 
 export interface ImportOptions {
-  /** True to report the outcomes and change nothing. */
   readonly dryRun: boolean
-  /** True to import a row although others were seen on its thread under `observe`: the operator has decided. */
+  /** True to import a row although other users were seen on its thread under `observe`. */
   readonly settleConflicts: boolean
 }
 
 export interface ImportStore {
-  /** Imports rows independently of each other, in one step; an existing owner is never replaced. */
+  /** Handles the rows independently, in one atomic step. Never replaces an owner. */
   import(rows: readonly ImportedThread[], options: ImportOptions): Promise<readonly ImportOutcome[]>
 }

@@ -14,16 +14,15 @@ export interface ListedThread {
   readonly updatedAt: number
 }
 
-/** Selects a page of a list: threads last used first, those used at the same time by id. */
+/** Threads last used first; those used at the same time by id. */
 export interface ListWindow {
   readonly agentId: string | null
   readonly includeArchived: boolean
-  /** The last thread of the previous page, or null for the first page. */
   readonly after: { readonly updatedAt: number; readonly threadId: string } | null
   readonly limit: number
 }
 
 export interface ListStore {
-  /** Live rows that the reader owns or that were granted to the reader; with `everybody`, those of all users. One query. */
+  /** One query: live rows that the reader owns or was granted; with `everybody`, those of all users. */
   listed(scope: string, reader: Reader | 'everybody', window: ListWindow): Promise<readonly ListedThread[]>
 }

@@ -4,19 +4,19 @@ import type { Credential, Revocation } from '../../core/decide/credential.ts'
 export type Revoked = { readonly tokenId: string } | { readonly userId: string }
 
 export interface RevocationStore {
-  /** Adds a revocation. Each token and each user has at most one: the wider of two. */
+  /** Each token and each user has at most one revocation: the wider of two. */
   revoke(revocation: Revocation): Promise<void>
   lift(what: Revoked): Promise<boolean>
   revocations(): Promise<readonly Revocation[]>
-  /** A number that changes after every `revoke`, and every `lift` that removed one, of any process. It costs next to nothing. */
+  /** Changes after every `revoke`, and every `lift` that removed one, of any process. Cheap to poll. */
   revocationsVersion(): Promise<number>
 }
 
 export interface RevocationList {
   current(): readonly Revocation[]
-  /** The same check as in src/core/decide/credential.ts, at a cost that does not grow with the list. */
+  /** Same result as src/core/decide/credential.ts, at a cost that does not grow with the list. */
   readonly isRevoked: (userId: string, credential: Credential) => boolean
-  /** Rejects with StoreUnavailable if they cannot be read; the last known ones then stay active. */
+  /** Rejects with StoreUnavailable if the list cannot be read; the last known one then stays active. */
   reload(): Promise<void>
   stop(): void
 }

@@ -1,18 +1,15 @@
 /** Whether the store can be used. */
 
-/** The store did not answer: nothing is known, so nothing is allowed. */
+/** The store did not answer, so the request is denied. */
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable'
 }
 
 export interface StoreState {
   isEmpty(scope: string): Promise<boolean>
-  /** A secret of 32 bytes that all processes on this store share, made at first use. */
+  /** 32 secret bytes that all processes on this store share, created at first use. */
   secret(): Promise<Uint8Array>
-  /**
-   * Checks whether the store can be read and written now.
-   * @returns null, or the problem in words for an operator, without anything secret
-   */
+  /** Checks reads and writes now. Returns null, or the problem for an operator, without secrets. */
   fault(): Promise<string | null>
   close(): Promise<void>
 }

@@ -1,7 +1,4 @@
-/**
- * The whole store. A failing store throws StoreUnavailable, and the caller gets 503, never access. Every method is one atomic step
- * over all processes that share the store, unless it says otherwise.
- */
+/** The whole store. Methods are atomic across processes unless stated. Failures throw StoreUnavailable: 503, never access. */
 import type { AccessInvalidations, AccessStore } from './access.ts'
 import type { AssignmentStore, PruneStore, RowStore, UserStore } from './administration.ts'
 import type { ClaimStore, OwnerChanges } from './claims.ts'

@@ -6,5 +6,5 @@ export interface ThreadKey {
   readonly threadId: string
 }
 
-/** The owner of a row whose owner was removed. It is no user's id: the thread is foreign to every user until it is assigned. */
+/** The owner of a row without one. It is no user's id: the thread is foreign to every user until it is assigned. */
 export const NOBODY = ''

@@ -1,4 +1,4 @@
-/** The statements for decisions: all that is known of one or of several threads, in one query each. */
+/** The queries for decisions: one for a single thread, one for several. */
 import type { Statement } from '../../postgres/pool.ts'
 import type { Tables } from '../sql/statement.ts'
 
@@ -7,7 +7,7 @@ export function accessStatements({ threads, grants, observations }: Tables): {
   readonly ONE: Statement
   readonly SEVERAL: Statement
 } {
-  // Reads by the reader's own keys, never all grants of the thread: grants to others take no time. 'write' > 'read'.
+  // Reads by the reader's own keys, never all grants of the thread: grants to others must take no time. 'write' > 'read'.
   const right = (id: string): string =>
     `(SELECT max(access) AS granted FROM (
        SELECT access FROM ${grants} WHERE scope = $1 AND thread_id = ${id} AND kind = 'user' AND grantee = $3
@@ -18,8 +18,7 @@ export function accessStatements({ threads, grants, observations }: Tables): {
     `(SELECT array_agg(user_id ORDER BY first_used_at, user_id) AS runners FROM ${observations}
       WHERE scope = $1 AND thread_id = ${id} AND ran)`
   return {
-    // The row, or the next one: a row is found and read either way, so the time reveals nothing.
-    // All grants are read only of a thread that the reader may use.
+    // Finds the row or the next one, so that the time reveals nothing. Reads all grants only of a thread that the reader may use.
     ONE: {
       name: 'access',
       text: `SELECT near.thread_id = $2 AS here, near.user_id AS owner, near.deleted, near.provisional, mine.granted, seen.runners,
@@ -32,9 +31,7 @@ export function accessStatements({ threads, grants, observations }: Tables): {
         LEFT JOIN (SELECT thread_id, user_id, deleted_at IS NOT NULL AS deleted, provisional FROM ${threads}
           WHERE scope = $1 AND thread_id >= $2 ORDER BY thread_id LIMIT 1) AS near ON true`,
     },
-    // Each table is read once for all ids, in index order, and the results are merged by thread at the end.
-    // Joins would look into three tables for each id, or do worse with a planner that takes a list for a short one.
-    // All group grants of a thread are read: the index is not asked for each group on each thread.
+    // Reads each table once for all ids, in index order. Joins would look into three tables for each id, or do worse.
     SEVERAL: {
       name: 'access-to-several',
       text: `SELECT id AS "threadId", max(owner) AS owner, bool_or(deleted) AS deleted, bool_or(provisional) AS provisional,

@@ -1,14 +1,11 @@
 /**
- * Announces changes to every process within a second. Each has its number, so a listener knows whether it has heard all.
+ * Announces changes to every process within a second. Changes are numbered, so that a listener notices a missing one.
  *
- * Why `isFresh` promises one second: a change counts itself as the last statement of its transaction, under the lock of the
- * counting row. So changes are committed in the order of their numbers. PostgreSQL delivers their notifications in the order of
- * the commits (NOTIFY, "Notes"). A process asks for the number repeatedly. Let it ask at the time `a`, on its own monotonic
- * clock, and get `n`: each change committed before `a` has a number of at most `n`. `provenAt` becomes `a` only once the
- * notification of `n` was heard with none missing before it, or once everything was given up as lost. In both cases
- * the memory of each change before `a` is gone. So a memory used only while `now - provenAt < 1 s` is
- * never wrong about a change committed a second ago or earlier. The proof does not assume that notifications are
- * fast, or that they arrive. Where a pooler or a broken connection loses them, the numbers differ, and everything is given up.
+ * Why `isFresh` guarantees one second: a change takes its number in the last statement of its transaction, under the lock of the
+ * counter row, so numbers follow commit order. PostgreSQL delivers notifications in commit order (NOTIFY, "Notes"). If a process
+ * asks for the number at its monotonic time `a` and gets `n`, every change committed before `a` has a number of at most `n`.
+ * `provenAt` becomes `a` only once all notifications up to `n` were heard, or the cache was cleared. So a cache entry used while
+ * `now - provenAt < 1 s` reflects every change committed a second ago. Slow or lost notifications only clear the cache.
  */
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
@@ -17,18 +14,18 @@ import { madeIn } from './migrations.ts'
 import { queriesOn, type Queries, type Statement } from '../../postgres/pool.ts'
 import { quoted, type PostgresSettings } from '../../postgres/settings.ts'
 
-/** How long remembered access may be used without new proof. */
+/** Without new proof, cached access expires after this time. */
 const BOUND_MS = 1000
 
-/** Time between two questions: on the listening connection, and without one. */
+/** Poll interval on the listening connection, and without one. */
 const ASK_MS = 250
 const ASK_WITHOUT_MS = 500
 
-/** Time between two attempts to connect: doubled up to the second value. */
+/** Reconnect delay, doubled up to the second value. */
 const FIRST_PAUSE_MS = 100
 const LAST_PAUSE_MS = 1000
 
-/** After this time without an answer of the listening connection, the question is also asked elsewhere. */
+/** If the listening connection does not answer within this time, another connection is asked too. */
 const PATIENCE_MS = 500
 
 /** PostgreSQL refuses longer payloads (8000 bytes, with the number and its end). */
@@ -37,12 +34,12 @@ const MOST_BYTES = 7900
 export interface ChangeFeedParts {
   readonly settings: PostgresSettings
   readonly pool: Queries
-  /** The name of the number in `versions`, and part of the channel name. */
+  /** The counter's name in `versions`, and part of the channel name. */
   readonly name: string
   readonly onChange: (about: unknown) => void
-  /** Anything may have changed: notifications were lost, or may have been. */
+  /** Notifications were or may have been lost: anything may have changed. */
   readonly onLost: () => void
-  /** Gets with each number when its schema was made, in milliseconds since the epoch; null: it does not say. */
+  /** Gets the schema's creation time with each number, in milliseconds since the epoch; null if it is unknown. */
   readonly onAnswer: (made: number | null) => void
   /** A monotonic clock, in milliseconds. */
   readonly now: () => number
@@ -50,9 +47,8 @@ export interface ChangeFeedParts {
 
 export interface ChangeFeed {
   start(): void
-  /** True if this process has heard of every change that was committed until a second ago. */
   isFresh(): boolean
-  /** Counts and announces a change. It must be the last statement of its transaction. A too long value is announced as null. */
+  /** Must be the last statement of its transaction. A value that is too long is announced as null. */
   announce(queries: Queries, about: unknown): Promise<void>
   stop(): void
 }
@@ -67,7 +63,7 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
       SELECT pg_notify($2, '[' || value || ',' || $3::text || ']') FROM counted`,
   }
   let session: pg.Client | null = null
-  /** The last number that was heard together with all before it. */
+  /** All changes up to this number were heard. */
   let heard = 0
   let awaited: { readonly number: number; readonly asked: number } | null = null
   let provenAt = -Infinity
@@ -75,7 +71,6 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
   let asking: NodeJS.Timeout | undefined
   let connecting: Promise<void> | undefined
 
-  /** @param counts whether the answer is still of use when it comes */
   const number = async (queries: Queries, counts: () => boolean): Promise<number> => {
     const [row] = await queries.query<{ value: number; made: number | null }>(NUMBER, [name])
     const made = row?.made ?? null
@@ -94,11 +89,11 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
   }
   const take = (counted: number, asked: number, before: number): void => {
     if (counted > heard && awaited === null) {
-      // The notification may be on its way: it has until the next answer.
+      // The notification may be on its way: wait for it until the next answer.
       awaited = { number: counted, asked }
       return
     }
-    // A lower number than before: another server answers, with another history.
+    // A lower number than before: another server with another history answers.
     if (counted > heard || counted < before || counted < (awaited?.number ?? 0)) {
       onLost()
       heard = counted
@@ -106,7 +101,6 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
     awaited = null
     provenAt = asked
   }
-  /** Asks another connection whether anything was missed: the listening one is gone or does not answer. */
   const askElsewhere = async (on: pg.Client | null): Promise<void> => {
     const counts = (): boolean => !stopped && session === on
     const counted = await number(pool, counts).catch(() => heard)
@@ -139,7 +133,7 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
   }
   const listen = async (): Promise<void> => {
     const client = await connect(settings)
-    // It must not keep the process alive. The types lack this method.
+    // Must not keep the process alive. The types lack this method.
     ;(client as unknown as { unref(): void }).unref()
     client.on('notification', (message) => {
       if (message.channel === channel) hear(message.payload)
@@ -161,7 +155,7 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
       throw error
     }
     session = client
-    // Later notifications do not cover what was remembered until now.
+    // Later notifications do not cover what was cached until now.
     onLost()
   }
   const connectAgain = async (): Promise<void> => {
@@ -198,13 +192,13 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
   }
 }
 
-/** The number of a change and its payload. A foreign notification has no number and counts as a lost one. */
+/** A foreign notification has no number and counts as a lost one. */
 function parsed(payload = ''): readonly [number: number, about: unknown] {
   try {
     const value: unknown = JSON.parse(payload)
     if (Array.isArray(value) && Number.isSafeInteger(value[0])) return [value[0] as number, value[1]]
   } catch {
-    // As above.
+    // A foreign notification.
   }
   return [Infinity, null]
 }

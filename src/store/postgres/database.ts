@@ -19,7 +19,6 @@ export function tablesIn(schema: string): Tables {
   }
 }
 
-/** SQL as PostgreSQL writes it (src/store/sql/statement.ts). */
 export function dialectOf(tables: Tables): Dialect {
   return {
     ...tables,
@@ -37,7 +36,7 @@ export function keysOf(keys: readonly ThreadKey[]) {
 
 const positioned = new Map<string, { readonly text: string; readonly names: readonly string[] }>()
 
-/** The driver binds values by position. A name is a colon and letters, unlike the two colons of a cast. */
+/** The driver binds by position. A name is a colon and letters, unlike the two colons of a cast. */
 function positionedOf(text: string) {
   let known = positioned.get(text)
   if (known === undefined) {
@@ -51,7 +50,6 @@ function positionedOf(text: string) {
   return known
 }
 
-/** Runs a statement whose values are bound by name. */
 export function run<Row extends object>(
   queries: Queries,
   { name, text }: Sql<Row>,
@@ -64,12 +62,12 @@ export function run<Row extends object>(
   )
 }
 
-/** As in src/postgres/pool.ts, but they reject with StoreUnavailable. */
+/** As in src/postgres/pool.ts, but rejects with StoreUnavailable. */
 export interface Database extends Queries {
   transaction<T>(work: (queries: Queries) => Promise<T>, kind?: TransactionKind): Promise<T>
 }
 
-/** Refuses all queries while the schema is another than the opened one. */
+/** Refuses all queries while the schema is not the one that was opened. */
 export function databaseOn(pool: PostgresPool, identity: SchemaIdentity): Database {
   const guarded = <T>(work: () => Promise<T>): Promise<T> => {
     const fault = identity.fault()
@@ -83,21 +81,21 @@ export function databaseOn(pool: PostgresPool, identity: SchemaIdentity): Databa
   }
 }
 
-/** The most attempts of a step that concurrent changes invalidate. Chance alone does not cause so many. */
+/** Attempts of a step that concurrent changes invalidate. Chance alone does not cause so many. */
 export const ATTEMPTS = 20
 
 export function crossed(): StoreUnavailable {
   return new StoreUnavailable('the ownership store failed: the row of a thread was changed by others again and again')
 }
 
-/** For a text that is never compared: PostgreSQL cannot hold U+0000. */
+/** PostgreSQL cannot store U+0000. Only for text that is never compared. */
 export function storable(text: string | null): string | null {
   return text?.replaceAll('\0', '\ufffd') ?? null
 }
 
 function unavailable(error: unknown): never {
   if (error instanceof StoreUnavailable) throw error
-  // Any other error is a mistake in the program: nothing is known then, either.
+  // Any other error is a bug: nothing is known then, either.
   const said = error instanceof PostgresFailure || error instanceof Error ? error.message : String(error)
   throw new StoreUnavailable(`the ownership store failed: ${said}`)
 }

@@ -10,18 +10,15 @@ export type PostgresInspection = { readonly place: string } & (
   | {
       readonly outcome: 'usable'
       readonly scopes: readonly string[]
-      /** How many migrations its schema lacks; a start applies them. */
+      /** How many migrations the schema lacks; a start applies them. */
       readonly behind: number
     }
-  /** Its tables do not exist, but can be created. */
   | { readonly outcome: 'missing' }
-  /** A gateway would not start. */
   | { readonly outcome: 'unusable'; readonly message: string; readonly hint: string }
 )
 
 const TABLE_RIGHTS = ['SELECT', 'INSERT', 'UPDATE', 'DELETE']
 
-/** Takes as long as the settings allow for connecting and for a statement. */
 export async function inspectPostgres(settings: PostgresSettings): Promise<PostgresInspection> {
   const place = `schema ${settings.schema} in ${placeOf(settings)}`
   let pool: PostgresPool | undefined

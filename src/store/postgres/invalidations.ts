@@ -8,12 +8,12 @@ import type { Database } from './database.ts'
 import type { SchemaIdentity } from './schema-identity.ts'
 import { makeAccessCache, type AccessCache } from '../access-cache.ts'
 
-/** Reports the threads whose access a transaction has changed; null for many. */
+/** Null for many. */
 export type Changed = (keys: readonly ThreadKey[] | null) => void
 
 export interface PostgresInvalidations extends AccessInvalidations {
   change<T>(work: (queries: Queries, changed: Changed) => Promise<T>): Promise<T>
-  /** Null for none. It answers only after `start`, once changes are heard. */
+  /** Null for none. It answers only after `start`, once changes are received. */
   readonly cache: AccessCache | null
   start(): void
   stop(): void
@@ -26,7 +26,7 @@ const FEED = 'standing'
 /** A change of more threads than this is announced as a change of all. */
 const MOST_KEYS = 100
 
-/** @param cacheSize how many threads are remembered; 0: none */
+/** `cacheSize` is in threads; 0: no cache. */
 export function makePostgresInvalidations(
   database: Database,
   pool: PostgresPool,
@@ -80,13 +80,12 @@ export function makePostgresInvalidations(
   }
 }
 
-/** Null for many. */
 function announced(keys: readonly (ThreadKey | null)[]): readonly (readonly [scope: string, threadId: string])[] | null {
   const known = keys.filter((key) => key !== null)
   return known.length < keys.length ? null : known.map(({ scope, threadId }) => [scope, threadId] as const)
 }
 
-/** Null for many, and for a payload of another program. */
+/** Null for many, and for another program's payload. */
 function keysOf(about: unknown): readonly (ThreadKey | null)[] {
   if (!Array.isArray(about)) return [null]
   return about.map((pair: unknown) => {

@@ -8,11 +8,8 @@ const NAMED = `there.thread_id AS "threadId", user_id AS owner, provisional, age
   created_at AS "createdAt", there.last_used_at AS "updatedAt"`
 
 export function listsOn(database: Database, { threads, grants }: Tables): ListStore {
-  /**
-   * The keys of a page. Each part reads one index range in list order, and no more rows than the page is long.
-   * One part has the threads used exactly when the page before ended, the other those used earlier.
-   * Values: $1 scope, $2 agent, $3 and $4 the end of the page before, $5 limit, $6 and $7 the reader.
-   */
+  // Two parts, used exactly at the previous page's end and used earlier: each reads at most one page of one index range.
+  // $1 scope, $2 agent, $3 and $4 the end of the previous page, $5 limit, $6 and $7 the reader.
   const pageOf = (whose: string, agent: string, archived: readonly boolean[]): string =>
     archived
       .flatMap((is) =>
@@ -24,8 +21,7 @@ export function listsOn(database: Database, { threads, grants }: Tables): ListSt
       )
       .join(' UNION ALL ')
   const ORDERED = 'ORDER BY last_used_at DESC, thread_id LIMIT $5'
-  // Whole rows are looked up only for the page. LIMIT 1 makes the planner look up each of them.
-  // Otherwise it overestimates their number, and reads all threads instead.
+  // LIMIT 1 makes the planner look up each row by key. Otherwise it overestimates their number and reads all threads.
   const rowOf = (id: string): string =>
     `LATERAL (SELECT * FROM ${threads} WHERE scope = $1 AND thread_id = ${id} LIMIT 1) AS there`
 
@@ -33,7 +29,7 @@ export function listsOn(database: Database, { threads, grants }: Tables): ListSt
     WITH page AS (${pageOf('scope = $1', agent, archived)} ${ORDERED})
     SELECT ${NAMED}, NULL AS granted FROM page CROSS JOIN ${rowOf('page.thread_id')}
       ORDER BY page.last_used_at DESC, page.thread_id`
-  // Grants are collected from the index of grantees, each thread once, with its right.
+  // Reads the index of grantees: each thread once, with its right.
   const ofReader = (agent: string, archived: readonly boolean[]): string => `
     WITH
       granted AS MATERIALIZED (SELECT thread_id, max(access) AS access FROM (

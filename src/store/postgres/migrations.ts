@@ -20,7 +20,7 @@ export interface SchemaState {
   readonly missing: readonly Migration[]
 }
 
-/** @throws PostgresFailure, also if it is newer than this program knows, or was made by other steps than this program's */
+/** @throws PostgresFailure, also if the schema is newer than this program or was made by other migrations */
 export async function schemaStateOf(
   queries: Queries,
   settings: PostgresSettings,
@@ -48,23 +48,16 @@ export async function schemaStateOf(
   return { applied: latest, missing: known.slice(latest) }
 }
 
-/**
- * An SQL expression: when the schema was made, in milliseconds since the epoch.
- * It is data, so a restored backup has the same value. A new schema in place of a lost one has another value.
- */
+/** SQL for the schema's creation time (ms since the epoch). A restored backup keeps it; a recreated schema has another. */
 export function madeIn(schema: string): string {
   return `(SELECT applied_at FROM ${quoted(schema)}.migrations WHERE number = 1)`
 }
 
-/**
- * Migrates a database. Of processes that start at once, one migrates and the others wait.
- * @returns the state before
- * @throws PostgresFailure; the database is unchanged then
- */
+/** One of several processes migrates; the others wait. Returns the state before. @throws PostgresFailure, with nothing changed */
 export async function migrate(settings: PostgresSettings, known: readonly Migration[] = MIGRATIONS): Promise<SchemaState> {
   let client: pg.Client | undefined
   try {
-    // The driver has no time limit here: the duration of a step over a large table is unknown.
+    // No time limit: a migration of a large table may take long.
     client = await connect(settings, { query_timeout: 0 })
     const state = await schemaStateOf(queriesOn(client, settings), settings, known)
     return state.missing.length === 0 ? state : await apply(client, settings, known)
@@ -75,10 +68,7 @@ export async function migrate(settings: PostgresSettings, known: readonly Migrat
   }
 }
 
-/**
- * One transaction, with a lock that ends with it, so that a step is applied as a whole or not at all.
- * A pooler in between can't leave the lock with a connection that another client gets.
- */
+/** One transaction with its own lock: all or nothing, and a pooler cannot pass the lock on to another client. */
 async function apply(client: pg.Client, settings: PostgresSettings, known: readonly Migration[]): Promise<SchemaState> {
   const schema = quoted(settings.schema)
   const queries = queriesOn(client, settings)
@@ -102,7 +92,7 @@ async function apply(client: pg.Client, settings: PostgresSettings, known: reado
   return state
 }
 
-/** Uses a prepared schema as it is: its user needs no right to create schemas. */
+/** Uses an existing schema as it is: its user needs no right to create schemas. */
 async function makeSchema(queries: Queries, { schema }: PostgresSettings): Promise<void> {
   const there = await queries.query({ text: 'SELECT 1 FROM pg_namespace WHERE nspname = $1' }, [schema])
   if (there.length === 0) await queries.query({ text: `CREATE SCHEMA ${quoted(schema)}` })
@@ -112,7 +102,6 @@ async function makeSchema(queries: Queries, { schema }: PostgresSettings): Promi
   })
 }
 
-/** By schema, since one database may have several. */
 function lockOf(schema: string): string {
   return createHash('sha256').update(`threadwarden ${schema}`).digest().readBigInt64BE(0).toString()
 }

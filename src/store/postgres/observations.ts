@@ -9,7 +9,7 @@ export function observationsOn(database: Database, dialect: Dialect): Observatio
   return {
     async observe(key, userId, agentId, use, now) {
       const values = { ...key, userId, agentId, now, ran: use === 'run' ? 1 : 0 } as const
-      // Reading takes no lock, and most observations repeat one from a moment ago.
+      // Reading takes no lock, and most observations repeat a recent one.
       const [row] = await run(database, known, values)
       if (!isNoted(row, values)) await run(database, note, values)
     },

@@ -1,4 +1,4 @@
-/** The ownership of threads in PostgreSQL, as requests need it. */
+/** Thread ownership in PostgreSQL, as requests need it. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Grant, Right } from '../../core/decide/sharing.ts'
 import type { AccessStore, ThreadAccess } from '../port/access.ts'
@@ -15,7 +15,7 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
 const WHERE = 'WHERE scope = $1 AND thread_id = $2'
-// NOBODY is no user: no user may work on unowned rows.
+// NOBODY is no user: no user may change unowned rows.
 const MINE = `${WHERE} AND user_id = $3 AND user_id <> ''`
 
 interface Row {
@@ -23,7 +23,7 @@ interface Row {
   readonly deleted: boolean
   readonly provisional: boolean
   readonly usedAt: number
-  /** True if a run must be recorded: a deletion is under way, or this process has sent none of the runs. */
+  /** True if a run must be recorded: a deletion is pending, or this process has sent none of the runs. */
   readonly stale: boolean
 }
 
@@ -35,7 +35,7 @@ interface AccessRow {
   readonly provisional: boolean
   readonly granted: Right | null
   readonly runners: readonly string[] | null
-  /** All of its grants, if it may be remembered. */
+  /** All grants of the row, if it may be cached. */
   readonly grants: readonly Grant[] | null
 }
 
@@ -58,7 +58,7 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
         UNION ALL SELECT thread_id FROM ${grants} WHERE kind = 'group' AND grantee = ANY($3::text[]) AND scope = $1
       ) AS named LIMIT $4`,
   }
-  // Another user's row, and a settled live one, stay unchanged: then no row comes back. A new row or incarnation has one run.
+  // No row comes back for another user's row or a settled live one: both stay unchanged. A new row or incarnation has one run.
   const REGISTER = {
     name: 'register',
     text: `INSERT INTO ${threads} AS there
@@ -80,7 +80,7 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
     text: `UPDATE ${threads} SET open_runs = open_runs + 1, runs_by = CASE runs_by WHEN $4 THEN $4 ELSE '*' END
       ${MINE} AND provisional AND deleted_at IS NULL RETURNING incarnation, open_runs`,
   }
-  // Records on a settled live row its use and the sender of its runs, and that the run overtakes a running deletion.
+  // Records on a settled live row its use and the sender of its runs, and that the run overtakes a pending deletion.
   const CONTINUE = {
     name: 'continue',
     text: `UPDATE ${threads} SET last_used_at = CASE WHEN $4 - last_used_at >= ${MINUTE} THEN $4 ELSE last_used_at END, deletion = NULL,
@@ -109,7 +109,7 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
       ${MINE} AND deletion = $6 AND deleted_at IS NULL RETURNING 1 AS done`,
   }
   const REMOVE_GRANTS = { text: `DELETE FROM ${grants} ${WHERE}` }
-  // In index order: otherwise a planner may search all the rows of other scopes.
+  // In index order: otherwise a planner may search the rows of all other scopes.
   const ANY = { text: `SELECT true AS there FROM ${threads} WHERE scope = $1 ORDER BY thread_id LIMIT 1` }
   const KEEP_SECRET = { text: `INSERT INTO ${secrets} (name, value) VALUES ('cursor', $1) ON CONFLICT DO NOTHING` }
   const SECRET = { text: `SELECT value FROM ${secrets} WHERE name = 'cursor'` }
@@ -124,7 +124,7 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
       if (row === undefined ? guest : row.owner !== userId || (guest && row.deleted)) return { outcome: 'foreign' }
       if (row !== undefined && !row.provisional && !row.deleted) {
         if (!row.stale && now - row.usedAt < MINUTE) return { outcome: 'own', registration: null }
-        // No row: it was deleted or given away since the look-up.
+        // No row: it was deleted or assigned to another user since the look-up.
         const noted = await database.query(CONTINUE, [...key, userId, now, self])
         if (noted.length === 0) continue
         return { outcome: 'own', registration: null }
@@ -133,7 +133,7 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
         guest ? REGISTER_GUEST : REGISTER,
         guest ? [...key, userId, self] : [...key, userId, agentId, now, self],
       )
-      // No row: it has become another user's or was settled since the look-up.
+      // No row: it became another user's or was settled since the look-up.
       if (registered === undefined) continue
       return { outcome: registered.open_runs === 1 ? 'new' : 'own', registration: registered.incarnation }
     }
@@ -187,7 +187,7 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
         const { scope, threadId } = key
         const buried = await queries.query(BURY, [scope, threadId, userId, now, upstream === 'deleted'])
         if (buried.length === 0) return
-        // A separate statement, after the row is locked: it sees the grants that were made until then.
+        // A separate statement after the row is locked: it sees the grants that were made until then.
         await queries.query(REMOVE_GRANTS, [scope, threadId])
         changed([key])
       }),

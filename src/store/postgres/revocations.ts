@@ -7,17 +7,13 @@ import type { Dialect } from '../sql/statement.ts'
 import { run, type Database } from './database.ts'
 import type { SchemaIdentity } from './schema-identity.ts'
 
-/**
- * Accepts no answer of a schema other than the opened one: an empty one revokes nothing, and known revocations stay active.
- * @param made an SQL expression: when the schema was made
- */
+/** Rejects if another schema than the opened one answers: an empty one revokes nothing. `made`: SQL for its creation time. */
 export function revocationsOn(database: Database, dialect: Dialect, made: string, identity: SchemaIdentity): RevocationStore {
   const { upsert, remove, next, all } = revocationStatements(dialect)
   const version = {
     name: 'revocations-version',
     text: `SELECT value, ${made} AS made FROM ${dialect.versions} WHERE name = 'revocations'`,
   }
-  /** @throws StoreUnavailable if the schema is another than the opened one */
   const versionIn = async (queries: Queries): Promise<number> => {
     const [row] = await queries.query<{ value: number; made: number | null }>(version)
     identity.note(row?.made ?? null)

@@ -1,20 +1,17 @@
 /**
- * Notices that a schema was lost and made again while it was in use. In the new one every thread is unowned, and another
- * process may have made it unnoticed. The store then asks nothing of it.
- * A restored backup has the history of the opened schema, and the store uses it again automatically.
+ * Detects that a schema was lost and recreated while in use. All threads are unowned in the new one, so the store stops using it.
+ * A restored backup has the history of the opened schema, and the store uses it again.
  */
 import { placeOf, type PostgresSettings } from '../../postgres/settings.ts'
 
 export interface SchemaIdentity {
-  /** @param made when the answering schema was made; null if it does not say: it is empty, or is being restored */
+  /** @param made when the answering schema was created; null if it does not say: it is empty, or is being restored */
   note(made: number | null): void
-  /** Calls a function whenever a schema with another history answers than before. */
   onChange(listener: () => void): void
-  /** Why nothing may be asked of the schema; null if it is the opened one. */
+  /** Why the schema must not be used; null if it is the opened one. */
   fault(): string | null
 }
 
-/** @param opened when the opened schema was made */
 export function schemaIdentityFrom(opened: number, settings: PostgresSettings): SchemaIdentity {
   const other =
     `schema ${settings.schema} in ${placeOf(settings)} is another one than was opened: it was lost and made anew; ` +

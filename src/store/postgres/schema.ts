@@ -1,11 +1,9 @@
 /** The tables of this program in PostgreSQL, as the migrations that make them. */
 import { createHash } from 'node:crypto'
 
-// COLLATE "C" makes ids compare byte for byte, whatever collation the database has.
-// COLUMNS renames `life`, `gone` and `pending`.
-// The indexes of `threads` are in list order. The primary key of `grants` begins with the thread, for decisions.
-// One index begins with the grantee, for lists. A deleted row takes its grants along: the next owner has granted nothing yet.
-// `versions` holds what other processes ask for: one number instead of a table.
+// COLLATE "C" compares ids byte for byte. COLUMNS renames `life`, `gone` and `pending`. `versions` holds numbers to poll.
+// Indexes of `threads` are in list order. The primary key of `grants` serves decisions, its index by grantee serves lists.
+// A deleted row takes its grants along: the next owner has granted nothing yet.
 const OWNERSHIP = `
   CREATE TABLE {schema}.threads (
     scope text COLLATE "C" NOT NULL,
@@ -62,8 +60,7 @@ const OWNERSHIP = `
   INSERT INTO {schema}.versions (name, value) VALUES ('revocations', 0), ('standing', 0);
 `
 
-// Counters of limits, in the form of the library that counts per time (src/limits/postgres.ts).
-// Its keys are digests, so they contain no user id. A stream counts until its lease ends.
+// Counters of rate-limiter-flexible (src/limits/postgres.ts). Keys are digests, not user ids. Streams count until the lease ends.
 const LIMITS = `
   CREATE TABLE {schema}.rate_limits (key text COLLATE "C" PRIMARY KEY, points integer NOT NULL DEFAULT 0, expire bigint);
   CREATE INDEX rate_limits_expire ON {schema}.rate_limits (expire);
@@ -81,9 +78,8 @@ const DELETIONS = `
   ALTER TABLE {schema}.threads ADD COLUMN runs_by text COLLATE "C" NOT NULL DEFAULT '*';
 `
 
-// List indexes hold only live rows, and begin with the optional conditions of a list (agent, archived).
-// So a list costs no more than its page.
-// `threads_of_user` serves work on all rows of a user, in any state. It is not written when a thread is used.
+// List indexes hold only live rows and begin with a list's optional conditions: a list costs no more than its page.
+// `threads_of_user` serves work on a user's rows in any state. It is not written when a thread is used.
 const LISTS = `
   CREATE INDEX threads_of_user ON {schema}.threads (user_id, scope, thread_id);
   CREATE INDEX listed_by_user ON {schema}.threads (user_id, scope, archived, last_used_at DESC, thread_id)
@@ -112,13 +108,13 @@ const COLUMNS = `
 export interface Migration {
   readonly number: number
   readonly name: string
-  /** Statements. `{schema}` is replaced by the schema of the configuration. */
+  /** `{schema}` is replaced by the configured schema. */
   readonly text: string
-  /** SHA-256 of the text, in hexadecimal digits. */
+  /** SHA-256 of the text, in hexadecimal. */
   readonly checksum: string
 }
 
-/** Append only: an applied migration must not change by a single letter. */
+/** Append only: an applied migration must not change by a single character. */
 export const MIGRATIONS: readonly Migration[] = [
   ['ownership', OWNERSHIP],
   ['limits', LIMITS],

@@ -5,7 +5,7 @@ import { ATTEMPTS, crossed, type Database } from './database.ts'
 import type { Tables } from '../sql/statement.ts'
 import type { PostgresInvalidations } from './invalidations.ts'
 
-// A row of this registration: not settled yet, and of this incarnation of the thread.
+// Registered by this run: not settled yet, and the same incarnation of the thread.
 const MINE = `WHERE scope = $1 AND thread_id = $2 AND user_id = $3 AND user_id <> '' AND provisional AND incarnation = $4`
 // The last run of a row that was never confirmed.
 const LAST = `${MINE} AND open_runs = 1 AND deleted_at IS NULL`
@@ -15,14 +15,13 @@ export function settlingOn(
   { threads, grants }: Tables,
   invalidations: PostgresInvalidations,
 ): ClaimStore['settle'] {
-  // A run that may have started settles only a tombstone, which was confirmed before. A live row stays registered.
+  // A run that may have started settles only a tombstone, which was confirmed before.
   const SETTLE = {
     name: 'settle',
     text: `UPDATE ${threads} SET provisional = false, open_runs = 0, deleted_at = NULL, upstream_deleted = false ${MINE}
       AND ($5::boolean OR deleted_at IS NOT NULL)`,
   }
-  // The last run removes the row, or leaves the tombstone that it was. An earlier run leaves the row to the others.
-  // While another process changes the row, the database checks both conditions again. If neither is true, no row comes back.
+  // The last run removes the row, or leaves its tombstone. The database checks both conditions again after a concurrent change.
   const LEAVE = {
     name: 'leave',
     text: `WITH
@@ -35,7 +34,7 @@ export function settlingOn(
   const REGISTERED = { text: `SELECT 1 AS there FROM ${threads} ${MINE}` }
   const REMOVE = { text: `DELETE FROM ${threads} ${LAST} RETURNING 1 AS done` }
 
-  /** Removes a row that has grants, together with them, which sends an invalidation. */
+  /** Deletes the row and its grants, which sends an invalidation. */
   const removeShared = (key: ThreadKey, values: readonly unknown[]): Promise<boolean> =>
     invalidations.change(async (queries, changed) => {
       const removed = await queries.query(REMOVE, values)

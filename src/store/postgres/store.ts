@@ -1,4 +1,4 @@
-/** The store on PostgreSQL: one schema, shared safely by several processes on several machines. */
+/** The store on PostgreSQL: one schema, shared by processes on several machines. */
 import { failureOf, PostgresFailure } from '../../postgres/failure.ts'
 import { madeIn, migrate } from './migrations.ts'
 import { openPool, type OnIdleFailure, type PostgresPool } from '../../postgres/pool.ts'
@@ -20,19 +20,18 @@ import { revocationsOn } from './revocations.ts'
 import { rowsOn } from './rows.ts'
 
 export interface PostgresOptions {
-  /** For how many threads access is remembered; 0, the default: none. */
+  /** For how many threads access is cached; 0, the default: none. */
   readonly cache?: number
-  /** Called when an idle connection breaks. */
   readonly onIdleFailure?: OnIdleFailure
 }
 
 export interface OpenedPostgres {
   readonly store: Store
-  /** Its connections, for other data in the same schema. They close with the store. */
+  /** For other data in the same schema. Closes with the store. */
   readonly pool: PostgresPool
 }
 
-/** @throws StoreUnavailable with the place and a remedy, if it can't be reached or written */
+/** @throws StoreUnavailable with the place and a remedy, if the server can't be reached or written */
 export async function openPostgresStore(settings: PostgresSettings, options: PostgresOptions = {}): Promise<OpenedPostgres> {
   const { cache = 0, onIdleFailure } = options
   let pool: PostgresPool | undefined
@@ -83,16 +82,13 @@ function storeOn(pool: PostgresPool, settings: PostgresSettings, cache: number, 
 }
 
 interface State {
-  /** Why nothing can be read or written, though the server answers; null without a fault. */
+  /** Why nothing can be read or written, although the server answers. */
   readonly fault: string | null
-  /** When the schema was made; null if it does not say. */
+  /** When the schema was created; null if it does not say. */
   readonly made: number | null
 }
 
-/**
- * Checks the server, and that all tables exist and may be used. It reads no table: a lock concerns only users of that table.
- * @throws PostgresFailure if a table is missing
- */
+/** Checks the server and that all tables are usable. Reads none: it must not wait for a table's lock. @throws PostgresFailure */
 async function stateOf(pool: PostgresPool, { schema, user }: PostgresSettings): Promise<State> {
   const text = `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only')::boolean AS "readOnly",
     (SELECT bool_and(has_table_privilege(name, kind)) FROM unnest($1::text[]) AS tables (name),

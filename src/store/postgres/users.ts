@@ -21,7 +21,7 @@ export function usersOn(dialect: Dialect, invalidations: PostgresInvalidations):
       if (count > 0) changed(null)
       return count
     })
-  /** At most `limit` threads that a statement finds for the user, with their rows locked. */
+  /** The rows of these threads are locked. */
   const find = async (queries: Queries, statement: Sql<ThreadKey>, userId: string, limit: number, scope?: string) => {
     const keys = keysOf(await run(queries, statement, { userId, limit, scope }))
     await run(queries, lock, keys)

@@ -1,4 +1,4 @@
-/** Gives threads an owner or takes it away, for operators. */
+/** Assigns and removes owners of threads, for operators. */
 import type { AssignOutcome } from '../port/administration.ts'
 import { ONE, sql, type Dialect, type Flag } from './statement.ts'
 
@@ -24,7 +24,7 @@ export function assignmentStatements({ threads, forUpdate }: Dialect) {
   }
 }
 
-/** The outcome of an assignment; the thread has to be assigned for `assigned`. */
+/** For `assigned`, the caller must assign the thread. */
 export function assignOutcome(row: Assigned | undefined, to: string, expected: string | null | undefined): AssignOutcome {
   const owner = row?.owner ?? null
   if (expected !== undefined && expected !== owner) return { outcome: 'changed', owner }

@@ -6,7 +6,6 @@ import { BY_KEY, KEY, ONE, sql, type Dialect, type Sql } from './statement.ts'
 
 export const GRANT_COLUMNS = 'kind, grantee AS id, access AS "right", granted_by AS "grantedBy", granted_at AS "grantedAt"'
 
-/** The state before a grant: the grantee's right and its giver, and the counts that have bounds. */
 interface Survey {
   readonly before: Right | null
   readonly giver: string | null
@@ -17,7 +16,6 @@ interface Survey {
 /** @param byGrantee the table, read by its index of grantees */
 export function grantStatements({ threads, grants, forUpdate }: Dialect, byGrantee: string) {
   const grant = `${ONE} AND kind = :kind AND grantee = :id`
-  // Only live rows with an owner have grants.
   const owner = `SELECT user_id AS owner FROM ${threads} WHERE ${ONE} AND deleted_at IS NULL AND user_id <> ''`
   return {
     owner: sql<{ owner: string }>(owner),
@@ -44,7 +42,7 @@ export function isOwnedBy(row: { readonly owner: string } | undefined, owner: st
   return row !== undefined && (owner === null || row.owner === owner)
 }
 
-/** The outcome of a grant on a thread that may have grants; it has to be put for `done`. */
+/** For `done`, the caller must write the grant. The thread may have grants. */
 export function grantOutcome(survey: Survey | undefined, { right, grantedBy }: StoredGrant): GrantOutcome {
   if (survey === undefined) throw new Error('a count had no answer')
   const { before, giver, count, toOne } = survey

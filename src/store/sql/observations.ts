@@ -7,7 +7,6 @@ import { among, BY_KEY, inScope, KEY, ONE, sql, type Dialect, type Flag, type Sq
 
 const MINUTE = 60_000
 
-/** A user who ran a thread. */
 export interface Run extends ThreadKey {
   readonly userId: string
   readonly agentId: string
@@ -38,7 +37,7 @@ export function observationStatements(dialect: Dialect) {
         ON CONFLICT (scope, thread_id, user_id) DO UPDATE SET last_used_at = excluded.last_used_at, ran = there.ran OR excluded.ran,
           agent_id = CASE WHEN excluded.agent_id = '' THEN there.agent_id ELSE excluded.agent_id END`),
     },
-    /** How many threads were run and have no row, and how many of them several users ran. */
+    /** Threads that were run and have no row, and how many of them several users ran. */
     count: (scope?: string): Sql<{ threads: number; conflicts: number }> =>
       sql(`SELECT count(*) AS threads, count(*) FILTER (WHERE users > 1) AS conflicts
         FROM (SELECT count(*) AS users ${unowned} ${inScope(scope)} GROUP BY scope, thread_id) AS counted`),
@@ -50,7 +49,7 @@ export function observationStatements(dialect: Dialect) {
   }
 }
 
-/** True for an observation that repeats one from a moment ago. */
+/** True if the observation repeats a recent one. */
 export function isNoted(row: Noted | undefined, { ran, now }: { readonly ran: 0 | 1; readonly now: number }): boolean {
   return row !== undefined && now - row.usedAt < MINUTE && Number(row.ran) >= ran
 }

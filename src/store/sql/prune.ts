@@ -3,13 +3,12 @@ import type { PruneRule } from '../port/administration.ts'
 import type { ThreadKey } from '../port/thread.ts'
 import { inScope, KEY, scopesText, sql, type Dialect, type Sql } from './statement.ts'
 
-/** Rows from before a time: live ones or tombstones. */
 export interface Prunable {
   readonly rows: 'unused' | 'deleted'
   readonly before: number
 }
 
-/** No row is deleted and live at once. A rule without a condition prunes nothing. */
+/** No row is both deleted and live. A rule without a condition prunes nothing. */
 export function prunableBy({ deletedBefore, unusedSince }: PruneRule): Prunable | null {
   if (deletedBefore === undefined) return unusedSince === undefined ? null : { rows: 'unused', before: unusedSince }
   return unusedSince === undefined ? { rows: 'deleted', before: deletedBefore } : null
@@ -30,7 +29,7 @@ export function pruneStatements({ threads, isUpstreamDeleted, forUpdate }: Diale
   }
 }
 
-/** The index of unused rows begins with the scope: each scope is queried separately, instead of reading all rows for a few. */
+/** The index of unused rows begins with the scope: a query per scope does not read all rows for a few. */
 export function needsScopes(rule: PruneRule): boolean {
   return rule.unusedSince !== undefined && rule.scope === undefined
 }

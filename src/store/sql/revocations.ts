@@ -13,7 +13,7 @@ export interface Row {
 export function revocationStatements({ revocations, versions }: Dialect) {
   const rows = `SELECT kind, id, issued_before AS before, revoked_at AS "revokedAt" FROM ${revocations}`
   return {
-    // Of two revocations of one user the wider stays; null is wider than any time. Two of one token are equal.
+    // The wider of two revocations of a user stays; null is wider than any time. Two of one token are equal.
     upsert:
       sql(`INSERT INTO ${revocations} AS there (kind, id, issued_before, revoked_at) VALUES (:kind, :id, :before, :revokedAt)
       ON CONFLICT (kind, id) DO UPDATE SET issued_before = excluded.issued_before, revoked_at = excluded.revoked_at

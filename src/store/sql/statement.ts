@@ -1,11 +1,10 @@
 /** SQL that the engines share. Values are bound by name, as `:name`. */
 
-/** A statement and the type of its rows. */
 export interface Sql<Row> {
   readonly text: string
   /** PostgreSQL prepares a named statement once on each connection. */
   readonly name?: string
-  /** Always undefined: it carries the type. */
+  /** Always undefined: it carries the row type. */
   readonly row?: Row
 }
 
@@ -18,15 +17,14 @@ export interface Tables {
   readonly secrets: string
 }
 
-/** How an engine writes what the others write differently. Boolean values are bound as 0 and 1, and come back as the engine has them. */
+/** Where the engines' SQL differs. Booleans are bound as 0 and 1, and come back as the engine has them. */
 export interface Dialect extends Tables {
-  /** A table `asked (scope, thread_id)`, of the keys that the engine's `keysOf` binds. */
+  /** A table `asked (scope, thread_id)` of the keys that the engine's `keysOf` binds. */
   readonly asked: string
   /** Ends a SELECT whose rows no other transaction may change before this one ends. */
   readonly forUpdate: string
   /** The condition of the index of tombstones that may be deleted by age. */
   readonly isUpstreamDeleted: string
-  /** The functions for the larger and the smaller of two values. */
   readonly larger: string
   readonly smaller: string
 }
@@ -45,12 +43,12 @@ export function among({ asked }: Dialect): string {
   return `(scope, thread_id) IN (SELECT scope, thread_id FROM ${asked})`
 }
 
-/** Without a scope, no condition: a planner would not use an index for a condition that may be void. */
+/** No condition without a scope: a planner would not use an index for an optional condition. */
 export function inScope(scope: string | undefined): string {
   return scope === undefined ? '' : 'AND scope = :scope'
 }
 
-/** Goes from scope to scope by the primary key: of millions of rows it reads as many as there are scopes. */
+/** Goes from scope to scope by the primary key: of millions of rows it reads one per scope. */
 export function scopesText(threads: string): string {
   return `WITH RECURSIVE scopes (scope) AS (SELECT min(scope) FROM ${threads}
     UNION ALL SELECT (SELECT min(scope) FROM ${threads} WHERE scope > scopes.scope) FROM scopes WHERE scope IS NOT NULL)

@@ -10,17 +10,17 @@ export function userStatements(dialect: Dialect) {
     (scope?: string): Sql<ThreadKey> =>
       sql(`SELECT ${KEY} FROM ${rows} ${inScope(scope)} ${order} LIMIT :limit`)
   return {
-    // Without an order: PostgreSQL would read the primary key in order until it has found enough of the user's.
+    // No order: PostgreSQL would read the primary key in order until it has found enough of the user's.
     threads: pick(`${threads} WHERE user_id = :userId`, ''),
     received: pick(`${grants} WHERE kind = 'user' AND grantee = :userId`),
     seen: pick(`${observations} WHERE user_id = :userId`),
-    // A new incarnation: a run that registered earlier settles nothing after it. The run of a revival may have created the thread again.
-    // A live row that no run has confirmed stays unconfirmed, as by a run that is never settled: it says no more than before.
+    // A new incarnation: earlier runs settle nothing after it. The run of a revival may have created the thread again.
+    // A live row that no run has confirmed stays unconfirmed.
     move: sql<ThreadKey>(`UPDATE ${threads} SET user_id = :to, upstream_deleted = upstream_deleted AND NOT provisional, deletion = NULL,
         provisional = provisional AND deleted_at IS NULL,
         open_runs = CASE WHEN provisional AND deleted_at IS NULL THEN 1 ELSE 0 END, incarnation = incarnation + 1
       WHERE ${these} AND user_id = :from RETURNING ${KEY}`),
-    // Nothing is granted to the owner. Of two grants the wider stays.
+    // The owner needs no grants. Of two grants the wider stays.
     moveGrant: sql(`INSERT INTO ${grants} AS there (scope, thread_id, kind, grantee, access, granted_by, granted_at)
       SELECT scope, thread_id, kind, :to, access, granted_by, granted_at FROM ${grants} AS given
       WHERE ${these} AND kind = 'user' AND grantee = :from AND NOT EXISTS (SELECT 1 FROM ${threads} AS mine
@@ -39,7 +39,7 @@ export function userStatements(dialect: Dialect) {
         agent_id = CASE WHEN excluded.agent_id = '' OR (there.agent_id <> '' AND excluded.last_used_at <= there.last_used_at)
           THEN there.agent_id ELSE excluded.agent_id END`),
     removeSeen: sql(`DELETE FROM ${observations} WHERE ${these} AND user_id = :userId RETURNING 1 AS done`),
-    // Others must not claim what the upstream holds of the thread. The name that the user gave it is removed.
+    // Other users must not claim what the upstream holds of the thread. The name that the user gave it is removed.
     bury: sql<ThreadKey>(`UPDATE ${threads} SET user_id = '', name = NULL, deleted_at = coalesce(deleted_at, :now),
         upstream_deleted = upstream_deleted AND NOT provisional, provisional = false, open_runs = 0, incarnation = incarnation + 1
       WHERE ${these} AND user_id = :userId RETURNING ${KEY}`),

@@ -1,7 +1,6 @@
 /**
- * Caches who may use a thread, in front of the SQLite file.
- * Another process's change is seen by the next look-up that begins after it: SQLite counts the commits of other connections.
- * Asking for that count costs a tenth of a look-up, so look-ups that run together share one question.
+ * Caches who may use a thread. SQLite counts commits of other connections; asking for the count costs a tenth of a look-up, so
+ * look-ups that run together share one question. A change by another process is seen by the next look-up that begins after it.
  */
 import type { Grant, Reader } from '../../core/decide/sharing.ts'
 import type { ThreadAccess } from '../port/access.ts'
@@ -13,21 +12,18 @@ import type { SqliteFile } from './file.ts'
 import { makeAccessCache, nameOf } from '../access-cache.ts'
 
 export interface SqliteAccess {
-  /**
-   * What a look-up waits for; null: it runs now. Only the first look-up of an event loop round runs at once.
-   * The others, whatever they are about, ask the file together at the end of the round.
-   */
+  /** Null: look up now. Only the first look-up of an event loop round runs at once; the others share one query at its end. */
   turn(): Promise<void> | null
-  /** The known access, if it lets the reader use the thread; null: the file has to be asked. */
+  /** Cached access that permits the reader; null: ask the file. */
   find(key: ThreadKey, reader: Reader): ThreadAccess | null
-  /** Keeps only access that lets the reader use the thread. Call it within the step that looks it up. */
+  /** Caches only access that permits the reader. Call it within the step that looks it up. */
   keep(database: Connection, key: ThreadKey, threadAccess: ThreadAccess, reader: Reader): void
-  /** Undefined if not remembered. As current as the last answer of `find`. */
+  /** Undefined if not cached. As current as the last answer of `find`. */
   usedAt(key: ThreadKey): number | undefined
   noteUse(key: ThreadKey, time: number): void
-  /** Makes the next look-up ask for other commits again, even in this turn: the caller has heard of a change. */
+  /** The next look-up asks for other commits again, even in this round: the caller has heard of a change. */
   askAgain(): void
-  /** Called before this process changes a thread, or `many`: SQLite does not count a connection's own commits. */
+  /** Call before this process changes a thread, or `many`: SQLite does not count a connection's own commits. */
   forget(changed: ThreadKey | 'many'): void
 }
 
@@ -42,15 +38,14 @@ interface State {
   readonly connection: Connection
   readonly identity: string | null
   readonly changes: number
-  /** Detects a restored backup, which may have any count of changes. */
+  /** Detects a restored backup, which may have any change count. */
   readonly schema: number | undefined
 }
 
-/** @param size the most threads that are remembered */
 export function sqliteAccessCache(file: Pick<SqliteFile, 'identity' | 'glance'>, size: number): SqliteAccess {
   let commits: number | undefined
   let known: State | null = null
-  // A row that was removed and added again may have another time of use: a change of access forgets that as well.
+  // A row that was removed and added again may have another time of use: an access change forgets that as well.
   const uses = new Map<string, number>()
   const forget = (changed: ThreadKey | 'many'): void => {
     cache.drop(changed === 'many' ? null : changed)
@@ -58,8 +53,7 @@ export function sqliteAccessCache(file: Pick<SqliteFile, 'identity' | 'glance'>,
     else uses.delete(nameOf(changed))
   }
 
-  // Asked once for all code that runs together: until it ends, it can hear of other commits only through invalidations.
-  // So a look-up and the claim that follows it see the same state.
+  // Asked once per synchronous run of code, so that a look-up and the claim that follows it see the same state.
   let asked: Connection | null = null
   const noteAsked = (database: Connection): void => {
     if (asked === null) queueMicrotask(() => (asked = null))

@@ -1,4 +1,4 @@
-/** Gives threads an owner or takes it away, for operators, in the SQLite file. */
+/** Assigns and removes owners of threads, for operators, in the SQLite file. */
 import type { AssignmentStore, AssignOutcome } from '../port/administration.ts'
 import { NOBODY } from '../port/thread.ts'
 import { assignmentStatements, assignOutcome } from '../sql/assignment.ts'

@@ -1,7 +1,4 @@
-/**
- * Copies the SQLite store while gateways write to it: all of it as it was at one moment.
- * The copy gets its name only when it is complete, checked and on the disk.
- */
+/** Copies the store as of one moment, while gateways write. The copy gets its name when it is complete, checked and synced. */
 import { randomBytes } from 'node:crypto'
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -11,11 +8,9 @@ import { findDamage } from './integrity.ts'
 import { identityOf } from './place.ts'
 
 export interface BackupOptions {
-  /** True to replace an existing file; false by default. */
   readonly overwrite?: boolean
-  /** Called after each part, with numbers of pages. The check of the copy follows the last call. */
+  /** Called after each part, with page counts. The check of the copy follows the last call. */
   readonly onProgress?: (copied: number, total: number) => void
-  /** Aborts the backup, which then leaves nothing behind. */
   readonly signal?: AbortSignal
 }
 
@@ -24,7 +19,7 @@ export interface Backup {
   readonly schema: number
 }
 
-/** The backup was not made, and a file at its name is unchanged. The message says why and what to do. */
+/** An existing file at the target is unchanged. The message says why and what to do. */
 export class BackupFailed extends Error {
   override readonly name = 'BackupFailed'
 }

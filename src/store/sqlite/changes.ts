@@ -1,7 +1,6 @@
 /**
- * Numbers the last access changes in the SQLite file, so that other processes learn which threads a grown count is about.
- * A change of many threads has no row, nor has a change by an older program.
- * Where a number is missing, any thread may have changed.
+ * Numbers the last access changes in the file, so that other processes learn which threads changed.
+ * A change of many threads or by an older program has no row: any thread may have changed then.
  */
 import type { ThreadKey } from '../port/thread.ts'
 import { sql } from '../sql/statement.ts'
@@ -14,7 +13,7 @@ export interface NumberedChange {
   readonly key: ThreadKey
 }
 
-/** Increases when a backup is restored, which may have any count of changes. */
+/** Increases when a backup is restored, which may have any change count. */
 export const SCHEMA = sql<number>('PRAGMA schema_version')
 
 const KEPT = 256
@@ -34,7 +33,7 @@ export function countChanges(database: Connection): number {
   return counted(database.get(NUMBER))
 }
 
-/** Counts a change. Call it last in a step: in databases with row locks, all changes share this row. @returns its number */
+/** Call it last in a step: all changes share this row. @returns the number of the change */
 export function noteChange(database: Connection, changed: ThreadKey | 'many'): number {
   const number = counted(database.get(NEXT))
   if (changed !== 'many') database.run(PUT, { number, scope: changed.scope, threadId: changed.threadId })
@@ -42,7 +41,7 @@ export function noteChange(database: Connection, changed: ThreadKey | 'many'): n
   return number
 }
 
-/** @returns null if any thread may have changed: a change is not known, or they are too many */
+/** @returns null if any thread may have changed: a change is missing, or there are too many */
 export function changesBetween(database: Connection, after: number, number: number): readonly NumberedChange[] | null {
   if (number < after || number - after > KEPT) return null
   if (number === after) return []

@@ -1,31 +1,28 @@
-/** A connection to a SQLite file, with its statements: they are prepared at their first use and live as long as it. */
+/** A connection to a SQLite file, with statements that are prepared at first use and live as long as it. */
 import Database from 'better-sqlite3'
 import type { Sql } from '../sql/statement.ts'
 
-/** Values by name. A statement ignores names that it does not use. */
+/** A statement ignores names that it does not use. */
 export type Values = Readonly<Record<string, string | number | null | Uint8Array>>
 
 export interface Connection {
   get<Row>(sql: Sql<Row>, values?: Values): Row | undefined
-  /** The first column of the first row, of a statement without values. */
+  /** The first column of the first row. */
   value<Value>(sql: Sql<Value>): Value | undefined
   all<Row>(sql: Sql<Row>, values?: Values): Row[]
   /** @returns how many rows it changed */
   run(sql: Sql<never>, values?: Values): number
-  /** Runs a step that only reads, on one state of the data. */
+  /** For reads: one state of the data. */
   snapshot<T>(step: () => T): T
-  /** Runs a step atomically across processes: it takes the write lock first. */
+  /** Atomic across processes: takes the write lock first. */
   locked<T>(step: () => T): T
   close(): void
 }
 
-/** How long SQLite itself waits for a lock. It blocks the whole process meanwhile. */
+/** How long SQLite itself waits for a lock, which blocks the whole process. */
 const BLOCKING_MS = 25
 
-/**
- * Never creates a file: an empty one says nothing of the threads that a lost one held.
- * @throws what SQLite or `prepare` throws
- */
+/** Never creates a file: in an empty one every thread would be unowned. @throws what SQLite or `prepare` throws */
 export function connect(file: string, prepare: (database: Database.Database) => void): Connection {
   const database = new Database(file, { fileMustExist: true, timeout: BLOCKING_MS })
   try {

@@ -1,15 +1,12 @@
 /** Classifies failures of SQLite, and describes them for an operator. */
 import Database from 'better-sqlite3'
 
-/** True if another process has the lock: nothing of the step was done, and a retry may work. */
+/** True if another process has the lock: the step did nothing, and a retry may work. */
 export function isBusy(error: unknown): boolean {
   return hasCode(error, /^SQLITE_(?:BUSY|LOCKED|PROTOCOL)/)
 }
 
-/**
- * True if the connection may not recover, or keeps a state from its opening, such as a file that was read-only then.
- * Failed disk writes are not included: SQLite rolls them back, and reads continue.
- */
+/** True if only a new connection may recover. Failed disk writes don't count: SQLite rolls them back, and reads continue. */
 export function isLasting(error: unknown): boolean {
   return isDamage(error) || hasCode(error, /^SQLITE_(?:IOERR(?!_WRITE)|READONLY|CANTOPEN|PERM|NOMEM|INTERNAL)/)
 }

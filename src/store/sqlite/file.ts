@@ -1,8 +1,4 @@
-/**
- * The file of the SQLite store, used in atomic steps.
- * It is reopened after failures that a connection may not recover from, but never created again.
- * A missing file is a fault until it is back: in an empty file every thread would be unowned.
- */
+/** The store's file, used in atomic steps. Failures reopen it but never recreate it: in an empty file all threads are unowned. */
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type Database from 'better-sqlite3'
@@ -13,25 +9,24 @@ import { identityOf, obstacle, placeOf, type Place } from './place.ts'
 import { migrate, SCHEMA_VERSION, schemaOf } from './schema.ts'
 import { makeTurns, type Turns } from './lock-retry.ts'
 
-/** A step on the file. It may run several times, but only its last run has an effect. */
+/** May run several times; only its last run has an effect. */
 export type Step<T> = (database: Connection) => T
 
 type Use = 'read' | 'write'
 
-/** How long to wait for another process's lock, in milliseconds; then the answer is 503. */
+/** Milliseconds to wait for another process's lock; then the answer is 503. */
 const PATIENCE_MS = 5000
-/** The same for a health probe. */
 const PROBE_PATIENCE_MS = 1000
 const REOPENING_MS = 1000
-/** How long a connection is read from without a check that its file is still at its path. */
+/** How long a connection is used for reads without a check that its file is still at its path. */
 const CHECK_INTERVAL_MS = 100
 
-/** An open file. Every failed step rejects with StoreUnavailable. */
+/** Every failed step rejects with StoreUnavailable. */
 export class SqliteFile {
   readonly path: string
   /** True after a failed write and after each reopening, until `probe` has written something. */
   #unproven = false
-  /** True from the first sign of damage until a check has found none. */
+  /** True from the first sign of damage until a check finds none. */
   damaged = false
   readonly #turns: Readonly<Record<'read' | 'write' | 'probe', Turns>>
   #connection: Connection | null = null
@@ -48,10 +43,7 @@ export class SqliteFile {
     this.#turns = { read: turns(retry), write: turns(retry), probe: turns(PROBE_PATIENCE_MS) }
   }
 
-  /**
-   * Creates a missing file or folder, and migrates the file of an older program.
-   * @throws StoreUnavailable with the path and a remedy, if it can't be opened or written
-   */
+  /** Creates a missing file or folder, and migrates an older file. @throws StoreUnavailable with the path and a remedy */
   static async open(path: string, retry = PATIENCE_MS): Promise<SqliteFile> {
     const file = new SqliteFile(path, retry)
     try {
@@ -77,7 +69,7 @@ export class SqliteFile {
     }
   }
 
-  /** Runs a read of one statement, which needs no transaction to see one state of the data. */
+  /** For a read of one statement, which needs no transaction to see one state of the data. */
   async ask<T>(step: Step<T>): Promise<T> {
     try {
       return await this.#turns.read.take(() => step(this.#connected('read')))
@@ -86,7 +78,7 @@ export class SqliteFile {
     }
   }
 
-  /** Runs an optional read at once. @returns null if it fails: the next required step reports the failure */
+  /** An optional read, at once. Returns null if it fails: the next required step reports the failure. */
   glance<T>(step: Step<T>): T | null {
     try {
       return step(this.#connected('read'))
@@ -103,7 +95,7 @@ export class SqliteFile {
     }
   }
 
-  /** Runs an optional write. @returns false if it was skipped: another process has the lock, or writing fails */
+  /** An optional write. Returns false if it was skipped: another process has the lock, or writing fails. */
   note(step: Step<unknown>): boolean {
     if (this.#turns.write.waiting > 0) return false
     try {
@@ -115,7 +107,7 @@ export class SqliteFile {
     }
   }
 
-  /** Checks whether the file can be written: by its lock, which costs nothing, or by `step` while writing is unproven. */
+  /** Checks writes: by taking the lock, which costs nothing, or by `step` while writing is unproven. */
   async probe(step: Step<unknown>): Promise<void> {
     try {
       await this.#turns.probe.take(() => this.#written((connection) => this.#unproven && step(connection)))
@@ -125,7 +117,7 @@ export class SqliteFile {
     }
   }
 
-  /** Identifies the file that is in use, or was last. Another file may hold anything. */
+  /** Identifies the current or last file. Another file may hold anything. */
   get identity(): string | null {
     return this.#place?.file ?? null
   }
@@ -140,7 +132,6 @@ export class SqliteFile {
     return connection.locked(() => step(connection))
   }
 
-  /** @throws if there is no connection now */
   #connected(use: Use): Connection {
     if (this.#closed) throw new Error('it is closed')
     const now = performance.now()
@@ -174,7 +165,7 @@ export class SqliteFile {
     const why = obstacle(this.#place, now)
     if (why !== null) throw new Error(why)
     const connection = connect(this.path, prepare)
-    // Not earlier: with its last connection SQLite deletes files that it would have to create again, on a disk that may be full.
+    // Not earlier: closing the last connection deletes files that SQLite would have to create again, on a disk that may be full.
     this.#connection?.close()
     this.#connection = connection
     this.#place = placeOf(this.path)
@@ -203,7 +194,7 @@ function make(path: string): void {
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 
-/** A reopened file must be as it was, or be restored from a backup of an older program. */
+/** A reopened file must be the same, or restored from an older program's backup. */
 function requireSchema(database: Database.Database): void {
   const schema = schemaOf(database)
   if (schema === 0) throw new Error('its file is empty: put back what was there')

@@ -9,7 +9,7 @@ import { SQLITE } from './dialect.ts'
 import type { SqliteFile } from './file.ts'
 import type { SqliteInvalidations } from './invalidations.ts'
 
-// INDEXED BY: with statistics SQLite would read the threads in their order, until it finds enough of the grantee's.
+// INDEXED BY: with statistics SQLite would read all threads in order until it has found enough of the grantee's.
 const GRANTS = grantStatements(SQLITE, 'grants INDEXED BY grants_by_grantee')
 const ONE = sql<{ access: Right }>(
   'SELECT access FROM grants WHERE scope = :scope AND thread_id = :threadId AND kind = :kind AND grantee = :grantee',
@@ -30,7 +30,7 @@ const GROUP_RIGHTS = sql<{ thread_id: string; grantee: string; access: Right }>(
 /** With more groups than this, not each group is looked up on each of many threads. */
 const FEW_GROUPS = 16
 
-// Each reads one range of the grantee index, or one range per group, and no more rows than the limit.
+// Each reads one range of the grantee index per grantee, and no more rows than the limit.
 const GRANTED_TO_ONE = sql<GrantedRow>(
   `SELECT -1 AS at, thread_id AS threadId, access AS "right" FROM grants
    WHERE kind = :kind AND grantee = :grantee AND scope = :scope AND thread_id > :after ORDER BY thread_id LIMIT :limit`,
@@ -42,7 +42,7 @@ const GRANTED_TO_GROUPS = sql<GrantedRow>(
 )
 
 interface GrantedRow {
-  /** Index among the groups of the query; -1 for the grantee that the part began with. */
+  /** Index among the query's groups; -1 for the grantee that the part began with. */
   readonly at: number
   readonly threadId: string
   readonly right: Right
@@ -81,15 +81,11 @@ export function grantsOf(database: Connection, key: ThreadKey): readonly StoredG
   return database.all(GRANTS.ofThread, { ...key })
 }
 
-/** @returns how many there were */
 export function removeGrants(database: Connection, key: ThreadKey): number {
   return database.run(REMOVE_ALL, { ...key })
 }
 
-/**
- * The widest right of a reader on a thread. It is looked up by the reader's own keys, never by all grants of the thread.
- * So it takes the same time whatever was granted to others.
- */
+/** Looks up the reader's own keys, never all grants of the thread: the time must not reveal grants to others. */
 export function rightOn(database: Connection, key: ThreadKey, { userId, groups }: Reader): Right | null {
   let widest = database.get(ONE, { ...key, kind: 'user', grantee: userId })?.access ?? null
   for (const grantee of groups) {
@@ -100,10 +96,8 @@ export function rightOn(database: Connection, key: ThreadKey, { userId, groups }
 }
 
 /**
- * The widest right of a reader on each of several threads; threads without a right are not in the map.
- * For a reader of many groups it reads all group grants, whose number per thread is bounded, not each group on each thread.
- * The time of a list reveals how many threads the upstream gave, and may reveal how many groups they were granted to.
- * @param threadIds a JSON list
+ * For a reader of many groups it reads all group grants, a bounded number per thread, not each group on each thread. The time
+ * reveals how many threads the upstream gave, and may reveal how many groups have grants. `threadIds` is a JSON list.
  */
 export function rightsOn(database: Connection, scope: string, threadIds: string, reader: Reader): ReadonlyMap<string, Right> {
   const { userId, groups } = reader
@@ -120,7 +114,7 @@ export function rightsOn(database: Connection, scope: string, threadIds: string,
   return rights
 }
 
-/** A part of a reader's grants, the user's first, then each group's; `from` is null for the first part, `next` at the end. */
+/** The user's grants first, then each group's; `from` is null for the first part, `next` at the end. */
 export function grantedIn(
   database: Connection,
   scope: string,

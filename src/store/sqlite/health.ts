@@ -8,10 +8,9 @@ import { accessOf } from './ownership.ts'
 const PROBE = sql("INSERT INTO versions (name, value) VALUES ('probe', 1) ON CONFLICT DO UPDATE SET value = value + 1")
 
 const LOOKING_MS = 1000
-/** The next check waits this many times as long as the last one took: a large file takes long to read. */
+/** The next check waits this many times as long as the last one took: reading a large file takes long. */
 const PATIENCE = 10
 
-/** @returns a check, which gives null or the fault for an operator */
 export function healthOf(file: SqliteFile): () => Promise<string | null> {
   let checking = false
   let nextCheck = -Infinity
@@ -29,7 +28,7 @@ export function healthOf(file: SqliteFile): () => Promise<string | null> {
 
   return async () => {
     try {
-      // The probe asks exactly what decisions ask.
+      // The same queries as for decisions.
       await file.read((database) => accessOf(database, { scope: '', threadId: '' }, { userId: '', groups: [] }))
       await file.probe((database) => database.run(PROBE))
     } catch (error) {

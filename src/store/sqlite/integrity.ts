@@ -1,4 +1,4 @@
-/** Checks a SQLite file for damage in a worker thread: it reads the whole file, and requests continue meanwhile. */
+/** Checks a SQLite file for damage in a worker thread: it reads the whole file while requests continue. */
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import Database from 'better-sqlite3'
 import { inWords } from './errors.ts'
@@ -11,7 +11,6 @@ interface Order {
   readonly closeness: Closeness
 }
 
-/** @returns null if there is no damage, or its description for an operator */
 export function findDamage(file: string, closeness: Closeness): Promise<string | null> {
   return new Promise((resolve) => {
     const order: Order = { damageIn: file, closeness }

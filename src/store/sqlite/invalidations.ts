@@ -9,21 +9,20 @@ import { nameOf } from '../access-cache.ts'
 export type { Changed } from './changes.ts'
 
 export interface SqliteInvalidations extends AccessInvalidations {
-  /** Runs a step that writes, and announces what it changed. */
   write<T>(step: Step<{ readonly result: T; readonly changed: Changed }>): Promise<T>
   stop(): void
 }
 
 type Listener = (key: ThreadKey | null) => void
 
-/** The count of changes, and its file: another file, or a restored backup, has another history. */
+/** Another file, or a restored backup, has another history. */
 interface Count {
   readonly version: number
   readonly identity: string | null
   readonly schema: number | undefined
 }
 
-/** A count, and the changes since the known one; null: any thread may have changed. */
+/** Null changes: any thread may have changed. */
 interface Seen {
   readonly count: Count
   readonly changes: readonly NumberedChange[] | null
@@ -31,19 +30,19 @@ interface Seen {
 
 const INTERVAL_MS = 250
 
-/** Has to know of a change before any caller can ask. */
+/** Must learn of a change before any caller can ask. */
 export interface CacheUpdates {
   onOwn(changed: ThreadKey | 'many'): void
-  /** Called before the listeners: access that they look up has to be current. */
+  /** Called before the listeners: the access that they look up must be current. */
   onAny(): void
 }
 
 export function invalidationsOf(file: SqliteFile, first: CacheUpdates): SqliteInvalidations {
   const listeners = new Set<Listener>()
   let timer: NodeJS.Timeout | undefined
-  /** The count that was last announced to the listeners, with its file; null while it is not known. */
+  /** The count that was last announced; null while it is unknown. */
   let known: Count | null = null
-  /** True if the first read failed: then the changes since that time are not known, either. */
+  /** True if the first read failed: the changes since that time are unknown, too. */
   let lost = false
   let polling = false
 
@@ -53,7 +52,7 @@ export function invalidationsOf(file: SqliteFile, first: CacheUpdates): SqliteIn
   }
   const announcedIn = ({ identity, schema }: Count): number | null =>
     known?.identity === identity && known.schema === schema ? known.version : null
-  /** Call it within a step: after it another file may be in use. */
+  /** Call it within a step: after the step another file may be in use. */
   const see = (database: Connection, version: number): Seen => {
     const count = { version, identity: file.identity, schema: database.value(SCHEMA) }
     const before = announcedIn(count)

@@ -1,7 +1,4 @@
-/**
- * Lists threads from the SQLite file, for runtimes without a list of their own.
- * SQLite blocks the whole process, so a list is read in steps of a bounded number of rows, whatever the table holds.
- */
+/** Lists threads from the SQLite file, in steps of a bounded number of rows: SQLite blocks the whole process. */
 import type { Reader } from '../../core/decide/sharing.ts'
 import type { ListedThread, ListWindow } from '../port/lists.ts'
 import { sql, type Sql } from '../sql/statement.ts'
@@ -26,10 +23,7 @@ interface Key {
   readonly usedAt: number
 }
 
-/**
- * The keys of a page. Each part reads one index range in list order, and no more rows than the page is long.
- * One part has the threads used exactly when the page before ended, the other those used earlier.
- */
+/** Two parts, used exactly at the previous page's end and used earlier: each reads at most one page of one index range. */
 function keysOf(whose: string, { agentId, includeArchived }: ListWindow): Sql<Key> {
   const agent = agentId === null ? '' : 'AND agent_id = :agentId'
   const parts = (includeArchived ? [0, 1] : [0]).flatMap((archived) =>
@@ -45,7 +39,7 @@ function keysOf(whose: string, { agentId, includeArchived }: ListWindow): Sql<Ke
 const OF_EVERYBODY = 'scope = :scope'
 const OF_READER = "user_id = :userId AND user_id <> '' AND scope = :scope"
 
-/** The threads of a page that still belong on it, each found by its key; the user is null on everybody's page. */
+/** Threads that still belong on the page, each found by its key; the user is null on everybody's page. */
 const OF_PAGE = sql<Row>(
   `SELECT ${NAMED} FROM json_each(:threadIds) AS asked
      CROSS JOIN threads AS there ON there.scope = :scope AND there.thread_id = asked.value
@@ -53,7 +47,7 @@ const OF_PAGE = sql<Row>(
      AND (:includeArchived = 1 OR archived = 0)`,
 )
 
-/** Of some threads of any owner, those in the window and not after the end of the page; each found by its key. */
+/** Threads of any owner that are in the window and not after the end of the page, each found by its key. */
 const AMONG = sql<Row>(
   `SELECT ${NAMED} FROM json_each(:threadIds) AS asked
      CROSS JOIN threads AS there ON there.scope = :scope AND there.thread_id = asked.value
@@ -85,7 +79,7 @@ export async function listedIn(
     limit,
   }
   const step = <T>(work: (database: Connection) => T): Promise<T> => steps.take(() => file.read(work))
-  /** The rows of some keys. A thread used meanwhile keeps its position. */
+  /** A thread used meanwhile keeps its position. */
   const rowsOf = async (keys: readonly Key[], userId: string | null): Promise<readonly ListedThread[]> => {
     const threadIds = JSON.stringify(keys.map(({ threadId }) => threadId))
     const rows = await step((database) => database.all(OF_PAGE, { ...values, userId, threadIds }))
@@ -95,7 +89,7 @@ export async function listedIn(
       return thread === undefined ? [] : [{ ...thread, updatedAt: usedAt }]
     })
   }
-  /** A page that is full unless there are no more threads, even if some are removed meanwhile. */
+  /** Full unless there are no more threads, even if some are removed meanwhile. */
   const pageOf = async (whose: string, userId: string | null): Promise<readonly ListedThread[]> => {
     const page = new Map<string, ListedThread>()
     for (let from = {}; ;) {
@@ -132,7 +126,7 @@ export async function listedIn(
   return sharing.page
 }
 
-/** The last used first; those used at the same time by id, byte for byte. */
+/** Last used first, then by id, byte for byte. */
 function inOrder(one: ListedThread, other: ListedThread): number {
   return other.updatedAt - one.updatedAt || Buffer.compare(Buffer.from(one.threadId), Buffer.from(other.threadId))
 }

@@ -1,11 +1,8 @@
-/**
- * Waits for a lock without blocking the process. SQLite itself can only wait by blocking, so it gives up soon.
- * The step is then tried again after a pause in which other work runs.
- */
+/** Waits for a lock without blocking the process: SQLite gives up soon, and the step is retried after a pause. */
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface Turns {
-  /** Runs a step, at once if none waits. It is retried while a lock makes it fail, until its time is over. */
+  /** Runs the step at once if none waits. While a lock makes it fail, it is retried until its time is over. */
   take<T>(step: () => T): Promise<T>
   readonly waiting: number
 }
@@ -13,7 +10,7 @@ export interface Turns {
 const FIRST_PAUSE_MS = 2
 const LONGEST_PAUSE_MS = 25
 
-/** @param limit how long a step is tried, in milliseconds, including its wait for earlier steps */
+/** @param limit milliseconds that a step is tried, including its wait for earlier steps */
 export function makeTurns(limit: number, isBusy: (error: unknown) => boolean): Turns {
   let waiting = 0
   let last: Promise<unknown> = Promise.resolve()
@@ -40,7 +37,7 @@ export function makeTurns(limit: number, isBusy: (error: unknown) => boolean): T
         }
       }
       waiting += 1
-      // In turn: of many waiting steps only one blocks the process for a moment, and the first is served first.
+      // In order: of many waiting steps only one blocks the process for a moment, and the first is served first.
       const mine = last.then(() => retry(step, until))
       last = mine.catch(() => {})
       try {

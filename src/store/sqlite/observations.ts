@@ -9,7 +9,7 @@ import type { SqliteFile } from './file.ts'
 
 export const OBSERVATIONS = observationStatements(SQLITE)
 const ANY = sql<{ there: 1 }>('SELECT 1 AS there FROM observations LIMIT 1')
-// Rows of this thread or of the next one: rows are found and read either way, so the time reveals nothing.
+// The rows of this thread or of the next one, so that the time reveals nothing.
 const NEAREST = sql<{ thread_id: string; user_id: string; ran: number }>(
   `SELECT thread_id, user_id, ran FROM observations
    WHERE scope = :scope AND thread_id =
@@ -26,7 +26,7 @@ export function observationsIn(file: SqliteFile): ObservationStore {
   return {
     async observe(key, userId, agentId, use, now) {
       const values = { ...key, userId, agentId, now, ran: use === 'run' ? 1 : 0 } as const
-      // Reading needs no lock, and most observations repeat one from a moment ago.
+      // Reading needs no lock, and most observations repeat a recent one.
       if (isNoted(await file.read((database) => database.get(OBSERVATIONS.known, values)), values)) return
       await file.write((database) => database.run(OBSERVATIONS.note, values))
     },
@@ -39,7 +39,7 @@ export function observationsIn(file: SqliteFile): ObservationStore {
   }
 }
 
-/** Who ran a thread, the first first. It takes as long for a thread that no user ran. */
+/** Earliest first. Takes as long for a thread that no user ran. */
 export function runnersOf(database: Connection, key: ThreadKey): readonly string[] {
   // Most stores have no observations; then each thread costs only this query.
   if (database.get(ANY) === undefined) return []

@@ -1,4 +1,4 @@
-/** The ownership of threads in the SQLite file, as requests need it. */
+/** Thread ownership in the SQLite file, as requests need it. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Reader, Right } from '../../core/decide/sharing.ts'
 import type { AccessStore, RowFacts, ThreadAccess } from '../port/access.ts'
@@ -14,11 +14,11 @@ import { runnersOf, runnersOfSeveral } from './observations.ts'
 import type { SqliteAccess } from './access.ts'
 
 const MINUTE = 60_000
-/** A time of use that is older than this is always written, even if that has to wait: deletions rely on it. */
+/** A time of use older than this is always written, even if that has to wait: deletions rely on it. */
 const HOUR = 60 * MINUTE
 
 const WHERE = 'WHERE scope = :scope AND thread_id = :threadId'
-// NOBODY is no user: no user may work on unowned rows.
+// NOBODY is no user: no user may change unowned rows.
 const MINE = `${WHERE} AND user_id = :userId AND user_id <> ''`
 
 /** The new `runs_by` when this process sends a run: this process if it sent all runs, otherwise `*`. */
@@ -38,7 +38,7 @@ interface Row extends Omit<Owned, 'thread_id'> {
   readonly runs_by: string
 }
 
-// The row, or the next one: a row is found and read either way, so the time reveals nothing.
+// Finds the row or the next one, so that the time reveals nothing.
 // The scope is a subquery: SQLite plans a range beside a bound value again at each use, to consult its statistics.
 const NEAREST = sql<Owned>(
   `SELECT thread_id, user_id, deleted_at, provisional FROM threads
@@ -82,7 +82,7 @@ const NOTE_WRITE = sql(
      last_used_at = CASE WHEN ${IS_USED_AGAIN} THEN :now ELSE last_used_at END ${WHERE}`,
 )
 const TOUCH = sql(`UPDATE threads SET last_used_at = :now ${MINE} AND deleted_at IS NULL`)
-// A run that may have started settles only a tombstone, which was confirmed before. A live row stays registered.
+// A run that may have started settles only a tombstone, which was confirmed before.
 const SETTLE = sql(
   `UPDATE threads SET provisional = 0, open_runs = 0, deleted_at = NULL, upstream_deleted = 0 ${MINE} AND provisional = 1 AND incarnation = :incarnation
      AND (:confirmed = 1 OR deleted_at IS NOT NULL)`,
@@ -136,14 +136,14 @@ export function ownershipIn(file: SqliteFile, invalidations: SqliteInvalidations
       }),
     async claim(key, claim) {
       const { userId, now } = claim
-      // Only a settled live row is remembered, and it is current. Then the row could add only when it was used.
+      // Only a settled live row is cached, and it is current. Then the row could add only when it was used.
       const last = remembered.find(key, { userId, groups: [] })?.row?.owner === userId ? remembered.usedAt(key) : undefined
       if (last !== undefined && now - last < HOUR) {
         if (now - last >= MINUTE) touch(key, claim)
         return { outcome: 'own', registration: null }
       }
       const row = await file.ask((database) => database.get(ROW, { ...key }))
-      // The common case needs no lock: the user's settled live row, which already says all that it has to say of this run.
+      // The common case needs no lock: the user's settled live row, which already records all of this run.
       const isSettled = row?.user_id === userId && userId !== NOBODY && row.provisional === 0 && row.deleted_at === null
       const isNoted = isSettled && row.deletion === null && (row.runs_by === self || row.runs_by === '*')
       if (!isNoted || now - row.last_used_at >= HOUR) return file.write((database) => register(database, key, claim, self))
@@ -170,7 +170,7 @@ export function ownershipIn(file: SqliteFile, invalidations: SqliteInvalidations
     beginDeletion: (key, userId) =>
       invalidations.write((database) => {
         const begun = database.get(BEGIN_DELETION, { ...key, userId, deletion: randomUUID() })
-        // The remembered access no longer says all that a run has to know.
+        // The cached access no longer says all that a run has to know.
         return { result: begun?.deletion ?? null, changed: begun === undefined ? 'nothing' : key }
       }),
     endDeletion: (key, userId, deletion, now, upstream) =>
@@ -222,7 +222,6 @@ function accessOfSeveral(
   return byThread
 }
 
-/** With `deleted_at` a row is a tombstone, until a run of its owner is confirmed. */
 function factsOf({ user_id: owner, deleted_at: deletedAt, provisional }: Owned, granted: Right | null): RowFacts {
   const deleted = deletedAt !== null
   return { owner, deleted, provisional: provisional === 1, granted: deleted ? null : granted }

@@ -1,23 +1,20 @@
-/**
- * Identifies the file of a store by the file that a path leads to, not by the path.
- * A connection keeps the file that it opened, wherever that was moved, and whatever is at its path now.
- */
+/** Identifies a store by its file, not its path: a connection keeps the file that it opened, wherever that was moved. */
 import { readlinkSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
-/** A file, and its log while it is in use; null for a missing file. */
+/** A file, and its log while it is in use; null if missing. */
 export interface Place {
   readonly file: string | null
   readonly log: string | null
 }
 
-/** Looks for the log first: a process that makes a store makes the file first. */
+/** Looks for the log first: a process that creates a store creates the file first. */
 export function placeOf(path: string): Place {
   const log = identityOf(`${target(path)}-wal`)
   return { file: identityOf(path), log }
 }
 
-/** Follows links, also to a missing file: SQLite follows them, and puts the log beside the file itself. */
+/** Follows links, also to a missing file, as SQLite does: it puts the log beside the file itself. */
 function target(path: string, most = 40): string {
   try {
     const link = readlinkSync(path)
@@ -27,7 +24,6 @@ function target(path: string, most = 40): string {
   }
 }
 
-/** Null if there is no file, or it can't be reached. */
 export function identityOf(path: string): string | null {
   try {
     const { dev, ino } = statSync(path, { bigint: true })
@@ -37,13 +33,13 @@ export function identityOf(path: string): string | null {
   }
 }
 
-/** @returns why the file at a path can't be used in place of the one before; null if it can */
+/** @returns why the file at a path can't replace the one before; null if it can */
 export function obstacle(before: Place | null, now: Place): string | null {
   if (before === null && now.file === null && now.log !== null)
     return 'its file is gone, and the -wal beside it is of it: put the file back, or, to begin with an empty table, in which every thread is nobody’s, take the -wal and -shm away'
   if (before === null) return null
   if (now.file === null) return 'its file is not there any more: put it back'
-  // SQLite would write the changes of the old file into the new one.
+  // SQLite would write the old file's changes into the new one.
   if (now.file !== before.file && now.log !== null && now.log === before.log)
     return 'its file was replaced while it was in use, and the -wal beside it is of the old one: stop what uses it, and take its -wal and -shm away'
   return null

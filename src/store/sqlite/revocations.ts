@@ -8,7 +8,6 @@ import type { SqliteFile } from './file.ts'
 export const REVOCATIONS = revocationStatements(SQLITE)
 const VERSION = sql<{ value: number }>("SELECT value FROM versions WHERE name = 'revocations'")
 
-/** @param file stays open: the caller that opened it closes it */
 export function revocationsIn(file: SqliteFile): RevocationStore {
   return {
     revoke: (revocation) =>

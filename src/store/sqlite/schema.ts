@@ -3,8 +3,7 @@ import { createHash } from 'node:crypto'
 import type Database from 'better-sqlite3'
 import { largest } from '../../core/json/extremes.ts'
 
-// BINARY is SQLite's default collation, and explicit here as a promise: ids compare byte for byte.
-// COLUMNS renames `life`, `gone` and `pending`.
+// BINARY, SQLite's default, is explicit as a promise: ids compare byte for byte. COLUMNS renames `life`, `gone` and `pending`.
 const THREADS = `
   CREATE TABLE threads (
     scope TEXT NOT NULL COLLATE BINARY,
@@ -24,8 +23,7 @@ const THREADS = `
   CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT;
 `
 
-// `issued_before` is null for single tokens, and where all tokens of a user are meant.
-// `versions` holds what other processes poll: one number instead of a table.
+// `issued_before` is null for single tokens, and for all tokens of a user. `versions` holds numbers to poll instead of tables.
 const REVOCATIONS = `
   CREATE TABLE revocations (
     kind TEXT NOT NULL CHECK (kind IN ('token', 'user')),
@@ -38,7 +36,7 @@ const REVOCATIONS = `
   INSERT INTO versions (name, value) VALUES ('revocations', 0);
 `
 
-// Observations under `enforcement: observe` make no user an owner: several users of one thread are several rows.
+// Observations make no user an owner: several users of one thread are several rows.
 const OBSERVATIONS = `
   CREATE TABLE observations (
     scope TEXT NOT NULL COLLATE BINARY,
@@ -52,8 +50,7 @@ const OBSERVATIONS = `
   ) STRICT, WITHOUT ROWID;
 `
 
-// The primary key of `grants` begins with the thread, for decisions; its index with the grantee, for lists.
-// The indexes of `threads` are in list order. `migrations` records the steps that made a file.
+// The primary key of `grants` serves decisions, its index by grantee serves lists. Indexes of `threads` are in list order.
 // Before this migration tombstones were made only where the upstream had confirmed that it holds nothing of the thread.
 const SHARING = `
   ALTER TABLE threads ADD COLUMN archived INTEGER NOT NULL DEFAULT 0 CHECK (archived IN (0, 1));
@@ -84,18 +81,17 @@ const SHARING = `
   ) STRICT;
 `
 
-// `deletion` identifies the running deletions of a thread, until a run is claimed: their answers may come late.
-// `runs_by` is the process that has sent all runs of the thread, or `*` for several processes and for an unknown one.
-// Only that process can tell that no run is executing when the thread is deleted.
+// `deletion` identifies the pending deletions of a thread, until a run is claimed: their answers may come late.
+// `runs_by` is the process that sent all runs, or `*`: only that process can tell that no run executes during a deletion.
 const DELETIONS = `
   ALTER TABLE threads ADD COLUMN deletion TEXT;
   ALTER TABLE threads ADD COLUMN runs_by TEXT NOT NULL DEFAULT '*';
 `
 
-// List indexes hold only live rows, and begin with the optional conditions of a list (agent, archived).
-// So a list costs no more than its page. `deleted_at` is in them because SQLite would look up each row for it.
+// List indexes hold only live rows and begin with a list's optional conditions: a list costs no more than its page.
+// `deleted_at` is in them because SQLite would look up each row for it.
 // `grants_by_grantee` has the right beside the thread; `grants_by_giver` counts a user's grants to another user.
-// `threads_of_user` serves work on all rows of a user, in any state. It is not written when a thread is used.
+// `threads_of_user` serves work on a user's rows in any state. It is not written when a thread is used.
 // `standing_changes` has the thread of each of the last changes, by the number of the change.
 const LISTS = `
   DROP INDEX threads_by_user;
@@ -116,7 +112,7 @@ const LISTS = `
   ) STRICT;
 `
 
-// `incarnation` counts revivals and changes of the owner, so that a run from before one settles nothing after it.
+// `incarnation` counts revivals and owner changes: a run from before one settles nothing after it.
 // `upstream_deleted` is 1 for a tombstone once the upstream has confirmed that it holds nothing of the thread.
 // `open_runs` counts the registered runs of a row that no run has confirmed yet; 0 with provisional = 0 once it is settled.
 const COLUMNS = `
@@ -129,11 +125,11 @@ interface Migration {
   readonly number: number
   readonly name: string
   readonly text: string
-  /** SHA-256 of the text, in hexadecimal digits. */
+  /** SHA-256 of the text, in hexadecimal. */
   readonly checksum: string
 }
 
-/** Append only. The number of a step is the schema that it leads to, SQLite's user_version. */
+/** Append only. The number of a migration is the schema that it leads to, SQLite's user_version. */
 export const MIGRATIONS: readonly Migration[] = [
   ['threads', THREADS],
   ['revocations', REVOCATIONS],
@@ -151,13 +147,9 @@ export const MIGRATIONS: readonly Migration[] = [
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 
-/** The first schema that records its migrations. */
 const RECORDED_FROM = 4
 
-/**
- * The schema of a file; 0 for a file without one.
- * @throws an Error that says so if it is newer than this program knows, or was made by other steps than this program's
- */
+/** Returns 0 for a file without a schema. @throws Error if it is newer than this program or was made by other migrations */
 export function schemaOf(database: Database.Database): number {
   const version = database.pragma('user_version', { simple: true }) as number
   const newer = (schema: number): Error => new Error(`its schema ${schema} is newer than this program knows (${SCHEMA_VERSION})`)
@@ -174,10 +166,7 @@ export function schemaOf(database: Database.Database): number {
   return version
 }
 
-/**
- * Migrates a file in one transaction that begins with the write lock. So one of several processes migrates, and the others wait.
- * @throws as schemaOf does, and what SQLite throws; the file is unchanged then
- */
+/** One transaction under the write lock: other processes wait. @throws as schemaOf and SQLite do, with nothing changed */
 export function migrate(database: Database.Database): void {
   const record = `INSERT INTO migrations (number, name, checksum, applied_at)
     VALUES (?, ?, ?, CAST(unixepoch('subsec') * 1000 AS INTEGER)) ON CONFLICT DO NOTHING`

@@ -1,4 +1,4 @@
-/** The store on SQLite: one file, shared safely by several processes on one machine. */
+/** The store on SQLite: one file, shared by processes on one machine. */
 import type { Store } from '../port/store.ts'
 import { assignmentIn } from './assignment.ts'
 import { SqliteFile } from './file.ts'
@@ -17,9 +17,9 @@ import { sqliteAccessCache } from './access.ts'
 import { makeSlots, makeSteps } from '../steps.ts'
 
 export interface SqliteOptions {
-  /** How long to wait for another process's lock, in milliseconds; 5000 by default. */
+  /** Milliseconds to wait for another process's lock; 5000 by default. */
   readonly retry?: number
-  /** For how many threads access is remembered; 20,000 by default. */
+  /** For how many threads access is cached; 20,000 by default. */
   readonly cache?: number
 }
 
@@ -28,7 +28,7 @@ const LISTS_AT_ONCE = 8
 
 const CACHE = 20_000
 
-/** @throws StoreUnavailable with the path and a remedy, if it can't be opened or written */
+/** @throws StoreUnavailable with the path and a remedy, if the file can't be opened or written */
 export async function openSqliteStore(path: string, { retry, cache = CACHE }: SqliteOptions = {}): Promise<Store> {
   const file = await SqliteFile.open(path, retry)
   const remembered = sqliteAccessCache(file, cache)
