@@ -1,4 +1,4 @@
-/** Turns the Authorization header into a principal: the check that every request passes first (docs/specification.md, "Authentication" 1-5). */
+/** Turns the Authorization header into a principal, before any other check (docs/specification.md, "Authentication" 1-5). */
 import type { Credential } from '../core/decide/credential.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../core/decide/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
@@ -12,18 +12,13 @@ import { audienceFits, userOf } from './claim-rules.ts'
 import type { Issuer } from './issuer.ts'
 import { makeTokenCache, type Lasting } from './token-cache.ts'
 
-/** `credential` is null for a caller without a credential. */
 export interface Authenticated {
   readonly outcome: 'authenticated'
   readonly principal: Principal
   readonly credential: Credential | null
 }
 
-/**
- * @param authorization the one Authorization header, undefined if there was none
- * @param connection the caller's connection, if any: for the same header on it, the gate computes no digest again
- * @returns the caller, or a refusal: 401, 400 for a malformed id, 503 while keys can't be had; not a promise where it is cached
- */
+/** The caller, or a refusal: 401, 400, or 503 without keys. Synchronous if cached; `connection` saves computing a digest. */
 export type Authenticate = (
   authorization: string | undefined,
   connection?: object,
@@ -42,7 +37,7 @@ interface CachedResult extends Lasting {
   readonly authenticated: Authenticated
   readonly isClient: boolean
   readonly issuer: Issuer
-  /** The key-set version; null where the issuer was asked instead. */
+  /** Null where the issuer was asked instead. */
   readonly keySetVersion: number | null
 }
 
@@ -59,7 +54,7 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
     const last = connection === undefined ? undefined : latest.get(connection)
     if (last?.authorization === authorization) {
       if (isValid(last.known, now)) return last.known
-      // An expired result stays expired, also where the clock goes back.
+      // An expired result stays expired, even if the clock is set back.
       if (connection !== undefined) latest.delete(connection)
     }
     const known = isTooLong(authorization) ? null : cache.get(authorization, now)
@@ -92,7 +87,7 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
     // Checked before any key is fetched and before the issuer is asked.
     if (unverified !== null && !typeFits(unverified.header['typ'], issuer.config.tokenTypes)) return refuse('token-type')
     const asked = usesIntrospection(issuer, token)
-    // Keys that are fetched again meanwhile are another version.
+    // A fetch meanwhile gives the keys another version.
     const keySetVersion = asked ? null : issuer.keys.keySetVersion()
     const verified =
       unverified === null || asked ? await issuer.introspection?.ask(token) : await signedClaims(issuer, token, unverified.header)
@@ -102,7 +97,7 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
     if (isRefusal(user)) return user
     const { user: principal, credential: own, end, isClient } = user
     const authenticated: Authenticated = { outcome: 'authenticated', principal, credential: own }
-    // An introspection answer is valid for a configured time; a signed token is valid to its end.
+    // An introspection answer is valid for a configured time, a signed token until its end.
     const until = asked ? Math.min(end, clock() + (issuer.introspection?.cacheFor ?? 0)) : end
     const result: CachedResult = { authenticated, isClient, issuer, keySetVersion, until }
     if (until > clock() && authorization !== undefined) cache.put(authorization, result)

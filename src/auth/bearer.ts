@@ -2,7 +2,6 @@
 import { refuse, type Refusal } from '../core/reasons.ts'
 import { tokenIn } from '../jwt/bearer.ts'
 
-/** @param authorization undefined if there was no such header */
 export function bearerToken(authorization: string | undefined): { readonly token: string } | Refusal {
   if (authorization === undefined) return refuse('credential-missing')
   const read = tokenIn(authorization, 'Bearer ')

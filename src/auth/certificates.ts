@@ -1,11 +1,7 @@
 /** Checks the private certificate authorities that operators configure. */
 import { X509Certificate } from 'node:crypto'
 
-/**
- * OpenSSL takes an unreadable file for one without certificates, and then no issuer can be reached.
- * @param pem the text of the file
- * @throws Error with the problem
- */
+/** OpenSSL reads an unreadable file as one without certificates, and then no issuer can be reached. @throws Error */
 export function checkCertificates(pem: string): void {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^]*?-----END CERTIFICATE-----/g) ?? []
   if (blocks.length === 0) throw new Error('holds no certificate in PEM form')

@@ -1,4 +1,4 @@
-/** The rules for verified claims besides the signature: the same for signed and for opaque tokens. */
+/** The rules for verified claims, the same for signed and opaque tokens. */
 import type { IssuerConfig } from '../config/schema.ts'
 import type { Credential } from '../core/decide/credential.ts'
 import { valueAt } from '../core/json/pointer.ts'
@@ -10,18 +10,13 @@ import { smallest } from '../core/json/extremes.ts'
 export interface Verified {
   readonly user: User
   readonly credential: Credential
-  /** The token's own end, in milliseconds since the epoch; infinite if it has none. */
+  /** Milliseconds since the epoch; infinite if the token has no end. */
   readonly end: number
   /** True if no person signed in: the subject is the client itself (RFC 9068 §2.2, RFC 6749 §4.4). */
   readonly isClient: boolean
 }
 
-/**
- * Checks claims against the rules of their issuer.
- * @param key the issuer's key in the configuration
- * @param now milliseconds since the epoch
- * @param tolerance of clocks, in milliseconds
- */
+/** `now` is in milliseconds since the epoch, the clock `tolerance` in milliseconds. */
 export function userOf(key: string, config: IssuerConfig, claims: Claims, now: number, tolerance: number): Verified | Refusal {
   if (!audienceFits(config, claims)) return refuse('audience-mismatch')
   for (const [pointer, wanted] of Object.entries(config.requiredClaims)) {
@@ -57,7 +52,7 @@ export function audienceFits(config: IssuerConfig, claims: Claims): boolean {
   return includesAudience(valueAt(claims, config.audienceClaim), config.audiences)
 }
 
-/** `wanted` null accepts any value, a list any of its values; an absent claim never matches. */
+/** Null accepts any value, a list any of its values; an absent claim never matches. */
 function isAsWanted(value: unknown, wanted: IssuerConfig['requiredClaims'][string]): boolean {
   if (value === undefined || value === null) return false
   if (wanted === null) return true

@@ -1,7 +1,4 @@
-/**
- * Asks an issuer for a document or about a token. The gateway asks only configured addresses, and those that a configured
- * issuer's metadata names; never an address that a token names (RFC 8725 §3.10).
- */
+/** Sends requests to issuers: configured addresses and those their metadata names, never one from a token (RFC 8725 §3.10). */
 import { readFileSync } from 'node:fs'
 import { Agent, request, type Dispatcher } from 'undici'
 import { isFetchable } from '../core/wire/addresses.ts'
@@ -11,21 +8,21 @@ const MAX_ANSWER_BYTES = 32 * 1024
 
 export interface IssuerAccess {
   readonly insecureHttp: boolean
-  /** PEM of a private certificate authority. */
+  /** PEM of a private CA. */
   readonly ca?: string | undefined
-  /** A file with a bearer token for the issuer's own address; read for each request, because such tokens are renewed. */
+  /** Sent to the issuer's own address. Read for each request, because such tokens are renewed. */
   readonly bearerTokenFile?: string | undefined
 }
 
 export interface Fetching extends DocumentSource {
-  /** The headers of an answer with any status: its time is in them. */
+  /** The headers of an answer with any status: they contain its time. */
   headers(uri: string): Promise<Readonly<Record<string, string | string[] | undefined>>>
   post(uri: string, form: URLSearchParams, headers: Readonly<Record<string, string>>): Promise<Document>
 }
 
 type Sent = Pick<Dispatcher.RequestOptions, 'method'> & { readonly body?: string; readonly headers: Record<string, string> }
 
-/** @param home the configured address: the bearer token is sent to its origin only */
+/** @param home the configured address: the bearer token is sent only to its origin */
 export function makeFetching(home: string, access: IssuerAccess): Fetching {
   const dispatcher = new Agent({ allowH2: false, ...(access.ca === undefined ? {} : { connect: { ca: access.ca } }) })
   const send = (uri: string, options: Sent) => {
@@ -50,7 +47,7 @@ export function makeFetching(home: string, access: IssuerAccess): Fetching {
       await answer.body.dump()
       throw new Error(`${uri} answered ${answer.statusCode}`)
     }
-    // An answer about a token may be cached, ten thousand times.
+    // Up to ten thousand answers about tokens are cached.
     const most = options.method === 'POST' ? MAX_ANSWER_BYTES : MAX_DOCUMENT_BYTES
     return readDocument(uri, answer.body as AsyncIterable<Buffer>, most)
   }

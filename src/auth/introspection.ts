@@ -6,22 +6,18 @@ import type { Fetching } from './fetching.ts'
 import { digestOf } from './token-cache.ts'
 
 export interface Introspection {
-  /** @returns the claims of an active token; a refusal: 401, or 503 if the issuer did not answer */
+  /** The claims of an active token; a refusal is 401, or 503 if the issuer did not answer. */
   ask(token: string): Promise<{ readonly claims: Claims } | Refusal>
   /** Milliseconds for which an answer may be reused. */
   readonly cacheFor: number
 }
 
-/** Most open questions about unknown tokens: a caller easily makes up opaque tokens, and each costs a question. */
+/** Most pending queries about unknown tokens: callers easily make up opaque tokens, and each costs a query. */
 const MAX_QUESTIONS = 64
-/** The gateway always asks about tokens that were active when last asked about: there are no more of these than users. */
+/** Tokens that were active when last asked about have no such limit: there are no more of them than users. */
 const MAX_KNOWN = 10_000
 
-/**
- * @param clock milliseconds since the epoch
- * @param onFailure gets every question without an answer
- * @param clockTolerance in milliseconds
- */
+/** Times are in milliseconds. `onFailure` gets every query without an answer. */
 export function makeIntrospection(
   config: IssuerConfig,
   fetching: Fetching,

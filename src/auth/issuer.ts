@@ -11,18 +11,17 @@ import { fixedKeys, remoteKeys, type KeySource, type RemoteKeys } from '../jwt/k
 import { keyFromSecret } from './secret-key.ts'
 
 export interface Issuer {
-  /** The issuer's key in the configuration: part of every user id. */
+  /** The issuer's key in the configuration, part of every user id. */
   readonly key: string
   readonly config: IssuerConfig
   readonly keys: KeySource
   readonly fetching: Fetching
-  /** Null where opaque tokens are not accepted. */
   readonly introspection: Introspection | null
-  /** How far the issuer's clock may differ from this machine's, in milliseconds. */
+  /** Milliseconds by which the issuer's clock may differ. */
   readonly clockTolerance: number
   /** Equal for the same configuration and the same files. */
   readonly fingerprint: string
-  /** Equal as long as the keys come from the same place, and are the same where that is a file. */
+  /** Equal while the keys come from the same place and, for a file, are the same. */
   readonly keyMaterial: string
 }
 
@@ -38,20 +37,17 @@ export class IssuerFaults extends Error {
 export interface IssuerSurroundings {
   readonly clock: () => number
   readonly onFetchFailure: (issuer: string, message: string) => void
-  /** Existing issuers: an issuer with the same fingerprint is kept, with its keys. */
+  /** An issuer with the same fingerprint is kept, with its keys. */
   readonly known?: readonly Issuer[]
   readonly sources: Sources
 }
 
-/**
- * Key files are read now, key sets when they are first needed.
- * @throws IssuerFaults for key files that can't be used
- */
+/** Reads key files now, key sets when they are first needed. @throws IssuerFaults for unusable key files */
 export function makeIssuers(
   authentication: Config['authentication'],
   { known = [], sources, clock, onFetchFailure }: IssuerSurroundings,
 ): readonly Issuer[] {
-  // New issuers must not refer to the known ones, or each configuration would keep all earlier ones in memory.
+  // New issuers must not refer to the known ones: each configuration would keep all earlier ones in memory.
   const surroundings = { clock, onFetchFailure }
   const issuers: Issuer[] = []
   const faults: IssuerFaults['faults'][number][] = []
@@ -102,7 +98,7 @@ function contentOf(key: string, config: IssuerConfig, name: 'publicKeyFile' | 's
   return file === undefined ? '' : fromFile(key, name, file, sources.read(file), (bytes) => bytes.toString('base64'))
 }
 
-/** @returns null for an issuer whose keys are fetched */
+/** Null for an issuer whose keys are fetched. */
 function fileKeys(key: string, config: IssuerConfig, rules: VerifierRules, sources: Sources): KeySource | null {
   const { publicKeyFile, secretFile, algorithms } = config
   // Introspection alone decides.
@@ -141,7 +137,7 @@ function keyForAll(pem: string, algorithms: readonly Algorithm[], rules: Verifie
 function fetchingFor(key: string, config: IssuerConfig, sources: Sources): Fetching {
   const home = config.jwksUri ?? (URL.canParse(config.issuer) ? config.issuer : (config.introspection?.url ?? config.issuer))
   const { insecureHttp, bearerTokenFile, ca: file } = config
-  // Its content is not used: it is read again with each fetch.
+  // The content is not used: it is read again for each fetch.
   if (bearerTokenFile !== undefined)
     fromFile(key, 'bearerTokenFile', bearerTokenFile, sources.readRotating(bearerTokenFile), () => null)
   const ca = file === undefined ? undefined : fromFile(key, 'ca', file, sources.read(file), certificatesIn)

@@ -5,10 +5,9 @@ import { SECRET_BITS, type SecretAlgorithm } from '../jwt/algorithms.ts'
 import { makeKey, type VerificationKey, type VerifierRules } from '../jwt/key.ts'
 
 /**
- * Reads a key from a shared secret.
- * @param file the bytes of its file: editors end it with a newline that is not part of the secret
- * @throws Error if the secret is shorter than the hash of an algorithm (RFC 7518 §3.2). Also if it is a key that others may know:
- *   with an issuer's public key as the secret, anybody could sign (CVE-2026-34950)
+ * A newline at the end of `file`, which editors add, is not part of the secret.
+ * @throws Error if the secret is shorter than the hash (RFC 7518 §3.2), or a key that others may know: with an issuer's public
+ *   key as the secret, anyone could sign (CVE-2026-34950)
  */
 export function keyFromSecret(file: Buffer, algorithms: readonly SecretAlgorithm[], rules: VerifierRules): VerificationKey {
   const secret = withoutNewline(file)
@@ -25,7 +24,7 @@ function withoutNewline(bytes: Buffer): Buffer {
   return bytes.subarray(0, end)
 }
 
-/** True for public and private keys, certificates and key sets, also in base64 or hexadecimal. */
+/** Public and private keys, certificates and key sets, also in base64 or hexadecimal. */
 function isKeyMaterial(bytes: Buffer): boolean {
   const text = bytes.toString('latin1')
   const wrapped = [bytes, Buffer.from(text, 'base64'), Buffer.from(text.trim(), 'hex')]

@@ -1,16 +1,12 @@
-/**
- * Caches verified credentials, so that each is verified once. An entry is valid for one whole credential, and never past its end.
- * In fast-jwt CVE-2026-35039, a cache keyed by a part of the token gave one user's claims to another.
- */
+/** Caches credentials, keyed by the whole one: in fast-jwt CVE-2026-35039, a key of a part gave one user another's claims. */
 import { hash } from 'node:crypto'
 
 export interface Lasting {
-  /** Milliseconds since the epoch; from then on the entry must not be used. */
+  /** Milliseconds since the epoch. From then on the entry must not be used. */
   readonly until: number
 }
 
 export interface TokenCache<Found extends Lasting> {
-  /** @param now milliseconds since the epoch */
   get(credential: string, now: number): Found | null
   put(credential: string, found: Found): void
 }
@@ -39,7 +35,7 @@ export function makeTokenCache<Found extends Lasting>(most: number): TokenCache<
   }
 }
 
-/** The cache key of a token: tokens themselves are not kept. */
+/** Tokens themselves are not kept. */
 export function digestOf(token: string): string {
   return hash('sha256', token, 'base64')
 }

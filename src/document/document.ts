@@ -1,4 +1,4 @@
-/** Reads the YAML or JSON files that operators write, and gives the place of each error in the file. */
+/** Reads the YAML or JSON files that operators write, with the place of each error. */
 import { closest, distance } from 'fastest-levenshtein'
 import { isNode, LineCounter, parseDocument, type Document } from 'yaml'
 import type { z } from 'zod'
@@ -17,11 +17,7 @@ export type Place = Pick<Fault, 'file' | 'line' | 'path'>
 
 export type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly faults: readonly Fault[] }
 
-/**
- * Reads a file as YAML 1.2 (JSON is YAML).
- * @param file the path; it appears in every error as given
- * @param namedAt where another file names it: a file that cannot be read is an error of that place
- */
+/** YAML 1.2, which includes JSON. A file that cannot be read is an error of `namedAt`, where another file names it. */
 export function readDocument(sources: Sources, file: string, namedAt?: Place): Outcome<SourceDocument> {
   const source = sources.read(file)
   if ('error' in source) {
@@ -41,13 +37,13 @@ export function readDocument(sources: Sources, file: string, namedAt?: Place): O
     if (isCircular(value)) throw new Error('a value that stands in itself')
     return { ok: true, value: { file, text, value, lineOf: (path) => lineOf(document, lines, path) } }
   } catch (error) {
-    // Aliases are resolved only now: an alias may have no anchor, or a few may expand to millions of values.
+    // Aliases are resolved only now: one may have no anchor, or a few may expand to millions of values.
     const message = `is not valid YAML: ${error instanceof Error ? error.message : String(error)}`
     return { ok: false, faults: [{ file, path: '', message }] }
   }
 }
 
-/** True for a value that contains itself through an alias: it cannot be written as JSON. */
+/** A value that contains itself through an alias cannot be written as JSON. */
 function isCircular(value: unknown, above: readonly unknown[] = []): boolean {
   if (typeof value !== 'object' || value === null) return false
   return above.includes(value) || Object.values(value).some((inner) => isCircular(inner, [...above, value]))
@@ -61,10 +57,7 @@ function lineOf(document: Document, lines: LineCounter, path: readonly PropertyK
   return undefined
 }
 
-/**
- * @param document where the value came from, for the places of the errors
- * @param value what to check instead of the document's own value (with its secrets filled in)
- */
+/** `value` is checked instead of the document's own value, for example with its secrets filled in. */
 export function parseDocumentAs<S extends z.ZodType>(
   document: SourceDocument,
   schema: S,
@@ -110,7 +103,7 @@ function faultsOf(document: SourceDocument, schema: z.ZodType, issue: z.core.$Zo
   return [faultAt(document, issue.path, message, hint)]
 }
 
-/** True for a likely typing mistake; in a short word only a few letters may differ. */
+/** A likely typing mistake. In a short word only a few letters may differ. */
 function isNear(key: string, known: string): boolean {
   const differing = distance(key, known)
   return differing <= 3 && differing * 2 <= key.length
@@ -135,12 +128,12 @@ const TYPES: Readonly<Record<string, string>> = { array: 'list', object: 'mappin
 
 function mustBe(expected: string, written: unknown): string {
   const type = TYPES[expected] ?? expected
-  // The usual cause is a single item instead of a list. A long or odd item is not repeated.
+  // The usual cause is a single item instead of a list. A long or unusual item is not repeated.
   const item = type === 'list' && typeof written === 'string' && /^[\w.:@/-]{1,64}$/.test(written) ? written : null
   return `must be ${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}${item === null ? '' : ` | write [${item}]`}`
 }
 
-/** The parts of a schema's definition that lead to inner schemas: zod types them for each kind of schema only. */
+/** The definition's parts that lead to inner schemas: zod types them only for each kind of schema. */
 interface Definition {
   readonly type?: string
   readonly shape?: Readonly<Record<string, z.core.$ZodType>>

@@ -4,10 +4,10 @@ import { z } from 'zod'
 const DURATION_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 const SIZE_UNITS: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 }
 
-/** Node's timers hold 31 bits: a longer delay would fire at once. */
+/** Node's timers use 31 bits: a longer delay would fire at once. */
 const MAX_DELAY = 2 ** 31 - 1
 
-/** A duration such as `500ms`, `30s`, `10m`, `2h`; the value is in milliseconds. */
+/** `500ms`, `30s`, `10m`, `2h`; the value is in milliseconds. */
 export const duration = z
   .string('is not a duration | write 500ms, 30s, 10m or 2h')
   .regex(/^\d+(?:ms|s|m|h)$/, 'is not a duration | write 500ms, 30s, 10m or 2h')
@@ -16,7 +16,7 @@ export const duration = z
 
 const AGE_UNITS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000 }
 
-/** An age such as `12h` or `90d`, or `off`; the value is in milliseconds. */
+/** `12h`, `90d` or `off`; the value is in milliseconds. */
 export const ageOrOff = z.union(
   [
     z.literal('off'),
@@ -28,7 +28,7 @@ export const ageOrOff = z.union(
   'is not an age | write 12h, 90d or off',
 )
 
-/** A size such as `64KiB` or `64MiB`; the value is in bytes. */
+/** `64KiB`, `64MiB`; the value is in bytes. */
 export const size = z
   .string('is not a size | write 64KiB, 64MiB or 1GiB')
   .regex(/^\d+(?:B|KiB|MiB|GiB)$/, 'is not a size | write 64KiB, 64MiB or 1GiB')
@@ -37,10 +37,9 @@ export const size = z
 /** The largest JSON text: strings end at 512 MiB, and some texts grow when they are written again. */
 const MAX_BODY = 256 * 1024 ** 2
 
-/** The size of one body: the gateway holds it in memory as a text. */
 export const bodySize = size.refine((value) => value <= MAX_BODY, 'is too large | at most 256MiB: a body is held as one text')
 
-/** A rate such as `60/m`: a number per second, minute or hour; `per` is in milliseconds. */
+/** `60/m`: a number per second, minute or hour; `per` is in milliseconds. */
 export const rate = z
   .string('is not a rate | write 60/m, 10/s, 1000/h or off')
   .regex(/^[1-9]\d{0,8}\/(?:s|m|h)$/, 'is not a rate | write 60/m, 10/s, 1000/h or off')

@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto'
 import { readFileSync, statSync, type BigIntStats } from 'node:fs'
 import { resolve } from 'node:path'
 
-/** The content of a file, or the system's code for why it cannot be read. */
+/** The file's content, or the system's error code. */
 export type Source = { readonly bytes: Buffer } | { readonly error: string }
 
-/** What `stat` reports, by absolute path: it changes with the file, with its links, and where it is replaced. */
+/** `stat` results by absolute path: they change with the file and its links, and if it is replaced. */
 export type FileStates = ReadonlyMap<string, string>
 
 /** SHA-256 by absolute path. */
@@ -27,10 +27,10 @@ export class Sources {
     this.#hashes = new Map(hashes)
   }
 
-  /** @throws Error if the file was read before, here or by the other process, and had another content */
+  /** @throws Error if the file had other content when it was read before, here or by the other process */
   read(file: string): Source {
     const path = resolve(file)
-    // Before the file is read: a later change then shows.
+    // Before the file is read, so that a later change shows.
     if (!this.#states.has(path)) this.#states.set(path, stateOf(path))
     const { source, hash } = this.#readOnce(path)
     const known = this.#hashes.get(path)
@@ -39,7 +39,7 @@ export class Sources {
     return source
   }
 
-  /** Reads a file that may rotate at any time, because it is read again for each use. */
+  /** For a file that may rotate at any time, because it is read again for each use. */
   readRotating(file: string): Source {
     return this.#readOnce(resolve(file)).source
   }
@@ -51,7 +51,7 @@ export class Sources {
     return source.bytes.toString('utf8')
   }
 
-  /** Forgets the bytes, because they may be secret. A later `read` compares the file with its hash. */
+  /** Drops the bytes, which may be secret. A later `read` compares the file with its hash. */
   release(): void {
     this.#held.clear()
   }
@@ -64,9 +64,9 @@ export class Sources {
     return this.#hashes
   }
 
-  /** True if no file has changed since it was read, so that all of them are of one moment. */
+  /** True if no file has changed since it was read: all of them are of one moment. */
   isCurrent(): boolean {
-    // A file may be touched or copied, and stay the same.
+    // A file that was touched or copied may have the same content.
     const isSame = (path: string): boolean => readNow(path).hash === this.#hashes.get(path)
     return [...this.#states].every(([path, state]) => stateOf(path) === state || isSame(path))
   }

@@ -11,13 +11,12 @@ interface SyntaxFault {
   readonly pos: readonly [number, number]
 }
 
-/** Hints for errors with a cause other than indentation, by the parser's code. */
+/** For errors with a cause other than indentation, by the parser's code. */
 const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   DUPLICATE_KEY: 'write it once',
   MULTIPLE_DOCS: 'take out the line ---',
 }
 
-/** @param errors the parser's errors, in the order of the text */
 export function syntaxFaults(file: string, text: string, errors: readonly SyntaxFault[], lines: LineCounter): readonly Fault[] {
   const lineOf = ({ pos }: SyntaxFault): number => lines.linePos(pos[0]).line
   return errors
@@ -31,7 +30,7 @@ export function syntaxFaults(file: string, text: string, errors: readonly Syntax
     }))
 }
 
-/** The duplicate key, if it is a plain word. */
+/** Empty unless the key is a plain word. */
 function repeated({ code, pos }: SyntaxFault, text: string): string {
   if (code !== 'DUPLICATE_KEY') return ''
   const key = /^["']?([\w./-]+)["']?\s*:/.exec(text.slice(pos[0]))?.[1]

@@ -1,6 +1,5 @@
-/** The signature algorithms (RFC 7518 §3.1, RFC 8037 §3.1). A new one is one line here. */
+/** The signature algorithms (RFC 7518 §3.1, RFC 8037 §3.1). */
 
-/** The key of each algorithm: its type, or its curve, as node:crypto names them. */
 const PUBLIC_KEYS = {
   RS256: 'rsa',
   RS384: 'rsa',
@@ -14,7 +13,7 @@ const PUBLIC_KEYS = {
   EdDSA: 'ed25519',
 } as const
 
-/** The shortest secret of each algorithm, in bits (RFC 7518 §3.2). */
+/** Each algorithm's shortest secret, in bits (RFC 7518 §3.2). */
 export const SECRET_BITS = { HS256: 256, HS384: 384, HS512: 512 } as const
 
 export type PublicKeyAlgorithm = keyof typeof PUBLIC_KEYS
@@ -24,7 +23,6 @@ export type Algorithm = PublicKeyAlgorithm | SecretAlgorithm
 export const PUBLIC_KEY_ALGORITHMS = Object.keys(PUBLIC_KEYS) as readonly PublicKeyAlgorithm[]
 export const ALGORITHMS: readonly Algorithm[] = [...PUBLIC_KEY_ALGORITHMS, ...(Object.keys(SECRET_BITS) as SecretAlgorithm[])]
 
-/** @param key the type of a public key, or the curve of an elliptic-curve key */
 export function algorithmsFor(key: string | undefined): readonly PublicKeyAlgorithm[] {
   return PUBLIC_KEY_ALGORITHMS.filter((algorithm) => PUBLIC_KEYS[algorithm] === key)
 }

@@ -1,12 +1,11 @@
 /** The form of a token in a request header (RFC 6750 §2.1). */
 
-/** In characters: a longer header is not decoded. */
 const MAX_LENGTH = 8192
 
 /** b64token; it has no comma, with which servers join repeated headers. */
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
 
-/** @param scheme what comes before the token; `Bearer` exactly, as the reference gates compare it */
+/** @param scheme the text before the token; `Bearer` exactly, as the reference gates compare it */
 export function tokenIn(
   header: string,
   scheme: 'Bearer ' | '',

@@ -2,11 +2,9 @@
 
 export type Document = Readonly<Record<string, unknown>>
 
-/** The connection to an issuer. */
 export interface DocumentSource {
-  /** True for an address that may be fetched. */
   allowed(uri: string): boolean
-  /** Follows no redirect. */
+  /** Must follow no redirect. */
   get(uri: string): Promise<Document>
 }
 

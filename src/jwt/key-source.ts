@@ -3,14 +3,13 @@ import type { DocumentSource } from './document.ts'
 import type { VerificationKey } from './key.ts'
 
 export interface KeySource {
-  /** @returns the keys that may have signed a token; `unavailable` if none is known and the issuer does not answer */
   find(kid: string | undefined): Promise<readonly VerificationKey[] | 'unavailable'>
   ready(): boolean
   stale(): boolean
   trusted(): boolean
   /** Results that were verified with another version must be discarded. */
   keySetVersion(): number
-  /** Fetches keys that are too old; called every second or so, so that no request waits for it. */
+  /** Fetches keys that are too old. Called about every second, so that no request waits for a fetch. */
   renew(): void
 }
 
@@ -35,11 +34,11 @@ export interface RemoteKeys {
   readonly at: { readonly jwksUri: string } | { readonly issuer: string }
   readonly fetching: DocumentSource
   readonly read: (jwk: unknown) => VerificationKey | null
-  /** In milliseconds: a key that was removed from the set works no longer than that. */
+  /** Milliseconds. A key that was removed from the set is accepted no longer than that. */
   readonly cacheFor: number
-  /** In milliseconds: keys that could not be fetched again for so long are no longer trusted. */
+  /** Milliseconds. Keys that cannot be fetched for this long are no longer trusted. */
   readonly staleIfError: number
-  /** For keys older than `cacheFor`. A request must wait if nothing calls `renew`: after a quiet night, a removed key would work. */
+  /** For keys older than `cacheFor`. Without calls of `renew` a request must wait: otherwise a removed key would be accepted. */
   readonly whenOld?: 'use' | 'wait'
   readonly clock: () => number
   readonly onFailure: (message: string, cause: unknown) => void
@@ -76,7 +75,6 @@ export function remoteKeys(options: RemoteKeys): KeySource {
       })
     return running
   }
-  /** The age is unknown where the clock was set back to before the fetch. */
   const age = (): number => (clock() < fetchedAt ? Infinity : clock() - fetchedAt)
   const trusted = (): boolean => keys !== null && age() <= Math.max(options.cacheFor, options.staleIfError)
   const candidates = (kid: string | undefined): readonly VerificationKey[] =>

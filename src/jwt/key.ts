@@ -6,7 +6,7 @@ import type { Claims } from './claims.ts'
 
 export interface VerifierRules {
   readonly issuer: string
-  /** In milliseconds. */
+  /** Milliseconds. */
   readonly clockTolerance: number
 }
 
@@ -15,18 +15,14 @@ export type Verifier = (token: string) => Claims
 
 export interface VerificationKey {
   readonly kid: string | undefined
-  /**
-   * Null where the verifier checks it. An RSA signature is as long as the modulus (RFC 8017 §8.1.2, §8.2.2), but OpenSSL accepts a
-   * PSS signature without its leading zeros, which would be a second spelling of one token.
-   */
+  /** Null where the verifier checks it. OpenSSL accepts PSS signatures without leading zeros, a second spelling (RFC 8017 §8). */
   readonly signatureBytes: number | null
   fits(algorithm: Algorithm): boolean
   verifier(algorithm: Algorithm, expiry: 'checked' | 'ignored'): Verifier
 }
 
-/** Smaller RSA keys are refused (RFC 7518 §3.3). */
+/** Weaker RSA keys are refused (RFC 7518 §3.3, FIPS 186-5 §A.1.1): with the exponent 1, anyone can sign. */
 const MIN_RSA_BITS = 2048
-/** Smaller exponents are refused, too (FIPS 186-5 §A.1.1): with 1, anybody can sign. */
 const MIN_RSA_EXPONENT = 65_537n
 
 function algorithmsOf({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): readonly Algorithm[] {
@@ -35,7 +31,6 @@ function algorithmsOf({ asymmetricKeyType: type, asymmetricKeyDetails: details }
   return type === 'rsa' && !isStrong ? [] : algorithmsFor(type === 'ec' ? namedCurve : type)
 }
 
-/** @param material a public key in PEM, or a shared secret */
 export function makeKey(
   material: string | Buffer,
   key: Pick<VerificationKey, 'kid' | 'signatureBytes'> & { readonly algorithms: readonly Algorithm[] },
@@ -54,7 +49,7 @@ export function makeKey(
           key: material,
           algorithms: [algorithm],
           allowedIss: rules.issuer,
-          // The audience is not checked here, because it may be in another claim.
+          // The audience is not checked here: it may be in another claim.
           requiredClaims: ['iss', 'exp'],
           clockTolerance: rules.clockTolerance,
           ignoreExpiration: expiry === 'ignored',
@@ -67,10 +62,7 @@ export function makeKey(
   }
 }
 
-/**
- * @returns the one public key in the text; null if it can serve none of the algorithms
- * @throws Error if the text is anything else
- */
+/** Null if the key serves none of the algorithms. @throws Error unless the text is exactly one public key */
 export function keyFromPem(pem: string, algorithms: readonly Algorithm[], rules: VerifierRules): VerificationKey | null {
   if (pem.includes('PRIVATE KEY')) throw new Error('holds a private key: give the gateway the public one only')
   if (pem.split('-----BEGIN ').length !== 2) throw new Error('must hold exactly one PEM block')
@@ -79,15 +71,12 @@ export function keyFromPem(pem: string, algorithms: readonly Algorithm[], rules:
   return makePublicKey(undefined, key, algorithms, rules)
 }
 
-/**
- * @param jwk a member of a key set (RFC 7517), of unknown shape
- * @returns null if it can serve none of the algorithms
- */
+/** `jwk` is a key-set member (RFC 7517) of unknown shape. Null if it serves none of the algorithms. */
 export function keyFromJwk(jwk: unknown, algorithms: readonly Algorithm[], rules: VerifierRules): VerificationKey | null {
   if (typeof jwk !== 'object' || jwk === null) return null
   const { kid, kty, use, alg, key_ops: operations } = jwk as Claims
   if (kty === 'oct' || (use !== undefined && use !== 'sig')) return null
-  // A key set that contains the private half has published it.
+  // A key set with the private half has published it.
   if ('d' in jwk) return null
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) return null
   if (kid !== undefined && typeof kid !== 'string') return null

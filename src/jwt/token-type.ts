@@ -9,7 +9,6 @@ export function tokenTypeName(text: string): string {
   return text.replace(/[A-Z]/g, (one) => one.toLowerCase()).replace(/^application\//, '')
 }
 
-/** @param allowed the configured types, in the form of tokenTypeName. If given, a token must have one of them. */
 export function typeFits(typ: unknown, allowed: readonly string[] | undefined): boolean {
   if (typ === undefined) return allowed === undefined
   return typeof typ === 'string' && (allowed ?? USUAL).includes(tokenTypeName(typ))

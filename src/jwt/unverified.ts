@@ -1,4 +1,4 @@
-/** Reads a token before it is verified: enough to find the issuer that can verify it. */
+/** Reads a token before it is verified, to find the issuer that can verify it. */
 import type { Claims } from './claims.ts'
 
 export interface Unverified {
@@ -8,19 +8,13 @@ export interface Unverified {
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/**
- * True for a token in the form of a JWT, signed or encrypted (RFC 7515 §3.1, RFC 7516 §3.1), or that begins as one. The gateway
- * never shows it to another issuer than its own. Any other token is opaque.
- */
+/** The form of a signed or encrypted JWT (RFC 7515 §3.1, RFC 7516 §3.1), which only its own issuer may see. */
 export function looksLikeJwt(token: string): boolean {
   const parts = token.split('.').length
   return parts === 3 || parts === 5 || token.startsWith('eyJ')
 }
 
-/**
- * Splits a JWT. Only one spelling of each part counts (RFC 4648 §3.5), or one token would have many. Only UTF-8 counts (RFC 7519
- * §7.2): otherwise two names could read as the same, with each unknown byte replaced.
- */
+/** Accepts one spelling of each part (RFC 4648 §3.5) and only UTF-8 (RFC 7519 §7.2): otherwise two names could read alike. */
 export function readUnverified(token: string): Unverified | null {
   const [head, body, signature, ...more] = token.split('.').map(canonicalBytes)
   if (!head || !body || !signature || more.length > 0) return null
@@ -32,7 +26,6 @@ export function readUnverified(token: string): Unverified | null {
   }
 }
 
-/** The bytes of a part; null if the part could be written in another way. */
 function canonicalBytes(part: string): Buffer | null {
   const bytes = Buffer.from(part, 'base64url')
   return bytes.toString('base64url') === part ? bytes : null

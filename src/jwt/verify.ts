@@ -5,7 +5,7 @@ import { timeIn, type Claims } from './claims.ts'
 import type { VerificationKey } from './key.ts'
 import type { KeySource } from './key-source.ts'
 
-/** Limits what a token without a key id can cost. */
+/** Limits the cost of a token without a key id. */
 const MAX_CANDIDATES = 8
 
 export type InvalidToken =
@@ -18,13 +18,13 @@ export type InvalidToken =
   | 'token-not-yet-valid'
   | 'token-expired'
 
-/** Expiry is not a refusal yet: `credential-expired` is reported only for a token that is valid in every other respect. */
+/** Expiry is no refusal yet: `credential-expired` is reported only for a token that is valid in every other respect. */
 export interface SignedToken {
   readonly claims: Claims
   readonly isExpired: boolean
 }
 
-/** The caller checks the audience and further claims. */
+/** The caller must check the audience and further claims. */
 export async function verifySigned(
   token: string,
   header: Claims,
@@ -70,7 +70,6 @@ function attempt(
   }
 }
 
-/** The bytes in the last part of a token: base64url without padding (RFC 7515 §2). */
 function signatureBytesIn(token: string): number {
   return Math.floor(((token.length - token.lastIndexOf('.') - 1) * 3) / 4)
 }

@@ -4,15 +4,12 @@ import type { LimitState } from '../core/reasons.ts'
 import type { Rate } from '../core/decide/rules.ts'
 import type { Limiter, RateName } from './port.ts'
 
-/**
- * A window has twice the time, with room for twice the amount. So a caller may be quick for a while, but never exceeds the rate
- * over time (docs/limits.md).
- */
+/** Twice the time and amount: a caller may be quick for a while, but never exceeds the rate over time (docs/limits.md). */
 export const WINDOW = 2
 /** A stream may end at any moment. */
 export const STREAM_RETRY_MS = 1000
 
-/** The counters outlive a change of the configuration: what was taken stays taken. */
+/** The counters outlive a configuration change: what was taken stays taken. */
 export function makeMemoryLimiter(): Limiter {
   const counters = new Map<string, RateLimiterMemory>()
   const counterOf = (name: RateName, { amount, per }: Rate): RateLimiterMemory => {
@@ -24,7 +21,7 @@ export function makeMemoryLimiter(): Limiter {
     }
     return counter
   }
-  // Not a counter of the library: reading that takes a wait, in which another stream may open or close.
+  // Not a counter of the library: reading one is asynchronous, and another stream may open or close meanwhile.
   const streams = new Map<string, number>()
   const close = (who: string): void => {
     const left = (streams.get(who) ?? 0) - 1
@@ -55,7 +52,7 @@ export function makeMemoryLimiter(): Limiter {
   }
 }
 
-/** A limit that was reached; times in milliseconds. */
+/** Times are in milliseconds. */
 export function stateOf(name: string, most: number, window: number, retryAfter: number): LimitState {
   return { name, most, window, retryAfter }
 }

@@ -5,15 +5,8 @@ import type { Rate } from '../core/decide/rules.ts'
 export type RateName = 'requests' | 'runs' | 'newThreads' | 'grants'
 
 export interface Limiter {
-  /**
-   * Takes one from what a caller may do per time.
-   * @param who the caller, from callerKey; with the rule where a rule's limit is counted
-   * @returns null if there was one left, or the state of the limit
-   */
+  /** Null if one was left. `who` comes from callerKey, with the rule for a rule's limit. */
   take(name: RateName, who: string, rate: Rate): Promise<LimitState | null>
-  /**
-   * Takes one of the streams that a caller may have open at once.
-   * @returns a function to call once to give it back, or the state of the limit
-   */
+  /** Takes one of the caller's streams. The returned function gives it back; call it once. */
   open(who: string, most: number): Promise<(() => void) | LimitState>
 }

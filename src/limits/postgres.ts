@@ -1,7 +1,4 @@
-/**
- * Counters that all replicas share, in PostgreSQL. While it fails, each replica counts on its own: no caller is without limit,
- * and no caller is refused because of the database.
- */
+/** Counters in PostgreSQL that replicas share. While it fails, each replica counts alone: no caller is unlimited or refused. */
 import { createHash, randomUUID } from 'node:crypto'
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Rate } from '../core/decide/rules.ts'
@@ -20,12 +17,12 @@ export interface PostgresLimiterParts {
 }
 
 export interface PostgresLimiter extends Limiter {
-  /** Stops the renewals. The database stays open: its opener closes it. */
+  /** The database stays open: its opener closes it. */
   stop(): void
 }
 
 const RENEWAL_MS = 10_000
-/** Seconds that a killed replica's stream goes on counting: three renewals. */
+/** Seconds that a killed replica's stream still counts: three renewals. */
 const LEASE_S = 30
 
 export function makePostgresLimiter({ pool, schema, onOutage, renewal = RENEWAL_MS }: PostgresLimiterParts): PostgresLimiter {
@@ -72,7 +69,7 @@ export function makePostgresLimiter({ pool, schema, onOutage, renewal = RENEWAL_
     return counter
   }
 
-  // Streams of this process also count here: this bounds them while the other replicas' streams are unknown.
+  // Streams of this process also count here: this limits them while other replicas' streams are unknown.
   const local = makeMemoryLimiter()
   const leases = makeLeases(pool, schema)
   const held = new Map<string, string>()
@@ -80,7 +77,7 @@ export function makePostgresLimiter({ pool, schema, onOutage, renewal = RENEWAL_
     const renewed = new Map(held)
     // The failure was reported; the next renewal takes the leases again.
     if (renewed.size > 0) await noted(leases.renew(renewed)).catch(() => {})
-    // This renewal may have taken a lease again that was given back meanwhile.
+    // A lease that was given back meanwhile may have been taken again by this renewal.
     for (const id of renewed.keys()) if (!held.has(id)) await noted(leases.giveBack(id)).catch(() => {})
     if (!stopped) timer = setTimeout(() => void renew(), renewal).unref()
   }
@@ -120,12 +117,12 @@ export function makePostgresLimiter({ pool, schema, onOutage, renewal = RENEWAL_
   }
 }
 
-/** Ids have any length and characters, and counting must not store a user's id. */
+/** Ids have any length and characters, and counters must not store a user's id. */
 function digestOf(who: string): string {
   return createHash('sha256').update(who).digest('base64url')
 }
 
-/** Leases of open streams, by the database's clock: replicas may disagree about the time. */
+/** Uses the database's clock: the clocks of replicas may differ. */
 function makeLeases(pool: PostgresPool, schema: string) {
   const table = `${quoted(schema)}.open_streams`
   const until = `clock_timestamp() + interval '${LEASE_S} seconds'`
@@ -143,13 +140,13 @@ function makeLeases(pool: PostgresPool, schema: string) {
   const remove = { name: 'streams-give-back', text: `DELETE FROM ${table} WHERE id = $1` }
   const clear = { name: 'streams-clear', text: `DELETE FROM ${table} WHERE until < clock_timestamp()` }
   return {
-    /** Takes a lease if the caller has fewer. The lock comes first, so that the count is exact. */
+    /** The lock comes first, so that the count is exact. */
     take: (id: string, caller: string, most: number): Promise<boolean> =>
       pool.transaction(async (queries) => {
         await queries.query(lock, [`${schema} streams ${caller}`])
         return (await queries.query(insert, [id, caller, most])).length > 0
       }),
-    /** Renews the held leases, and takes those again that expired meanwhile: their streams are open. */
+    /** Also takes leases that expired meanwhile: their streams are open. */
     async renew(held: ReadonlyMap<string, string>): Promise<void> {
       await pool.query(upsert, [[...held.keys()], [...held.values()]])
       await pool.query(clear)

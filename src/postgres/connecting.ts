@@ -5,13 +5,12 @@ import pg from 'pg'
 import { PostgresFailure } from './failure.ts'
 import type { PostgresSettings } from './settings.ts'
 
-/** How much longer than the server the driver waits: where a server hangs, the driver decides. */
+/** The driver waits this much longer than the server, and decides if the server hangs. */
 const GRACE_MS = 500
 
-/** A process that is gone or hangs holds no locks for longer. A process that is only slow is not disconnected. */
+/** A process that is gone or hangs holds no locks for longer. A slow process is not disconnected. */
 const IDLE_IN_TRANSACTION_MS = 30_000
 
-/** The type id of `bigint`, which counts and times have. */
 const INT8 = 20
 
 /** @throws PostgresFailure if the CA file can't be read */
@@ -35,11 +34,7 @@ export function driverOptions(settings: PostgresSettings): pg.ClientConfig {
   }
 }
 
-/**
- * Sets a session up in one statement, not by parameters at the start of a connection: poolers in between refuse those.
- * An answered commit has to survive a crash of the server.
- * The meaning of a name in a statement must not depend on who may create tables where.
- */
+/** One statement: poolers refuse start parameters. Commits must survive a server crash; names must not find others' tables. */
 export async function setUp(client: pg.ClientBase, { statementTimeout }: PostgresSettings): Promise<void> {
   await client.query(
     `SELECT set_config('statement_timeout', $1, false), set_config('idle_in_transaction_session_timeout', $2, false),
@@ -50,7 +45,7 @@ export async function setUp(client: pg.ClientBase, { statementTimeout }: Postgre
   )
 }
 
-/** A connection outside of the pool. Its errors come with the next query, or as its `end`. */
+/** A connection outside the pool. Its errors come with the next query, or as its `end`. */
 export async function connect(settings: PostgresSettings, options: pg.ClientConfig = {}): Promise<pg.Client> {
   const client = new pg.Client({ ...driverOptions(settings), ...options })
   client.on('error', () => {})
@@ -68,7 +63,7 @@ function tlsOptions({ tls, ca, host }: PostgresSettings): pg.ClientConfig['ssl']
   if (tls === 'off') return false
   return {
     rejectUnauthorized: true,
-    // Explicit, because an address is no server name, and without a name the check falls back to localhost.
+    // Explicit, because an address is no server name, and without a name the check uses localhost.
     checkServerIdentity: (_name, certificate) => checkServerIdentity(host, certificate),
     ...(ca === null ? {} : { ca: authorityIn(ca) }),
   }

@@ -1,13 +1,12 @@
-/** Describes failures of the server for an operator. */
+/** Describes failures of the database server to an operator. */
 import pg from 'pg'
 import { placeOf, type PostgresSettings } from './settings.ts'
 
-/** The server did not do what it was asked, or the result is unknown. */
 export class PostgresFailure extends Error {
   override readonly name = 'PostgresFailure'
-  /** The SQLSTATE, or the code of the network or of TLS; null without a code. */
+  /** The SQLSTATE, or the network or TLS code. */
   readonly code: string | null
-  /** True if the server itself refused the statement; false if it was not reached. */
+  /** True if the server refused the statement; false if it was not reached. */
   readonly isAnswer: boolean
 
   constructor(message: string, code: string | null, isAnswer: boolean) {
@@ -83,7 +82,7 @@ export function failureOf(error: unknown, settings: PostgresSettings): PostgresF
 function codeOf(error: unknown): string | null {
   if (typeof error !== 'object' || error === null) return null
   if ('code' in error && typeof error.code === 'string') return error.code
-  // No address of a host with several addresses could be reached.
+  // No address of a host with several addresses was reachable.
   if (error instanceof AggregateError) return codeOf(error.errors[0])
   return null
 }

@@ -17,19 +17,13 @@ export interface Queries {
 
 export type TransactionKind = 'write' | 'snapshot' | 'survey'
 
-/** A statement on the pool is a transaction of its own. */
 export interface PostgresPool extends Queries {
-  /**
-   * Runs several statements in one transaction. Each of them sees what was committed before it began.
-   * With `snapshot` all see the same state, and none can write. The transaction is repeated a few times if the server has
-   * rolled it back because of another one, or if the work throws `Crossed`. It is never repeated if its result is unknown.
-   * @param kind `survey` is a snapshot that may take minutes: operators read whole tables
-   */
+  /** Repeats `work` after a rollback by the server or `Crossed`, never if the result is unknown. `survey` may take minutes. */
   transaction<T>(work: (queries: Queries) => Promise<T>, kind?: TransactionKind): Promise<T>
   close(): Promise<void>
 }
 
-/** Thrown by the work of a transaction if what it read has changed. The transaction is rolled back and repeated. */
+/** Thrown by `work` if what it read has changed. The transaction is rolled back and repeated. */
 export class Crossed extends Error {
   override readonly name = 'Crossed'
 }
@@ -50,11 +44,10 @@ const ROLLED_BACK: ReadonlySet<string | null> = new Set(['40001', '40P01'])
 
 const ATTEMPTS = 5
 
-/** How long a connection may be idle, and how long it may live: the server behind a name changes. */
+/** How long a connection may be idle, and how long it may live: the server behind a name may change. */
 const IDLE_MS = 300_000
 const LIFETIME_S = 3600
 
-/** @throws PostgresFailure if the CA file can't be read */
 export function openPool(settings: PostgresSettings, onIdleFailure: OnIdleFailure = () => {}): PostgresPool {
   const pool = new pg.Pool({
     ...driverOptions(settings),
@@ -63,7 +56,7 @@ export function openPool(settings: PostgresSettings, onIdleFailure: OnIdleFailur
     maxLifetimeSeconds: LIFETIME_S,
     // Unused connections keep no process alive, even while the server does not answer a disconnect.
     allowExitOnIdle: true,
-    // The pool waits for the result, though the types don't say so.
+    // The pool awaits the result, although the types don't say so.
     onConnect: (client) => setUp(client, settings) as unknown as undefined,
   })
   // The driver has already removed the connection. Without a listener the process would end.
@@ -105,7 +98,7 @@ async function inTransaction<T>(
     usable = true
     return result
   } catch (error) {
-    // A server that did not answer is asked nothing more. A discarded connection is a rollback as well.
+    // Not if the server did not answer. A discarded connection is a rollback, too.
     if (!(error instanceof PostgresFailure) || error.isAnswer) {
       usable = await queries.query({ text: 'ROLLBACK' }).then(
         () => true,
@@ -121,10 +114,7 @@ async function inTransaction<T>(
 
 const names = new Map<string, string>()
 
-/**
- * The name of a prepared statement contains a digest of the text, and so of the schema. Behind a pooler that shares
- * connections, another gateway's statement of the same name would otherwise run in its place, on its tables.
- */
+/** The digest includes the schema: behind a pooler, another gateway's statement of this name would use that gateway's tables. */
 function nameOf({ name, text }: Statement): { readonly name?: string } {
   if (name === undefined) return {}
   const known = names.get(text) ?? `${name.slice(0, 40)}-${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
@@ -132,12 +122,12 @@ function nameOf({ name, text }: Statement): { readonly name?: string } {
   return { name: known }
 }
 
-/** @param retry milliseconds that the driver waits for an answer; by default the setting of the client */
+/** @param retry milliseconds that the driver waits for an answer; by default the client's setting */
 export function queriesOn(client: pg.Pool | pg.ClientBase, settings: PostgresSettings, retry?: number): Queries {
   return {
     async query<T extends object>(statement: Statement, values: readonly unknown[] = []): Promise<readonly T[]> {
       try {
-        // The driver takes the timeout with each statement, though its types don't say so.
+        // The driver takes the timeout with each statement, although its types don't say so.
         const config = { ...nameOf(statement), text: statement.text, values: [...values], query_timeout: retry }
         const { rows } = await client.query<T & pg.QueryResultRow>(config as pg.QueryConfig)
         return rows
