@@ -1,6 +1,6 @@
-/** The errors that an agent may get instead of a user. No message contains any part of a credential, so all may be logged. */
+/** Errors that an agent may get instead of a user. No message contains any part of a credential, so all may be logged. */
 
-/** The codes of the gateway's own 401 (docs/errors.md), and one for `expectThread`. A caller may see them. */
+/** The codes of the gateway's own 401 (docs/errors.md), and one of `expectThread`. A caller may see them. */
 export type NotAuthenticatedCode = 'credential-missing' | 'credential-invalid' | 'credential-expired' | 'other-thread'
 
 /** The credential is missing or not valid: answer 401. */
@@ -24,7 +24,7 @@ const SENTENCES: Readonly<Record<NotAuthenticatedCode, string>> = {
   'other-thread': 'the credential is not for this thread',
 }
 
-/** The keys of the issuer are unavailable, so the caller is unknown: answer 503. `cause` has the reason. */
+/** The issuer's keys are unavailable, so the caller is unknown: answer 503. `cause` has the reason. */
 export class KeysUnavailable extends Error {
   override readonly name = 'KeysUnavailable'
   readonly code = 'keys-unavailable'
@@ -34,7 +34,7 @@ export class KeysUnavailable extends Error {
   }
 }
 
-/** A known user lacks a permission or a role: answer 403, or what the agent says instead. */
+/** A known user lacks a permission or a role: answer 403, or report it in the agent's answer. */
 export class PermissionDenied extends Error {
   override readonly name = 'PermissionDenied'
   readonly code = 'permission-denied'

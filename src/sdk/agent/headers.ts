@@ -1,19 +1,13 @@
-/** Reads the one credential of a request, in the headers of any server. */
+/** Reads the one credential of a request from the headers of any server. */
 import { tokenIn } from '../../jwt/bearer.ts'
 import { NotAuthenticated } from './errors.ts'
 
-/**
- * Headers of `fetch`, or an object: `request.headersDistinct` of node:http. `request.headers` shows only the first of two
- * `Authorization` headers.
- */
+/** `fetch` headers, or `request.headersDistinct` of node:http: `request.headers` hides a second `Authorization` header. */
 export type HeadersLike =
   | { get(name: string): string | null }
   | { readonly [name: string]: string | readonly string[] | undefined; readonly get?: string | readonly string[] | undefined }
 
-/**
- * @param name the header's name in lower case; only in `authorization`, the token follows `Bearer `
- * @throws {NotAuthenticated} if the header is missing, repeated or malformed
- */
+/** `name` is in lower case. @throws {NotAuthenticated} if the header is missing, repeated or malformed */
 export function credentialIn(headers: HeadersLike, name: string): string {
   const [value, ...more] = valuesOf(headers, name)
   if (value === undefined) throw new NotAuthenticated('credential-missing')
@@ -24,7 +18,7 @@ export function credentialIn(headers: HeadersLike, name: string): string {
 }
 
 function valuesOf(headers: HeadersLike, name: string): readonly string[] {
-  // Plain JavaScript may pass anything.
+  // Callers in plain JavaScript may pass anything.
   if (typeof (headers as unknown) !== 'object' || (headers as unknown) === null)
     throw new TypeError('headers: must be those of the request')
   if (typeof headers.get === 'function') {

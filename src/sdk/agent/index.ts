@@ -1,7 +1,4 @@
-/**
- * `threadwarden/agent`: identifies the user in an agent or a runtime (docs/agents.md). It runs inside agents, so its only package
- * is fast-jwt.
- */
+/** `threadwarden/agent` (docs/agents.md): identifies the user inside an agent. Its only package is fast-jwt. */
 export { KeysUnavailable, NotAuthenticated, PermissionDenied, type NotAuthenticatedCode } from './errors.ts'
 export type { HeadersLike } from './headers.ts'
 export type { PublicKeyAlgorithm as Algorithm } from '../../jwt/algorithms.ts'

@@ -1,11 +1,10 @@
-/** The keys of an issuer: given ones, or fetched with `fetch`. */
+/** An issuer's keys, given or fetched with `fetch`. */
 import { isFetchable } from '../../core/wire/addresses.ts'
 import type { PublicKeyAlgorithm } from '../../jwt/algorithms.ts'
 import { FETCH_TIMEOUT_MS, MAX_DOCUMENT_BYTES, readDocument, type DocumentSource } from '../../jwt/document.ts'
 import { keyFromJwk, keyFromPem, type VerificationKey, type VerifierRules } from '../../jwt/key.ts'
 import { fixedKeys, remoteKeys, type KeySource, type RemoteKeys } from '../../jwt/key-source.ts'
 
-/** The part of `fetch` that is used. */
 export type Fetch = (
   url: string,
   init: { readonly headers: Record<string, string>; readonly redirect: 'error'; readonly signal: AbortSignal },
@@ -13,7 +12,6 @@ export type Fetch = (
 
 export interface AgentKeys {
   readonly source: KeySource
-  /** Why the last failed fetch failed. */
   readonly lastFailure: () => unknown
 }
 

@@ -2,7 +2,7 @@
 import { NotAuthenticated, PermissionDenied } from './errors.ts'
 import type { AgentUser } from './user.ts'
 
-/** Also fits a user that an agent's framework has copied. */
+/** Also accepts a user that an agent's framework has copied. */
 type Grants = Pick<AgentUser, 'user_id'> & Partial<Pick<AgentUser, 'role' | 'roles' | 'permissions'>>
 
 /** Names are compared exactly; there are no wildcards. */
@@ -21,11 +21,7 @@ export function requireRole(user: Grants, role: string): void {
   throw new PermissionDenied(user.user_id, 'role', role)
 }
 
-/**
- * Keeps an assertion for one thread from being used for another.
- * @param user the user of an assertion; the user of a token has no thread and is refused
- * @throws {NotAuthenticated} `other-thread`
- */
+/** Binds an assertion to its thread. @throws {NotAuthenticated} `other-thread`, also for a token, which has no thread */
 export function expectThread(user: Pick<AgentUser, 'thread'>, threadId: string): void {
   if (user.thread === undefined || user.thread !== threadId) throw new NotAuthenticated('other-thread')
 }

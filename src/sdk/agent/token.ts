@@ -1,4 +1,4 @@
-/** Verifies one token by rules that are fixed before it is read (RFC 8725), with the gateway's own reading of tokens. */
+/** Verifies one token by rules that are fixed before it is read (RFC 8725), with the gateway's own parser. */
 import { includesAudience, type Claims } from '../../jwt/claims.ts'
 import { typeFits } from '../../jwt/token-type.ts'
 import { readUnverified } from '../../jwt/unverified.ts'
@@ -11,18 +11,13 @@ export const ASSERTION_TYPE = 'threadwarden+jwt'
 
 export interface TokenRules extends KeyRules {
   readonly audiences: readonly string[]
-  /** Only an assertion has the type of assertions. */
   readonly kind: 'token' | 'assertion'
-  /** The `typ` must be one of these, as tokenTypeName writes them; undefined for the types of access tokens. */
+  /** The accepted `typ`, as tokenTypeName writes it; undefined for the types of access tokens. */
   readonly tokenTypes?: readonly string[] | undefined
-  /** The `scope` of an assertion; undefined for any. */
   readonly scope?: string | undefined
 }
 
-/**
- * @throws {NotAuthenticated} if the token is not valid
- * @throws {KeysUnavailable} if the keys cannot be fetched
- */
+/** @throws {NotAuthenticated} for an invalid token, {KeysUnavailable} if the keys cannot be fetched */
 export async function verifyToken(token: string, rules: TokenRules, keys: AgentKeys): Promise<Claims> {
   const unverified = readUnverified(token)
   if (unverified === null) throw invalid('token-malformed')

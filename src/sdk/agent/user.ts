@@ -1,4 +1,4 @@
-/** The user that an agent sees: made from verified claims only. */
+/** The user that an agent sees, made from verified claims only. */
 import { isPointer, valueAt } from '../../core/json/pointer.ts'
 import type { Claims } from '../../jwt/claims.ts'
 import { NotAuthenticated } from './errors.ts'
@@ -8,11 +8,10 @@ export interface AgentUser {
   /** `alice` for a token, or `corp:alice` with `issuerKey`; always the latter for an assertion. */
   readonly user_id: string
   readonly name?: string
-  /** The first role. */
   readonly role?: string
   readonly roles: readonly string[]
   readonly permissions: readonly string[]
-  /** The thread that the gateway authorized; only in assertions, and only for requests about a thread. */
+  /** The thread that the gateway authorized: only in assertions, for requests about a thread. */
   readonly thread?: string
 }
 
@@ -24,21 +23,15 @@ export interface ClaimPointers {
   readonly permissions: string
 }
 
-/** The defaults of the gateway's configuration. */
 export const USUAL_POINTERS: ClaimPointers = { id: '/sub', name: '/name', role: '/role', permissions: '/permissions' }
 
-/** The gateway's grammar of user ids: 1-255 characters without control characters. */
 const USER_ID = /^[^\u0000-\u001f\u007f-\u009f]{1,255}$/u
 
 export function isClaimPointer(value: unknown): value is string {
   return typeof value === 'string' && isPointer(value)
 }
 
-/**
- * Claims of a wrong type grant nothing.
- * @param prefix of the user id, such as `corp:`
- * @throws {NotAuthenticated} if the id is no user id
- */
+/** Claims of a wrong type grant nothing. `prefix` is such as `corp:`. @throws {NotAuthenticated} if the id is no user id */
 export function userFromClaims(claims: Claims, pointers: ClaimPointers, prefix = ''): AgentUser {
   const id = valueAt(claims, pointers.id)
   if (typeof id !== 'string' || !id.isWellFormed() || !USER_ID.test(id)) {
@@ -60,7 +53,6 @@ export function withThread(user: AgentUser, thread: unknown): AgentUser {
   return typeof thread === 'string' && thread !== '' ? Object.freeze({ ...user, thread }) : user
 }
 
-/** A list with one member of another type grants nothing. */
 function strings(value: unknown, split: (one: string) => readonly string[]): readonly string[] {
   const list: unknown = typeof value === 'string' ? split(value) : value
   const good = Array.isArray(list) && list.every((one) => typeof one === 'string') ? list : []

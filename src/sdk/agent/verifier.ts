@@ -7,28 +7,23 @@ import { fetchedKeys, givenKeys, type AgentKeys, type Fetch } from './keys.ts'
 import { ASSERTION_TYPE, verifyToken, type TokenRules } from './token.ts'
 import { isClaimPointer, userFromClaims, USUAL_POINTERS, withThread, type AgentUser, type ClaimPointers } from './user.ts'
 
-/**
- * @throws {NotAuthenticated} if the headers contain no valid credential: answer 401
- * @throws {KeysUnavailable} if the keys cannot be fetched: answer 503
- */
+/** @throws {NotAuthenticated} without a valid credential: answer 401; {KeysUnavailable} if keys cannot be fetched: answer 503 */
 export type Verify = (headers: HeadersLike) => Promise<AgentUser>
 
 /** Give exactly one. */
 export interface KeyOptions {
   /** The address of the key set: https, or http on this machine. */
   readonly jwksUri?: string
-  /** The keys themselves: JWKs, or PEM text. */
   readonly keys?: readonly (object | string)[]
 }
 
 export interface CommonOptions extends KeyOptions {
-  /** The exact `iss`. */
   readonly issuer: string
-  /** The `aud`, or a list; the credential must name one of them. */
+  /** The credential's `aud` must name one of them. */
   readonly audience: string | readonly string[]
-  /** Allowed difference of clocks for `exp` and `nbf`, in milliseconds: at most five minutes. */
+  /** Allowed clock difference for `exp` and `nbf`, in milliseconds: at most five minutes. */
   readonly clockTolerance?: number
-  /** Fetches keys instead of the global `fetch`, for example with a private certificate authority. */
+  /** Replaces the global `fetch` for keys, for example to use a private CA. */
   readonly fetch?: Fetch
 }
 
@@ -45,9 +40,9 @@ export interface VerifierOptions extends CommonOptions {
 }
 
 export interface AssertionVerifierOptions extends CommonOptions {
-  /** The header of the assertion; in `authorization` it follows `Bearer `. */
+  /** The assertion's header; in `authorization` the token follows `Bearer `. */
   readonly header?: string
-  /** The upstream that it must be for: its key in the gateway's configuration, `''` for `upstream`. By default any. */
+  /** The upstream's key in the gateway's configuration, `''` for `upstream`. By default any. */
   readonly scope?: string
 }
 
@@ -62,10 +57,7 @@ const SCOPE = /^[a-z0-9-]*$/
 const ISSUER_KEY = /^[a-z0-9-]+$/
 const HEADER_NAME = /^[a-z0-9!#$%&'*+.^`|~-]+$/i
 
-/**
- * Verifies the user's own token, which the frontend sent in the `Authorization` header.
- * @throws TypeError for invalid options
- */
+/** Verifies the user's own token from the `Authorization` header. @throws TypeError for invalid options */
 export function makeVerifier(options: VerifierOptions): Verify {
   onlyNames(options, [...COMMON, 'algorithms', 'discovery', 'claims', 'tokenTypes', 'issuerKey'])
   noneUndefined(options, ['claims', 'tokenTypes', 'issuerKey'])
@@ -86,10 +78,7 @@ export function makeVerifier(options: VerifierOptions): Verify {
     userFromClaims(await verifyToken(credentialIn(headers, 'authorization'), rules, keys), pointers, prefix)
 }
 
-/**
- * Verifies the gateway's assertion: an ES256 JWT of type `threadwarden+jwt` for one request.
- * @throws TypeError for invalid options
- */
+/** Verifies the gateway's assertion: an ES256 JWT (`threadwarden+jwt`) for one request. @throws TypeError for invalid options */
 export function makeAssertionVerifier(options: AssertionVerifierOptions): Verify {
   onlyNames(options, [...COMMON, 'header', 'scope'])
   noneUndefined(options, ['scope'])
@@ -105,7 +94,7 @@ export function makeAssertionVerifier(options: AssertionVerifierOptions): Verify
   }
 }
 
-/** A misspelled option would enforce nothing. Inherited options count too. */
+/** A misspelled option would enforce nothing. Inherited options count, too. */
 function onlyNames(options: unknown, names: readonly string[], place = ''): void {
   must(typeof options === 'object' && options !== null, `${place === '' ? 'options' : place}: must be an object`)
   const prefix = place === '' ? '' : `${place}.`

@@ -1,9 +1,4 @@
-/**
- * `threadwarden/hooks`: the gateway in front of a runtime that is constructed in the same process (docs/hooks.md). A request
- * of a caller goes through the whole gateway before the runtime looks at it; what is permitted comes to a second handler of the
- * same runtime, written anew, and its answer goes back as the gateway gives it. So there is one decision for both, and these
- * hooks decide nothing.
- */
+/** `threadwarden/hooks` (docs/hooks.md): a request passes a whole gateway in this process first; these hooks decide nothing. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { classify } from '../../core/route/classify.ts'
 import { refuse } from '../../core/reasons.ts'
@@ -22,53 +17,43 @@ import type { CreateHandler, HookContext, ResponseContext, RouteContext, RouteIn
 
 export type { CreateHandler, HookContext, ResponseContext, RouteContext, RouteInfo, RuntimeHooks }
 
-/** What the hooks are made with. */
 export interface HooksOptions<Runtime extends object> {
-  /** The configuration file of a gateway. Where its upstream and its public listener are is not looked at. */
+  /** A gateway's configuration file. Its upstream address and public listener are ignored. */
   readonly config: string
-  /** The runtime to stand in front of. */
   readonly runtime: Runtime
   /** `createCopilotRuntimeHandler` of `@copilotkit/runtime/v2`. */
   readonly createHandler: CreateHandler<Runtime>
-  /** Where `${env:NAME}` looks; by default the environment of the process. */
+  /** For `${env:NAME}`; by default the environment of the process. */
   readonly environment?: NodeJS.ProcessEnv
-  /** Starts the health listener of the configuration, with its metrics. By default there is none. */
+  /** Starts the configured health listener, with its metrics; by default there is none. */
   readonly health?: boolean
-  /** Takes log lines, as JSON; by default stdout. */
+  /** Gets JSON log lines; by default stdout. */
   readonly log?: { write(line: string): void }
 }
 
-/** Hooks for `createCopilotRuntimeHandler` and every adapter that takes hooks. */
 export interface Hooks extends RuntimeHooks {
-  /** Where the listeners are that the configuration and the options ask for; null where there is none. */
+  /** The addresses of the listeners; null without one. */
   readonly healthUrl: string | null
   readonly adminUrl: string | null
-  /** Resolves as soon as requests are served; until then they are answered 503. */
+  /** Resolves when requests are served; until then the answer is 503. */
   ready(): Promise<void>
-  /** Reloads the configuration and activates it, or changes nothing. Opens the audit file again, for log rotation. */
+  /** Activates the changed configuration, or changes nothing. Reopens the audit file, for log rotation. */
   reload(): Promise<{ readonly outcome: string }>
-  /**
-   * Takes no more requests, lets what is running end, and closes everything.
-   * @param deadline milliseconds after which open streams are ended with a RUN_ERROR event
-   */
+  /** Accepts no more requests and closes when all end. After `deadline` milliseconds, open streams end with a RUN_ERROR event. */
   close(deadline?: number): Promise<void>
 }
 
-/** A configuration that can't be served; each line of the message is a fault with its place. */
+/** Each line of the message is an error with its place. */
 export class ConfigurationInvalid extends Error {
   override readonly name = 'ConfigurationInvalid'
 }
 
-/** A request that the gateway has written, on its way into the runtime. */
 interface Permitted {
   readonly request: Request
   stage: 'sent' | 'admitted' | 'checked' | 'answered'
 }
 
-/**
- * Starts a gateway in this process, and gives the hooks that lead to it.
- * @throws ConfigurationInvalid, or what keeps a gateway from starting: nothing is left open then
- */
+/** Starts a gateway in this process. @throws ConfigurationInvalid, or a start failure, with nothing left open */
 export async function makeHooks<Runtime extends object>(options: HooksOptions<Runtime>): Promise<Hooks> {
   const { runtime, environment = process.env } = options
   const prepared = readFor(options.config, environment, null)
@@ -91,7 +76,6 @@ export async function makeHooks<Runtime extends object>(options: HooksOptions<Ru
     answered.add(response)
     return response
   }
-  /** The answer to what went round the gateway: nothing may. */
   const refusal = (why: string): Response => {
     log.error({ why }, 'a request came to the runtime past the gateway: are all three hooks installed?')
     return refused('internal')
@@ -101,13 +85,13 @@ export async function makeHooks<Runtime extends object>(options: HooksOptions<Ru
   const hooks: RuntimeHooks = {
     onRequest: async ({ request, runtime: asked }) => {
       const permitted = underWay.getStore()
-      // The very request, and once: what an agent asks of its own runtime while it runs is a caller's request like any other.
+      // Exactly this request, once: a request of an agent to its own runtime during a run is a caller's request.
       if (permitted?.request === request && permitted.stage === 'sent') {
         permitted.stage = 'admitted'
         return
       }
       if (asked !== runtime) answerWith(refusal('the handler is of another runtime'))
-      // To whoever comes now the runtime is as one that is not known yet: they may try again, elsewhere.
+      // As for a transport that is not known yet: the caller may retry elsewhere.
       if (closing) answerWith(refused('upstream-transport-pending'))
       const response = await askOver((connection) => gateway.accept(connection), request)
       answered.add(response)
@@ -159,15 +143,12 @@ export async function makeHooks<Runtime extends object>(options: HooksOptions<Ru
   }
 }
 
-/** Answers in the runtime's place: its hooks do so by throwing a `Response` (docs/specification.md). */
+/** Answers instead of the runtime: a hook does that by throwing a `Response` (docs/specification.md). */
 function answerWith(response: Response): never {
   throw response as unknown as Error
 }
 
-/**
- * Reads a configuration for hooks.
- * @param basePath where the runtime's handler was mounted; null before it was
- */
+/** `basePath` is where the runtime's handler is mounted; null before the mount. */
 function readFor(file: string, environment: NodeJS.ProcessEnv, basePath: string | null): Outcome<Prepared> {
   const prepared = prepare(file, environment)
   if (!prepared.ok) return prepared
@@ -187,7 +168,6 @@ function readFor(file: string, environment: NodeJS.ProcessEnv, basePath: string 
   return faults.length > 0 ? { ok: false, faults } : prepared
 }
 
-/** True if the runtime read a request as it was written for it. */
 function isSame(route: RouteInfo, request: Request, basePath: string): boolean {
   const { pathname, search } = new URL(request.url)
   const target = readTarget(`${pathname}${search}`, QUERY_NAMES)

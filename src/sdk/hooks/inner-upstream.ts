@@ -1,4 +1,4 @@
-/** The runtime of the same process as an upstream: its handler is called, and nothing goes over a network. */
+/** The runtime of this process as an upstream: calls its handler without a network. */
 import { Readable } from 'node:stream'
 import { refuse } from '../../core/reasons.ts'
 import { streamedBody } from '../../http/upstream/answer-body.ts'
@@ -10,14 +10,10 @@ import {
   type UpstreamRequest,
 } from '../../http/upstream/upstream.ts'
 
-/** An address that nobody has (RFC 2606 §2): the runtime looks at the path behind it alone. */
+/** A name that is never assigned (RFC 2606 §2): the runtime uses only the path. */
 const NOWHERE = 'http://runtime.invalid'
 
-/**
- * Makes it.
- * @param handle the runtime's handler
- * @param headersTimeout milliseconds that it may take until its answer begins, as they are configured now; 0 for as long as it likes
- */
+/** `headersTimeout`: current limit in milliseconds until the answer begins; 0 for none. */
 export function innerUpstream(handle: (request: Request) => Promise<Response>, headersTimeout: () => number): Upstream {
   return {
     send: (request, signal) =>
@@ -27,7 +23,7 @@ export function innerUpstream(handle: (request: Request) => Promise<Response>, h
           clearTimeout(late)
           resolve(outcome)
         }
-        // Whoever waits no more wants nothing of what is still to come, either.
+        // A caller that stopped waiting needs nothing that still arrives.
         const stop = (reason: 'caller-left' | 'upstream-timeout'): void => {
           away.abort()
           give(failed(reason, reason))
@@ -67,17 +63,17 @@ async function answered(
   if (body instanceof Readable) body.once('error', (error: unknown) => (fault = error))
   try {
     const response = await handle(new Request(`${NOWHERE}${target}`, { method, signal, headers, ...bodyOf(body, headers) }))
-    // What `Response.error()` is: no answer at all (Fetch §2.2.6).
+    // `Response.error()`: no answer at all (Fetch §2.2.6).
     if (response.status < 200) return failed('upstream-broke-off', 'no-status')
-    // The runtime makes an answer of its own of a body that broke off.
+    // The runtime answers a broken body with a response of its own.
     if (fault instanceof BodyTooLarge) {
       await response.body?.cancel()
       return failed('body-too-large', 'body-too-large')
     }
     const answer = response.body === null ? Readable.from([]) : Readable.fromWeb(response.body)
-    // Destroying it may make the runtime report an error to a body that nobody listens to any more.
+    // Destroying it may make the runtime report an error to a body without listeners.
     answer.on('error', () => {})
-    // The runtime keeps a copy of each answer for its middleware, so that to cancel this one ends nothing.
+    // The runtime keeps a copy of each answer for its middleware: cancelling this one ends nothing.
     answer.once('close', () => away.abort())
     return {
       outcome: 'answered',
@@ -90,7 +86,6 @@ async function answered(
   }
 }
 
-/** A body as the runtime gets it; of one that is whole it learns the length, as it would over the network. */
 function bodyOf(body: UpstreamRequest['body'], headers: UpstreamRequest['headers']): object {
   if (body === undefined) return {}
   if (body instanceof Readable) return { body: Readable.toWeb(body), duplex: 'half' }

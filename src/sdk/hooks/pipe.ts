@@ -1,28 +1,20 @@
-/**
- * Asks the gateway over a connection that never leaves the process: it reads and answers HTTP as it does on the network, with
- * its parser and its limits, so that nothing is decided in another way.
- */
+/** Sends requests to the gateway over an in-process connection: with the HTTP parser and limits of the network. */
 import { request as ask, type IncomingMessage } from 'node:http'
 import { duplexPair, Readable, type Duplex, type Writable } from 'node:stream'
 
-/** Fields that are about a connection, which this is another one than the caller's (RFC 9110 §7.6.1). */
+/** Fields about the caller's connection (RFC 9110 §7.6.1), which is not this one. */
 // prettier-ignore
 const OF_THE_CONNECTION: ReadonlySet<string> = new Set([
   'connection', 'content-length', 'expect', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade',
 ])
 
-/** Where every caller is: no hook is told (RFC 6890 §2.2.2: nobody else has this address). */
+/** Used for every caller: hooks do not get the address (RFC 6890 §2.2.2: no host has this one). */
 const NO_ADDRESS = '0.0.0.0'
 
 /** Statuses of answers without a body, which a `Response` must not have either (Fetch §2.2.3). */
 const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304])
 
-/**
- * Asks it.
- * @param accept takes the gateway's end of a connection
- * @param request what a caller has sent
- * @throws Error if the connection breaks off before an answer, as it does when the caller leaves
- */
+/** `accept` takes the gateway's end. @throws Error if the connection breaks before an answer, as when the caller disconnects */
 export async function askOver(accept: (connection: Duplex) => void, request: Request): Promise<Response> {
   const body = await bodyOf(request)
   const [near, far] = connectionPair()
@@ -42,7 +34,7 @@ export async function askOver(accept: (connection: Duplex) => void, request: Req
       resolve,
     )
     outgoing.on('error', reject)
-    // A body that is not as long as was stated must not become a second request on the connection.
+    // A body with another length than stated must not become a second request on the connection.
     Object.assign(outgoing, { strictContentLength: true })
     if (body === null) outgoing.end()
     else pour(body, outgoing).catch(() => outgoing.destroy())
@@ -50,13 +42,9 @@ export async function askOver(accept: (connection: Duplex) => void, request: Req
   return responseOf(answer)
 }
 
-/** The pieces of a body. */
 type Pieces = AsyncGenerator<Uint8Array, void, void>
 
-/**
- * The body of a request, or null if it has none. Adapters of node's requests give every POST a stream: where no header says
- * that there is a body, only its end tells.
- */
+/** Null without a body. Node adapters give every POST a stream: without a header, only its end tells. */
 async function bodyOf({ body, headers }: Request): Promise<Pieces | null> {
   if (body === null) return null
   const pieces = piecesOf(body)
@@ -65,7 +53,7 @@ async function bodyOf({ body, headers }: Request): Promise<Pieces | null> {
   return first.done === true ? null : following(first.value, pieces)
 }
 
-/** How a body goes on: with the length that the caller has stated, so that one that is too long is refused before it has come. */
+/** Forwards the stated length, so that a body that is too long is refused before it arrives. */
 function framingOf(body: Pieces | null, headers: Headers): Record<string, string> {
   const length = headers.get('content-length')
   if (body === null) return {}
@@ -82,10 +70,7 @@ async function* following(first: Uint8Array, rest: Pieces): Pieces {
   yield* rest
 }
 
-/**
- * Sends a body to its end, also when nobody takes any more of it because the answer came before: the stream of the runtime's
- * node adapter ends the whole process if it is cancelled and more of the body comes.
- */
+/** Reads the body to its end even after the answer: cancelling the stream of the runtime's node adapter can end the process. */
 async function pour(pieces: Pieces, into: Writable): Promise<void> {
   for await (const piece of pieces) {
     if (into.destroyed || into.write(piece)) continue
@@ -100,7 +85,6 @@ async function pour(pieces: Pieces, into: Writable): Promise<void> {
   into.end()
 }
 
-/** Two ends of a connection; when one of them is gone, so is the other. */
 function connectionPair(): readonly [Duplex, Duplex] {
   const [near, far] = duplexPair()
   Object.assign(far, { remoteAddress: NO_ADDRESS })
@@ -113,7 +97,7 @@ function responseOf(answer: IncomingMessage): Response {
   const { statusCode: status = 500, statusMessage: statusText = '' } = answer
   const headers = new Headers()
   for (const [name, values] of Object.entries(answer.headersDistinct)) {
-    // What comes whole keeps its length: it is the same bytes, and whoever misses some can tell.
+    // A complete body keeps its length, so that the caller can detect missing bytes.
     if (name !== 'content-length' && (OF_THE_CONNECTION.has(name) || name === 'date')) continue
     for (const value of values ?? []) headers.append(name, value)
   }

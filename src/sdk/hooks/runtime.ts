@@ -1,6 +1,5 @@
-/** The parts used here of the runtime's interface: hooks and handler, as `@copilotkit/runtime/v2` has them (runtime-behaviour.md, "Routes"). */
+/** The parts of the runtime's interface that are used here (`@copilotkit/runtime/v2`; runtime-behaviour.md, "Routes"). */
 
-/** What the runtime says of a route that it found. */
 export interface RouteInfo {
   readonly method: string
   readonly agentId?: string
@@ -8,30 +7,27 @@ export interface RouteInfo {
   readonly memoryId?: string
 }
 
-/** What a hook is told. */
 export interface HookContext {
   readonly request: Request
   readonly runtime: object
 }
 
-/** What a hook is told once a route was found. */
 export interface RouteContext extends HookContext {
   readonly route: RouteInfo
 }
 
-/** What a hook is told of an answer; the route of one that came before any was found means nothing. */
+/** The route means nothing if the answer came before a route was found. */
 export interface ResponseContext extends RouteContext {
   readonly response: Response
 }
 
-/** The hooks of a runtime handler. What is thrown as a `Response` is the answer. */
+/** A hook answers by throwing a `Response`. */
 export interface RuntimeHooks {
   readonly onRequest: (context: HookContext) => Promise<void>
   readonly onBeforeHandler: (context: RouteContext) => Promise<void>
   readonly onResponse: (context: ResponseContext) => Promise<Response | undefined>
 }
 
-/** `createCopilotRuntimeHandler`. */
 export type CreateHandler<Runtime extends object> = (options: {
   runtime: Runtime
   basePath?: string
