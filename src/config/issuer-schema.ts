@@ -16,7 +16,7 @@ const exactName = z
   .min(1)
   .refine((text) => text === text.trim() && text !== '*', 'is compared to the letter | write it out, without blanks around it')
 
-/** A media type below `application/` (RFC 6838 §4.2), as RFC 7515 §4.1.9 lets it be written. */
+/** A media type below `application/` (RFC 6838 §4.2), as RFC 7515 §4.1.9 permits it. */
 const tokenType = z
   .string()
   .regex(

@@ -1,4 +1,4 @@
-/** Loads a configuration: reads it, fills the secrets in, checks it, resolves the paths. Every error is reported at once. */
+/** Loads a configuration: reads it, fills in secrets, checks it and resolves paths. Reports every error at once. */
 import { dirname, resolve } from 'node:path'
 import { forwardingFault, settingFault } from '../core/wire/headers.ts'
 import { valueAt } from '../core/json/pointer.ts'
@@ -27,7 +27,7 @@ export interface LoadedConfig {
   readonly warnings: readonly Fault[]
 }
 
-/** What the loader of the policies needs, even of an invalid configuration, so that all errors are reported at once. */
+/** What the policy loader needs, even from an invalid configuration, so that all errors are reported at once. */
 export interface Named {
   /** Undefined for the shipped policy. */
   readonly policy: string | undefined

@@ -30,7 +30,7 @@ export function checkMounts(config: Config, report: Report): void {
       )
     }
     checkScope(one, mounts, report)
-    // Claiming at one upstream what another upstream in the scope holds would open it there.
+    // A caller could claim at one upstream a thread that the other holds, and then read it there.
     const claimed = before.find(
       ({ scope, unknownThread }) =>
         scope === one.scope && unknownThread !== one.unknownThread && [unknownThread, one.unknownThread].includes('claim'),

@@ -1,7 +1,4 @@
-/**
- * Lists the upstreams of a configuration. Each has a public path, and its threads are their own scope in the ownership table:
- * owning a thread at one upstream opens nothing at another.
- */
+/** Lists a configuration's upstreams. Owning a thread at one gives no access at another, unless they share a scope. */
 import type { StandingFacts, UnknownThread } from '../core/decide/decide.ts'
 import type { ListSource } from '../core/wire/table-lists.ts'
 import type { UpstreamKind } from '../core/route/transport.ts'
@@ -10,7 +7,7 @@ import type { Config } from './schema.ts'
 export interface Mount {
   /** Its unique key in the configuration, or `''` for `upstream`. */
   readonly key: string
-  /** Its scope in the ownership table: its key, or that of the upstream whose threads it shares. */
+  /** Its key, or that of the upstream whose threads it shares. */
   readonly scope: string
   readonly saysScope: boolean
   readonly place: readonly string[]
@@ -30,7 +27,7 @@ export interface Mount {
   readonly timeouts: { readonly connect: number; readonly headers: number; readonly body: number }
   readonly unknownThread: UnknownThread
   readonly lists: ListSource
-  /** The `aud` of its assertions, where it is not identity.assertion.audience. */
+  /** The `aud` of its assertions, if not identity.assertion.audience. */
   readonly assertionAudience: string | undefined
 }
 
@@ -44,7 +41,7 @@ export function scopeName(key: string): string {
 export function mountsOf({ upstream, upstreams, agents, ownership, identity }: Config): readonly [Mount, ...Mount[]] {
   const { unknownThread, lists } = ownership
   const keys = [...Object.keys(upstreams), ...Object.keys(agents)]
-  // With several upstreams, one could show another the assertions that it got.
+  // With several upstreams, one could show another the assertions that it received.
   const isAlone = keys.length + (upstream === undefined ? 0 : 1) === 1
   const audienceOf = (key: string): string | undefined =>
     identity.assertion === undefined || isAlone || key === '' ? undefined : `${identity.assertion.audience}/${key}`

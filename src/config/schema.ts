@@ -1,7 +1,4 @@
-/**
- * The configuration: one schema is the source of the types, the checks and the published editor schema. Names and meanings are
- * stable (docs/configuration.md).
- */
+/** The configuration schema: source of the types, the checks and the editor schema. Names are stable (docs/configuration.md). */
 import { z } from 'zod'
 import { identitySchema } from './identity-schema.ts'
 import { issuerSchema } from './issuer-schema.ts'
@@ -14,7 +11,7 @@ const port = z
   .union([z.int(), z.string().regex(/^\d+$/).transform(Number)], 'is not a port number | 0 to 65535')
   .refine((value) => value >= 0 && value <= 65_535, 'is not a port number | 0 to 65535')
 
-/** A setting of the rotation that the gateway once did itself: without an error, a file that was bounded would grow for ever. */
+/** A removed rotation setting: without an error, a file that was bounded would grow without limit. */
 function rotatedByLogrotate(line: string) {
   const hint = `take it out, and write to /etc/logrotate.d/threadwarden: PATH { ${line} … postrotate kill -HUP PID endscript } (docs/operations.md#rotating-the-audit-file)`
   return z

@@ -1,7 +1,4 @@
-/**
- * Reads which store a configuration names. Every process that opens the store uses this, without loading the configuration
- * checks.
- */
+/** Reads which store a configuration names, also for processes that do not load the configuration checks. */
 import { isLoopbackHost } from '../core/wire/addresses.ts'
 
 export const POSTGRES = /^postgres(?:ql)?:/
@@ -77,11 +74,7 @@ function decoded(text: string): string | null {
   }
 }
 
-/**
- * Reads the store of a configuration: for `sqlite` its file; for `postgres` the settings (src/postgres/settings.ts) and the cache
- * size.
- * @param ownership from a configuration that passed the schema
- */
+/** `ownership` must have passed the schema. The result is a file, or settings (src/postgres/settings.ts) and a cache size. */
 export function storeOf({ store, postgres = POSTGRES_DEFAULTS }: StoreKeys) {
   if (store.startsWith('sqlite:')) return { kind: 'sqlite', file: store.slice('sqlite:'.length) } as const
   const place = placeOf(store)
@@ -94,7 +87,7 @@ export function isLocalServer({ host }: { readonly host: string }): boolean {
   return host.startsWith('/') || isLoopbackHost(host.includes(':') ? `[${host}]` : host)
 }
 
-/** Whether TLS is used where the configuration leaves it open: on this machine it is not. */
+/** Where the configuration does not say it, TLS is used except on this machine. */
 export function tlsOf(place: Place, tls: 'verify' | 'off' | undefined): 'verify' | 'off' {
   return tls ?? (isLocalServer(place) ? 'off' : 'verify')
 }

@@ -9,6 +9,6 @@ export interface Policy {
   readonly rules: Rules
   /** The claims that its rules compare, as JSON pointers. */
   readonly claimPointers: readonly string[]
-  /** What passes of a body unless a rule says otherwise. */
+  /** What is forwarded of a body unless a rule says otherwise. */
   readonly bodies: BodyPolicy
 }

@@ -18,10 +18,7 @@ export interface Reach {
   silenceOf(rule: Rule): Silence | null
   /** Indexes of operator selectors whose users no rule for operators applies to, while such a rule applies to others. */
   idleSelectors(rules: readonly Rule[]): readonly number[]
-  /**
-   * The first of `others` that together cover all callers and objects of a rule on a route.
-   * @returns null if they do not
-   */
+  /** The first of `others` that together cover all callers and objects of a rule on a route; null if they do not. */
   coveredBy(rule: Rule, route: RouteId, others: readonly Rule[]): Rule | null
 }
 

@@ -6,7 +6,7 @@ import { bodySize, countOrOff, rateOrOff } from '../document/quantities.ts'
 
 const names = (what: string) => z.array(z.string().min(1, 'must not be empty')).min(1, `must name ${what}`)
 
-/** A larger whole number would also equal its neighbours: JSON numbers cannot distinguish them here. */
+/** Larger whole numbers would equal their neighbours, which JSON numbers cannot distinguish here. */
 const number = z
   .number()
   .refine(
@@ -39,7 +39,7 @@ const claim = z
     'compares with one thing | write one of equals, in, contains, atLeast, atMost, exists',
   )
 
-/** The error for permissions that are not a mapping: a list does not say whether any of them is enough. */
+/** A list does not say whether any of its permissions is enough. */
 function noMapping(permissions: unknown): string {
   const names = Array.isArray(permissions) ? permissions : [permissions]
   return `must be a mapping | ${names.every((name) => typeof name === 'string') ? `write { any: [${names.join(', ')}] }` : 'write any: or all:'}`

@@ -15,11 +15,7 @@ interface Line {
   readonly rule: Rule
 }
 
-/**
- * Gives a warning only if it is certain.
- * @param rules the compiled rules of the file, in its order
- * @param operators with their issuers filled in
- */
+/** Reports only what is certain. `rules` are compiled, in the file's order; `operators` have their issuers filled in. */
 export function checkForWarnings(
   file: PolicyFile,
   rules: readonly Rule[],
@@ -33,7 +29,7 @@ export function checkForWarnings(
   })
   const reach = makeReach({ operators, sharing: file.sharing }, surroundings)
   const isLarge = lines.length ** 2 * (operators.length + 1) > MOST_COMPARED
-  /** In mode `off` one warning covers all that only operators may do. */
+  /** In mode `off` one warning covers everything that only operators may do. */
   const said = surroundings.mode === 'off' && file.operators.length > 0 ? lines.filter(({ rule }) => isForOperators(rule)) : null
   warnOfProps(['forwardedProps'], file.forwardedProps, warn)
   warnOfSharing(file, warn)
@@ -47,7 +43,7 @@ export function checkForWarnings(
   warnOfClosedRoutes(lines, reach, said ?? [], warn)
 }
 
-/** The most pairs of rules that are compared, for every kind of operator: a reload has to be quick. */
+/** The most pairs of rules that are compared per kind of operator: a reload must be quick. */
 const MOST_COMPARED = 100_000
 
 const SILENCES: Readonly<Record<Silence, readonly [message: string, hint: string]>> = {
