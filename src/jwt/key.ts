@@ -15,7 +15,7 @@ export type Verifier = (token: string) => Claims
 
 export interface VerificationKey {
   readonly kid: string | undefined
-  /** Null where the verifier checks it. OpenSSL accepts PSS signatures without leading zeros, a second spelling (RFC 8017 §8). */
+  /** Null where the verifier checks it. OpenSSL accepts PSS without leading zeros, a second spelling (RFC 8017 §8.1.2, §8.2.2). */
   readonly signatureBytes: number | null
   fits(algorithm: Algorithm): boolean
   verifier(algorithm: Algorithm, expiry: 'checked' | 'ignored'): Verifier

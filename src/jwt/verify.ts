@@ -70,6 +70,7 @@ function attempt(
   }
 }
 
+/** Base64url without padding (RFC 7515 §2). */
 function signatureBytesIn(token: string): number {
   return Math.floor(((token.length - token.lastIndexOf('.') - 1) * 3) / 4)
 }
