@@ -95,7 +95,7 @@ void test('a connect that was the owner’s until they deleted the thread ends w
   const stream = await opened(t, gateway.url, alice, 'connect')
   t.equal((await call(`${base}/threads/t1`, { method: 'DELETE', token: alice })).status, 200)
   const database = new Database(join(gateway.folder, 'ownership.db'))
-  t.equal(database.prepare('DELETE FROM threads WHERE gone = 1').run().changes, 1, 'as the retention does')
+  t.equal(database.prepare('DELETE FROM threads WHERE upstream_deleted = 1').run().changes, 1, 'as the retention does')
   database.close()
   t.equal((await run(bob)).status, 200)
   await until(() => ENDED.test(stream.text()))
