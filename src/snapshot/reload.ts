@@ -42,7 +42,7 @@ export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>): Rel
       'reload',
       `the last change of the configuration was refused, and the previous one stays active: see the log for the errors in ${places.join(', ')}`,
     )
-    log.error({ cause, faults, generation: number }, 'the configuration was not changed: the last good one stays active')
+    log.error({ cause, faults, generation: number }, 'the configuration was not changed: the last good one stays in force')
     return { outcome: 'refused', generation: number, faults }
   }
 

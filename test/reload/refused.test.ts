@@ -98,13 +98,13 @@ for (const [what, { break: destroy, says }] of Object.entries(BREAKS)) {
     t.equal(await serves(), 200)
     const ready = await scene.health('/readyz')
     t.equal(ready.status, 200, 'it serves on')
-    t.match(JSON.parse(ready.text), { status: 'ready', notes: { reload: /refused.*stays in force: see the log/ } })
+    t.match(JSON.parse(ready.text), { status: 'ready', notes: { reload: /refused.*stays active: see the log/ } })
     const { text } = await scene.health('/metrics')
     t.match(text, /threadwarden_config_last_reload_successful 0\n/)
     t.match(text, /threadwarden_config_reloads_total\{outcome="refused"\} 1\n/)
     t.match(
       scene.lines.filter(({ level }) => level === 'error'),
-      [{ cause: 'test', generation: 1, msg: /the last good one stays active/ }],
+      [{ cause: 'test', generation: 1, msg: /the last good one stays in force/ }],
     )
     writeFileSync(join(scene.folder, 'secret'), 'x'.repeat(64))
     scene.writePolicy(`${CHAT}# mended\n`)
