@@ -46,10 +46,6 @@ export function userFault(text: string, issuers: readonly string[]): 'form' | { 
   return issuers.includes(issuer) ? null : { issuer }
 }
 
-export function revokedBy(revocation: Revocation): Revoked {
-  return revocation.kind === 'token' ? { tokenId: revocation.tokenId } : { userId: revocation.userId }
-}
-
 export function revocationOf(what: Revoked, list: readonly Revocation[]): Revocation | undefined {
   return list.find((one) =>
     'tokenId' in what ? one.kind === 'token' && one.tokenId === what.tokenId : one.kind === 'user' && one.userId === what.userId,
