@@ -1,7 +1,7 @@
 /** Small pieces of a body are put together: what is kept of it stays in proportion to its bytes, however it was cut. */
 import { test } from 'tap'
 import { refuse } from '../../src/core/reasons.ts'
-import { inPieces } from '../../src/http/pipeline/chunk-coalescing.ts'
+import { inPieces } from '../../src/http/pipeline/request-body.ts'
 
 /** Sends pieces of these lengths, each in memory of its own as from a connection. */
 function sent(lengths: readonly number[]) {

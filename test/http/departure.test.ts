@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'tap'
 import { collect } from '../../src/http/upstream/answer-body.ts'
-import { ClientDisconnectSignal } from '../../src/http/pipeline/client-disconnect.ts'
+import { ClientDisconnectSignal } from '../../src/http/upstream/upstream.ts'
 import { openUpstream } from '../../src/http/upstream/upstream.ts'
 
 /** A departure that knows who waits for it. */

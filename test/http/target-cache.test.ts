@@ -1,6 +1,6 @@
 /** Where targets lie is remembered, each under its whole text, and no more of them than a bound. */
 import { test } from 'tap'
-import { makeTargetCache } from '../../src/http/pipeline/target-cache.ts'
+import { makeTargetCache } from '../../src/http/pipeline/classification.ts'
 
 const RUNTIME: { readonly publicPath: string; readonly agentId: string | null } = { publicPath: '/api', agentId: null }
 const AGENT = { publicPath: '/legal', agentId: 'legal' }

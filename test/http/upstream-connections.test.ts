@@ -1,7 +1,6 @@
 /** Connections to the upstream: one request at a time on each, used again, and let go of. */
 import { test, type Test } from 'tap'
-import { connectionsTo, type Connections } from '../../src/http/upstream/connections.ts'
-import { openUpstream, type UpstreamAnswer } from '../../src/http/upstream/upstream.ts'
+import { connectionsTo, type Connections, openUpstream, type UpstreamAnswer } from '../../src/http/upstream/upstream.ts'
 import { startRawUpstream } from '../support/raw-upstream.ts'
 import { startUpstream, json } from '../support/upstream.ts'
 import { until } from '../support/until.ts'

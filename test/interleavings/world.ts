@@ -14,7 +14,7 @@ import { makeSnapshotManager, type SnapshotManager } from '../../src/snapshot/ma
 import { makeOpenAnswers } from '../../src/http/upstream/open-answers.ts'
 import { makeReadiness } from '../../src/http/listeners/readiness.ts'
 import { makeBudget } from '../../src/http/pipeline/body-budget.ts'
-import { makeRunsUnderWay } from '../../src/http/pipeline/runs-under-way.ts'
+import { makeRunsUnderWay } from '../../src/http/pipeline/claim.ts'
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'

@@ -11,14 +11,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import { requestLines, type Logger } from '../../observe/log.ts'
 import { refusalAnswer, type Answer } from '../pipeline/answer.ts'
-import {
-  closed,
-  isDue,
-  makeCallerConnections,
-  makeLast,
-  saidLast,
-  type CallerConnections,
-} from '../upstream/connection-answers.ts'
+import { closed, isDue, makeCallerConnections, makeLast, saidLast, type CallerConnections } from './caller-connections.ts'
 import { beginExchange, routeOf } from '../pipeline/exchange.ts'
 import { refused } from '../pipeline/pipeline.ts'
 import { publicListener, boundLines } from './listening.ts'

@@ -7,10 +7,9 @@ import type { Limiter } from '../../limits/port.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
 import type { Authentication } from './authentication.ts'
-import { NOTHING_BEGUN, type Begun, type Claiming } from './claim.ts'
+import { NOTHING_BEGUN, type Begun, type Claiming, type Deletion } from './claim.ts'
 import type { CallerLimits } from './limit-leases.ts'
 import type { OwnerRecords } from './owner-records.ts'
-import type { Deletion } from './runs-under-way.ts'
 import type { Authorized, Mark, Undecided } from './stages.ts'
 
 export interface AuthorizationParts {

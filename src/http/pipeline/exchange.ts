@@ -4,7 +4,7 @@ import { corsHeaders } from '../../core/wire/cors.ts'
 import { headerFault, headerLines, MAX_HEADER_LINES } from '../../core/wire/headers.ts'
 import { refuse } from '../../core/reasons.ts'
 import type { RouteLabel } from '../../observe/metrics.ts'
-import { ClientDisconnectSignal } from './client-disconnect.ts'
+import { ClientDisconnectSignal } from '../upstream/upstream.ts'
 import type { Exchange, RequestHead, RequestRecord, RequestSnapshot } from './stages.ts'
 
 export function beginExchange(

@@ -3,10 +3,8 @@ import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
 import { isObject } from '../../core/json/read.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
-import type { ClientDisconnect } from './client-disconnect.ts'
-import { upstreamRequest } from '../upstream/request.ts'
+import { jsonOf, upstreamRequest, type ClientDisconnect, type Upstream, type UpstreamAnswer } from '../upstream/upstream.ts'
 import { collect } from '../upstream/answer-body.ts'
-import { jsonOf, type Upstream, type UpstreamAnswer } from '../upstream/upstream.ts'
 
 export type History = 'none' | 'some' | 'cannot-tell'
 

@@ -9,10 +9,9 @@ import { StoreUnavailable } from '../../store/port/state.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
 import type { Authentication } from './authentication.ts'
 import type { Authorize } from './authorization.ts'
-import { admit, classify } from './classification.ts'
+import { admit, classify, makeTargetCache, type CachedTarget } from './classification.ts'
 import { LimitLeases } from './limit-leases.ts'
 import type { ReadRequestBody } from './read-body.ts'
-import { makeTargetCache, type CachedTarget } from './target-cache.ts'
 import type { Caller, Classified, Exchange, Pipeline, Undecided, UpstreamBinding } from './stages.ts'
 
 export interface PipelineParts {

@@ -21,8 +21,7 @@ import type { AnswerForm, AnswerOwner, AnswerRules, OpenAnswers } from './open-a
 import type { Payload } from '../pipeline/payload.ts'
 import type { Written } from '../lists/rewriting.ts'
 import type { TransportState } from './transport-probe.ts'
-import { upstreamRequest } from './request.ts'
-import type { Upstream, UpstreamAnswer, UpstreamFailure, UpstreamRequest } from './upstream.ts'
+import { upstreamRequest, type Upstream, type UpstreamAnswer, type UpstreamFailure, type UpstreamRequest } from './upstream.ts'
 import type { Authorized, Exchange } from '../pipeline/stages.ts'
 
 export interface ForwardParts {

@@ -8,7 +8,6 @@ import type { StreamForm } from '../../core/wire/headers.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import type { AnswerBody } from './answer-body.ts'
-import { cutOff, endWith, tie } from './connection-answers.ts'
 
 export interface AnswerOwner {
   readonly userId: string
@@ -207,6 +206,35 @@ export function makeOpenAnswers(
       for (const [end, { owner }] of [...open]) if (owners.has(owner)) end(NO_LONGER_ALLOWED)
     },
   }
+}
+
+/** A slow reader back-pressures only this body; a disconnect aborts it. `closed` may be called at once. */
+function tie(response: ServerResponse, body: AnswerBody, closed: () => void = () => {}): void {
+  // A connection that fails counts as closed: no error of a caller may reach the process.
+  response.on('error', () => response.destroy())
+  response.on('drain', () => body.resume())
+  const end = (): void => {
+    body.destroy()
+    closed()
+  }
+  if (response.destroyed) end()
+  else response.once('close', end)
+}
+
+/** An answer that waits behind others has no socket yet: Node would leave its caller waiting, so this closes the connection. */
+function cutOff(response: ServerResponse): void {
+  if (response.socket === null) response.req.socket.destroy()
+  response.destroy()
+}
+
+/** Up to so many bytes go out in one piece with the head, which is quicker than two. */
+const ONE_PIECE = 16 * 1024
+
+function endWith(response: ServerResponse, last: Buffer | undefined): void {
+  if (last === undefined) response.end()
+  else if (last.length > ONE_PIECE) response.end(last)
+  // Node joins only text with the head; in this encoding each byte is one character, and each character one byte.
+  else response.end(last.toString('latin1'), 'latin1')
 }
 
 function isOpen({ writableEnded, destroyed }: ServerResponse): boolean {

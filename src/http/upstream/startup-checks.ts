@@ -10,9 +10,8 @@ import type { StoreState } from '../../store/port/state.ts'
 import { openPastLoopback } from './exposure.ts'
 import { makeAskHistory } from '../pipeline/history.ts'
 import type { Readiness } from '../listeners/readiness.ts'
-import { upstreamRequest } from './request.ts'
+import { upstreamRequest, jsonOf, type Upstream } from './upstream.ts'
 import { collect } from './answer-body.ts'
-import { jsonOf, type Upstream } from './upstream.ts'
 
 export interface StartupChecks {
   look(upstream: RuntimeFacts): void

@@ -3,9 +3,8 @@ import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
 import { assumedFacts, readRuntimeInfo, TRANSPORTS, type RuntimeFacts, type Transport } from '../../core/route/transport.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { Readiness } from '../listeners/readiness.ts'
-import { upstreamRequest } from './request.ts'
+import { upstreamRequest, jsonOf, type Upstream } from './upstream.ts'
 import { collect } from './answer-body.ts'
-import { jsonOf, type Upstream } from './upstream.ts'
 
 export interface TransportState {
   current(): RuntimeFacts | null

@@ -1,12 +1,12 @@
 /** Sends requests to the upstream, one attempt each: what the upstream may have read is never sent again. */
 import { Readable } from 'node:stream'
-import type { Dispatcher } from 'undici'
+import { type Dispatcher, Client } from 'undici'
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import type { UpstreamAnswerHeaders } from '../../core/wire/headers.ts'
 import type { Json } from '../../core/json/read.ts'
 import { ArrivingBody, type AnswerBody } from './answer-body.ts'
-import type { ClientDisconnect } from '../pipeline/client-disconnect.ts'
-import { connectionsTo, type Connections } from './connections.ts'
+import type { RouteDescriptor } from '../../core/route/classify.ts'
+import { wireForm, type RuntimeFacts } from '../../core/route/transport.ts'
 
 export interface UpstreamRequest {
   readonly method: string
@@ -52,6 +52,33 @@ export interface Upstream {
   /** Takes nothing new, and closes once the requests under way are over. */
   retire(): Promise<void>
   close(): Promise<void>
+}
+
+/** An AbortSignal fits wherever this type is required. */
+export interface ClientDisconnect {
+  readonly aborted: boolean
+  addEventListener(type: 'abort', listener: () => void): void
+  removeEventListener(type: 'abort', listener: () => void): void
+}
+
+/** An AbortController costs more than many a request's decision. */
+export class ClientDisconnectSignal implements ClientDisconnect {
+  aborted = false
+  readonly #listeners: (() => void)[] = []
+
+  abort(): void {
+    this.aborted = true
+    for (const listener of this.#listeners.splice(0)) listener()
+  }
+
+  addEventListener(_type: 'abort', listener: () => void): void {
+    this.#listeners.push(listener)
+  }
+
+  removeEventListener(_type: 'abort', listener: () => void): void {
+    const at = this.#listeners.indexOf(listener)
+    if (at !== -1) this.#listeners.splice(at, 1)
+  }
 }
 
 export class BodyTooLarge extends Error {
@@ -207,5 +234,89 @@ export function jsonOf(bytes: Buffer): Json | undefined {
     return JSON.parse(bytes.toString('utf8')) as Json
   } catch {
     return undefined
+  }
+}
+
+/** Connections to the upstream, the last used first. An undici pool would search thousands of busy ones for each request. */
+export interface Connections {
+  take(): Client
+  give(connection: Client): void
+  drop(connection: Client): void
+  readonly size: number
+  close(): Promise<void>
+  destroy(): Promise<void>
+}
+
+export function connectionsTo(url: string, options: Client.Options): Connections {
+  const all = new Set<Client>()
+  // The last used connection is at the end.
+  const idle: Client[] = []
+  let closing = false
+
+  const drop = (client: Client): void => {
+    if (!all.delete(client)) return
+    void client.destroy()
+  }
+  const open = (): Client => {
+    const client = new Client(url, options)
+    all.add(client)
+    // The idle connection was silent for too long or closed. A request that uses it just then fails by itself.
+    client.on('disconnect', () => {
+      const at = idle.indexOf(client)
+      if (at === -1) return
+      idle.splice(at, 1)
+      drop(client)
+    })
+    if (closing) void client.close()
+    return client
+  }
+  const each = async (step: (client: Client) => Promise<void>): Promise<void> => {
+    closing = true
+    idle.length = 0
+    await Promise.all([...all].map(step))
+  }
+
+  return {
+    take: () => idle.pop() ?? open(),
+    give(client) {
+      if (closing || client.destroyed || !all.has(client)) all.delete(client)
+      else idle.push(client)
+    },
+    drop,
+    get size() {
+      return all.size
+    },
+    close: () => each((client) => client.close()),
+    destroy: () => each((client) => client.destroy()),
+  }
+}
+
+export interface Question {
+  readonly descriptor: RouteDescriptor
+  readonly headers: Readonly<Record<string, string>>
+  readonly query?: RouteDescriptor['query'] | undefined
+  /** A recording is a stream, which only a multi-route upstream takes. A large body comes in pieces. */
+  readonly body?: Buffer | readonly Uint8Array[] | Readable | undefined
+}
+
+/** @throws Error for an operation that the upstream does not have */
+export function upstreamRequest(
+  upstream: RuntimeFacts,
+  basePath: string,
+  { descriptor, headers, query, body }: Question,
+): UpstreamRequest {
+  const { method, target, envelope } = wireForm(upstream, basePath, descriptor, query)
+  const pieces = Buffer.isBuffer(body) ? [body] : body
+  const lasting = descriptor.route.streams === true
+  if (envelope === null) return { method, target, headers, lasting, ...(pieces === undefined ? {} : { body: pieces }) }
+  if (pieces instanceof Readable) throw new Error('a recording that streams does not fit into an envelope')
+  const open = JSON.stringify(envelope).slice(0, -1)
+  return {
+    method,
+    target,
+    lasting,
+    headers: { ...headers, 'content-type': 'application/json' },
+    // The body is JSON already, and may be large: the gateway neither writes it again nor copies it.
+    body: [Buffer.from(open), ...(pieces === undefined ? [] : [Buffer.from(',"body":'), ...pieces]), Buffer.from('}')],
   }
 }

@@ -4,9 +4,8 @@ import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
 import type { UpstreamAnswerHeaders } from '../../core/wire/headers.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json/read.ts'
 import type { RuntimeFacts } from '../../core/route/transport.ts'
-import { upstreamRequest } from '../../http/upstream/request.ts'
+import { upstreamRequest, type UpstreamRequest } from '../../http/upstream/upstream.ts'
 import { collect, streamedBody } from '../../http/upstream/answer-body.ts'
-import { type UpstreamRequest } from '../../http/upstream/upstream.ts'
 import type { Subject } from './subject.ts'
 
 export interface HttpAnswer {

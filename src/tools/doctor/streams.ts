@@ -1,7 +1,7 @@
 /** Checks that event streams pass, as far as the response head shows. Only a run shows single events (live-run.ts). */
 import { randomUUID } from 'node:crypto'
 import type { UpstreamAnswerHeaders } from '../../core/wire/headers.ts'
-import { upstreamRequest } from '../../http/upstream/request.ts'
+import { upstreamRequest } from '../../http/upstream/upstream.ts'
 import { askUpstream, isStream, routeOf } from './requests.ts'
 import { notChecked, ok, warning, type Finding } from './finding.ts'
 import { UNSHOWN, type Check, type Subject } from './subject.ts'

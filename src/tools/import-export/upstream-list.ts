@@ -4,9 +4,8 @@ import type { JsonObject } from '../../core/json/read.ts'
 import { readThreadPage, type ThreadPage } from '../../core/wire/thread-page.ts'
 import { hasOperation, type RuntimeFacts, type Transport } from '../../core/route/transport.ts'
 import { askRuntime } from '../../http/upstream/transport-probe.ts'
-import { upstreamRequest } from '../../http/upstream/request.ts'
+import { upstreamRequest, jsonOf, type Upstream } from '../../http/upstream/upstream.ts'
 import { collect } from '../../http/upstream/answer-body.ts'
-import { jsonOf, type Upstream } from '../../http/upstream/upstream.ts'
 import { SourceFault } from './source-line.ts'
 
 export interface ListedItem {
