@@ -132,9 +132,7 @@ function bindUpstream(
   const observing = config.enforcement === 'observe'
   const forward = config.forwardHeaders.map((name) => name.toLowerCase())
   const headerRules = { server: headers, forward, forwardAuthorization: mount.forwardAuthorization }
-  const identity: Pick<Identity, 'headers'> = {
-    headers: (principal, descriptor) => settings.identity.headers(principal, descriptor, mount),
-  }
+  const identity = settings.identity.headersTo(mount)
   const settlement = makeSettlement(store, scope, clock, metrics, log, observing ? store : null)
   const forwarder = makeForwarder({
     upstream,
@@ -180,7 +178,7 @@ function bindUpstream(
     }),
     history: {
       ask({ exchange: { head, signal }, caller, upstream: upstreamIs, body }, rule, threadId) {
-        const own = { ...identity.headers(caller.principal, body.descriptor), 'x-request-id': head.id }
+        const own = { ...identity(caller.principal, body.descriptor), 'x-request-id': head.id }
         return ask(upstreamIs, threadId, upstreamHeaders(head.lines, narrowed(headerRules, rule), own), signal)
       },
       onUntold() {

@@ -26,8 +26,9 @@ export interface SnapshotManager {
 /** Milliseconds that a new upstream may take for the transport probe, before requests that need it arrive and wait. */
 const FIRST_ANSWER_MS = 5000
 
-interface Handles {
-  readonly current: () => ConfigSnapshot
+/** What all handles share. */
+interface Shared {
+  active: ConfigSnapshot
   readonly recheck: AnswerRecheck
   readonly origins: WeakMap<AnswerOwner, Origin>
   readonly onDecision: OnDecision
@@ -37,48 +38,46 @@ class SnapshotHandle implements RequestSnapshot, Origin {
   readonly snapshot: ConfigSnapshot
   readonly pipeline: Pipeline
   upstreamKey = ''
-  readonly #handles: Handles
+  readonly #shared: Shared
   readonly #previous: SnapshotHandle | null
-  #letGo: (() => void) | null
+  #isReleased = false
 
-  constructor(handles: Handles, previous: SnapshotHandle | null) {
-    this.snapshot = handles.current()
-    this.pipeline = this.snapshot.pipeline
-    this.#handles = handles
+  constructor(shared: Shared, previous: SnapshotHandle | null) {
+    this.snapshot = shared.active
+    this.pipeline = shared.active.pipeline
+    this.#shared = shared
     this.#previous = previous
-    this.#letGo = this.snapshot.hold()
+    this.snapshot.enter()
   }
 
   mark(): Mark {
-    return this.#handles.recheck.mark()
-  }
-
-  changedSince(mark: Mark, threadIds: readonly string[]): boolean {
-    return this.#handles.recheck.changedSince(mark, threadIds)
+    return this.#shared.recheck.mark
   }
 
   isReplaced(): boolean {
-    return this.snapshot !== this.#handles.current()
+    return this.snapshot !== this.#shared.active
+  }
+
+  outdated(since: Mark, threadId: string | undefined): boolean {
+    const { active, recheck } = this.#shared
+    if (this.snapshot !== active) return true
+    return threadId !== undefined && since !== recheck.mark && recheck.changedSince(since, [threadId])
   }
 
   refusal(permit: Permit, permittedAt: Mark): Promise<Refusal | null> | null {
-    const { threadId } = permit.descriptor.ids
-    const mayHaveEnded = permit.isUnsettled || (threadId !== undefined && this.changedSince(permittedAt, [threadId]))
-    if (!mayHaveEnded && !this.isReplaced()) return null
+    if (!permit.isUnsettled && !this.outdated(permittedAt, permit.descriptor.ids.threadId)) return null
     // What is allowed now may begin, for however long that is the case.
-    return this.#handles
-      .current()
-      .refusalNow(permit, this)
-      .then((refusal) => (refusal === 'for-now' ? null : refusal))
+    return this.#shared.active.refusalNow(permit, this).then((refusal) => (refusal === 'for-now' ? null : refusal))
   }
 
   hidden(permit: Permit, threadIds: readonly string[], listedAt: Mark): Promise<ReadonlySet<string>> | null {
-    if (!this.isReplaced() && !this.changedSince(listedAt, threadIds)) return null
-    return this.#handles.current().hiddenNow(permit, threadIds, this)
+    const { active, recheck } = this.#shared
+    if (this.snapshot === active && !recheck.changedSince(listedAt, threadIds)) return null
+    return active.hiddenNow(permit, threadIds, this)
   }
 
   opened(owner: AnswerOwner, permittedAt: Mark): void {
-    const { recheck, origins } = this.#handles
+    const { recheck, origins } = this.#shared
     origins.set(owner, this)
     recheck.opened(owner, permittedAt)
     // Replaced rules allowed it while it was on its way.
@@ -86,22 +85,23 @@ class SnapshotHandle implements RequestSnapshot, Origin {
   }
 
   decided(exchange: Exchange, outcome: Refusal | 'permitted'): void {
-    this.#handles.onDecision(this.snapshot, exchange, outcome)
+    this.#shared.onDecision(this.snapshot, exchange, outcome)
   }
 
   successor(principal: Principal): Successor | Refusal {
-    const next = this.#handles.current()
+    const next = this.#shared.active
     const known = next.adopt(principal, this)
     const binding = known === null ? undefined : next.pipeline.bindingOf(known.mount.key)
     if (known === null || binding === undefined) return refuse('rules-changed')
-    const snapshot = new SnapshotHandle(this.#handles, this)
+    const snapshot = new SnapshotHandle(this.#shared, this)
     snapshot.upstreamKey = binding.key
     return { outcome: 'succeeds', snapshot, binding, principal: known.principal }
   }
 
   release(): void {
-    this.#letGo?.()
-    this.#letGo = null
+    if (this.#isReleased) return
+    this.#isReleased = true
+    this.snapshot.leave()
     this.#previous?.release()
   }
 }
@@ -116,8 +116,8 @@ export function makeSnapshotManager(
   const origins = new WeakMap<AnswerOwner, Origin>()
 
   const discard = async (next: ConfigSnapshot): Promise<void> => {
-    next.retire(current)
-    const others = [...next.handles].filter(([key, one]) => one !== current.handles.get(key))
+    next.retire(shared.active)
+    const others = [...next.handles].filter(([key, one]) => one !== shared.active.handles.get(key))
     await Promise.all(others.map(([, { upstream }]) => upstream.close()))
   }
 
@@ -128,22 +128,21 @@ export function makeSnapshotManager(
       const origin = origins.get(owner)
       if (owner.permit === undefined || origin === undefined) return true
       const { permit, tellsOf = [] } = owner
-      const refusal = await current.refusalNow(permit, origin)
+      const refusal = await shared.active.refusalNow(permit, origin)
       if (refusal === 'for-now') return refusal
-      return refusal === null && (tellsOf.length === 0 || (await current.hiddenNow(permit, tellsOf, origin)).size === 0)
+      return refusal === null && (tellsOf.length === 0 || (await shared.active.hiddenNow(permit, tellsOf, origin)).size === 0)
     },
     log,
   })
-  let current = makeSnapshot(prepared, surroundings, null)
-  const handles: Handles = { current: () => current, recheck, origins, onDecision }
-  current.activate()
+  const shared: Shared = { active: makeSnapshot(prepared, surroundings, null), recheck, origins, onDecision }
+  shared.active.activate()
   return {
-    current: () => current,
-    enter: () => new SnapshotHandle(handles, null),
+    current: () => shared.active,
+    enter: () => new SnapshotHandle(shared, null),
     stop: recheck.stop,
     discard,
     async make(prepared) {
-      const next = makeSnapshot(prepared, surroundings, current)
+      const next = makeSnapshot(prepared, surroundings, shared.active)
       const waiting = new AbortController()
       try {
         const late = sleep(FIRST_ANSWER_MS, undefined, { signal: waiting.signal }).catch(() => {})
@@ -157,12 +156,12 @@ export function makeSnapshotManager(
       return next
     },
     async activate(next) {
-      const before = current
+      const before = shared.active
       if (requests.state.isShuttingDown()) {
         await discard(next)
         throw new Error('the gateway is shutting down')
       }
-      current = next
+      shared.active = next
       before.retire(next)
       // The next snapshot is not responsible for what was known of the previous upstream.
       for (const [key, handle] of before.handles) {

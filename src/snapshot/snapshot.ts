@@ -59,8 +59,9 @@ export interface ConfigSnapshot {
   hiddenNow(permit: Permit, threadIds: readonly string[], origin: Origin): Promise<ReadonlySet<string>>
   /** Null where this snapshot does not have the caller or the upstream. */
   adopt(principal: Principal, origin: Origin): { readonly principal: Principal; readonly mount: Mount } | null
-  /** Keeps the upstream connections open for a request; the returned function releases them and must be called once. */
-  hold(): () => void
+  /** Keeps the upstream connections open for a request, until it calls `leave`. */
+  enter(): void
+  leave(): void
   activate(): void
   /** Releases what the next snapshot does not use; requests under way continue. */
   retire(next: ConfigSnapshot | null): void
@@ -119,6 +120,16 @@ export function makeSnapshot(
     return known === null ? null : { principal: known, mount }
   }
 
+  let underWay = 0
+  let isRetired = false
+  let isHolding = true
+  for (const { hold } of handles.values()) hold()
+  const letGo = (): void => {
+    if (!isRetired || underWay > 0 || !isHolding) return
+    isHolding = false
+    for (const { release } of handles.values()) release()
+  }
+
   const snapshot: ConfigSnapshot = {
     number: (previous?.number ?? surroundings.before) + 1,
     prepared,
@@ -160,7 +171,11 @@ export function makeSnapshot(
       return new Set(threadIds.filter((id) => !isListed(id, owners.get(id) ?? null, known.principal, policy.rules, facts)))
     },
     adopt,
-    hold: holdOf([...handles.values()]),
+    enter: () => void (underWay += 1),
+    leave() {
+      underWay -= 1
+      letGo()
+    },
     activate: () => readiness.release(),
     retire(next) {
       clearInterval(keys)
@@ -173,6 +188,8 @@ export function makeSnapshot(
         handle.retire()
         if (follower === undefined) for (const name of CONDITIONS) readiness.set(conditionOf(name, key), null)
       }
+      isRetired = true
+      letGo()
     },
   }
   return snapshot
@@ -206,15 +223,6 @@ function connectTo(
     if (handle !== known) made.push(handle)
   }
   return { handles, made }
-}
-
-function holdOf(handles: readonly UpstreamHandle[]): () => () => void {
-  const [only, ...more] = handles
-  if (only !== undefined && more.length === 0) return only.hold
-  return () => {
-    const held = handles.map(({ hold }) => hold())
-    return () => held.forEach((letGo) => letGo())
-  }
 }
 
 /** The source of an issuer's keys: another source is another issuer. */

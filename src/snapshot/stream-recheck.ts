@@ -13,7 +13,8 @@ export interface AnswerRecheckParts {
 }
 
 export interface AnswerRecheck {
-  readonly mark: () => Mark
+  /** Now. */
+  readonly mark: Mark
   readonly changedSince: (mark: Mark, threadIds: readonly string[]) => boolean
   readonly opened: (owner: AnswerOwner, permittedAt: Mark) => void
   readonly check: (owners: Iterable<AnswerOwner>) => Promise<void>
@@ -29,7 +30,6 @@ const AGAIN_MS = 500
 const REMEMBERED = 1024
 
 export function makeAnswerRecheck({ invalidations, answers, allows, log }: AnswerRecheckParts): AnswerRecheck {
-  let changes = 0
   /** The threads of the last changes, by number; null where any thread may have changed. */
   const changed: (string | null)[] = []
   let stopped = false
@@ -93,25 +93,25 @@ export function makeAnswerRecheck({ invalidations, answers, allows, log }: Answe
   }
 
   const end = invalidations.onInvalidation((key) => {
-    changed[changes % REMEMBERED] = key?.threadId ?? null
-    changes += 1
+    changed[recheck.mark % REMEMBERED] = key?.threadId ?? null
+    recheck.mark += 1
     const isConcerned = (threadIds: readonly string[]): boolean =>
       threadIds.length > 0 && (key === null || threadIds.includes(key.threadId))
     void check(answers.owners().filter((owner) => isConcerned(threadsOf(owner))))
   })
 
   const changedSince: AnswerRecheck['changedSince'] = (mark, threadIds) => {
-    if (mark === changes) return false
-    if (changes - mark > REMEMBERED) return true
+    if (mark === recheck.mark) return false
+    if (recheck.mark - mark > REMEMBERED) return true
     const asked = new Set<string | null>(threadIds).add(null)
-    for (let number = mark; number < changes; number += 1) if (asked.has(changed[number % REMEMBERED] ?? null)) return true
+    for (let number = mark; number < recheck.mark; number += 1) if (asked.has(changed[number % REMEMBERED] ?? null)) return true
     return false
   }
 
-  return {
-    mark: () => changes,
+  const recheck = {
+    mark: 0,
     changedSince,
-    opened(owner, permittedAt) {
+    opened(owner: AnswerOwner, permittedAt: Mark): void {
       const threadIds = threadsOf(owner)
       if (threadIds.length > 0 && changedSince(permittedAt, threadIds)) void check([owner])
       if (owner.permit?.isUnsettled === true) keepChecking(owner)
@@ -123,6 +123,7 @@ export function makeAnswerRecheck({ invalidations, answers, allows, log }: Answe
       end()
     },
   }
+  return recheck
 }
 
 function threadsOf({ permit, tellsOf = [] }: AnswerOwner): readonly string[] {

@@ -18,9 +18,10 @@ export interface UpstreamHandle {
   readonly startupChecks: StartupChecks
   /** By name in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  /** Notes a request under way that may need this upstream; the returned function releases it and must be called once. */
-  readonly hold: () => () => void
-  /** Waits for the requests under way. */
+  /** Each snapshot holds its upstreams until its last request is over. */
+  readonly hold: () => void
+  readonly release: () => void
+  /** Asks nothing more. The connections close once no snapshot holds them. */
   readonly retire: () => void
 }
 
@@ -83,33 +84,29 @@ export function makeUpstreamHandle(
           log,
           intervals: PROBE_INTERVALS,
         })
-  // Counts requests of all snapshots that used this handle.
-  let underWay = 0
-  let retired = false
-  const letGo = (): void => {
-    // A final close meanwhile makes this one fail; no code waits for it.
-    if (retired && underWay === 0) upstream.retire().catch(() => {})
+  let holders = 0
+  return {
+    fingerprint,
+    upstream,
+    probe,
+    startupChecks,
+    headers,
+    hold: () => void (holders += 1),
+    release() {
+      holders -= 1
+      // A final close meanwhile makes this one fail; no code waits for it.
+      if (holders === 0) upstream.retire().catch(() => {})
+    },
+    retire() {
+      probe.stop()
+      startupChecks.stop()
+    },
   }
-  const over = (): void => {
-    underWay -= 1
-    letGo()
-  }
-  const hold = (): (() => void) => {
-    underWay += 1
-    return over
-  }
-  const retire = (): void => {
-    retired = true
-    probe.stop()
-    startupChecks.stop()
-    letGo()
-  }
-  return { fingerprint, upstream, probe, startupChecks, headers, hold, retire }
 }
 
 /** A self-hosted agent takes runs and answers no question: only the configuration says which kind it is. */
 function unasked(onNews: (facts: RuntimeFacts) => void): TransportProbe {
-  return { current: () => ENDPOINT, suspect: () => {}, start: async () => onNews(ENDPOINT), stop: () => {} }
+  return { facts: ENDPOINT, suspect: () => {}, start: async () => onNews(ENDPOINT), stop: () => {} }
 }
 
 export const CONDITIONS = ['upstream', 'unknownThread'] as const

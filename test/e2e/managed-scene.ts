@@ -126,7 +126,7 @@ export async function startManaged(t: Test, options: PlatformStandInOptions = {}
       }
       const descriptor = classify('GET', ['threads', threadId, 'events'], new Map()) as RouteDescriptor
       const principal = { kind: 'user', id: `corp:${who}`, issuer: 'corp', name: who, roles: [], permissions: [], groups: [] }
-      return { ...makeIdentity({}, rules, Date.now).headers(principal as never, descriptor) }
+      return { ...makeIdentity({}, rules, Date.now).headersTo()(principal as never, descriptor) }
     },
     async beside(change) {
       const ready = readFileSync(deploymentFile(NAME), 'utf8')

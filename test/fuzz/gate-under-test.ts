@@ -129,12 +129,12 @@ export function makeGateUnderTest(
   } as unknown as Upstream
   const headerRules = { server: { 'x-server': 'yes' }, forward: ['x-tenant'], forwardAuthorization: true }
   const log = makeLog('silent')
-  const transport = { current: () => assumedFacts(runtime), suspect: () => {} }
+  const transport = { facts: assumedFacts(runtime), suspect: () => {} }
   const real = makeForwarder({
     upstream,
     basePath,
     headerRules,
-    identity: { headers: () => ({}) },
+    identity: () => ({}),
     transport,
     settlement: { settle: async () => {} },
     answers: {} as OpenAnswers,

@@ -35,7 +35,7 @@ function forwarding() {
   const forwarder = makeForwarder({
     upstream,
     basePath: '/base',
-    identity: { headers: () => ({}) },
+    identity: () => ({}),
     headerRules: { server: {}, forward: [], forwardAuthorization: true },
     transport: { suspect: () => {} },
     settlement: { settle: async () => {} } satisfies Settlement,
@@ -177,7 +177,7 @@ void test('only an answer that the other transport would give makes the gateway 
         upstream: upstream as unknown as Upstream,
         basePath: '/base',
         headerRules: { server: {}, forward: [], forwardAuthorization: true },
-        identity: { headers: () => ({}) },
+        identity: () => ({}),
         transport: { suspect: () => (suspected += 1) },
         settlement: { settle: async () => {} },
         answers: {} as OpenAnswers,

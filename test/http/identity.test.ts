@@ -49,17 +49,17 @@ async function asserting(t: Test, more: object = {}): Promise<GatedUpstream & { 
 void test('names that are configured carry the user, whatever characters are in it', (t) => {
   const names = { id: 'x-id', name: 'x-name', role: 'x-role', permissions: 'x-permissions' }
   const identity = makeIdentity(names, null, () => 0)
-  t.strictSame(identity.headers(ALICE, RUN), {
+  t.strictSame(identity.headersTo()(ALICE, RUN), {
     'x-id': 'corp:alice',
     'x-name': 'Alice%20%C3%85ngstr%C3%B6m',
     'x-role': 'member,a%2Cb',
     'x-permissions': 'threads:operate,x%20y',
   })
-  t.strictSame(identity.headers({ ...ALICE, id: 'corp:a%b\ud800\n', name: undefined, roles: [], permissions: [] }, RUN), {
+  t.strictSame(identity.headersTo()({ ...ALICE, id: 'corp:a%b\ud800\n', name: undefined, roles: [], permissions: [] }, RUN), {
     'x-id': 'corp:a%25b%EF%BF%BD%0A',
   })
-  t.strictSame(identity.headers(EVERYBODY, RUN), { 'x-id': 'anonymous' })
-  t.strictSame(makeIdentity({}, null, () => 0).headers(ALICE, RUN), {})
+  t.strictSame(identity.headersTo()(EVERYBODY, RUN), { 'x-id': 'anonymous' })
+  t.strictSame(makeIdentity({}, null, () => 0).headersTo()(ALICE, RUN), {})
   t.equal(identity.keySet, null)
   t.end()
 })
@@ -147,14 +147,14 @@ void test('keys rotate: the first signs, both are published', async (t) => {
   const after = makeIdentity({}, rules([next, old]), Date.now)
   const kids = (JSON.parse(before.keySet!) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid)
   t.equal(kids.length, 2)
-  t.equal(parts(before.headers(ALICE, RUN)['x-threadwarden-assertion']!).header['kid'], kids[0])
-  t.equal(parts(after.headers(ALICE, RUN)['x-threadwarden-assertion']!).header['kid'], kids[1])
+  t.equal(parts(before.headersTo()(ALICE, RUN)['x-threadwarden-assertion']!).header['kid'], kids[0])
+  t.equal(parts(after.headersTo()(ALICE, RUN)['x-threadwarden-assertion']!).header['kid'], kids[1])
   const verify = makeAssertionVerifier({
     issuer: 'https://chat.example.com',
     audience: 'agents',
     keys: (JSON.parse(before.keySet!) as { keys: object[] }).keys,
   })
-  t.match(await verify(after.headers(ALICE, RUN)), { user_id: 'corp:alice' })
+  t.match(await verify(after.headersTo()(ALICE, RUN)), { user_id: 'corp:alice' })
 })
 
 void test('keys that can’t sign are refused', (t) => {

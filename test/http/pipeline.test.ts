@@ -68,7 +68,7 @@ function given(told: Told, more: Changes = {}): Given {
     publicPath: '/api',
     agentId: null,
     facts: more.facts ?? { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' },
-    transport: { current: () => assumedFacts('multi-route'), suspect: () => {} },
+    transport: { facts: assumedFacts('multi-route'), suspect: () => {} },
     hasOperation: () => false,
     history: { ask: more.askHistory ?? (async () => 'none'), onUntold: () => told.push(['historyUntold']) },
     forward: async (_request, onSent) => {

@@ -67,7 +67,7 @@ function watched(allows: (threadId: string, times: number) => boolean | 'for-now
   })
   return {
     review,
-    open(owner, mark = review.mark()) {
+    open(owner, mark = review.mark) {
       streams.add(owner)
       review.opened(owner, mark)
     },
@@ -115,7 +115,7 @@ void test('where nobody knows which thread it was, every stream on one is asked 
 
 void test('a stream that opens after news came is asked about: its request may be older than they are', async (t) => {
   const { review, open, tell, ended } = watched(() => false)
-  const mark = review.mark()
+  const mark = review.mark
   // It was decided by what was so before, and is in no list of open streams yet.
   tell(news('t-1'))
   open(streamOn('t-1'), mark)

@@ -114,8 +114,8 @@ void test('what is told while an answer is awaited is asked again: that answer m
   probe.suspect()
   asked.answerQuestions(AS['single-route']!)
   release()
-  await until(() => probe.current()?.transport === 'single-route')
-  t.strictSame(probe.current(), { transport: 'single-route', resources: false, histories: null, lists: null, managed: false })
+  await until(() => probe.facts?.transport === 'single-route')
+  t.strictSame(probe.facts, { transport: 'single-route', resources: false, histories: null, lists: null, managed: false })
 })
 
 void test('an upstream that is away, or has too much to do, keeps its standing', async (t) => {
@@ -125,7 +125,7 @@ void test('an upstream that is away, or has too much to do, keeps its standing',
     asked.answerQuestions(json({}, status))
     probe.suspect()
     await until(() => asked.questions.length > before + 1)
-    t.equal(probe.current()?.transport, 'multi-route', `${status}`)
+    t.equal(probe.facts?.transport, 'multi-route', `${status}`)
     t.match(readiness.pending().get('upstream'), `answered ${status}`)
   }
   asked.answerQuestions(AS['multi-route']!)
@@ -136,8 +136,8 @@ void test('an upstream that turns out to be no runtime loses it', async (t) => {
   const { asked, probe } = await probing(t, { pending: 10, known: 3_600_000 })
   asked.answerQuestions(json({ status: 'ok' }))
   probe.suspect()
-  await until(() => probe.current() === null)
-  t.equal(probe.current(), null)
+  await until(() => probe.facts === null)
+  t.equal(probe.facts, null)
 })
 
 void test('an upstream that answers in both ways is taken at its paths, or as it is named', async (t) => {
@@ -149,8 +149,8 @@ void test('an upstream that answers in both ways is taken at its paths, or as it
     const { probe, asked } = await probing(t, { pending: 10, known: 3_600_000 }, { named })
     asked.answerQuestions(json(INFO))
     probe.suspect()
-    await until(() => probe.current() !== null)
-    t.equal(probe.current()?.transport, transport)
+    await until(() => probe.facts !== null)
+    t.equal(probe.facts?.transport, transport)
   }
 })
 
@@ -158,12 +158,12 @@ void test('what a named upstream has said of itself is not forgotten when it has
   const { asked, probe } = await probing(t, { pending: 10, known: 3_600_000 }, { named: 'multi-route' })
   asked.answerQuestions(json({ ...INFO, mode: 'intelligence' }))
   probe.suspect()
-  await until(() => probe.current()?.managed === true)
+  await until(() => probe.facts?.managed === true)
   const before = asked.questions.length
   asked.answerQuestions(NOT_HERE)
   probe.suspect()
   await until(() => asked.questions.length > before + 1)
-  t.equal(probe.current()?.managed, true)
+  t.equal(probe.facts?.managed, true)
 })
 
 void test('whoever has to know is told when the upstream has become another one, and not else', async (t) => {
@@ -174,7 +174,7 @@ void test('whoever has to know is told when the upstream has become another one,
     const before = asked.questions.length
     asked.answerQuestions(json({ ...INFO, mode }))
     probe.suspect()
-    await until(() => asked.questions.length > before && (mode === 'intelligence') === probe.current()?.managed)
+    await until(() => asked.questions.length > before && (mode === 'intelligence') === probe.facts?.managed)
   }
   t.same(told, [false, true, false])
 })
@@ -195,7 +195,7 @@ void test('the more suspicions come to nothing, the longer is the pause before t
   }
   asked.answerQuestions(AS['single-route']!)
   probe.suspect()
-  await until(() => probe.current()?.transport === 'single-route')
+  await until(() => probe.facts?.transport === 'single-route')
   const before = asked.questions.length
   probe.suspect()
   await until(() => asked.questions.length > before)

@@ -61,15 +61,16 @@ export const FIXES: Readonly<Record<string, Fix>> = {
   },
   'a request is sent only if access lasts until there is a connection': {
     file: 'src/http/upstream/forward.ts',
-    present: 'known.isOutdated = snapshot.isReplaced() || isChanged || answers.refusal(owner, AT_EXPIRY) !== null',
-    removed: 'known.isOutdated = isChanged && false',
+    present:
+      'known.isOutdated = snapshot.outdated(permittedAt, descriptor.ids.threadId) || answers.refusal(owner, AT_EXPIRY) !== null',
+    removed: 'known.isOutdated = snapshot === undefined',
     found: /of bob was sent without access/,
     scenarios: 'a run while the grant ends',
     store: 'sqlite',
   },
   'a request is decided by the rules that are active when it is sent': {
     file: 'src/snapshot/manager.ts',
-    present: 'return this.snapshot !== this.#handles.current()',
+    present: 'if (this.snapshot !== active) return true',
     removed: 'return false',
     found: /by a configuration that was replaced/,
     scenarios: 'a run while the rules change',

@@ -15,7 +15,7 @@ export function steadySnapshot(pipeline: Partial<Pipeline> = {}, more: Partial<R
     pipeline: { cors: { origins: [], credentials: false }, enforcement: 'enforce', ...pipeline } as Pipeline,
     upstreamKey: '',
     mark: () => 0,
-    changedSince: () => false,
+    outdated: () => false,
     isReplaced: () => false,
     refusal: () => null,
     hidden: () => null,

@@ -88,8 +88,7 @@ export function makeAuthorization(parts: AuthorizationParts): Authorize {
       // Each of these took time, too. What was claimed is given back unless the request is sent now.
       const late = invalidity(caller)
       if (late !== null) return late
-      const { snapshot } = exchange
-      if (snapshot.isReplaced() || (key !== null && snapshot.changedSince(permittedAt, [key.threadId]))) return 'again'
+      if (exchange.snapshot.outdated(permittedAt, key?.threadId)) return 'again'
       isKept = true
       if (begun.isNew) metrics.claimed('new')
       const takePlace = leases.lasting(permit, limits, limiter)

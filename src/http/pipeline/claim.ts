@@ -44,11 +44,11 @@ export function makeClaiming({ store, runs, metrics, clock }: ClaimParts): Claim
           return { registration: claim.registration, isNew: claim.outcome === 'new', endRun, deletion: null }
         }
       } catch (error) {
-        endRun(true)
+        endRun('over')
         throw error
       }
       // Another user was faster, or the owner took the thread away.
-      endRun(true)
+      endRun('over')
       metrics.claimed('lost-race')
       return 'lost-race'
     },
@@ -59,7 +59,7 @@ export function makeClaiming({ store, runs, metrics, clock }: ClaimParts): Claim
       return token === null ? null : { token, isUndisturbed }
     },
     async giveBack(key, { owner }, { registration, endRun }) {
-      endRun?.(true)
+      endRun?.('over')
       if (registration !== null) await store.settle(key, owner, registration, 'not-started')
     },
   }
@@ -70,8 +70,8 @@ function claimOf({ owner, principal, descriptor }: Permit, now: number): Claim {
   return { userId: owner, agentId: descriptor.ids.agentId ?? '', guest: owner !== principal.id, now }
 }
 
-/** @param isOver true where the run is certainly no longer executing, or never was */
-export type EndRun = (isOver: boolean) => void
+/** `over`: the run is certainly no longer executing, or never was. Only the first call has an effect. */
+export type EndRun = (state: 'over' | 'unknown') => void
 
 export interface Deletion {
   readonly token: string
@@ -126,13 +126,13 @@ export function makeRunsUnderWay(clock: () => number): RunsUnderWay {
       if (one === undefined) noted.set(name, (one = { open: 0, lostAt: -Infinity }))
       one.open += 1
       let ended = false
-      return (isOver) => {
+      return (state) => {
         if (ended) return
         ended = true
         one.open -= 1
-        if (!isOver) one.lostAt = Math.max(one.lostAt, begunAt)
+        if (state === 'unknown') one.lostAt = Math.max(one.lostAt, begunAt)
         if (one.open === 0 && one.lostAt === -Infinity) noted.delete(name)
-        else if (!isOver) sweep(clock())
+        else if (state === 'unknown') sweep(clock())
       }
     },
     mayBeExecuting(key) {

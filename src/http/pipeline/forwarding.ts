@@ -1,12 +1,12 @@
 /** Carries out an authorized request: sends it upstream, or answers it from the ownership table. */
-import { isRefusal } from '../../core/reasons.ts'
+import { isRefusal, type Refusal } from '../../core/reasons.ts'
 import type { RouteId } from '../../core/route/routes.ts'
 import { isBridged, type Transport } from '../../core/route/transport.ts'
 import type { Grants } from '../admin/grants.ts'
 import { AnswerMemory } from '../lists/answer-memory.ts'
 import type { Rewriter } from '../lists/rewriter.ts'
 import type { Rewritten } from '../lists/rewriting.ts'
-import type { Forwarder } from '../upstream/forward.ts'
+import type { Delivered, Forwarder } from '../upstream/forward.ts'
 import type { Answer } from './answer.ts'
 import type { SharedBudget } from './body-budget.ts'
 import type { Authorized, Forward } from './stages.ts'
@@ -49,7 +49,7 @@ export function makeForward(parts: ForwardingParts): Forward {
     return answer.body === '' ? answer : forwarder.deliverWritten(answer, request)
   }
 
-  const deliver = (rewritten: Rewritten, request: Authorized): ReturnType<Forward> | Answer => {
+  const deliver = (rewritten: Rewritten, request: Authorized): Delivered | Promise<Delivered> => {
     switch (rewritten.outcome) {
       case 'rewritten':
         return forwarder.deliverWritten(rewritten, request)
@@ -62,28 +62,29 @@ export function makeForward(parts: ForwardingParts): Forward {
     }
   }
 
-  return async (request, onPermitted) => {
-    const { permit, upstream, exchange } = request
-    if (permit.descriptor.route.own === true) return answerGrants(request, onPermitted)
-    const { client } = exchange.record
-    const bridged = isBridged(upstream, client)
-    if (!REWRITTEN.has(permit.descriptor.route.id) || !rewriter.rewrites(request)) {
-      if (bridged) parts.onBridged(client)
-      if (permit.answerEmpty) {
-        onPermitted()
-        return emptyThread(upstream.managed)
-      }
-      const passed = await forwarder.pass(request, onPermitted)
-      if (passed !== 'outdated') onPermitted()
-      return passed
-    }
+  const forwardRewritten = async (request: Authorized, onPermitted: () => void): Promise<Delivered | Refusal> => {
     const rewritten = await rewrite(request)
     // An invalid cursor or limit is a refusal like any other; everything else about a list was permitted.
     if (rewritten.outcome === 'refused' && rewritten.code !== 'upstream-unusable') return rewritten
     if (rewritten.outcome === 'failed' && rewritten.isOutdated === true) return 'outdated'
-    if (bridged) parts.onBridged(client)
+    noteBridged(request)
     onPermitted()
     return deliver(rewritten, request)
+  }
+
+  const noteBridged = ({ upstream, exchange: { record } }: Authorized): void => {
+    if (isBridged(upstream, record.client)) parts.onBridged(record.client)
+  }
+
+  return (request, onPermitted) => {
+    const { permit, upstream } = request
+    const { route } = permit.descriptor
+    if (route.own === true) return answerGrants(request, onPermitted)
+    if (REWRITTEN.has(route.id) && rewriter.rewrites(request)) return forwardRewritten(request, onPermitted)
+    noteBridged(request)
+    if (!permit.answerEmpty) return forwarder.pass(request, onPermitted)
+    onPermitted()
+    return Promise.resolve(emptyThread(upstream.managed))
   }
 }
 

@@ -25,8 +25,10 @@ export interface AssertionTarget {
   readonly assertionAudience: string | undefined
 }
 
+export type IdentityHeaders = (principal: Principal, descriptor: RouteDescriptor) => Readonly<Record<string, string>>
+
 export interface Identity {
-  headers(principal: Principal, descriptor: RouteDescriptor, target?: AssertionTarget): Readonly<Record<string, string>>
+  headersTo(target?: AssertionTarget): IdentityHeaders
   /** RFC 7517. */
   readonly keySet: string | null
 }
@@ -47,8 +49,10 @@ export function makeIdentity(names: IdentityHeaderNames, rules: AssertionRules |
     return headers
   }
   return {
-    headers: (principal, descriptor, target = FIRST) =>
-      assert === null ? ofPrincipal(principal) : { ...ofPrincipal(principal), ...assert.headers(principal, descriptor, target) },
+    headersTo: (target = FIRST) =>
+      assert === null
+        ? ofPrincipal
+        : (principal, descriptor) => ({ ...ofPrincipal(principal), ...assert.headers(principal, descriptor, target) }),
     keySet: assert?.keySet ?? null,
   }
 }

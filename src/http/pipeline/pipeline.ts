@@ -43,7 +43,7 @@ export function makePipeline(parts: PipelineParts): Pipeline {
   ): Classified | Answer => {
     if ('outcome' in caller) return refused(caller, exchange)
     if (parts.isShuttingDown()) return refused(refuse('shutting-down'), exchange)
-    const upstream = target.binding.transport.current()
+    const upstream = target.binding.transport.facts
     if (upstream === null) return refused(refuse('upstream-transport-pending'), exchange)
     const dropped = target.target.droppedQueryNames
     if (dropped > 0) parts.metrics.dropped('query-name', dropped)
@@ -128,7 +128,7 @@ export function makePipeline(parts: PipelineParts): Pipeline {
     async resume(request) {
       const { exchange, caller, binding, body } = request
       exchange.record.principal = caller.principal
-      const upstream = binding.transport.current()
+      const upstream = binding.transport.facts
       if (upstream === null) return refused(refuse('upstream-transport-pending'), exchange)
       // The body was read for an upstream of the other transport.
       if (upstream.transport !== request.upstream.transport) return refused(refuse('rules-changed'), exchange)

@@ -108,7 +108,8 @@ export type Mark = number
 
 export interface AccessChanges {
   mark(): Mark
-  changedSince(mark: Mark, threadIds: readonly string[]): boolean
+  /** True where a decision about a thread that was made at `since` has to be made again. */
+  outdated(since: Mark, threadId: string | undefined): boolean
   /** True once another snapshot is active: only that may decide a request that was not sent yet. */
   isReplaced(): boolean
   /** Checks the current ownership and configuration. @returns null if allowed; at once where nothing has changed since */

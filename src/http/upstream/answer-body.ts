@@ -15,12 +15,14 @@ export interface AnswerBody {
   read(reader: BodyReader): void
   resume(): void
   destroy(): void
+  /** `whole` once the reader has got all of it, or else `broken-off`. A later destroy() reports again. */
+  onOver(listener: (how: 'whole' | 'broken-off') => void): void
 }
 
 export interface BodySource {
   pause(): void
   resume(): void
-  abort(): void
+  abort(reason: Error): void
 }
 
 /** Bytes that are held for a reader who is not there yet: an answer that is no larger is written whole. */
@@ -35,6 +37,7 @@ export class ArrivingBody implements AnswerBody {
   #paused = false
   #over: 'no' | 'ended' | 'broken' | 'destroyed' = 'no'
   #error: Error | null = null
+  #onOver: ((how: 'whole' | 'broken-off') => void) | null = null
 
   constructor(source: BodySource) {
     this.#source = source
@@ -59,7 +62,7 @@ export class ArrivingBody implements AnswerBody {
   finish(): void {
     if (this.#over !== 'no') return
     this.#over = 'ended'
-    if (this.#held.length === 0) this.#reader?.end()
+    if (this.#held.length === 0 && this.#reader !== null) this.#end(this.#reader)
   }
 
   fail(error: Error): void {
@@ -67,6 +70,7 @@ export class ArrivingBody implements AnswerBody {
     this.#over = 'broken'
     this.#error = error
     this.#held = []
+    this.#onOver?.('broken-off')
     this.#reader?.broken(error)
   }
 
@@ -74,7 +78,10 @@ export class ArrivingBody implements AnswerBody {
     if (this.#over === 'destroyed') return
     this.#reader = reader
     if (this.#error === null) this.#handOn(reader)
-    else reader.broken(this.#error)
+    else {
+      this.#onOver?.('broken-off')
+      reader.broken(this.#error)
+    }
   }
 
   resume(): void {
@@ -88,7 +95,17 @@ export class ArrivingBody implements AnswerBody {
     this.#over = 'destroyed'
     this.#reader = null
     this.#held = []
-    if (wasUnderWay) this.#source.abort()
+    this.#onOver?.('broken-off')
+    if (wasUnderWay) this.#source.abort(new Error('the answer is not wanted'))
+  }
+
+  onOver(listener: (how: 'whole' | 'broken-off') => void): void {
+    this.#onOver = listener
+  }
+
+  #end(reader: BodyReader, last?: Buffer): void {
+    this.#onOver?.('whole')
+    reader.end(last)
   }
 
   #handOn(reader: BodyReader): void {
@@ -96,13 +113,13 @@ export class ArrivingBody implements AnswerBody {
       const chunk = this.#held.shift() as Buffer
       this.#heldBytes -= chunk.length
       if (this.#held.length === 0 && this.#over === 'ended') {
-        reader.end(chunk)
+        this.#end(reader, chunk)
         return
       }
       this.#full = !reader.data(chunk)
     }
     if (this.#full) this.#pause()
-    else if (this.#over === 'ended') reader.end()
+    else if (this.#over === 'ended') this.#end(reader)
     else if (this.#paused) {
       this.#paused = false
       this.#source.resume()
@@ -126,31 +143,6 @@ export function wholeBody(bytes: Buffer): AnswerBody {
 /** A slow reader takes one piece after the other, so the gateway sees that it takes something. */
 function pushInPieces(body: ArrivingBody, bytes: Buffer): void {
   for (let at = 0; at < bytes.length; at += MOST_HELD) body.push(bytes.subarray(at, at + MOST_HELD))
-}
-
-export function toldEnd(body: AnswerBody, onEnd: (isWhole: boolean) => void): AnswerBody {
-  return {
-    get whole() {
-      return body.whole
-    },
-    read: (reader) =>
-      body.read({
-        data: (chunk) => reader.data(chunk),
-        end(last) {
-          onEnd(true)
-          reader.end(last)
-        },
-        broken(error) {
-          onEnd(false)
-          reader.broken(error)
-        },
-      }),
-    resume: () => body.resume(),
-    destroy() {
-      onEnd(false)
-      body.destroy()
-    },
-  }
 }
 
 export function streamedBody(stream: Readable): AnswerBody {

@@ -14,21 +14,21 @@ import type { RuntimeFacts, UpstreamKind } from '../../core/route/transport.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import { refusalAnswer, type Answer } from '../pipeline/answer.ts'
-import { toldEnd, wholeBody, type AnswerBody } from './answer-body.ts'
+import { wholeBody, type AnswerBody } from './answer-body.ts'
 import { certainlyNotStarted, type Settlement } from '../pipeline/settlement.ts'
-import type { Identity } from '../pipeline/identity.ts'
+import type { IdentityHeaders } from '../pipeline/identity.ts'
 import type { AnswerForm, AnswerOwner, AnswerRules, OpenAnswers } from './open-answers.ts'
 import type { Payload } from '../pipeline/payload.ts'
 import type { Written } from '../lists/rewriting.ts'
 import type { TransportState } from './transport-probe.ts'
-import { upstreamRequest, type Upstream, type UpstreamAnswer, type UpstreamFailure, type UpstreamRequest } from './upstream.ts'
+import { upstreamRequest, type Upstream, type UpstreamAnswer, type UpstreamFailure } from './upstream.ts'
 import type { Authorized, Exchange } from '../pipeline/stages.ts'
 
 export interface ForwardParts {
   readonly upstream: Upstream
   readonly basePath: string
   readonly headerRules: UpstreamHeaderRules
-  readonly identity: Pick<Identity, 'headers'>
+  readonly identity: IdentityHeaders
   readonly transport: Pick<TransportState, 'suspect'>
   readonly settlement: Settlement
   readonly answers: OpenAnswers
@@ -37,16 +37,19 @@ export interface ForwardParts {
   readonly log: Logger
 }
 
+/** `outdated`: has to be decided again. */
+export type Delivered = Answer | 'passed' | 'outdated'
+
 export interface Forwarder {
   ask(request: Authorized, options?: AskOptions): Promise<UpstreamAnswer | UpstreamFailure>
-  /** `outdated`: has to be decided again. */
-  pass(request: Authorized, onSent: () => void): Promise<Answer | 'passed' | 'outdated'>
+  /** Calls `onDecided` once the decision is final, before anything is sent. It may be called again. */
+  pass(request: Authorized, onDecided: () => void): Promise<Delivered>
   /** Only if the caller may still have it. */
-  deliver(answer: UpstreamAnswer, request: Authorized): Promise<Answer | 'passed' | 'outdated'>
+  deliver(answer: UpstreamAnswer, request: Authorized): Delivered | Promise<Delivered>
   deliverWritten(
     written: Pick<Written, 'body' | 'tellsOf'> & { readonly status?: number },
     request: Authorized,
-  ): Promise<Answer | 'passed' | 'outdated'>
+  ): Delivered | Promise<Delivered>
   /** For use after the upstream has answered. */
   refusal(request: Authorized): Refusal | Promise<Refusal | null> | null
   unusable(refusal: Refusal, exchange: Exchange): Answer
@@ -63,16 +66,17 @@ export interface AskOptions {
 export function makeForwarder(parts: ForwardParts): Forwarder {
   const { upstream, settlement, answers, answerRules, metrics, log } = parts
 
-  const ask: Forwarder['ask'] = async (request, options = {}) => {
-    const { permit, exchange } = request
+  /** Connecting takes time: if the permit has ended by then, sends nothing. */
+  const askFor = async (
+    request: Authorized,
+    owner: AnswerOwner,
+    { payload = NO_PAYLOAD, query, onSent }: AskOptions,
+  ): Promise<UpstreamAnswer | UpstreamFailure> => {
+    const { permit, exchange, permittedAt } = request
+    const { descriptor } = permit
     if (!isPermit(permit)) throw new Error('nothing is forwarded without a permit')
-    const payload = options.payload ?? { kind: 'none' }
-    if (permit.descriptor.route.own === true || payload.kind === 'own')
-      throw new Error('what the gateway answers itself goes to nobody')
-    const own: Record<string, string> = {
-      ...parts.identity.headers(permit.principal, permit.descriptor),
-      'x-request-id': exchange.head.id,
-    }
+    if (descriptor.route.own === true || payload.kind === 'own') throw new Error('what the gateway answers itself goes to nobody')
+    const own: Record<string, string> = { ...parts.identity(permit.principal, descriptor), 'x-request-id': exchange.head.id }
     if (payload.kind === 'json') own['content-type'] = 'application/json'
     if (payload.kind === 'stream') {
       own['content-type'] = payload.type
@@ -80,30 +84,18 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     }
     const body = payload.kind === 'none' ? undefined : payload.kind === 'json' ? payload.bytes : payload.body
     const headers = upstreamHeaders(exchange.head.lines, narrowed(parts.headerRules, permit.rule), own)
-    const question = { descriptor: permit.descriptor, query: options.query, headers, body }
-    const result = await sendWhileAllowed(upstreamRequest(request.upstream, parts.basePath, question), request, options.onSent)
-    if (isTelling(result, request.upstream)) parts.transport.suspect()
-    return result
-  }
-
-  /** Connecting takes time: if the permit has ended by then, sends nothing. */
-  const sendWhileAllowed = async (
-    message: UpstreamRequest,
-    request: Authorized,
-    onSent: (() => void) | undefined,
-  ): Promise<UpstreamAnswer | UpstreamFailure> => {
-    const { snapshot, signal } = request.exchange
-    const { threadId } = request.permit.descriptor.ids
-    const owner = ownerOf(request)
     const known = { isOutdated: false }
     const mayBegin = (): boolean => {
-      const isChanged = threadId !== undefined && snapshot.changedSince(request.permittedAt, [threadId])
-      known.isOutdated = snapshot.isReplaced() || isChanged || answers.refusal(owner, AT_EXPIRY) !== null
+      const { snapshot } = exchange
+      known.isOutdated = snapshot.outdated(permittedAt, descriptor.ids.threadId) || answers.refusal(owner, AT_EXPIRY) !== null
       if (!known.isOutdated) onSent?.()
       return !known.isOutdated
     }
-    const result = await upstream.send({ ...message, mayBegin }, signal)
-    return known.isOutdated && result.outcome === 'failed' && !result.maybeSent ? OUTDATED : result
+    const question = upstreamRequest(request.upstream, parts.basePath, { descriptor, query, headers, body, mayBegin })
+    const result = await upstream.send(question, exchange.signal)
+    if (known.isOutdated && result.outcome === 'failed' && !result.maybeSent) return OUTDATED
+    if (isTelling(result, request.upstream)) parts.transport.suspect()
+    return result
   }
 
   const refused = (refusal: Refusal, { record }: Exchange, status?: number): Answer => {
@@ -121,20 +113,6 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     return refused(refusal, exchange)
   }
 
-  const ownerOf = ({ permit, caller }: Authorized, tellsOf: readonly string[] = []): AnswerOwner => ({
-    userId: permit.principal.id,
-    credential: caller.credential,
-    tellsOf,
-    // The answer to a deletion holds nothing of the thread, and the deletion itself ends the access to it.
-    ...(deletesThread(permit.descriptor.route) ? {} : { permit }),
-  })
-
-  /** Why an answer may not begin any more: what allowed its request may have ended while the upstream worked. */
-  const lateRefusal = (owner: AnswerOwner, { exchange, permittedAt }: Authorized): Refusal | Promise<Refusal | null> | null => {
-    const late = answers.refusal(owner, answerRules)
-    return late ?? (owner.permit === undefined ? null : exchange.snapshot.refusal(owner.permit, permittedAt))
-  }
-
   const send = (
     body: AnswerBody,
     head: (length?: number) => void,
@@ -144,65 +122,101 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
   ): 'passed' => {
     const { response, record, snapshot } = exchange
     const onEnded = (why: Exchange['record']['ended']): void => void (record.ended = why)
-    const begun = answers.pass(body, { response, head, takePlace, onEnded }, form, owner, answerRules)
+    const state = answers.pass(body, { response, head, takePlace, onEnded }, form, owner, answerRules)
+    // An answer that the caller has whole is not checked again.
+    if (state === 'over') return 'passed'
     // The head tells the caller at once that there is an answer, whenever its body comes.
-    if (!begun && form !== 'plain') response.flushHeaders()
-    // An answer that was written whole is not checked again.
-    if (!response.writableFinished) snapshot.opened(owner, permittedAt)
+    if (state === 'waiting' && form !== 'plain') response.flushHeaders()
+    snapshot.opened(owner, permittedAt)
     return 'passed'
   }
 
-  const ifStillAllowed = async (
+  /** Why an answer may not begin any more: what allowed its request may have ended while the upstream worked. */
+  const lateRefusal = (owner: AnswerOwner, { exchange, permittedAt }: Authorized): Refusal | Promise<Refusal | null> | null => {
+    const late = answers.refusal(owner, answerRules)
+    return late ?? (owner.permit === undefined ? null : exchange.snapshot.refusal(owner.permit, permittedAt))
+  }
+
+  /** Calls `begin` at once where nothing has to be looked up. */
+  const ifStillAllowed = (
     request: Authorized,
     body: AnswerBody,
-    begin: (owner: AnswerOwner) => Answer | 'passed',
-    owner = ownerOf(request),
-  ): Promise<Answer | 'passed' | 'outdated'> => {
+    owner: AnswerOwner,
+    begin: () => Answer | 'passed',
+  ): Delivered | Promise<Delivered> => {
     const { snapshot, record } = request.exchange
     // The rules that were replaced decided which agents the answer names.
     if (request.permit.descriptor.route.id === 'info' && snapshot.isReplaced()) {
       body.destroy()
       return 'outdated'
     }
-    let late: Refusal | null
-    try {
-      const refusal = lateRefusal(owner, request)
-      late = refusal instanceof Promise ? await refusal : refusal
-    } catch (error) {
+    const decided = (late: Refusal | null): Delivered => {
+      if (late === null) return begin()
+      body.destroy()
+      record.reason = late.reason
+      record.rule = late.rule
+      return refusalAnswer(late)
+    }
+    const late = lateRefusal(owner, request)
+    if (!(late instanceof Promise)) return decided(late)
+    return late.then(decided, (error: unknown) => {
       body.destroy()
       throw error
-    }
-    if (late === null) return begin(owner)
-    body.destroy()
-    record.reason = late.reason
-    record.rule = late.rule
-    return refusalAnswer(late)
+    })
   }
 
-  const deliver: Forwarder['deliver'] = (answer, request) => {
+  const deliverTo = (owner: AnswerOwner, answer: UpstreamAnswer, request: Authorized): Delivered | Promise<Delivered> => {
     const { exchange } = request
-    const kind = answerKind(answer.status, answer.headers)
-    return ifStillAllowed(request, answer.body, (owner) => {
+    const { status, body } = answer
+    return ifStillAllowed(request, body, owner, () => {
+      const kind = answerKind(status, answer.headers)
       if (kind === 'redirect' || kind === 'html') {
-        answer.body.destroy()
+        body.destroy()
         // An error keeps its status; a page or redirect does not count as an answer (runtime-behaviour.md, "Clients").
-        const status = kind === 'html' && answer.status >= 400 ? answer.status : undefined
-        return refused(refuse(kind === 'redirect' ? 'upstream-redirect' : 'upstream-html'), exchange, status)
+        const kept = kind === 'html' && status >= 400 ? status : undefined
+        return refused(refuse(kind === 'redirect' ? 'upstream-redirect' : 'upstream-html'), exchange, kept)
       }
       const headers = Object.assign(forwardedAnswerHeaders(answer.headers, kind), merged(answer, exchange))
       const head = (length?: number): void => {
         // An answer without content has no length either (RFC 9110 §8.6).
-        if (length !== undefined && answer.status !== 204) headers['content-length'] = String(length)
-        exchange.response.writeHead(answer.status, headers)
+        if (length !== undefined && status !== 204) headers['content-length'] = String(length)
+        exchange.response.writeHead(status, headers)
       }
-      return send(answer.body, head, kind === 'stream' ? streamForm(answer.headers) : 'plain', owner, request)
+      return send(body, head, kind === 'stream' ? streamForm(answer.headers) : 'plain', owner, request)
     })
   }
 
-  const deliverWritten: Forwarder['deliverWritten'] = ({ body: written, tellsOf, status = 200 }, request) => {
-    const { exchange, permit } = request
-    const body = wholeBody(typeof written === 'string' ? Buffer.from(written) : written)
-    const begin = (owner: AnswerOwner): 'passed' => {
+  const pass: Forwarder['pass'] = async (request, onDecided) => {
+    const { permit, exchange, payload, begun } = request
+    const { endRun } = begun
+    const owner = ownerOf(request)
+    const result = await askFor(request, owner, { payload, onSent: onDecided })
+    const isOutdated = result.outcome === 'failed' && result.isOutdated === true
+    const isAccepted = result.outcome === 'answered' && result.status < 300
+    if (endRun !== null && !isAccepted) endRun(certainlyNotStarted(result) ? 'over' : 'unknown')
+    const settling = settlement.settle(permit, begun, payload, result)
+    if (settling !== null) await settling
+    if (!isOutdated) onDecided()
+    if (result.outcome === 'answered') {
+      if (endRun !== null) result.body.onOver((how) => endRun(how === 'whole' ? 'over' : 'unknown'))
+      return deliverTo(owner, result, request)
+    }
+    if (payload.kind !== 'stream') return isOutdated ? 'outdated' : failed(result, exchange)
+    // A recording that is not sent is discarded, or its connection would stall. It cannot be read again.
+    payload.body.destroy()
+    if (!isOutdated) return failed(result, exchange)
+    onDecided()
+    return refused(answers.refusal(owner, AT_EXPIRY) ?? refuse('rules-changed'), exchange)
+  }
+
+  return {
+    ask: (request, options = {}) => askFor(request, ownerOf(request), options),
+    pass,
+    deliver: (answer, request) => deliverTo(ownerOf(request), answer, request),
+    deliverWritten({ body: written, tellsOf, status = 200 }, request) {
+      const { exchange, permit } = request
+      const body = wholeBody(typeof written === 'string' ? Buffer.from(written) : written)
+      const owner = ownerOf(request, tellsOf)
       const head = (length = 0): void => {
         exchange.response.writeHead(status, {
           'content-type': 'application/json',
@@ -211,31 +225,24 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
           'content-length': length,
         })
       }
-      return send(body, head, 'plain', owner, request)
-    }
-    return ifStillAllowed(request, body, begin, ownerOf(request, tellsOf))
+      return ifStillAllowed(request, body, owner, () => send(body, head, 'plain', owner, request))
+    },
+    refusal: (request) => lateRefusal({ ...ownerOf(request), permit: request.permit }, request),
+    failed,
+    unusable: refused,
   }
+}
 
-  const pass: Forwarder['pass'] = async (request, onSent) => {
-    const { permit, exchange, payload, begun } = request
-    const { endRun } = begun
-    const result = await ask(request, { payload, onSent })
-    if (endRun !== null && !(result.outcome === 'answered' && result.status < 300)) endRun(certainlyNotStarted(result))
-    const settling = settlement.settle(permit, begun, payload, result)
-    if (settling !== null) await settling
-    if (result.outcome === 'answered') {
-      return deliver(endRun === null ? result : { ...result, body: toldEnd(result.body, endRun) }, request)
-    }
-    if (payload.kind !== 'stream') return result.isOutdated === true ? 'outdated' : failed(result, exchange)
-    // A recording that is not sent is discarded, or its connection would stall. It cannot be read again.
-    payload.body.destroy()
-    if (result.isOutdated !== true) return failed(result, exchange)
-    return refused(answers.refusal(ownerOf(request), AT_EXPIRY) ?? refuse('rules-changed'), exchange)
+const NO_PAYLOAD: Payload = { kind: 'none' }
+
+function ownerOf({ permit, caller }: Authorized, tellsOf?: readonly string[]): AnswerOwner {
+  return {
+    userId: permit.principal.id,
+    credential: caller.credential,
+    tellsOf,
+    // The answer to a deletion holds nothing of the thread, and the deletion itself ends the access to it.
+    permit: deletesThread(permit.descriptor.route) ? undefined : permit,
   }
-
-  const refusal: Forwarder['refusal'] = (request) => lateRefusal({ ...ownerOf(request), permit: request.permit }, request)
-
-  return { ask, pass, deliver, deliverWritten, refusal, failed, unusable: refused }
 }
 
 /** A request begins only with a valid token, whatever an answer may outlast. */

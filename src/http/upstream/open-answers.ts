@@ -7,14 +7,14 @@ import { eventBoundary } from '../../core/wire/event-boundary.ts'
 import type { StreamForm } from '../../core/wire/headers.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import type { Metrics } from '../../observe/metrics.ts'
-import type { AnswerBody } from './answer-body.ts'
+import type { AnswerBody, BodyReader } from './answer-body.ts'
 
 export interface AnswerOwner {
   readonly userId: string
   readonly credential: Credential | null
   /** What allowed the answer; without a permit, the answer is not checked again. */
-  readonly permit?: Permit
-  readonly tellsOf?: readonly string[]
+  readonly permit?: Permit | undefined
+  readonly tellsOf?: readonly string[] | undefined
 }
 
 export type AnswerForm = StreamForm | 'plain'
@@ -31,8 +31,11 @@ export interface Caller {
 export type EndReason = 'not-allowed' | 'credential-expired' | 'credential-invalid' | 'shutting-down' | 'rate-limited' | 'stalled'
 
 export interface OpenAnswers {
-  /** Applies `rules` whatever is configured meanwhile. @returns true if some of the body was sent, and the head with it */
-  pass(body: AnswerBody, caller: Caller, form: AnswerForm, owner: AnswerOwner, rules: AnswerRules): boolean
+  /**
+   * Applies `rules` whatever is configured meanwhile.
+   * @returns `over` if nothing of the answer can be stopped any more; `waiting` if no byte of head or body was sent yet
+   */
+  pass(body: AnswerBody, caller: Caller, form: AnswerForm, owner: AnswerOwner, rules: AnswerRules): 'over' | 'begun' | 'waiting'
   /** Null if the answer may begin; its credential may have been revoked, or end streams by now. */
   refusal(owner: AnswerOwner, rules: Pick<AnswerRules, 'tokenExpiry' | 'grace'>): Refusal | null
   count(): number
@@ -106,20 +109,25 @@ export function makeOpenAnswers(
   const pass: OpenAnswers['pass'] = (body, { response, head, takePlace, onEnded }, form, owner, rules) => {
     const isStream = form !== 'plain'
     const boundary = form === 'frames' ? frameBoundary() : eventBoundary()
-    if (isStream) metrics.streamOpened()
-    const keep = (): void => {
-      // A slow reader has enough to read, and comments would pile up for it.
-      if (boundary.between() && !response.writableEnded && !response.writableNeedDrain) response.write(KEEP_ALIVE)
-    }
-    let timer: NodeJS.Timeout | undefined
+    let keepAlive: NodeJS.Timeout | undefined
     let lasting: NodeJS.Timeout | undefined
     let cut: NodeJS.Timeout | undefined
-    const reader = stallWatch(response, rules.sendTimeout, () => {
-      onEnded('stalled')
-      cutOff(response)
-    })
+    let watch: StallWatch | null = null
+    let expiry = (): void => {}
+    let state: 'begun' | 'waiting' = 'waiting'
+    // A connection that fails counts as closed: no error of a caller may reach the process.
+    response.on('error', () => response.destroy())
+
+    const awaitReader = (): void => {
+      if (rules.sendTimeout === 0) return
+      watch ??= stallWatch(response, rules.sendTimeout, () => {
+        onEnded('stalled')
+        cutOff(response)
+      })
+      watch.wait()
+    }
     const end: End = ([message, code]) => {
-      clearInterval(timer)
+      clearInterval(keepAlive)
       if (cut !== undefined || response.writableFinished) return
       // A shutdown does not cut an answer that only waits for its reader.
       if (response.writableEnded && code === 'shutting-down') return
@@ -139,56 +147,78 @@ export function makeOpenAnswers(
       // A caller who does not read would otherwise keep the answer under way as long as they like.
       cut = setTimeout(() => response.destroy(), LAST_WORDS_MS)
     }
-    open.set(end, { owner, isStream })
-    let expiry = (): void => {}
-    tie(response, body, () => {
-      clearInterval(timer)
-      clearTimeout(lasting)
-      clearTimeout(cut)
-      reader.stop()
-      expiry()
-      open.delete(end)
-      if (isStream) metrics.streamClosed()
-    })
-    const over = refusal(owner, rules)
-    // A body that has come whole needs no comments, so its length is right.
-    if (over === null || isStream) head(over === null ? body.whole : undefined)
-    if (over !== null) end(over.reason === 'token-revoked' ? REVOKED : EXPIRED)
-    // The gateway passes on nothing of an answer that may not begin: its last event stays the last.
-    if (!isOpen(response)) return true
-    const sent = { begun: false }
-    body.read({
+    const reader: BodyReader = {
       data(chunk) {
-        sent.begun = true
+        state = 'begun'
         if (isStream) boundary.see(chunk)
-        timer?.refresh()
+        keepAlive?.refresh()
         // A slow reader holds back its own answer only.
         const hasRoom = response.write(chunk)
-        if (!hasRoom) reader.wait()
+        if (!hasRoom) awaitReader()
         return hasRoom
       },
       end(last) {
-        sent.begun = true
-        clearInterval(timer)
+        state = 'begun'
+        clearInterval(keepAlive)
         endWith(response, last)
-        if (hasMore(response)) reader.wait()
+        if (!isOver(response)) awaitReader()
       },
       // The upstream broke off: the caller must see a broken answer, not a short one.
       broken: () => cutOff(response),
-    })
-    // An answer that the system took whole needs no timers.
-    if (!isOpen(response) && !hasMore(response)) return true
-    if (isOpen(response) && form === 'events' && rules.keepAlive > 0) timer = setInterval(keep, rules.keepAlive)
+    }
+
+    const over = refusal(owner, rules)
+    const isWhole = over === null && body.whole !== undefined && !response.destroyed
+    if (isWhole) {
+      // A body that has come whole needs no comments, so its length is right.
+      head(body.whole)
+      body.read(reader)
+      if (isOver(response)) return 'over'
+    }
+    if (isStream) metrics.streamOpened()
+    open.set(end, { owner, isStream })
+    const closed = (): void => {
+      body.destroy()
+      clearInterval(keepAlive)
+      clearTimeout(lasting)
+      clearTimeout(cut)
+      watch?.stop()
+      expiry()
+      open.delete(end)
+      if (isStream) metrics.streamClosed()
+    }
+    response.on('drain', () => body.resume())
+    if (response.destroyed) {
+      closed()
+      return 'over'
+    }
+    response.once('close', closed)
+    if (over !== null) {
+      // The gateway passes on nothing of an answer that may not begin: its last event stays the last.
+      if (isStream) head()
+      end(over.reason === 'token-revoked' ? REVOKED : EXPIRED)
+      return 'begun'
+    }
+    if (!isWhole) {
+      head()
+      body.read(reader)
+    }
+    if (isOver(response)) return 'over'
     const endsAt = deadline(owner, rules)
     if (endsAt !== null) expiry = at(endsAt, () => end(EXPIRED))
-    if (takePlace !== null) lasting = setTimeout(() => void lastOn(takePlace), LASTING_MS)
     const lastOn = async (take: () => Promise<boolean>): Promise<void> => {
       if (!(await take()) && !response.writableFinished && !response.destroyed) {
         onEnded('rate-limited')
         cutOff(response)
       }
     }
-    return sent.begun || response.writableEnded
+    if (takePlace !== null) lasting = setTimeout(() => void lastOn(takePlace), LASTING_MS)
+    const keep = (): void => {
+      // A slow reader has enough to read, and comments would pile up for it.
+      if (boundary.between() && !response.writableEnded && !response.writableNeedDrain) response.write(KEEP_ALIVE)
+    }
+    if (form === 'events' && rules.keepAlive > 0 && !response.writableEnded) keepAlive = setInterval(keep, rules.keepAlive)
+    return state
   }
 
   return {
@@ -208,19 +238,6 @@ export function makeOpenAnswers(
   }
 }
 
-/** A slow reader back-pressures only this body; a disconnect aborts it. `closed` may be called at once. */
-function tie(response: ServerResponse, body: AnswerBody, closed: () => void = () => {}): void {
-  // A connection that fails counts as closed: no error of a caller may reach the process.
-  response.on('error', () => response.destroy())
-  response.on('drain', () => body.resume())
-  const end = (): void => {
-    body.destroy()
-    closed()
-  }
-  if (response.destroyed) end()
-  else response.once('close', end)
-}
-
 /** An answer that waits behind others has no socket yet: Node would leave its caller waiting, so this closes the connection. */
 function cutOff(response: ServerResponse): void {
   if (response.socket === null) response.req.socket.destroy()
@@ -237,12 +254,9 @@ function endWith(response: ServerResponse, last: Buffer | undefined): void {
   else response.end(last.toString('latin1'), 'latin1')
 }
 
-function isOpen({ writableEnded, destroyed }: ServerResponse): boolean {
-  return !writableEnded && !destroyed
-}
-
-function hasMore({ writableEnded, writableFinished, destroyed }: ServerResponse): boolean {
-  return writableEnded && !writableFinished && !destroyed
+/** True if the system has taken the whole answer, so that no slow reader holds it back, or the connection is closed. */
+function isOver({ destroyed, writableEnded, writableLength, socket }: ServerResponse): boolean {
+  return destroyed || (writableEnded && writableLength === 0 && queueOf(socket)?.writeQueueSize === 0)
 }
 
 interface Queue {
@@ -251,18 +265,23 @@ interface Queue {
   readonly writeQueueSize: number
 }
 
+function queueOf(socket: ServerResponse['socket']): Queue | null | undefined {
+  return (socket as { readonly _handle?: Queue | null } | null)?._handle
+}
+
 /** The bytes of a connection that the system has taken: the gateway sees no more of its reader. */
 function taken(socket: ServerResponse['socket']): number {
-  const queue = (socket as { readonly _handle?: Queue | null } | null)?._handle
+  const queue = queueOf(socket)
   return queue === undefined || queue === null ? 0 : queue.bytesWritten - queue.writeQueueSize
 }
 
-/** Calls `onStall` after `most` to twice `most` ms without progress (0: never). An answer behind another has no reader yet. */
-function stallWatch(
-  response: ServerResponse,
-  most: number,
-  onStall: () => void,
-): { readonly wait: () => void; readonly stop: () => void } {
+interface StallWatch {
+  readonly wait: () => void
+  readonly stop: () => void
+}
+
+/** Calls `onStall` after `most` to twice `most` ms without progress. An answer behind another has no reader yet. */
+function stallWatch(response: ServerResponse, most: number, onStall: () => void): StallWatch {
   let timer: NodeJS.Timeout | undefined
   const stop = (): void => {
     clearTimeout(timer)
@@ -279,7 +298,7 @@ function stallWatch(
   let listens = false
   return {
     wait() {
-      if (most === 0 || timer !== undefined) return
+      if (timer !== undefined) return
       if (!listens) {
         listens = true
         // First, before the body goes on: the body may write so much that its reader is awaited again.

@@ -7,7 +7,8 @@ import { upstreamRequest, jsonOf, type Upstream } from './upstream.ts'
 import { collect } from './answer-body.ts'
 
 export interface TransportState {
-  current(): RuntimeFacts | null
+  /** Null while they are unknown. */
+  readonly facts: RuntimeFacts | null
   /** Called for an answer that a change of transport would explain: the probe then asks again soon. */
   suspect(): void
 }
@@ -44,7 +45,6 @@ const INFO = classify('GET', ['info'], new Map()) as RouteDescriptor
 
 export function makeTransportProbe(parts: ProbeParts): TransportProbe {
   const { named, log } = parts
-  let facts = named === null ? null : assumedFacts(named)
   let timer: NodeJS.Timeout | undefined
   let asking = false
   let askedAt = 0
@@ -77,7 +77,7 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
     if (invalidations || said !== '') {
       log.info({ transport: now.transport, mode: now.managed ? 'managed' : 'sse', version }, 'the upstream answers')
     }
-    facts = answered = now
+    probe.facts = answered = now
     say(null)
     if (invalidations) parts.onNews(now)
   }
@@ -89,20 +89,20 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
     const signal = AbortSignal.any([stopped.signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)])
     const verdict = await askRuntime(parts, named, signal)
     if (stopped.signal.aborted) return
-    const before = facts
+    const before = probe.facts
     const contradicts = verdict.kind === 'runtime' && named !== null && verdict.facts.transport !== named
     const believed = verdict.kind === 'unfit' && named !== null
     if (contradicts) {
-      facts = null
+      probe.facts = null
       say(`upstream.transport says ${named}, and the upstream is ${verdict.facts.transport}: name that, or auto`)
     } else if (verdict.kind === 'runtime') met(verdict.facts, verdict.version)
     else {
       // An unreachable upstream keeps its known transport: a request for it means nothing to the other transport.
-      if (verdict.kind === 'unfit') facts = believed ? (answered ?? assumedFacts(named)) : null
+      if (verdict.kind === 'unfit') probe.facts = believed ? (answered ?? assumedFacts(named)) : null
       if (believed) doubt(verdict.why)
       say(believed ? null : verdict.why)
     }
-    const nothing = suspected && said === '' && facts?.transport === before?.transport
+    const nothing = suspected && said === '' && probe.facts?.transport === before?.transport
     retry = nothing ? Math.min(2 * retry, parts.intervals.known) : parts.intervals.pending
     asking = false
     askedAt = performance.now()
@@ -116,8 +116,8 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
     timer = setTimeout(() => void ask(), Math.max(0, askedAt + pause - performance.now()))
   }
 
-  return {
-    current: () => facts,
+  const probe = {
+    facts: named === null ? null : assumedFacts(named),
     suspect: () => {
       if (soon || stopped.signal.aborted) return
       soon = true
@@ -133,6 +133,7 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
       clearTimeout(timer)
     },
   }
+  return probe
 }
 
 export type AskRuntimeParts = Pick<ProbeParts, 'upstream' | 'basePath' | 'headers'>

@@ -13,11 +13,11 @@ export interface UpstreamRequest {
   readonly target: string
   readonly headers: Readonly<Record<string, string>>
   /** In pieces, so that nothing large is copied between others; or a stream. */
-  readonly body?: readonly Uint8Array[] | Readable
+  readonly body?: readonly Uint8Array[] | Readable | undefined
   /** True where the answer may last: the gateway then does not keep what it sent until the answer ends. */
   readonly lasting?: boolean
   /** Asked once connected: connecting may take as long as `timeouts.connect`. If false, nothing is sent. */
-  readonly mayBegin?: () => boolean
+  readonly mayBegin?: (() => boolean) | undefined
 }
 
 export interface UpstreamAnswer {
@@ -155,11 +155,7 @@ function dispatch(
     onResponseStart(controller, status, headers) {
       // 1xx answers precede the final answer (RFC 9110 §15.2).
       if (status < 200) return
-      body = new ArrivingBody({
-        pause: () => controller.pause(),
-        resume: () => controller.resume(),
-        abort: () => controller.abort(new Error('the answer is not wanted')),
-      })
+      body = new ArrivingBody(controller)
       resolve({ outcome: 'answered', status, headers, body })
     },
     onResponseData(_controller, chunk) {
@@ -297,24 +293,26 @@ export interface Question {
   readonly query?: RouteDescriptor['query'] | undefined
   /** A recording is a stream, which only a multi-route upstream takes. A large body comes in pieces. */
   readonly body?: Buffer | readonly Uint8Array[] | Readable | undefined
+  readonly mayBegin?: (() => boolean) | undefined
 }
 
 /** @throws Error for an operation that the upstream does not have */
 export function upstreamRequest(
   upstream: RuntimeFacts,
   basePath: string,
-  { descriptor, headers, query, body }: Question,
+  { descriptor, headers, query, body, mayBegin }: Question,
 ): UpstreamRequest {
   const { method, target, envelope } = wireForm(upstream, basePath, descriptor, query)
   const pieces = Buffer.isBuffer(body) ? [body] : body
   const lasting = descriptor.route.streams === true
-  if (envelope === null) return { method, target, headers, lasting, ...(pieces === undefined ? {} : { body: pieces }) }
+  if (envelope === null) return { method, target, headers, lasting, body: pieces, mayBegin }
   if (pieces instanceof Readable) throw new Error('a recording that streams does not fit into an envelope')
   const open = JSON.stringify(envelope).slice(0, -1)
   return {
     method,
     target,
     lasting,
+    mayBegin,
     headers: { ...headers, 'content-type': 'application/json' },
     // The body is JSON already, and may be large: the gateway neither writes it again nor copies it.
     body: [Buffer.from(open), ...(pieces === undefined ? [] : [Buffer.from(',"body":'), ...pieces]), Buffer.from('}')],

@@ -79,7 +79,7 @@ const ANY_CURSOR: CursorSeal = {
 const NO_ANSWERS: OpenAnswers = {
   pass: (body) => {
     body.destroy()
-    return true
+    return 'over'
   },
   refusal: () => null,
   count: () => 0,
@@ -195,7 +195,7 @@ function steady(pipeline: Pipeline, decided: (outcome: Refusal | 'permitted') =>
     pipeline,
     upstreamKey: '',
     mark: () => 0,
-    changedSince: () => false,
+    outdated: () => false,
     isReplaced: () => false,
     refusal: () => null,
     hidden: () => null,

@@ -58,10 +58,11 @@ export function recordingHandle(mount: Mount, recorded: Recorded, history: 'none
       retire: async () => {},
       close: async () => {},
     },
-    probe: { current: () => facts, suspect: () => {}, start: async () => {}, stop: () => {} },
+    probe: { facts, suspect: () => {}, start: async () => {}, stop: () => {} },
     startupChecks: { look: () => {}, historyUntold: () => {}, stop: () => {} },
     headers: serverHeaders(mount),
-    hold: () => () => {},
+    hold: () => {},
+    release: () => {},
     retire: () => {},
   }
 }
