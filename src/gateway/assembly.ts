@@ -122,18 +122,14 @@ async function compose(
   const { machine = { mounts: readMounts(), addresses: ownAddresses() }, primary } = surroundings
   const clock = Date.now
   let isStarted = false
-  let isStopping = false
   if (primary === undefined) sayLostStore(storeOf(config.ownership), machine.mounts, log)
 
-  const answers = makeOpenAnswers(
-    clock,
-    metrics,
-    ({ userId, credential }) => credential !== null && revocations.isRevoked(userId, credential),
-  )
   const revocations = await makeRevocationList(store, {
     onChange: () => answers.endRevoked(),
     onFailure: (error) => log.error({ err: error }, 'the revocations could not be read: those that are known stay active'),
   })
+  const answers = makeOpenAnswers(clock, metrics, revocations.isRevoked)
+  const state = { isRevoked: revocations.isRevoked, isShuttingDown: false }
 
   const decisions = makeDecisionRecorder({ metrics, audit, log, clock, current: () => current() })
   const secret = await store.secret()
@@ -147,7 +143,7 @@ async function compose(
     metrics,
     log,
     clock,
-    state: { isRevoked: revocations.isRevoked, isShuttingDown: () => isStopping },
+    state,
   }
   const { addresses } = machine
   const snapshots = makeSnapshotManager(
@@ -162,7 +158,7 @@ async function compose(
       : () => {}
 
   const { reload, settled } = makeReload({
-    isStopping: () => isStopping,
+    isStopping: () => state.isShuttingDown,
     prepare: surroundings.prepare ?? (() => ({ ok: true, value: prepared })),
     current,
     make: snapshots.make,
@@ -216,7 +212,7 @@ async function compose(
     const endStreams = setTimeout(() => answers.endAll('The gateway is shutting down.', 'shutting-down'), deadline)
     const cut = setTimeout(() => app.server.closeAllConnections(), deadline + LAST_WORDS_MS)
     await served
-    isStopping = true
+    state.isShuttingDown = true
     // Otherwise an idle connection would be kept open for the next request.
     const closeIdle = setInterval(() => app.server.closeIdleConnections(), 50)
     await app.close()

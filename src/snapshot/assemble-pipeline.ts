@@ -55,7 +55,7 @@ export interface PipelineSurroundings {
   readonly clock: () => number
   readonly state: {
     readonly isRevoked: (userId: string, credential: Credential) => boolean
-    readonly isShuttingDown: () => boolean
+    readonly isShuttingDown: boolean
   }
 }
 
@@ -113,7 +113,7 @@ export function assemblePipeline(settings: PipelineSettings, surroundings: Pipel
       metrics,
     }),
     metrics,
-    isShuttingDown: state.isShuttingDown,
+    state,
   })
 }
 

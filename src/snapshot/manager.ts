@@ -157,7 +157,7 @@ export function makeSnapshotManager(
     },
     async activate(next) {
       const before = shared.active
-      if (requests.state.isShuttingDown()) {
+      if (requests.state.isShuttingDown) {
         await discard(next)
         throw new Error('the gateway is shutting down')
       }

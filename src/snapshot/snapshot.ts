@@ -125,7 +125,7 @@ export function makeSnapshot(
   let isHolding = true
   for (const { hold } of handles.values()) hold()
   const letGo = (): void => {
-    if (!isRetired || underWay > 0 || !isHolding) return
+    if (underWay > 0 || !isHolding) return
     isHolding = false
     for (const { release } of handles.values()) release()
   }
@@ -174,7 +174,7 @@ export function makeSnapshot(
     enter: () => void (underWay += 1),
     leave() {
       underWay -= 1
-      letGo()
+      if (isRetired) letGo()
     },
     activate: () => readiness.release(),
     retire(next) {

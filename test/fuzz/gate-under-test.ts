@@ -223,7 +223,7 @@ export function makeGateUnderTest(
       metrics: METRICS,
     }),
     metrics: METRICS,
-    isShuttingDown: () => false,
+    state: { isShuttingDown: false },
   })
   return async (one) => {
     sent = []

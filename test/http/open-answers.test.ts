@@ -179,13 +179,14 @@ void test('those that are revoked end, and no others; and one that is opens no m
   const streams = makeOpenAnswers(
     () => NOW,
     makeMetrics(),
-    ({ userId }) => revoked.has(userId),
+    (userId) => revoked.has(userId),
   )
+  const credential = { tokenId: 'j', issuedAt: 0, expiresAt: undefined }
   const responses: PassThrough[] = []
   const open = (userId: string): PassThrough => {
     const response = new PassThrough()
     responses.push(response)
-    streams.pass(streamedBody(new PassThrough()), callerOf(response), 'events', { userId, credential: null }, FOREVER)
+    streams.pass(streamedBody(new PassThrough()), callerOf(response), 'events', { userId, credential }, FOREVER)
     return response
   }
   const [alices, bobs] = [open('corp:alice'), open('corp:bob')]

@@ -107,7 +107,7 @@ function given(told: Told, more: Changes = {}): Given {
       metrics,
     }),
     metrics,
-    isShuttingDown: () => false,
+    state: { isShuttingDown: false },
   })
   const decided: RequestSnapshot['decided'] = ({ record }, outcome) =>
     told.push(['decided', routeOf(record), outcome === 'permitted' ? outcome : outcome.reason])

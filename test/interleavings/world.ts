@@ -259,12 +259,8 @@ export class World {
     const store = this.#watched(real)
     const clock = (): number => scheduler.now
     const metrics = makeMetrics()
-    const answers = makeOpenAnswers(
-      clock,
-      metrics,
-      ({ userId, credential }) => credential !== null && revocations.isRevoked(userId, credential),
-    )
     const revocations: RevocationList = await makeRevocationList(real, { onChange: () => answers.endRevoked() })
+    const answers = makeOpenAnswers(clock, metrics, revocations.isRevoked)
     const rules = this.#rules.get(firstName(name)) ?? { letter: 'a', since: -Infinity }
     const runtime = virtualRuntime(scheduler, this.#runtime, {
       sent: (user, what, letter) => this.#sent(user, what, letter, name),
@@ -280,7 +276,7 @@ export class World {
       metrics,
       log: LOG,
       clock,
-      state: { isRevoked: revocations.isRevoked, isShuttingDown: () => false },
+      state: { isRevoked: revocations.isRevoked, isShuttingDown: false },
     }
     const snapshots = makeSnapshotManager(
       this.#template.prepared[rules.letter],

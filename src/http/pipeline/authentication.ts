@@ -5,7 +5,7 @@ import type { Credential } from '../../core/decide/credential.ts'
 import type { Rate } from '../../core/decide/rules.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import type { Limiter } from '../../limits/port.ts'
-import type { Caller, Exchange, RequestHead } from './stages.ts'
+import type { Caller, Exchange } from './stages.ts'
 
 export interface AuthenticationParts {
   readonly authenticate: Authenticate
@@ -31,19 +31,6 @@ export function makeAuthentication(parts: AuthenticationParts): Authentication {
     return credential.expiresAt !== undefined && credential.expiresAt <= clock() ? refuse('token-expired') : null
   }
 
-  const verify = ({ id, lines }: RequestHead, connection: object): ReturnType<Authenticate> => {
-    const failed = (error: unknown): Refusal => {
-      parts.onFault(error, id)
-      return refuse('identity-failed')
-    }
-    try {
-      const answer = parts.authenticate(lines.get('authorization')?.[0], connection)
-      return answer instanceof Promise ? answer.catch(failed) : answer
-    } catch (error) {
-      return failed(error)
-    }
-  }
-
   const admit = ({ head, record }: Exchange, verified: Authenticated | Refusal): Caller | Refusal | Promise<Caller | Refusal> => {
     if (verified.outcome === 'refused') return verified
     const { principal, credential } = verified
@@ -59,8 +46,19 @@ export function makeAuthentication(parts: AuthenticationParts): Authentication {
 
   return {
     authenticate(exchange, connection) {
-      const verified = verify(exchange.head, connection)
-      return verified instanceof Promise ? verified.then((one) => admit(exchange, one)) : admit(exchange, verified)
+      const { id, lines } = exchange.head
+      const failed = (error: unknown): Refusal => {
+        parts.onFault(error, id)
+        return refuse('identity-failed')
+      }
+      let verified: ReturnType<Authenticate>
+      try {
+        verified = parts.authenticate(lines.get('authorization')?.[0], connection)
+      } catch (error) {
+        return failed(error)
+      }
+      if (!(verified instanceof Promise)) return admit(exchange, verified)
+      return verified.catch(failed).then((one) => admit(exchange, one))
     },
     invalidity,
   }

@@ -16,28 +16,27 @@ export interface SharedBudget extends BodyBudget {
 export function makeBudget(most: number, share = most): SharedBudget {
   let left = most
   const taken = new Map<string, number>()
-  const take = (bytes: number): boolean => {
-    if (bytes > left) return false
-    left -= bytes
-    return true
-  }
-  const give = (bytes: number): void => {
-    left += bytes
-  }
   return {
     most,
-    take,
-    give,
+    take(bytes) {
+      if (bytes > left) return false
+      left -= bytes
+      return true
+    },
+    give(bytes) {
+      left += bytes
+    },
     of: (caller) => ({
       most: Math.min(most, share),
       take(bytes) {
         const theirs = taken.get(caller) ?? 0
-        if ((theirs > 0 && theirs + bytes > share) || !take(bytes)) return false
+        if (bytes > left || (theirs > 0 && theirs + bytes > share)) return false
+        left -= bytes
         taken.set(caller, theirs + bytes)
         return true
       },
       give(bytes) {
-        give(bytes)
+        left += bytes
         const theirs = (taken.get(caller) ?? 0) - bytes
         if (theirs > 0) taken.set(caller, theirs)
         else taken.delete(caller)

@@ -18,19 +18,19 @@ export function classify(
   const { binding, segments } = target
   const { method } = exchange.head
   if (segments === null) return refuse('route-unknown')
-  const addressed = { exchange, binding, caller, upstream }
   // The body alone says what an envelope asks for (runtime-behaviour.md, "Single-route transport").
   if (binding.agentId === null && segments.length === 0) {
     if (method !== 'POST') return refuse('route-unknown')
     // The runtime would take a query value for a param that the envelope does not have.
     if (target.target.query.size > 0) return refuse('query-beside-envelope')
     exchange.record.client = 'single-route'
-    return { outcome: 'classified', ...addressed, route: null }
+    return { outcome: 'classified', exchange, binding, caller, upstream, route: null }
   }
   const descriptor = target.classified(method)
   if (descriptor.outcome === 'refused') return descriptor
-  const match = admit(addressed, descriptor, rules)
-  return match instanceof RuleMatch ? { outcome: 'classified', ...addressed, route: { descriptor, match } } : match
+  const match = admit({ exchange, binding, caller, upstream }, descriptor, rules)
+  if (!(match instanceof RuleMatch)) return match
+  return { outcome: 'classified', exchange, binding, caller, upstream, route: { descriptor, match } }
 }
 
 export function admit(

@@ -16,9 +16,11 @@ export function beginExchange(
   const lines = headerLines(rawHeaders)
   const fault = rawHeaders.length > 2 * MAX_HEADER_LINES ? refuse('http-headers-too-large') : headerFault(lines, httpVersion)
   const { cors } = snapshot.pipeline
-  const answerHeaders = { ...(cors.origins.length === 0 ? {} : corsHeaders(lines, cors)), 'x-request-id': known.id }
+  const { id, startedAt, address, target } = known
+  const ownHeaders = { 'x-request-id': id }
+  const answerHeaders = cors.origins.length === 0 ? ownHeaders : { ...corsHeaders(lines, cors), ...ownHeaders }
   return {
-    head: { ...known, method, lines, fault, answerHeaders },
+    head: { id, startedAt, address, target, method, lines, fault, answerHeaders },
     record: {
       upstream: null,
       client: 'multi-route',

@@ -11,9 +11,11 @@ export interface CallerLimits {
   readonly streams: number | 'off'
 }
 
+const NONE: readonly RateName[] = []
+
 export class LimitLeases {
   readonly #caller: string
-  readonly #taken = new Set<RateName>()
+  #taken: readonly RateName[] = NONE
   #close: (() => void) | null = null
   #isOver = false
 
@@ -68,8 +70,8 @@ export class LimitLeases {
     rate: Rate,
     who = this.#caller,
   ): Promise<Refusal | null> {
-    if (this.#taken.has(name)) return null
-    this.#taken.add(name)
+    if (this.#taken.includes(name)) return null
+    this.#taken = [...this.#taken, name]
     return refusalFor(reason, await limiter.take(name, who, rate))
   }
 

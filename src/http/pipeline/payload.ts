@@ -85,10 +85,10 @@ export function readPayload(
   const form = bodyForm(lines)
   if ('outcome' in form) return form
   if (form.form === 'json') {
-    return withJson(parts, most, arriving, NARROWED, (reading, bytes) => {
+    return withJson(parts, most, arriving, NARROWED, (reading, bytes, hold) => {
       // A chunked body may turn out to be empty.
-      if (bytes === 0 && isBodyOptional(descriptor.route)) return without(descriptor, missing)
-      return reading.outcome === 'refused' ? reading : checked(parts, descriptor, reading, bytes)
+      if (bytes === 0 && isBodyOptional(descriptor.route)) return without(descriptor, missing, hold)
+      return reading.outcome === 'refused' ? reading : checked(parts, descriptor, reading, bytes, hold)
     })
   }
   if (route.body.kind !== 'recording') return refuse('media-type-unsupported')
@@ -130,7 +130,7 @@ export async function readEnveloped(
   const form = bodyForm(arriving.lines)
   // A body that is not JSON is not an envelope, and the base path serves nothing else.
   if ('outcome' in form || form.form !== 'json') return refuse('route-unknown')
-  return withJson(parts, most, arriving, ENVELOPED, (reading, bytes) => {
+  return withJson(parts, most, arriving, ENVELOPED, (reading, bytes, hold) => {
     if (bytes === 0) return refuse('route-unknown')
     if (reading.outcome === 'refused') return reading
     const envelope = admitEnvelope(reading.value, bytes, rules)
@@ -138,19 +138,16 @@ export async function readEnveloped(
     const { descriptor, body } = envelope
     noteDropped(parts, envelope.dropped)
     parts.metrics.dropped('query-name', envelope.droppedQueryNames)
-    if (body === undefined) return without(descriptor, 'body-not-object')
+    if (body === undefined) return without(descriptor, 'body-not-object', hold)
     // The runtime parses a string body as JSON, which was not checked (runtime-behaviour.md, "Single-route transport").
     if (!isObject(body)) return refuse('body-not-object')
     if ('texts' in reading) {
       const texts = reading.texts.get('body')
-      return checked(parts, descriptor, { value: body, texts: texts instanceof Map ? (texts as MemberTexts) : NO_TEXTS }, bytes)
+      const own = { value: body, texts: texts instanceof Map ? (texts as MemberTexts) : NO_TEXTS }
+      return checked(parts, descriptor, own, bytes, hold)
     }
-    return checked(
-      parts,
-      descriptor,
-      { value: body, text: memberTexts(reading.text).get('body') ?? '', asWritten: true, bytes: null },
-      bytes,
-    )
+    const own = { value: body, text: memberTexts(reading.text).get('body') ?? '', asWritten: true, bytes: null }
+    return checked(parts, descriptor, own, bytes, hold)
   })
 }
 
@@ -166,13 +163,17 @@ async function withRecording(
 ): Promise<ReadBody | Refusal> {
   const recording = await readRecording(type, arriving, most, parts.budget.of(arriving.caller))
   if (recording.outcome === 'refused') return recording
-  const { value, texts, bytes, release } = recording
-  return guarded(parts, arriving.caller, { bytes, release }, 0, () => checked(parts, descriptor, { value, texts }, bytes))
+  const { value, texts, bytes } = recording
+  const hold = takeReading(parts, arriving.caller, recording, 0)
+  if ('outcome' in hold) return hold
+  return releasedUnlessRead(hold, () => checked(parts, descriptor, { value, texts }, bytes, hold))
 }
 
-function without(descriptor: RouteDescriptor, missing: Reason): ReadBody | Refusal {
+const NOTHING_HELD: Hold = { forget: () => {}, release: () => {} }
+
+function without(descriptor: RouteDescriptor, missing: Reason, hold = NOTHING_HELD): ReadBody | Refusal {
   if (!isBodyOptional(descriptor.route)) return refuse(missing)
-  return { outcome: 'read', descriptor, write: () => NOTHING, forget: () => {}, release: () => {} }
+  return { outcome: 'read', descriptor, write: () => NOTHING, ...hold }
 }
 
 interface WholeSource extends JsonSource {
@@ -182,26 +183,38 @@ interface WholeSource extends JsonSource {
 
 type BodySource = WholeSource | Omit<SteppedReading, 'outcome'>
 
-type Made = Omit<ReadBody, 'release'>
+/** Gives the memory of a body back: `forget` what reading it takes, `release` all of it. Each counts once. */
+type Hold = Pick<ReadBody, 'forget' | 'release'>
 
-/** @returns a function that gives the memory back, once; or 503, or 413 where the body can never fit */
-function takeReading({ reading }: PayloadParts, caller: string, bytes: number, values: number): (() => void) | Refusal {
-  let cost = readingCost(bytes, values)
-  if (cost > reading.most) return refuse('body-too-large')
+/** @returns 503, or 413 where the body can never fit. `values` is about how many JSON values the body has. */
+function takeReading({ reading }: PayloadParts, caller: string, held: HeldBody, values: number): Hold | Refusal {
+  let cost = readingCost(held.bytes, values)
   const share = reading.of(caller)
-  if (!share.take(cost)) return refuse('bodies-budget-exhausted')
-  return () => {
+  if (cost > reading.most || !share.take(cost)) {
+    held.release()
+    return refuse(cost > reading.most ? 'body-too-large' : 'bodies-budget-exhausted')
+  }
+  const forget = (): void => {
     share.give(cost)
     cost = 0
   }
+  return {
+    forget,
+    release() {
+      forget()
+      held.release()
+    },
+  }
 }
+
+type Read = BodySource & { readonly outcome: 'read' }
 
 async function withJson(
   parts: PayloadParts,
   most: number,
   arriving: ArrivingBody,
   opened: readonly string[],
-  make: (reading: Refusal | (BodySource & { readonly outcome: 'read' }), bytes: number) => Made | Refusal,
+  make: (reading: Refusal | Read, bytes: number, hold: Hold) => ReadBody | Refusal,
 ): Promise<ReadBody | Refusal> {
   const reader = makeJsonReader({ top: MAX_TOP_MEMBERS, inner: parts.limits.bodyMembers })
   const pieces: Buffer[] = []
@@ -215,53 +228,39 @@ async function withJson(
     return reader.push(piece)
   })
   if ('outcome' in held) return held
-  return guarded(parts, caller, held, reader.values(), () => {
-    if (reader.isLarge()) return inTurns(reader.inSteps(opened)).then((reading) => make(reading, held.bytes))
+  const hold = takeReading(parts, caller, held, reader.values())
+  if ('outcome' in hold) return hold
+  return releasedUnlessRead(hold, () => {
+    if (reader.isLarge()) return inTurns(reader.inSteps(opened)).then((reading) => make(reading, held.bytes, hold))
     return inTurn(() => {
       const reading = reader.end()
       const bytes = length <= LARGE_BODY ? pieces : null
-      return make(reading.outcome === 'refused' ? reading : { ...reading, bytes }, held.bytes)
+      return make(reading.outcome === 'refused' ? reading : { ...reading, bytes }, held.bytes, hold)
     })
   })
 }
 
-/** Releases a held body if reading it fails. `values` is about how many JSON values the body has. */
-async function guarded(
-  parts: PayloadParts,
-  caller: string,
-  held: HeldBody,
-  values: number,
-  make: () => Made | Refusal | Promise<Made | Refusal>,
+async function releasedUnlessRead(
+  hold: Hold,
+  make: () => ReadBody | Refusal | Promise<ReadBody | Refusal>,
 ): Promise<ReadBody | Refusal> {
-  const reading = takeReading(parts, caller, held.bytes, values)
-  if (typeof reading !== 'function') {
-    held.release()
-    return reading
-  }
-  const release = (): void => {
-    reading()
-    held.release()
-  }
-  let read: Made | Refusal | undefined
+  let body: ReadBody | Refusal | undefined
   try {
     const made = make()
-    read = made instanceof Promise ? await made : made
+    body = made instanceof Promise ? await made : made
+    return body
   } finally {
-    if (read?.outcome !== 'read') release()
-  }
-  if (read.outcome === 'refused') return read
-  const { forget } = read
-  return {
-    ...read,
-    forget() {
-      forget()
-      reading()
-    },
-    release,
+    if (body?.outcome !== 'read') hold.release()
   }
 }
 
-function checked(parts: PayloadParts, descriptor: RouteDescriptor, source: BodySource, bytes: number): Made | Refusal {
+function checked(
+  parts: PayloadParts,
+  descriptor: RouteDescriptor,
+  source: BodySource,
+  bytes: number,
+  { forget, release }: Hold,
+): ReadBody | Refusal {
   const ids = checkIds(descriptor, source.value)
   if (ids.outcome === 'refused') return ids
   let kept: BodySource | null = source
@@ -273,7 +272,11 @@ function checked(parts: PayloadParts, descriptor: RouteDescriptor, source: BodyS
   return {
     outcome: 'read',
     descriptor: ids.descriptor,
-    forget: () => (kept = null),
+    forget() {
+      kept = null
+      forget()
+    },
+    release,
     write(policy, most) {
       if (kept === null) throw new Error('a body is to be written that was let go of')
       const { value } = kept

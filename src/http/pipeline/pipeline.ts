@@ -26,7 +26,7 @@ export interface PipelineParts {
   readonly readBody: ReadRequestBody
   readonly authorize: Authorize
   readonly metrics: Pick<Metrics, 'dropped'>
-  readonly isShuttingDown: () => boolean
+  readonly state: { readonly isShuttingDown: boolean }
 }
 
 /** The most decisions for a request whose access changes each time before it is sent. */
@@ -42,7 +42,7 @@ export function makePipeline(parts: PipelineParts): Pipeline {
     exchange: Exchange,
   ): Classified | Answer => {
     if ('outcome' in caller) return refused(caller, exchange)
-    if (parts.isShuttingDown()) return refused(refuse('shutting-down'), exchange)
+    if (parts.state.isShuttingDown) return refused(refuse('shutting-down'), exchange)
     const upstream = target.binding.transport.facts
     if (upstream === null) return refused(refuse('upstream-transport-pending'), exchange)
     const dropped = target.target.droppedQueryNames
@@ -106,7 +106,7 @@ export function makePipeline(parts: PipelineParts): Pipeline {
     },
 
     async complete(request, message) {
-      const { exchange, caller } = request
+      const { exchange, binding, caller, upstream } = request
       const { response, signal } = exchange
       const leases = new LimitLeases(caller.key)
       response.once('close', () => {
@@ -119,7 +119,8 @@ export function makePipeline(parts: PipelineParts): Pipeline {
       const read = reading instanceof Promise ? await reading : reading
       if (read.outcome === 'refused') return refused(read, exchange)
       try {
-        return await carryOut({ ...request, ...read, leases })
+        const { body, match } = read
+        return await carryOut({ exchange, binding, caller, upstream, body, match, leases })
       } finally {
         read.body.release()
       }

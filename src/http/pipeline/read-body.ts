@@ -23,7 +23,6 @@ export type ReadRequestBody = (
 
 export function makeReadBody(parts: PayloadParts, rules: Rules): ReadRequestBody {
   const configured = (route: Route): number => configuredBody(parts.limits, route)
-
   return (request, message) => {
     const { exchange, binding, caller, upstream, route } = request
     const { lines } = exchange.head
@@ -38,7 +37,7 @@ export function makeReadBody(parts: PayloadParts, rules: Rules): ReadRequestBody
     }
     if (route !== null) {
       const { descriptor, match } = route
-      const mostOf = (): number => mostBody(match, configured(descriptor.route))
+      const mostOf = (): number => mostBody(match, configuredBody(parts.limits, descriptor.route))
       const reading = readPayload(parts, descriptor, upstream, mostOf, arriving)
       return reading instanceof Promise ? reading.then((body) => matched(body, match)) : matched(reading, match)
     }

@@ -29,6 +29,7 @@ export interface BodySource {
 const MOST_HELD = 64 * 1024
 
 export class ArrivingBody implements AnswerBody {
+  whole: number | undefined = undefined
   readonly #source: BodySource
   #reader: BodyReader | null = null
   #held: Buffer[] = []
@@ -41,10 +42,6 @@ export class ArrivingBody implements AnswerBody {
 
   constructor(source: BodySource) {
     this.#source = source
-  }
-
-  get whole(): number | undefined {
-    return this.#over === 'ended' && this.#reader === null ? this.#heldBytes : undefined
   }
 
   push(chunk: Buffer): void {
@@ -62,7 +59,8 @@ export class ArrivingBody implements AnswerBody {
   finish(): void {
     if (this.#over !== 'no') return
     this.#over = 'ended'
-    if (this.#held.length === 0 && this.#reader !== null) this.#end(this.#reader)
+    if (this.#reader === null) this.whole = this.#heldBytes
+    else if (this.#held.length === 0) this.#end(this.#reader)
   }
 
   fail(error: Error): void {
@@ -77,6 +75,7 @@ export class ArrivingBody implements AnswerBody {
   read(reader: BodyReader): void {
     if (this.#over === 'destroyed') return
     this.#reader = reader
+    this.whole = undefined
     if (this.#error === null) this.#handOn(reader)
     else {
       this.#onOver?.('broken-off')
@@ -94,6 +93,7 @@ export class ArrivingBody implements AnswerBody {
     const wasUnderWay = this.#over === 'no'
     this.#over = 'destroyed'
     this.#reader = null
+    this.whole = undefined
     this.#held = []
     this.#onOver?.('broken-off')
     if (wasUnderWay) this.#source.abort(new Error('the answer is not wanted'))

@@ -73,7 +73,7 @@ const MAX_DELAY = 2 ** 31 - 1
 export function makeOpenAnswers(
   clock: () => number,
   metrics: Metrics,
-  isRevoked: (owner: AnswerOwner) => boolean = () => false,
+  isRevoked: (userId: string, credential: Credential) => boolean = () => false,
 ): OpenAnswers {
   interface Open {
     readonly owner: AnswerOwner
@@ -90,7 +90,9 @@ export function makeOpenAnswers(
   }
 
   const refusal: OpenAnswers['refusal'] = (owner, rules) => {
-    if (isRevoked(owner)) return refuse('token-revoked')
+    const { userId, credential } = owner
+    if (credential === null) return null
+    if (isRevoked(userId, credential)) return refuse('token-revoked')
     const endsAt = deadline(owner, rules)
     return endsAt !== null && endsAt <= clock() ? refuse('token-expired') : null
   }
@@ -229,7 +231,9 @@ export function makeOpenAnswers(
       for (const [end, { isStream }] of [...open]) if (isStream) end([message, code])
     },
     endRevoked: () => {
-      for (const [end, { owner }] of [...open]) if (isRevoked(owner)) end(REVOKED)
+      for (const [end, { owner }] of [...open]) {
+        if (owner.credential !== null && isRevoked(owner.userId, owner.credential)) end(REVOKED)
+      }
     },
     owners: () => [...open.values()].map(({ owner }) => owner),
     endOf: (owners) => {

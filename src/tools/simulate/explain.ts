@@ -124,7 +124,7 @@ export async function explain(question: Question, surroundings: Surroundings): P
       metrics,
       log,
       clock,
-      state: { isRevoked: () => false, isShuttingDown: () => false },
+      state: { isRevoked: () => false, isShuttingDown: false },
     },
   )
   let refusal: Refusal | 'permitted' | null = null
