@@ -1,11 +1,32 @@
 /** Strict JSON: refuses what two parsers may read differently (runtime-behaviour.md, "Run input"; docs/threat-model.md). */
-import { makeShape, type MemberBounds, type Shape } from './shape.ts'
 import { readInSteps, type SteppedReading } from './read-in-steps.ts'
-import { isObject, type Json, type JsonObject } from './value.ts'
+import { isNumberStart, isObject, isPlainNumber, isSpace, numberEnd, stringsOf, type Json, type JsonObject } from './syntax.ts'
 import { refuse, type Refusal } from '../reasons.ts'
 import { atOnce, type Steps } from './steps.ts'
 
 export { isObject, type Json, type JsonObject }
+
+/** The most values of a body: each costs far more than its bytes, and `{},` sixteen times more. */
+export const MAX_VALUES = 250_000
+
+/** The most levels of arrays and objects: agents' states stay far below, and a stack overflow begins at thousands. */
+export const MAX_DEPTH = 128
+
+/** The most characters of a number: JSON writers need at most 25. */
+export const MAX_NUMBER = 4096
+
+export const LONG_KEY = 1024
+
+/** V8 hashes strings over 16,383 characters by length alone: distinguishing 2,000 such keys of one length took 4 seconds. */
+export const MAX_LONG_KEYS = 256 * 1024
+
+/** The most members of the object that is the whole text (`top`), and of every other object (`inner`). */
+export interface MemberBounds {
+  readonly top: number
+  readonly inner: number
+}
+
+const UNBOUNDED: MemberBounds = { top: Number.POSITIVE_INFINITY, inner: Number.POSITIVE_INFINITY }
 
 const NONE = new Uint8Array()
 
@@ -125,4 +146,123 @@ function countKeys(value: Json, count: { members: number }): Refusal | null {
     if (fault !== null) return fault
   }
   return null
+}
+
+/** Counts depth and amount of a text as it arrives, before anything recursive reads it. If it is not JSON, the counts mean nothing. */
+interface Shape {
+  take(piece: string): Refusal | null
+  /** Counts colons outside strings. */
+  members(): number
+  /** Approximate: counts beginnings of objects and lists, and commas. */
+  values(): number
+  hasEscapedKeys(): boolean
+  /** False if any text differs, or may differ, from what JSON.stringify writes. */
+  asWritten(): boolean
+}
+
+function makeShape(bounds: MemberBounds = UNBOUNDED): Shape {
+  let members = 0
+  let escapedKeys = false
+  let depth = 0
+  let values = 0
+  let inString = false
+  let escaped = false
+  /** The previous piece ended within an escape. */
+  let cut = false
+  let asWritten = true
+  let stringLength = 0
+  let numberLength = 0
+  let longKeys = 0
+  const membersAt = new Uint32Array(MAX_DEPTH + 1)
+
+  const member = (): Refusal | null => {
+    members += 1
+    escapedKeys ||= escaped
+    if (stringLength > LONG_KEY) {
+      longKeys += stringLength
+      stringLength = 0
+      if (longKeys > MAX_LONG_KEYS) return refuse('body-keys-too-long')
+    }
+    // A text that closes more than it opened is not JSON, so its count does not matter.
+    const count = (membersAt[depth] ?? 0) + 1
+    membersAt[depth] = count
+    return count > (depth === 1 ? bounds.top : bounds.inner) ? refuse('body-too-many-members') : null
+  }
+
+  return {
+    members: () => members,
+    values: () => values,
+    hasEscapedKeys: () => escapedKeys,
+    asWritten: () => asWritten,
+    take(text) {
+      if (text === '') return null
+      // The first character may belong to an escape that began in the previous piece.
+      const start = cut ? 1 : 0
+      const strings = stringsOf(text)
+      const string = (from: number): number => {
+        const end = strings.endFrom(from)
+        stringLength += end - from
+        escaped ||= strings.escaped()
+        inString = end === text.length
+        cut = inString && strings.cut()
+        asWritten &&= !cut && strings.asWritten()
+        return end
+      }
+      /** @returns the end of a number, or -1 if it is too long */
+      const number = (from: number): number => {
+        const end = numberEnd(text, from)
+        numberLength += end - from
+        if (numberLength > MAX_NUMBER) return -1
+        if (end < text.length) numberLength = 0
+        return end
+      }
+      let begin = 0
+      if (inString) begin = string(start) + 1
+      else if (numberLength > 0) begin = number(0)
+      if (begin === -1) return refuse('body-number-out-of-range')
+      for (let at = begin; at < text.length; at += 1) {
+        const code = text.charCodeAt(at)
+        switch (code) {
+          case 0x22: // "
+            escaped = false
+            stringLength = 0
+            at = string(at + 1)
+            break
+          case 0x5c: // \\ stands in strings alone
+            return refuse('body-not-json')
+          case 0x3a: {
+            // :
+            const fault = member()
+            if (fault !== null) return fault
+            break
+          }
+          case 0x2c: // ,
+            values += 1
+            break
+          case 0x7b: // {
+          case 0x5b: // [
+            depth += 1
+            values += 1
+            membersAt[depth] = 0
+            if (depth > MAX_DEPTH) return refuse('body-too-deep')
+            break
+          case 0x7d: // }
+          case 0x5d: // ]
+            depth -= 1
+            break
+          default:
+            if (isSpace(code)) asWritten = false
+            else if (isNumberStart(code)) {
+              const end = number(at)
+              if (end === -1) return refuse('body-number-out-of-range')
+              // A number that continues in the next piece is not known as a whole.
+              asWritten &&= end < text.length && isPlainNumber(text, at, end)
+              at = end - 1
+            }
+        }
+        if (values > MAX_VALUES) return refuse('body-too-many-values')
+      }
+      return null
+    },
+  }
 }

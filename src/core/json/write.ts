@@ -1,5 +1,5 @@
 /** Writes JSON byte for byte as JSON.stringify does, but copies unchanged parts: V8 looks at each character of a long string. */
-import { isNumberStart, isPlainNumber, isSpace, numberEnd, stringsOf } from './shape.ts'
+import { isNumberStart, isPlainNumber, isSpace, numberEnd, stringsOf } from './syntax.ts'
 import type { JsonObject, JsonSource } from './read.ts'
 
 /** @returns the same text as the source if the result would be equal */
