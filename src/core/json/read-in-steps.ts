@@ -178,7 +178,7 @@ class SteppedReader {
       this.#more(begin)
       return
     }
-    const isEscaped = this.#strings.escaped()
+    const isEscaped = this.#strings.hasEscapes
     const key = this.#decoded(begin + 1, end, isEscaped)
     if (key === null || end === this.#text.length) {
       this.fault = 'body-not-json'
@@ -213,7 +213,7 @@ class SteppedReader {
     const from = this.#at
     let end = this.#strings.endFrom(from)
     const isCut = end === this.#text.length
-    const isEscaped = this.#strings.escaped()
+    const isEscaped = this.#strings.hasEscapes
     if (isCut && isEscaped) end = behindEscapes(this.#text, from)
     let decoded = isCut && this.#isLast ? null : this.#decoded(from, end, isEscaped)
     if (decoded === null) {

@@ -58,7 +58,7 @@ const MANY_VALUES = 8192
 const LARGE_IF_ESCAPED = 16 * 1024
 
 /** Keeps the text that arrived, not the bytes. By default only the number of all values is bounded. */
-export function makeJsonReader(bounds?: MemberBounds): JsonReader {
+export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
   const shape = makeShape(bounds)
   const pieces: string[] = []
   let length = 0
@@ -78,9 +78,30 @@ export function makeJsonReader(bounds?: MemberBounds): JsonReader {
       length += piece.length
       return shape.take(piece)
     },
-    values: () => shape.values(),
-    isLarge: () => length > (shape.hasEscapedKeys() ? LARGE_IF_ESCAPED : LARGE) || shape.values() > MANY_VALUES,
-    end: () => (cut.length > 0 ? refuse('body-not-utf8') : parse(pieces.splice(0).join(''), shape)),
+    values: () => shape.values,
+    isLarge: () => length > (shape.hasEscapedKeys ? LARGE_IF_ESCAPED : LARGE) || shape.values > MANY_VALUES,
+    end() {
+      if (cut.length > 0) return refuse('body-not-utf8')
+      const text = pieces.splice(0).join('')
+      const { asWritten } = shape
+      // V8 may read an escaped key as another key that it has seen before (nodejs/node#63785), even in another user's body.
+      if (shape.hasEscapedKeys) {
+        const reading = atOnce(readInSteps([text]))
+        return reading.outcome === 'refused' ? reading : { outcome: 'read', value: reading.value, text, asWritten }
+      }
+      let value: Json
+      try {
+        value = JSON.parse(text) as Json
+      } catch {
+        return refuse('body-not-json')
+      }
+      if (!isObject(value)) return refuse('body-not-object')
+      const kept = { members: 0 }
+      const fault = countKeys(value, kept)
+      if (fault !== null) return fault
+      // An object keeps only the last of equal keys: fewer keys than members means that the text had duplicates.
+      return kept.members === shape.members ? { outcome: 'read', value, text, asWritten } : refuse('body-key-repeated')
+    },
     inSteps: (opened) => (cut.length > 0 ? refusedAtOnce(refuse('body-not-utf8')) : readInSteps(pieces.splice(0), opened)),
   }
 }
@@ -107,27 +128,6 @@ function* refusedAtOnce(refusal: Refusal): Steps<Refusal> {
   return refusal
 }
 
-function parse(text: string, shape: Shape): JsonReading {
-  // V8 may read an escaped key as another key that it has seen before (nodejs/node#63785), even in another user's body.
-  if (shape.hasEscapedKeys()) {
-    const reading = atOnce(readInSteps([text]))
-    return reading.outcome === 'refused' ? reading : { outcome: 'read', value: reading.value, text, asWritten: shape.asWritten() }
-  }
-  let value: Json
-  try {
-    value = JSON.parse(text) as Json
-  } catch {
-    return refuse('body-not-json')
-  }
-  if (!isObject(value)) return refuse('body-not-object')
-  const kept = { members: 0 }
-  const fault = countKeys(value, kept)
-  if (fault !== null) return fault
-  // An object keeps only the last of equal keys: fewer keys than members means that the text had duplicates.
-  if (kept.members !== shape.members()) return refuse('body-key-repeated')
-  return { outcome: 'read', value, text, asWritten: shape.asWritten() }
-}
-
 /** Counts the keys of a parsed value at every level. Refuses what serialising again would change or a merge would obey. */
 function countKeys(value: Json, count: { members: number }): Refusal | null {
   if (typeof value === 'number') return Number.isFinite(value) ? null : refuse('body-number-out-of-range')
@@ -148,36 +148,33 @@ function countKeys(value: Json, count: { members: number }): Refusal | null {
   return null
 }
 
-/** Counts depth and amount of a text as it arrives, before anything recursive reads it. If it is not JSON, the counts mean nothing. */
+/** Of a text that is not JSON the numbers mean nothing. */
 interface Shape {
-  take(piece: string): Refusal | null
-  /** Counts colons outside strings. */
-  members(): number
-  /** Approximate: counts beginnings of objects and lists, and commas. */
-  values(): number
-  hasEscapedKeys(): boolean
+  /** Colons outside strings. */
+  readonly members: number
+  /** Approximate: beginnings of objects and lists, and commas. */
+  readonly values: number
+  readonly hasEscapedKeys: boolean
   /** False if any text differs, or may differ, from what JSON.stringify writes. */
-  asWritten(): boolean
+  readonly asWritten: boolean
+  take(piece: string): Refusal | null
 }
 
-function makeShape(bounds: MemberBounds = UNBOUNDED): Shape {
-  let members = 0
-  let escapedKeys = false
+/** Counts depth and amount of a text as it arrives, before anything recursive reads it. */
+function makeShape(bounds: MemberBounds): Shape {
   let depth = 0
-  let values = 0
   let inString = false
-  let escaped = false
+  let stringHasEscapes = false
   /** The previous piece ended within an escape. */
   let cut = false
-  let asWritten = true
   let stringLength = 0
   let numberLength = 0
   let longKeys = 0
   const membersAt = new Uint32Array(MAX_DEPTH + 1)
 
   const member = (): Refusal | null => {
-    members += 1
-    escapedKeys ||= escaped
+    shape.members += 1
+    shape.hasEscapedKeys ||= stringHasEscapes
     if (stringLength > LONG_KEY) {
       longKeys += stringLength
       stringLength = 0
@@ -189,45 +186,44 @@ function makeShape(bounds: MemberBounds = UNBOUNDED): Shape {
     return count > (depth === 1 ? bounds.top : bounds.inner) ? refuse('body-too-many-members') : null
   }
 
-  return {
-    members: () => members,
-    values: () => values,
-    hasEscapedKeys: () => escapedKeys,
-    asWritten: () => asWritten,
-    take(text) {
+  /** @returns the end of a number, or -1 if it is too long */
+  const passNumber = (text: string, from: number): number => {
+    const end = numberEnd(text, from)
+    numberLength += end - from
+    if (numberLength > MAX_NUMBER) return -1
+    if (end < text.length) numberLength = 0
+    return end
+  }
+
+  const shape = {
+    members: 0,
+    values: 0,
+    hasEscapedKeys: false,
+    asWritten: true,
+    take(text: string) {
       if (text === '') return null
-      // The first character may belong to an escape that began in the previous piece.
-      const start = cut ? 1 : 0
       const strings = stringsOf(text)
-      const string = (from: number): number => {
-        const end = strings.endFrom(from)
-        stringLength += end - from
-        escaped ||= strings.escaped()
-        inString = end === text.length
-        cut = inString && strings.cut()
-        asWritten &&= !cut && strings.asWritten()
-        return end
-      }
-      /** @returns the end of a number, or -1 if it is too long */
-      const number = (from: number): number => {
-        const end = numberEnd(text, from)
-        numberLength += end - from
-        if (numberLength > MAX_NUMBER) return -1
-        if (end < text.length) numberLength = 0
-        return end
-      }
-      let begin = 0
-      if (inString) begin = string(start) + 1
-      else if (numberLength > 0) begin = number(0)
-      if (begin === -1) return refuse('body-number-out-of-range')
+      // A string of the previous piece goes on, as if its quote came before. Its escape may have taken the first character.
+      const begin = inString ? (cut ? 0 : -1) : numberLength > 0 ? passNumber(text, 0) : 0
+      if (begin === -1 && !inString) return refuse('body-number-out-of-range')
       for (let at = begin; at < text.length; at += 1) {
-        const code = text.charCodeAt(at)
+        const code = inString ? 0x22 : text.charCodeAt(at)
         switch (code) {
-          case 0x22: // "
-            escaped = false
-            stringLength = 0
-            at = string(at + 1)
+          case 0x22: {
+            // "
+            if (!inString) {
+              stringHasEscapes = false
+              stringLength = 0
+            }
+            const end = strings.endFrom(at + 1)
+            stringLength += end - at - 1
+            stringHasEscapes ||= strings.hasEscapes
+            inString = end === text.length
+            cut = inString && strings.hasEscapes && strings.cut()
+            shape.asWritten &&= !cut && (!strings.hasEscapes || strings.asWritten())
+            at = end
             break
+          }
           case 0x5c: // \\ stands in strings alone
             return refuse('body-not-json')
           case 0x3a: {
@@ -237,12 +233,12 @@ function makeShape(bounds: MemberBounds = UNBOUNDED): Shape {
             break
           }
           case 0x2c: // ,
-            values += 1
+            shape.values += 1
             break
           case 0x7b: // {
           case 0x5b: // [
             depth += 1
-            values += 1
+            shape.values += 1
             membersAt[depth] = 0
             if (depth > MAX_DEPTH) return refuse('body-too-deep')
             break
@@ -251,18 +247,19 @@ function makeShape(bounds: MemberBounds = UNBOUNDED): Shape {
             depth -= 1
             break
           default:
-            if (isSpace(code)) asWritten = false
+            if (isSpace(code)) shape.asWritten = false
             else if (isNumberStart(code)) {
-              const end = number(at)
+              const end = passNumber(text, at)
               if (end === -1) return refuse('body-number-out-of-range')
               // A number that continues in the next piece is not known as a whole.
-              asWritten &&= end < text.length && isPlainNumber(text, at, end)
+              shape.asWritten &&= end < text.length && isPlainNumber(text, at, end)
               at = end - 1
             }
         }
-        if (values > MAX_VALUES) return refuse('body-too-many-values')
+        if (shape.values > MAX_VALUES) return refuse('body-too-many-values')
       }
       return null
     },
   }
+  return shape
 }

@@ -45,7 +45,9 @@ export function isPlainNumber(text: string, from: number, to: number): boolean {
 export interface Strings {
   /** Callers must ask for strings in order. Returns the place of the quote that ends the string, or the text's length. */
   endFrom(at: number): number
-  escaped(): boolean
+  /** True if the last string has a backslash. */
+  readonly hasEscapes: boolean
+  /** True if the text ends within an escape. */
   cut(): boolean
   /** True if JSON.stringify writes its escapes for the same characters, control characters excepted. */
   asWritten(): boolean
@@ -60,10 +62,6 @@ export function stringsOf(text: string): Strings {
   let end = 0
   let escape = -1
   let foreign = -1
-  const escaped = (): boolean => {
-    if (escape < from) escape = indexFrom(text, '\\', from)
-    return escape < end
-  }
   const foreignFrom = (): number => {
     FOREIGN_ESCAPE.lastIndex = from
     while (FOREIGN_ESCAPE.test(text)) {
@@ -72,30 +70,32 @@ export function stringsOf(text: string): Strings {
     }
     return text.length
   }
-  return {
-    endFrom(at) {
+  const strings = {
+    hasEscapes: false,
+    endFrom(at: number) {
       from = at
-      end = indexFrom(text, '"', at)
-      while (end < text.length && isEscaped(text, end, from)) end = indexFrom(text, '"', end + 1)
+      if (escape < at) {
+        escape = text.indexOf('\\', at)
+        if (escape === -1) escape = text.length
+      }
+      end = text.indexOf('"', at)
+      while (escape < end && isEscaped(text, end, at)) end = text.indexOf('"', end + 1)
+      if (end === -1) end = text.length
+      strings.hasEscapes = escape < end
       return end
     },
-    escaped,
     cut: () => isEscaped(text, end, from),
     asWritten() {
-      if (!escaped()) return true
+      if (!strings.hasEscapes) return true
       if (foreign < from) foreign = foreignFrom()
       return foreign >= end
     },
   }
+  return strings
 }
 
 function isEscaped(text: string, at: number, from: number): boolean {
   let before = at
   while (before > from && text.charCodeAt(before - 1) === 0x5c) before -= 1
   return (at - before) % 2 === 1
-}
-
-function indexFrom(text: string, sought: string, at: number): number {
-  const index = text.indexOf(sought, at)
-  return index === -1 ? text.length : index
 }
