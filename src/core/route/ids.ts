@@ -16,7 +16,7 @@ const HEX_32 = /^(?=.{32}$)(?:0x)?[0-9a-f_]+$/
 /** Java and .NET read each of five groups as a separate number: with fewer digits, or with 0x. */
 const FIVE_NUMBERS = /^(?:(?:0x)?[0-9a-f]+-){4}(?:0x)?[0-9a-f]+$/
 
-/** True for a short string. Examining a 60 MB string that was read in steps would join its parts first. */
+/** The length comes first: examining a 60 MB string that was read in steps would join its parts. */
 function isShort(value: unknown): value is string {
   return typeof value === 'string' && value.length <= 128
 }

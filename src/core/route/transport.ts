@@ -131,9 +131,10 @@ export function upstreamTarget(
 ): string {
   const { agentId, threadId, memoryId } = descriptor.ids
   const ids: Readonly<Record<string, string | undefined>> = { ':agentId': agentId, ':threadId': threadId, ':memoryId': memoryId }
-  const path = descriptor.route.path.map((word) => encodeURIComponent(ids[word] ?? word)).join('/')
-  const search = query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&')
-  return `${base}/${path}${search === '' ? '' : `?${search}`}`
+  let target = base
+  for (const word of descriptor.route.path) target += `/${encodeURIComponent(ids[word] ?? word)}`
+  if (query.length === 0) return target
+  return `${target}?${query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&')}`
 }
 
 /** A multi-route runtime would take an envelope at such a path for that route (runtime-behaviour.md, "Targets and ids"). */

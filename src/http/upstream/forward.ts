@@ -9,7 +9,6 @@ import {
   type UpstreamHeaderRules,
 } from '../../core/wire/headers.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
-import { deletesThread } from '../../core/route/routes.ts'
 import type { RuntimeFacts, UpstreamKind } from '../../core/route/transport.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { Metrics } from '../../observe/metrics.ts'
@@ -127,7 +126,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     credential: caller.credential,
     tellsOf,
     // The answer to a deletion holds nothing of the thread, and the deletion itself ends the access to it.
-    ...(deletesThread(permit.descriptor.route) ? {} : { permit }),
+    ...(permit.descriptor.route.deletesThread === true ? {} : { permit }),
   })
 
   /** Why an answer may not begin any more: what allowed its request may have ended while the upstream worked. */
