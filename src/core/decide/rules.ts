@@ -123,7 +123,7 @@ export function verdictOn(
   userScoped: boolean,
 ): Verdict {
   if (rule.methods !== null && !rule.methods.includes(route.method)) return 'method'
-  const isNamed = rule.who.some((who) => isSpokenOf(who, principal, operators))
+  const isNamed = isAmong(rule.who, principal, operators)
   // An unreadable claim leaves open whether the caller is an operator. It grants nothing, and it denies.
   const isUnsure = !isNamed && rule.effect === 'deny' && rule.who.includes('operator') && mayBeOperator(principal, operators)
   if (!isNamed && !isUnsure) return 'who'
@@ -137,7 +137,7 @@ export function verdictOn(
   return isUnsure || unmet === 'failed' || excepted === 'failed' ? 'failed' : 'applies'
 }
 
-/** Depends on route, agent and caller alone: one match serves every decision about a request. Only `matchRules` makes it. */
+/** Depends on route, agent and caller alone: one match serves every decision about a request. */
 export class RuleMatch {
   readonly tried: readonly Rule[]
   readonly verdicts: readonly Verdict[]
@@ -150,7 +150,12 @@ export class RuleMatch {
   readonly #agentId: string | undefined
   readonly #userScoped: boolean
 
-  constructor({ route, ids }: RouteDescriptor, principal: Principal, rules: Rules, userScoped: boolean) {
+  constructor(
+    { route, ids }: RouteDescriptor,
+    principal: Principal,
+    rules: Rules,
+    { userScoped }: { readonly userScoped: boolean },
+  ) {
     this.principal = principal
     this.rules = rules
     this.#route = route
@@ -160,8 +165,9 @@ export class RuleMatch {
     const verdicts: Verdict[] = []
     const applying: Record<Rule['effect'], Rule[]> = { allow: [], deny: [] }
     let failed: Rule | undefined
+    const about = { route, ids }
     for (const rule of this.tried) {
-      const verdict = verdictOn(rule, { route, ids }, principal, rules.operators, userScoped)
+      const verdict = verdictOn(rule, about, principal, rules.operators, userScoped)
       verdicts.push(verdict)
       if (verdict === 'failed') failed ??= rule
       if (verdict === 'applies') applying[rule.effect].push(rule)
@@ -177,15 +183,6 @@ export class RuleMatch {
   }
 }
 
-export function matchRules(
-  descriptor: RouteDescriptor,
-  principal: Principal,
-  rules: Rules,
-  { userScoped }: { readonly userScoped: boolean },
-): RuleMatch {
-  return new RuleMatch(descriptor, principal, rules, userScoped)
-}
-
 function mayBeOperator(principal: Principal, selectors: readonly OperatorSelector[]): boolean {
   if (principal.kind !== 'user' || principal.unreadable === undefined) return false
   const { issuer, roles, permissions, unreadable } = principal
@@ -197,15 +194,11 @@ function mayBeOperator(principal: Principal, selectors: readonly OperatorSelecto
   )
 }
 
-function isSpokenOf(who: Who, principal: Principal, operators: readonly OperatorSelector[]): boolean {
-  switch (who) {
-    case 'anonymous':
-      return principal.kind === 'anonymous'
-    case 'signed-in':
-      return principal.kind === 'user' || principal.standsForAll
-    case 'operator':
-      return isOperator(principal, operators)
-  }
+function isAmong(named: readonly Who[], principal: Principal, operators: readonly OperatorSelector[]): boolean {
+  const { kind } = principal
+  if (named.includes('anonymous') && kind === 'anonymous') return true
+  if (named.includes('signed-in') && (kind === 'user' || principal.standsForAll)) return true
+  return named.includes('operator') && isOperator(principal, operators)
 }
 
 /** @returns null if the caller meets all parts, `failed` if a claim has another type than it is compared with */
