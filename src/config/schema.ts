@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { identitySchema } from './identity-schema.ts'
 import { issuerSchema } from './issuer-schema.ts'
 import { storeFault, storeKeys } from './ownership-schema.ts'
-import { MAX_VALUES } from '../core/json/shape.ts'
+import { MAX_VALUES } from '../core/json/read.ts'
 import { ageOrOff, bodySize, countOrOff, duration, rateOrOff, size } from '../document/quantities.ts'
 import { agentsSchema, AUTHORITY_URL, upstreamSchema, upstreamsSchema } from './upstream-schema.ts'
 

@@ -1,10 +1,9 @@
 /** Compiles a policy file into the rules that the core decides by. */
 import { createHash } from 'node:crypto'
 import { claimPointersOf } from '../core/decide/claim-values.ts'
-import type { ClaimTest, CallerConditions } from '../core/decide/conditions.ts'
+import type { ClaimTest, CallerConditions, OperatorSelector, Passes, RouteRules, Rule } from '../core/decide/rules.ts'
 import type { BodyPolicy } from '../core/route/bodies.ts'
 import { ROUTE_IDS, type RouteId } from '../core/route/routes.ts'
-import type { OperatorSelector, Passes, RouteRules, Rule } from '../core/decide/rules.ts'
 import {
   faultsFound,
   parseDocumentAs,

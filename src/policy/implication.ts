@@ -1,5 +1,5 @@
 /** Decides which conditions on callers imply or exclude others. Anything uncertain counts as not implied. */
-import type { CallerConditions, ClaimTest, Scalar } from '../core/decide/conditions.ts'
+import type { CallerConditions, ClaimTest, Scalar } from '../core/decide/rules.ts'
 
 /** True if each caller who meets all of `given` is sure to meet `asked`. */
 export function implies(given: readonly CallerConditions[], { issuers, roles, permissions, claims }: CallerConditions): boolean {

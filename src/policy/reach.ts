@@ -1,7 +1,6 @@
 /** Decides which callers a rule can apply to under the configuration, and whether earlier rules already cover it. */
-import type { CallerConditions } from '../core/decide/conditions.ts'
+import { speaksOfThread, type CallerConditions, type Rule, type Rules } from '../core/decide/rules.ts'
 import { ALL_ROUTES, type RouteId } from '../core/route/routes.ts'
-import { speaksOfThread, type Rule, type Rules } from '../core/decide/rules.ts'
 import type { PolicySurroundings } from './faults.ts'
 import { exclude, implies } from './implication.ts'
 

@@ -38,7 +38,7 @@ export function makeAccessCache(size: number, isFresh: () => boolean): AccessCac
       const name = nameOf(key)
       const entry = entries.get(name)
       if (entry === undefined || !isFresh()) return null
-      const granted = rightIn(entry.grants, reader)
+      const granted = entry.grants.length === 0 ? null : rightIn(entry.grants, reader)
       if (entry.owner !== reader.userId && granted === null) return null
       entries.delete(name)
       entries.set(name, entry)

@@ -1,7 +1,7 @@
 /** AG-UI's binary stream: where an event ends, and an end by rule that its own client can read. */
 import { test } from 'tap'
 import { eventBytes, eventsIn } from '../../examples/agent-client.ts'
-import { binaryRunError, frameBoundary } from '../../src/core/wire/binary-events.ts'
+import { binaryRunError, frameBoundary } from '../../src/core/wire/event-streams.ts'
 
 const STARTED = eventBytes({ type: 'RUN_STARTED', threadId: 't1', runId: 'r1' } as never, 'binary')
 const CONTENT = eventBytes({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta: 'ü'.repeat(400) } as never, 'binary')

@@ -1,7 +1,7 @@
 /** What of a token's claims is written down is what rules compare, and enough to decide by again. */
 import { test } from 'tap'
 import { claimPointersOf, claimsFrom, takeClaims } from '../../src/core/decide/claim-values.ts'
-import { holdsOf, type ClaimTest } from '../../src/core/decide/conditions.ts'
+import { holdsOf, type ClaimTest } from '../../src/core/decide/rules.ts'
 import type { Json } from '../../src/core/json/read.ts'
 import { compiled, ruled } from '../policy/policies.ts'
 import { user } from '../policy/callers.ts'

@@ -1,6 +1,7 @@
 /** Classification: the route table of the real runtime, whole paths only, fixed paths before ids. */
 import { test } from 'tap'
-import { classify, upstreamTarget, type RouteDescriptor } from '../../src/core/route/classify.ts'
+import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts'
+import { upstreamTarget } from '../../src/core/route/transport.ts'
 import { ROUTES } from '../../src/core/route/routes.ts'
 
 const find = (method: string, path: string, query: Record<string, string> = {}) =>

@@ -1,6 +1,6 @@
 /** What a policy asks of a caller: each comparison by type, and that nothing is ever compared with something of another type. */
 import { test } from 'tap'
-import { holdsOf, unmetOf, type CallerConditions, type ClaimTest } from '../../src/core/decide/conditions.ts'
+import { holdsOf, unmetOf, type CallerConditions, type ClaimTest } from '../../src/core/decide/rules.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
 import { user } from '../policy/callers.ts'
 

@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import { test, type Test } from 'tap'
 import type { RouteDescriptor } from '../../src/core/route/classify.ts'
-import type { CallerConditions, ClaimTest } from '../../src/core/decide/conditions.ts'
+import { verdictOn, type CallerConditions, type ClaimTest, type Rule } from '../../src/core/decide/rules.ts'
 import {
   decide,
   isListed,
@@ -17,7 +17,6 @@ import {
   type OwnerRecord,
 } from '../../src/core/decide/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
-import { verdictOn, type Rule } from '../../src/core/decide/rules.ts'
 import { suffices, type Right } from '../../src/core/decide/sharing.ts'
 import { user } from '../policy/callers.ts'
 import { descriptor } from '../policy/policies.ts'

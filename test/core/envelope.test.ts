@@ -4,6 +4,7 @@ import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts
 import { envelopeOf, openEnvelope, writeEnvelope } from '../../src/core/route/envelope.ts'
 import type { JsonObject } from '../../src/core/json/read.ts'
 import { ALL_ROUTES, OWN_ROUTES, ROUTES, type Route } from '../../src/core/route/routes.ts'
+import { upstreamTarget } from '../../src/core/route/transport.ts'
 
 /** The descriptor of an honest request to a route, with its query. */
 function honest(route: Route): RouteDescriptor {
@@ -16,10 +17,10 @@ void test('what is written is opened as the same, on every route but the debug f
   for (const route of ROUTES) {
     const descriptor = honest(route)
     if (route.id === 'cpk-debug-events') {
-      t.throws(() => writeEnvelope(descriptor, []), /no envelope/)
+      t.throws(() => writeEnvelope(descriptor, [], ''), /no envelope/)
       continue
     }
-    const written = writeEnvelope(descriptor, descriptor.query)
+    const written = writeEnvelope(descriptor, descriptor.query, upstreamTarget('', descriptor))
     const opened = openEnvelope({ ...written, body: { a: 1 } })
     t.match(opened, { outcome: 'opened', body: { a: 1 }, dropped: [], droppedQueryNames: 0 }, route.id)
     if (opened.outcome === 'opened') t.strictSame(opened.descriptor, descriptor, `${route.method} ${route.id}`)
@@ -30,7 +31,7 @@ void test('what is written is opened as the same, on every route but the debug f
 void test('methods and params are those that the runtime reads', (t) => {
   const written = (method: string, path: string, query: Record<string, string> = {}) => {
     const descriptor = classify(method, path.split('/'), new Map(Object.entries(query))) as RouteDescriptor
-    return writeEnvelope(descriptor, descriptor.query)
+    return writeEnvelope(descriptor, descriptor.query, upstreamTarget('', descriptor))
   }
   t.strictSame(written('POST', 'agent/a/run'), { method: 'agent/run', params: { agentId: 'a' } })
   t.strictSame(written('POST', 'agent/a/connect'), { method: 'agent/connect', params: { agentId: 'a' } })
@@ -56,7 +57,7 @@ void test('methods and params are those that the runtime reads', (t) => {
 
 void test('the thread of a run stands in its body, and in no param', (t) => {
   const run = classify('POST', ['agent', 'a', 'run'], new Map()) as RouteDescriptor
-  t.strictSame(writeEnvelope({ ...run, ids: { ...run.ids, threadId: 't1' } }, []).params, { agentId: 'a' })
+  t.strictSame(writeEnvelope({ ...run, ids: { ...run.ids, threadId: 't1' } }, [], '').params, { agentId: 'a' })
   t.end()
 })
 
@@ -120,7 +121,7 @@ void test('params that are no object hold nothing', (t) => {
 void test('the gateway’s own routes go by no envelope', (t) => {
   for (const route of OWN_ROUTES) {
     t.equal(envelopeOf(route), null)
-    t.throws(() => writeEnvelope(honest(route), []), /no envelope/)
+    t.throws(() => writeEnvelope(honest(route), [], ''), /no envelope/)
     t.match(openEnvelope({ method: route.id, params: { threadId: 't' } }), { reason: 'route-unknown' })
   }
   t.end()

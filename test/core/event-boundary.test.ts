@@ -1,6 +1,6 @@
 /** Where a comment may be put into a stream of server-sent events without cutting one. */
 import { test } from 'tap'
-import { eventBoundary } from '../../src/core/wire/event-boundary.ts'
+import { eventBoundary } from '../../src/core/wire/event-streams.ts'
 
 const between = (...chunks: string[]) => {
   const boundary = eventBoundary()

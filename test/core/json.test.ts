@@ -2,8 +2,7 @@
 import { test } from 'tap'
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { makeJsonReader, type Json, type JsonReading } from '../../src/core/json/read.ts'
-import { MAX_DEPTH, MAX_VALUES } from '../../src/core/json/shape.ts'
+import { makeJsonReader, MAX_DEPTH, MAX_VALUES, type Json, type JsonReading } from '../../src/core/json/read.ts'
 
 /** Reads a body that came in one piece. */
 function readWhole(bytes: Uint8Array): JsonReading {

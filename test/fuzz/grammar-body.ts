@@ -5,7 +5,7 @@
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import type { Route } from '../../src/core/route/routes.ts'
-import { LONG_KEY, MAX_LONG_KEYS, MAX_VALUES } from '../../src/core/json/shape.ts'
+import { LONG_KEY, MAX_LONG_KEYS, MAX_VALUES } from '../../src/core/json/read.ts'
 import { LIMITS } from './gate-under-test.ts'
 import { agentId, anyId } from './grammar-ids.ts'
 import { form } from './grammar-form.ts'

@@ -1,6 +1,6 @@
 /** Which conditions follow from others, and which exclude each other: what can't be told for sure does not follow. */
 import { test } from 'tap'
-import type { CallerConditions, ClaimTest, Scalar } from '../../src/core/decide/conditions.ts'
+import type { CallerConditions, ClaimTest, Scalar } from '../../src/core/decide/rules.ts'
 import { exclude, implies } from '../../src/policy/implication.ts'
 
 const claim = (...claims: readonly ClaimTest[]): CallerConditions => ({ claims })

@@ -3,7 +3,7 @@
  * millions of tiny values, texts that are none. The gateway looks at a body as it comes and refuses it at the first byte
  * that can't be part of an acceptable one: nothing of the rest is waited for, held or parsed.
  */
-import { MAX_DEPTH, MAX_VALUES } from '../../src/core/json/shape.ts'
+import { MAX_DEPTH, MAX_VALUES } from '../../src/core/json/read.ts'
 import { runInput } from '../support/client.ts'
 import { gated } from '../support/gated.ts'
 import { testEachPair, testUnbridged } from '../support/pairs.ts'

@@ -1,6 +1,6 @@
 /** Samples of a claim: every way in which comparisons can come out together has one. */
 import { test } from 'tap'
-import type { ClaimTest } from '../../src/core/decide/conditions.ts'
+import type { ClaimTest } from '../../src/core/decide/rules.ts'
 import { outcomeOf, samplesOf, type Sample } from '../../src/tools/simulate/claim-samples.ts'
 
 const at = '/claim'

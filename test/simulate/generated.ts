@@ -1,7 +1,6 @@
 /** Policies and callers made up from a number: the same ones for the same number, on every machine. */
-import type { CallerConditions, ClaimTest, Scalar } from '../../src/core/decide/conditions.ts'
+import type { CallerConditions, ClaimTest, Scalar, Relation, Rule, Rules, Who } from '../../src/core/decide/rules.ts'
 import { ALL_ROUTES, type RouteId } from '../../src/core/route/routes.ts'
-import type { Relation, Rule, Rules, Who } from '../../src/core/decide/rules.ts'
 import type { Policy } from '../../src/policy/policy.ts'
 import { rule, rulesOf } from '../core/rules-of.ts'
 

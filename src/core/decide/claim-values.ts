@@ -1,8 +1,7 @@
 /** Takes from a token only the claims that a policy compares: enough for decisions, and nothing else about a person. */
 import { isObject, type Json } from '../json/read.ts'
 import { isPointer, valueAt } from '../json/pointer.ts'
-import type { CallerConditions } from './conditions.ts'
-import type { Rules } from './rules.ts'
+import type { CallerConditions, Rules } from './rules.ts'
 
 export type ClaimValues = Readonly<Record<string, Json>>
 

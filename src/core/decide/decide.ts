@@ -4,7 +4,7 @@ import { isAgentId, isThreadId } from '../route/ids.ts'
 import type { Principal } from './principal.ts'
 import { refuse, type Reason, type Refusal, type RulePlace } from '../reasons.ts'
 import { ROUTES, type Route } from '../route/routes.ts'
-import { matchRules, speaksOfThread, type Relation, type Rule, type RuleMatch, type Rules } from './rules.ts'
+import { RuleMatch, speaksOfThread, type Relation, type Rule, type Rules } from './rules.ts'
 import { suffices, type NeededRight, type Right } from './sharing.ts'
 
 export type UnknownThread = 'claim' | 'verify' | 'deny'
@@ -38,10 +38,6 @@ export type Need =
   | { readonly outcome: 'needs'; readonly fact: 'upstreamHistory'; readonly rule: Rule }
 
 export type Permit = MadePermit
-
-export function isPermit(value: unknown): value is Permit {
-  return MadePermit.is(value)
-}
 
 /** A grantee with any right may revoke their own grant. `caller` is omitted if the body does not name the caller. */
 export function neededRight({ route, ownerOnly, leaver }: RouteDescriptor, caller?: Principal): NeededRight {
@@ -94,7 +90,7 @@ const NOT_FOR_ANONYMOUS: ReadonlySet<string> = new Set(['threads/list', 'threads
 const BEGINNING: ReadonlySet<string> = new Set(['agent/run', 'agent/suggest'])
 
 export function decide(descriptor: RouteDescriptor, principal: Principal, rules: Rules, facts: Facts): Permit | Refusal | Need {
-  return decideMatched(matchRules(descriptor, principal, rules, facts), descriptor, facts)
+  return decideMatched(new RuleMatch(descriptor, principal, rules, facts), descriptor, facts)
 }
 
 /** A denying rule wins over allow rules. A rule that cannot be evaluated denies. Without an allow rule, access is denied. */
@@ -102,26 +98,16 @@ export function decideMatched(match: RuleMatch, descriptor: RouteDescriptor, fac
   const { route } = descriptor
   const { principal, rules, failed, denying, allowing } = match
   if (!match.isOf(descriptor, facts)) throw new Error('the rules were matched with another request')
-  const no = (reason: Reason, rule?: Rule): Refusal =>
-    refuse(reason, {
-      ...(rules.routes[route.id].hide || rule?.hides === true
-        ? { code: 'not-found' as const }
-        : // Every rule refuses in the same way if the refusal depends on the thread's owner.
-          reason === 'denied-by-rule' && rule?.threads !== null
-          ? { code: 'not-owner' as const }
-          : {}),
-      ...(rule === undefined ? {} : { rule: placeOf(rule) }),
-    })
-  if (failed !== undefined) return no('rule-failed', failed)
+  if (failed !== undefined) return refusedBy(rules, route, 'rule-failed', failed)
   const always = denying.find(({ threads }) => threads === null)
-  if (always !== undefined) return no('denied-by-rule', always)
+  if (always !== undefined) return refusedBy(rules, route, 'denied-by-rule', always)
   const [first] = allowing
-  if (first === undefined) return no(whyNobody(match))
+  if (first === undefined) return refusedBy(rules, route, whyNobody(match))
   // In mode `optional` all anonymous callers share one owner: none of them may list or give away what belongs to all.
   if (NOT_FOR_ANONYMOUS.has(route.id) && principal.kind === 'anonymous' && !principal.standsForAll) {
-    return no('anonymous-not-allowed')
+    return refusedBy(rules, route, 'anonymous-not-allowed')
   }
-  if (route.thread === undefined) return permit(descriptor, principal, first, {})
+  if (route.thread === undefined) return new MadePermit(MAKING, descriptor, principal, first, {})
 
   if (facts.record === undefined) return { outcome: 'needs', fact: 'record' }
   const relation = relationOf(facts.record, principal, descriptor, rules)
@@ -133,19 +119,19 @@ export function decideMatched(match: RuleMatch, descriptor: RouteDescriptor, fac
   const observing = facts.enforcement === 'observe' && route.own !== true
   if (denied !== undefined || rule === undefined) {
     const reason = denied !== undefined ? 'denied-by-rule' : whyNotOpened(relation, facts.record)
-    if (!observing) return no(reason, denied)
+    if (!observing) return refusedBy(rules, route, reason, denied)
     const begins = relation === 'unknown' && BEGINNING.has(route.id)
-    return permit(descriptor, principal, rule ?? first, { owner: facts.record?.owner, begins, observed: reason })
+    return new MadePermit(MAKING, descriptor, principal, rule ?? first, { owner: facts.record?.owner, begins, observed: reason })
   }
   if (relation !== 'unknown') {
     // Under `observe` the owner may be only presumed, so the run must not create a row.
     const claim = route.id === 'agent/run' && !observing
     const isUnsettled = facts.record?.provisional === true && !claim
-    return permit(descriptor, principal, rule, { owner: facts.record?.owner, claim, isUnsettled })
+    return new MadePermit(MAKING, descriptor, principal, rule, { owner: facts.record?.owner, claim, isUnsettled })
   }
-  const decided = decideUnknown(descriptor, principal, rule, facts, no)
+  const decided = decideUnknown(match, descriptor, rule, facts)
   if (!observing || decided.outcome === 'needs') return decided
-  return permit(descriptor, principal, rule, {
+  return new MadePermit(MAKING, descriptor, principal, rule, {
     begins: BEGINNING.has(route.id),
     observed: decided.outcome === 'refused' ? decided.reason : null,
   })
@@ -153,28 +139,29 @@ export function decideMatched(match: RuleMatch, descriptor: RouteDescriptor, fac
 
 /** Decides for an unowned thread: docs/how-it-works.md, "Ownership". */
 function decideUnknown(
+  { principal, rules }: RuleMatch,
   descriptor: RouteDescriptor,
-  principal: Principal,
   rule: Rule,
   facts: Facts,
-  no: (reason: Reason) => Refusal,
 ): Permit | Refusal | Need {
-  switch (descriptor.route.id) {
+  const { route } = descriptor
+  switch (route.id) {
     case 'agent/connect':
-      return permit(descriptor, principal, rule, { answerEmpty: true })
+      return new MadePermit(MAKING, descriptor, principal, rule, { answerEmpty: true })
     case 'agent/run':
     case 'agent/suggest': {
-      const claim = descriptor.route.id === 'agent/run'
+      const claim = route.id === 'agent/run'
       const begin = { begins: true, claim, isUnsettled: !claim }
       // The owner of a deleted thread knows that it was theirs: no other user's history can be found there.
       const known = facts.record !== null && facts.record?.seen !== true
-      if (known || facts.unknownThread === 'claim') return permit(descriptor, principal, rule, begin)
-      if (facts.unknownThread === 'deny') return no('thread-unknown')
+      if (known || facts.unknownThread === 'claim') return new MadePermit(MAKING, descriptor, principal, rule, begin)
+      if (facts.unknownThread === 'deny') return refusedBy(rules, route, 'thread-unknown')
       if (facts.upstreamHistory === undefined) return { outcome: 'needs', fact: 'upstreamHistory', rule }
-      return facts.upstreamHistory === 'none' ? permit(descriptor, principal, rule, begin) : no('thread-has-history')
+      if (facts.upstreamHistory !== 'none') return refusedBy(rules, route, 'thread-has-history')
+      return new MadePermit(MAKING, descriptor, principal, rule, begin)
     }
     default:
-      return no(whyNotOpened('unknown', facts.record ?? null))
+      return refusedBy(rules, route, whyNotOpened('unknown', facts.record ?? null))
   }
 }
 
@@ -197,7 +184,7 @@ export function mostBodyOfAny(
     const anyAgent = rules.routes[route.id].rules.map((rule) => ({ ...rule, agents: null }))
     const about = { outcome: 'classified', route, ids: {}, query: [] } as const
     const routes = { ...rules.routes, [route.id]: { ...rules.routes[route.id], rules: anyAgent } }
-    most = Math.max(most, mostBody(matchRules(about, principal, { ...rules, routes }, facts), configured(route)))
+    most = Math.max(most, mostBody(new RuleMatch(about, principal, { ...rules, routes }, facts), configured(route)))
   }
   return most
 }
@@ -240,6 +227,13 @@ function whyNobody({ principal, tried, verdicts }: RuleMatch): Reason {
   if (principal.kind === 'anonymous' && !principal.standsForAll) return 'anonymous-not-allowed'
   if (missed.includes('agent')) return 'agent-not-allowed'
   return allowing.every((rule) => rule.who.every((who) => who === 'operator')) ? 'operator-only' : 'no-rule-allows'
+}
+
+function refusedBy({ routes }: Rules, { id }: Route, reason: Reason, rule?: Rule): Refusal {
+  // Every rule refuses in the same way if the refusal depends on the thread's owner.
+  const isOwners = reason === 'denied-by-rule' && rule?.threads !== null
+  const code = routes[id].hide || rule?.hides === true ? 'not-found' : isOwners ? 'not-owner' : null
+  return refuse(reason, { ...(code === null ? {} : { code }), ...(rule === undefined ? {} : { rule: placeOf(rule) }) })
 }
 
 function placeOf({ name, file, line }: Rule): RulePlace {
@@ -293,11 +287,7 @@ class MadePermit {
     Object.freeze(this)
   }
 
-  static is(value: unknown): value is Permit {
-    return typeof value === 'object' && value !== null && #making in value
-  }
+  static readonly is = (value: unknown): value is Permit => typeof value === 'object' && value !== null && #making in value
 }
 
-function permit(descriptor: RouteDescriptor, principal: Principal, rule: Rule, duties: Duties): Permit {
-  return new MadePermit(MAKING, descriptor, principal, rule, duties)
-}
+export const isPermit = MadePermit.is

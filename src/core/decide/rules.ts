@@ -1,8 +1,8 @@
 /** The rules of a policy as data, and whether a rule applies to a request. Nothing here looks at a thread. */
 import type { BodyPolicy } from '../route/bodies.ts'
 import type { RouteDescriptor } from '../route/classify.ts'
-import { holdsOf, unmetOf, type CallerConditions, type CallerPart } from './conditions.ts'
-import type { Part, Principal } from './principal.ts'
+import { valueAt } from '../json/pointer.ts'
+import type { Part, Principal, User } from './principal.ts'
 import type { RulePlace } from '../reasons.ts'
 import type { Method, Route, RouteId } from '../route/routes.ts'
 
@@ -10,6 +10,27 @@ import type { Method, Route, RouteId } from '../route/routes.ts'
 export type Relation = 'own' | 'shared' | 'unknown' | 'foreign'
 
 export type Who = 'anonymous' | 'signed-in' | 'operator'
+
+export type Scalar = string | number | boolean
+
+export type ClaimTest = { readonly at: string } & (
+  | { readonly is: 'equal'; readonly to: Scalar }
+  /** All items have the same type. */
+  | { readonly is: 'in'; readonly list: readonly Scalar[] }
+  | { readonly is: 'containing'; readonly item: Scalar }
+  | { readonly is: 'at-least' | 'at-most'; readonly bound: number }
+  | { readonly is: 'present'; readonly wanted: boolean }
+)
+
+/** A caller who is not signed in meets only the empty conditions. */
+export interface CallerConditions {
+  readonly issuers?: readonly string[]
+  readonly roles?: readonly string[]
+  readonly permissions?: { readonly any?: readonly string[]; readonly all?: readonly string[] }
+  readonly claims?: readonly ClaimTest[]
+}
+
+export type CallerPart = 'issuer' | 'role' | 'permission' | 'claim'
 
 /** The gateway counts in windows of twice the time, in which twice the amount may come. */
 export interface Rate {
@@ -102,7 +123,7 @@ export function verdictOn(
   userScoped: boolean,
 ): Verdict {
   if (rule.methods !== null && !rule.methods.includes(route.method)) return 'method'
-  const isNamed = rule.who.some((who) => isSpokenOf(who, principal, operators))
+  const isNamed = isAmong(rule.who, principal, operators)
   // An unreadable claim leaves open whether the caller is an operator. It grants nothing, and it denies.
   const isUnsure = !isNamed && rule.effect === 'deny' && rule.who.includes('operator') && mayBeOperator(principal, operators)
   if (!isNamed && !isUnsure) return 'who'
@@ -116,7 +137,7 @@ export function verdictOn(
   return isUnsure || unmet === 'failed' || excepted === 'failed' ? 'failed' : 'applies'
 }
 
-/** Depends on route, agent and caller alone: one match serves every decision about a request. Only `matchRules` makes it. */
+/** Depends on route, agent and caller alone: one match serves every decision about a request. */
 export class RuleMatch {
   readonly tried: readonly Rule[]
   readonly verdicts: readonly Verdict[]
@@ -129,7 +150,12 @@ export class RuleMatch {
   readonly #agentId: string | undefined
   readonly #userScoped: boolean
 
-  constructor({ route, ids }: RouteDescriptor, principal: Principal, rules: Rules, userScoped: boolean) {
+  constructor(
+    { route, ids }: RouteDescriptor,
+    principal: Principal,
+    rules: Rules,
+    { userScoped }: { readonly userScoped: boolean },
+  ) {
     this.principal = principal
     this.rules = rules
     this.#route = route
@@ -139,8 +165,9 @@ export class RuleMatch {
     const verdicts: Verdict[] = []
     const applying: Record<Rule['effect'], Rule[]> = { allow: [], deny: [] }
     let failed: Rule | undefined
+    const about = { route, ids }
     for (const rule of this.tried) {
-      const verdict = verdictOn(rule, { route, ids }, principal, rules.operators, userScoped)
+      const verdict = verdictOn(rule, about, principal, rules.operators, userScoped)
       verdicts.push(verdict)
       if (verdict === 'failed') failed ??= rule
       if (verdict === 'applies') applying[rule.effect].push(rule)
@@ -156,15 +183,6 @@ export class RuleMatch {
   }
 }
 
-export function matchRules(
-  descriptor: RouteDescriptor,
-  principal: Principal,
-  rules: Rules,
-  { userScoped }: { readonly userScoped: boolean },
-): RuleMatch {
-  return new RuleMatch(descriptor, principal, rules, userScoped)
-}
-
 function mayBeOperator(principal: Principal, selectors: readonly OperatorSelector[]): boolean {
   if (principal.kind !== 'user' || principal.unreadable === undefined) return false
   const { issuer, roles, permissions, unreadable } = principal
@@ -176,13 +194,61 @@ function mayBeOperator(principal: Principal, selectors: readonly OperatorSelecto
   )
 }
 
-function isSpokenOf(who: Who, principal: Principal, operators: readonly OperatorSelector[]): boolean {
-  switch (who) {
-    case 'anonymous':
-      return principal.kind === 'anonymous'
-    case 'signed-in':
-      return principal.kind === 'user' || principal.standsForAll
-    case 'operator':
-      return isOperator(principal, operators)
+function isAmong(named: readonly Who[], principal: Principal, operators: readonly OperatorSelector[]): boolean {
+  const { kind } = principal
+  if (named.includes('anonymous') && kind === 'anonymous') return true
+  if (named.includes('signed-in') && (kind === 'user' || principal.standsForAll)) return true
+  return named.includes('operator') && isOperator(principal, operators)
+}
+
+/** @returns null if the caller meets all parts, `failed` if a claim has another type than it is compared with */
+export function unmetOf(conditions: CallerConditions, principal: Principal): CallerPart | 'failed' | null {
+  const { issuers, roles, permissions, claims } = conditions
+  const user = principal.kind === 'user' ? principal : null
+  if (issuers !== undefined && (user === null || !issuers.includes(user.issuer))) return 'issuer'
+  const role = roles === undefined ? true : meets(user, 'role', (one) => roles.some((name) => one.roles.includes(name)))
+  if (role === false) return 'role'
+  const permission = permissions === undefined ? true : meets(user, 'permissions', (one) => hasPermissions(one, permissions))
+  if (permission === false) return 'permission'
+  if (claims !== undefined && user === null) return 'claim'
+  // All claims are compared: a claim that merely differs must not hide a claim of a wrong type.
+  const results = claims?.map((claim) => compare(claim, valueAt(user?.claims, claim.at))) ?? []
+  if (results.includes('failed')) return 'failed'
+  if (results.includes(false)) return 'claim'
+  return role === 'failed' || permission === 'failed' ? 'failed' : null
+}
+
+/** An unreadable claim grants nothing, but a rule may deny by it. The result is therefore `failed` and not false. */
+function meets(user: User | null, part: Part, has: (user: User) => boolean): boolean | 'failed' {
+  if (user === null) return false
+  return user.unreadable?.includes(part) === true ? 'failed' : has(user)
+}
+
+export function holdsOf(conditions: CallerConditions, principal: Principal): boolean | 'failed' {
+  const unmet = unmetOf(conditions, principal)
+  return unmet === 'failed' ? 'failed' : unmet === null
+}
+
+function hasPermissions(user: User, { any, all }: NonNullable<CallerConditions['permissions']>): boolean {
+  const has = (permission: string): boolean => user.permissions.includes(permission)
+  return (any === undefined || any.some(has)) && (all === undefined || all.every(has))
+}
+
+/** An absent claim meets only `exists: false`. Null is a value, of a type that nothing is compared with. */
+function compare(test: ClaimTest, claim: unknown): boolean | 'failed' {
+  if (test.is === 'present') return (claim !== undefined) === test.wanted
+  if (claim === undefined) return false
+  switch (test.is) {
+    case 'equal':
+      return typeof claim === typeof test.to ? claim === test.to : 'failed'
+    case 'in':
+      return typeof claim === typeof test.list[0] ? test.list.includes(claim as Scalar) : 'failed'
+    case 'containing':
+      if (!Array.isArray(claim) || !claim.every((item) => typeof item === typeof test.item)) return 'failed'
+      return claim.includes(test.item)
+    case 'at-least':
+      return typeof claim === 'number' ? claim >= test.bound : 'failed'
+    case 'at-most':
+      return typeof claim === 'number' ? claim <= test.bound : 'failed'
   }
 }

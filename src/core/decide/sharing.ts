@@ -1,6 +1,5 @@
 /** Sharing: an owner or operator grants a thread to a user or group. Deleting, archiving and granting stay with the owner. */
 import { isUserId } from '../route/ids.ts'
-import type { Principal } from './principal.ts'
 
 /** A granted right. A user who may write may read as well. */
 export type Right = 'read' | 'write'
@@ -30,11 +29,6 @@ export const MAX_GRANTS = 100
 
 /** The most threads on which a user may let in the same user or group: they are all in the grantee's list. */
 export const MAX_GRANTS_TO_ONE = 200
-
-/** Anonymous callers have no groups, and nothing can be granted to them. */
-export function readerOf(principal: Principal): Reader {
-  return { userId: principal.id, groups: principal.kind === 'user' ? principal.groups : [] }
-}
 
 export function rightIn(grants: readonly Grant[], { userId, groups }: Reader): Right | null {
   const theirs = grants.filter(({ kind, id }) => (kind === 'user' ? id === userId : groups.includes(id)))

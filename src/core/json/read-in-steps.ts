@@ -1,7 +1,6 @@
 /** Reads large JSON in steps: JSON.parse blocks 0.5 s for 64 MiB of escapes, and misreads escaped keys (nodejs/node#63785). */
-import { isNumberStart, isPlainNumber, isSpace, numberEnd, stringsOf } from './shape.ts'
+import { isNumberStart, isPlainNumber, isSpace, numberEnd, stringsOf, isObject, type Json, type JsonObject } from './syntax.ts'
 import { MemberRecorder, type MemberTexts } from './member-texts.ts'
-import { isObject, type Json, type JsonObject } from './value.ts'
 import { refuse, type Reason, type Refusal } from '../reasons.ts'
 import type { Steps } from './steps.ts'
 import { inSlices } from './text-slices.ts'
@@ -19,7 +18,7 @@ const PLAIN = /[^"\\\u0000-\u001f]*/y
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
 const INDEX = /^(?:0|[1-9][0-9]{0,9})$/
 
-/** Empties each piece once it is read. json/shape.ts has already bounded depth, values, and length of keys and numbers. */
+/** Empties each piece once it is read. json/read.ts has already bounded depth, values, and length of keys and numbers. */
 export function* readInSteps(pieces: string[], opened: readonly string[] = []): Steps<SteppedReading | Refusal> {
   const reader = new SteppedReader(inSlices(pieces), opened)
   while (reader.fault === null && !reader.isOver) {
@@ -179,7 +178,7 @@ class SteppedReader {
       this.#more(begin)
       return
     }
-    const isEscaped = this.#strings.escaped()
+    const isEscaped = this.#strings.hasEscapes
     const key = this.#decoded(begin + 1, end, isEscaped)
     if (key === null || end === this.#text.length) {
       this.fault = 'body-not-json'
@@ -214,7 +213,7 @@ class SteppedReader {
     const from = this.#at
     let end = this.#strings.endFrom(from)
     const isCut = end === this.#text.length
-    const isEscaped = this.#strings.escaped()
+    const isEscaped = this.#strings.hasEscapes
     if (isCut && isEscaped) end = behindEscapes(this.#text, from)
     let decoded = isCut && this.#isLast ? null : this.#decoded(from, end, isEscaped)
     if (decoded === null) {

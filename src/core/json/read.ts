@@ -1,11 +1,32 @@
 /** Strict JSON: refuses what two parsers may read differently (runtime-behaviour.md, "Run input"; docs/threat-model.md). */
-import { makeShape, type MemberBounds, type Shape } from './shape.ts'
 import { readInSteps, type SteppedReading } from './read-in-steps.ts'
-import { isObject, type Json, type JsonObject } from './value.ts'
+import { isNumberStart, isObject, isPlainNumber, isSpace, numberEnd, stringsOf, type Json, type JsonObject } from './syntax.ts'
 import { refuse, type Refusal } from '../reasons.ts'
 import { atOnce, type Steps } from './steps.ts'
 
 export { isObject, type Json, type JsonObject }
+
+/** The most values of a body: each costs far more than its bytes, and `{},` sixteen times more. */
+export const MAX_VALUES = 250_000
+
+/** The most levels of arrays and objects: agents' states stay far below, and a stack overflow begins at thousands. */
+export const MAX_DEPTH = 128
+
+/** The most characters of a number: JSON writers need at most 25. */
+export const MAX_NUMBER = 4096
+
+export const LONG_KEY = 1024
+
+/** V8 hashes strings over 16,383 characters by length alone: distinguishing 2,000 such keys of one length took 4 seconds. */
+export const MAX_LONG_KEYS = 256 * 1024
+
+/** The most members of the object that is the whole text (`top`), and of every other object (`inner`). */
+export interface MemberBounds {
+  readonly top: number
+  readonly inner: number
+}
+
+const UNBOUNDED: MemberBounds = { top: Number.POSITIVE_INFINITY, inner: Number.POSITIVE_INFINITY }
 
 const NONE = new Uint8Array()
 
@@ -37,7 +58,7 @@ const MANY_VALUES = 8192
 const LARGE_IF_ESCAPED = 16 * 1024
 
 /** Keeps the text that arrived, not the bytes. By default only the number of all values is bounded. */
-export function makeJsonReader(bounds?: MemberBounds): JsonReader {
+export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
   const shape = makeShape(bounds)
   const pieces: string[] = []
   let length = 0
@@ -57,9 +78,30 @@ export function makeJsonReader(bounds?: MemberBounds): JsonReader {
       length += piece.length
       return shape.take(piece)
     },
-    values: () => shape.values(),
-    isLarge: () => length > (shape.hasEscapedKeys() ? LARGE_IF_ESCAPED : LARGE) || shape.values() > MANY_VALUES,
-    end: () => (cut.length > 0 ? refuse('body-not-utf8') : parse(pieces.splice(0).join(''), shape)),
+    values: () => shape.values,
+    isLarge: () => length > (shape.hasEscapedKeys ? LARGE_IF_ESCAPED : LARGE) || shape.values > MANY_VALUES,
+    end() {
+      if (cut.length > 0) return refuse('body-not-utf8')
+      const text = pieces.splice(0).join('')
+      const { asWritten } = shape
+      // V8 may read an escaped key as another key that it has seen before (nodejs/node#63785), even in another user's body.
+      if (shape.hasEscapedKeys) {
+        const reading = atOnce(readInSteps([text]))
+        return reading.outcome === 'refused' ? reading : { outcome: 'read', value: reading.value, text, asWritten }
+      }
+      let value: Json
+      try {
+        value = JSON.parse(text) as Json
+      } catch {
+        return refuse('body-not-json')
+      }
+      if (!isObject(value)) return refuse('body-not-object')
+      const kept = { members: 0 }
+      const fault = countKeys(value, kept)
+      if (fault !== null) return fault
+      // An object keeps only the last of equal keys: fewer keys than members means that the text had duplicates.
+      return kept.members === shape.members ? { outcome: 'read', value, text, asWritten } : refuse('body-key-repeated')
+    },
     inSteps: (opened) => (cut.length > 0 ? refusedAtOnce(refuse('body-not-utf8')) : readInSteps(pieces.splice(0), opened)),
   }
 }
@@ -86,27 +128,6 @@ function* refusedAtOnce(refusal: Refusal): Steps<Refusal> {
   return refusal
 }
 
-function parse(text: string, shape: Shape): JsonReading {
-  // V8 may read an escaped key as another key that it has seen before (nodejs/node#63785), even in another user's body.
-  if (shape.hasEscapedKeys()) {
-    const reading = atOnce(readInSteps([text]))
-    return reading.outcome === 'refused' ? reading : { outcome: 'read', value: reading.value, text, asWritten: shape.asWritten() }
-  }
-  let value: Json
-  try {
-    value = JSON.parse(text) as Json
-  } catch {
-    return refuse('body-not-json')
-  }
-  if (!isObject(value)) return refuse('body-not-object')
-  const kept = { members: 0 }
-  const fault = countKeys(value, kept)
-  if (fault !== null) return fault
-  // An object keeps only the last of equal keys: fewer keys than members means that the text had duplicates.
-  if (kept.members !== shape.members()) return refuse('body-key-repeated')
-  return { outcome: 'read', value, text, asWritten: shape.asWritten() }
-}
-
 /** Counts the keys of a parsed value at every level. Refuses what serialising again would change or a merge would obey. */
 function countKeys(value: Json, count: { members: number }): Refusal | null {
   if (typeof value === 'number') return Number.isFinite(value) ? null : refuse('body-number-out-of-range')
@@ -125,4 +146,120 @@ function countKeys(value: Json, count: { members: number }): Refusal | null {
     if (fault !== null) return fault
   }
   return null
+}
+
+/** Of a text that is not JSON the numbers mean nothing. */
+interface Shape {
+  /** Colons outside strings. */
+  readonly members: number
+  /** Approximate: beginnings of objects and lists, and commas. */
+  readonly values: number
+  readonly hasEscapedKeys: boolean
+  /** False if any text differs, or may differ, from what JSON.stringify writes. */
+  readonly asWritten: boolean
+  take(piece: string): Refusal | null
+}
+
+/** Counts depth and amount of a text as it arrives, before anything recursive reads it. */
+function makeShape(bounds: MemberBounds): Shape {
+  let depth = 0
+  let inString = false
+  let stringHasEscapes = false
+  /** The previous piece ended within an escape. */
+  let cut = false
+  let stringLength = 0
+  let numberLength = 0
+  let longKeys = 0
+  const membersAt = new Uint32Array(MAX_DEPTH + 1)
+
+  const member = (): Refusal | null => {
+    shape.members += 1
+    shape.hasEscapedKeys ||= stringHasEscapes
+    if (stringLength > LONG_KEY) {
+      longKeys += stringLength
+      stringLength = 0
+      if (longKeys > MAX_LONG_KEYS) return refuse('body-keys-too-long')
+    }
+    // A text that closes more than it opened is not JSON, so its count does not matter.
+    const count = (membersAt[depth] ?? 0) + 1
+    membersAt[depth] = count
+    return count > (depth === 1 ? bounds.top : bounds.inner) ? refuse('body-too-many-members') : null
+  }
+
+  /** @returns the end of a number, or -1 if it is too long */
+  const passNumber = (text: string, from: number): number => {
+    const end = numberEnd(text, from)
+    numberLength += end - from
+    if (numberLength > MAX_NUMBER) return -1
+    if (end < text.length) numberLength = 0
+    return end
+  }
+
+  const shape = {
+    members: 0,
+    values: 0,
+    hasEscapedKeys: false,
+    asWritten: true,
+    take(text: string) {
+      if (text === '') return null
+      const strings = stringsOf(text)
+      // A string of the previous piece goes on, as if its quote came before. Its escape may have taken the first character.
+      const begin = inString ? (cut ? 0 : -1) : numberLength > 0 ? passNumber(text, 0) : 0
+      if (begin === -1 && !inString) return refuse('body-number-out-of-range')
+      for (let at = begin; at < text.length; at += 1) {
+        const code = inString ? 0x22 : text.charCodeAt(at)
+        switch (code) {
+          case 0x22: {
+            // "
+            if (!inString) {
+              stringHasEscapes = false
+              stringLength = 0
+            }
+            const end = strings.endFrom(at + 1)
+            stringLength += end - at - 1
+            stringHasEscapes ||= strings.hasEscapes
+            inString = end === text.length
+            cut = inString && strings.hasEscapes && strings.cut()
+            shape.asWritten &&= !cut && (!strings.hasEscapes || strings.asWritten())
+            at = end
+            break
+          }
+          case 0x5c: // \\ stands in strings alone
+            return refuse('body-not-json')
+          case 0x3a: {
+            // :
+            const fault = member()
+            if (fault !== null) return fault
+            break
+          }
+          case 0x2c: // ,
+            shape.values += 1
+            break
+          case 0x7b: // {
+          case 0x5b: // [
+            depth += 1
+            shape.values += 1
+            membersAt[depth] = 0
+            if (depth > MAX_DEPTH) return refuse('body-too-deep')
+            break
+          case 0x7d: // }
+          case 0x5d: // ]
+            depth -= 1
+            break
+          default:
+            if (isSpace(code)) shape.asWritten = false
+            else if (isNumberStart(code)) {
+              const end = passNumber(text, at)
+              if (end === -1) return refuse('body-number-out-of-range')
+              // A number that continues in the next piece is not known as a whole.
+              shape.asWritten &&= end < text.length && isPlainNumber(text, at, end)
+              at = end - 1
+            }
+        }
+        if (shape.values > MAX_VALUES) return refuse('body-too-many-values')
+      }
+      return null
+    },
+  }
+  return shape
 }

@@ -1,7 +1,7 @@
 /** Writes a large object in steps, as JSON.stringify would. Copies unchanged parts from their text (json/member-texts.ts). */
 import type { SteppedReading } from './read-in-steps.ts'
 import type { MemberText, MemberTexts } from './member-texts.ts'
-import { isObject, type Json, type JsonObject } from './value.ts'
+import { isObject, type Json, type JsonObject } from './syntax.ts'
 import type { Steps } from './steps.ts'
 import { cutAt, SLICE } from './text-slices.ts'
 

@@ -1,15 +1,11 @@
 /** Writes JSON byte for byte as JSON.stringify does, but copies unchanged parts: V8 looks at each character of a long string. */
-import { isNumberStart, isPlainNumber, isSpace, numberEnd, stringsOf } from './shape.ts'
+import { isNumberStart, isPlainNumber, isSpace, numberEnd, stringsOf } from './syntax.ts'
 import type { JsonObject, JsonSource } from './read.ts'
 
-/** @returns the same text as the source if the result would be equal */
-export function writeAnew(body: JsonObject, { value, text, asWritten }: JsonSource): string {
-  const keys = Object.keys(body)
-  // If each member has a key here, the order is the source's: no key that passes anywhere is a whole number.
-  if (asWritten && keys.length === Object.keys(value).length && keys.every((key) => body[key] === value[key])) return text
+export function writeAnew(body: JsonObject, { value, text }: JsonSource): string {
   const texts = memberTexts(text)
   const own = (key: string): string | undefined => (body[key] === value[key] ? texts.get(key) : undefined)
-  const members = keys.map((key) => `${JSON.stringify(key)}:${own(key) ?? JSON.stringify(body[key])}`)
+  const members = Object.keys(body).map((key) => `${JSON.stringify(key)}:${own(key) ?? JSON.stringify(body[key])}`)
   return `{${members.join(',')}}`
 }
 

@@ -38,14 +38,18 @@ export interface CheckedIds {
   readonly descriptor: RouteDescriptor
 }
 
+/** The SDKs and the runtime write these into paths: `../../OTHER/runs/R` would end another user's run, `..` leave the route. */
+const RUN_ID_KEYS = ['runId', 'parentRunId', 'clientEventId']
+
 /** @param value the body from the strict reader */
 export function checkIds(descriptor: RouteDescriptor, value: JsonObject): CheckedIds | Refusal {
   const { route, ids } = descriptor
-  const named = (key: string): Json | undefined => (isKeyOf(route, key) ? value[key] : undefined)
-  if (named('agentId') !== undefined && !isAgentId(named('agentId'))) return refuse('agent-id-invalid')
-  // The SDKs and the runtime write these into paths: `../../OTHER/runs/R` would end another user's run, `..` leave the route.
-  for (const key of ['runId', 'parentRunId', 'clientEventId']) {
-    if ((named(key) ?? null) !== null && !isRunId(named(key))) return refuse('run-id-invalid')
+  const named = (key: string): Json | undefined => (route.body.keys.includes(key) ? value[key] : undefined)
+  const agentId = named('agentId')
+  if (agentId !== undefined && !isAgentId(agentId)) return refuse('agent-id-invalid')
+  for (const key of RUN_ID_KEYS) {
+    const runId = named(key) ?? null
+    if (runId !== null && !isRunId(runId)) return refuse('run-id-invalid')
   }
   if (route.leave === true) {
     const [leaver, group] = [named('user'), named('group')]
@@ -65,36 +69,68 @@ export function checkIds(descriptor: RouteDescriptor, value: JsonObject): Checke
 }
 
 export interface PassingBody {
+  /** The value itself if all of it passes. */
   readonly body: JsonObject
   readonly dropped: readonly string[]
 }
 
 /** @param value its ids must be checked already */
 export function passingBody(route: Route, value: JsonObject, policy: BodyPolicy): PassingBody {
-  return atOnce(passingInSteps(route, value, policy))
+  return policy.tools === 'all' ? passing(route, value, policy, ALL_TOOLS) : atOnce(passingInSteps(route, value, policy))
 }
 
 export function* passingInSteps(route: Route, value: JsonObject, policy: BodyPolicy): Steps<PassingBody> {
-  const body: Record<string, Json> = {}
-  const dropped: string[] = []
-  for (const [key, part] of Object.entries(value)) {
-    if (!isKeyOf(route, key) || (key === 'state' && policy.state === 'drop')) dropped.push(key)
-    else if (key === 'forwardedProps') {
-      const props = filterForwardedProps(part, policy.forwardedProps)
-      body[key] = props.kept
-      for (const name of props.dropped) dropped.push(`forwardedProps.${name}`)
-    } else if (key === 'tools' && policy.tools !== 'all') {
-      body[key] = yield* filterTools(part, policy.tools, 'tools', dropped)
-    } else if (key === 'state' && policy.tools !== 'all' && isObject(part) && part['tools'] !== undefined) {
-      // The runtime's LangGraph agent adds the tools in the state to the tools of the run.
-      body[key] = { ...part, tools: yield* filterTools(part['tools'], policy.tools, 'state.tools', dropped) }
-    } else body[key] = part
-  }
-  return { body, dropped }
+  return passing(route, value, policy, policy.tools === 'all' ? ALL_TOOLS : yield* filterAllTools(value, policy.tools))
 }
 
-function isKeyOf({ body }: Route, key: string): boolean {
-  return body.kind !== 'none' && body.keys.includes(key)
+function passing(route: Route, value: JsonObject, policy: BodyPolicy, { tools, state }: FilteredTools): PassingBody {
+  const body: Record<string, Json> = {}
+  const dropped: string[] = []
+  let isWhole = true
+  for (const [key, part] of Object.entries(value)) {
+    if (!route.body.keys.includes(key) || (key === 'state' && policy.state === 'drop')) {
+      dropped.push(key)
+      isWhole = false
+      continue
+    }
+    let passes = part
+    if (key === 'forwardedProps') {
+      const props = filterForwardedProps(part, policy.forwardedProps)
+      passes = props.kept
+      for (const name of props.dropped) dropped.push(`forwardedProps.${name}`)
+    } else if (key === 'tools' && tools !== null) {
+      passes = tools.kept
+      for (const name of tools.dropped) dropped.push(name)
+    } else if (key === 'state' && state !== null && isObject(part)) {
+      passes = { ...part, tools: state.kept }
+      for (const name of state.dropped) dropped.push(name)
+    }
+    body[key] = passes
+    isWhole &&= passes === part
+  }
+  return { body: isWhole ? value : body, dropped }
+}
+
+interface Tools {
+  readonly kept: readonly Json[]
+  readonly dropped: readonly string[]
+}
+
+/** Null where there are no tools to filter. */
+interface FilteredTools {
+  readonly tools: Tools | null
+  readonly state: Tools | null
+}
+
+const ALL_TOOLS: FilteredTools = { tools: null, state: null }
+
+/** The runtime's LangGraph agent adds the tools in the state to the tools of the run. */
+function* filterAllTools({ tools, state }: JsonObject, allowed: ReadonlySet<string>): Steps<FilteredTools> {
+  const inState = isObject(state) ? state['tools'] : undefined
+  return {
+    tools: tools === undefined ? null : yield* filterTools(tools, allowed, 'tools'),
+    state: inState === undefined ? null : yield* filterTools(inState, allowed, 'state.tools'),
+  }
 }
 
 /** The keys of a frontend's tool (AG-UI `Tool`). Another key could name another tool to a model. */
@@ -102,20 +138,18 @@ const TOOL_KEYS = ['name', 'description', 'parameters', 'metadata']
 
 const TOOLS_AT_ONCE = 256
 
-/** The runtime requires the list, even an empty one (runtime-behaviour.md, "Run input"). `dropped` receives the names. */
-function* filterTools(value: Json, allowed: ReadonlySet<string>, place: string, dropped: string[]): Steps<readonly Json[]> {
+/** The runtime requires the list, even an empty one (runtime-behaviour.md, "Run input"). */
+function* filterTools(value: Json, allowed: ReadonlySet<string>, place: string): Steps<Tools> {
+  if (!Array.isArray(value)) return { kept: [], dropped: [place] }
   const kept: Json[] = []
-  if (!Array.isArray(value)) {
-    dropped.push(place)
-    return kept
-  }
+  const dropped: string[] = []
   for (const [at, tool] of (value as readonly Json[]).entries()) {
     if (at % TOOLS_AT_ONCE === TOOLS_AT_ONCE - 1) yield
     if (!isObject(tool)) dropped.push(place)
     else if (allowed.has(tool['name'] as string)) kept.push(madeOfKnown(tool))
     else dropped.push(isName(tool['name']) ? `${place}.${tool['name']}` : place)
   }
-  return kept
+  return { kept, dropped }
 }
 
 /** Looks up each known key by name: a tool may have as many other keys as an object may have members. */

@@ -105,16 +105,3 @@ function rowsAt(segments: readonly string[], known: readonly Route[]): readonly 
   const fits = ({ path }: Route): boolean => path.every((word, at) => word === segments[at] || word.startsWith(':'))
   return ranks.fixed.get(segments.join('/')) ?? ranks.withIds.filter(fits)
 }
-
-/** @param base the upstream's base path: `''` or `/a/b` */
-export function upstreamTarget(
-  base: string,
-  descriptor: RouteDescriptor,
-  query: readonly (readonly [string, string])[] = descriptor.query,
-): string {
-  const { agentId, threadId, memoryId } = descriptor.ids
-  const ids: Readonly<Record<string, string | undefined>> = { ':agentId': agentId, ':threadId': threadId, ':memoryId': memoryId }
-  const path = descriptor.route.path.map((word) => encodeURIComponent(ids[word] ?? word)).join('/')
-  const search = query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&')
-  return `${base}/${path}${search === '' ? '' : `?${search}`}`
-}

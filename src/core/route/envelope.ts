@@ -1,6 +1,6 @@
 /** Reads and writes envelopes, classified by content alone (runtime-behaviour.md, "Single-route transport"). */
 import { MAX_TOP_MEMBERS } from './bodies.ts'
-import { classify, upstreamTarget, type RouteDescriptor } from './classify.ts'
+import { classify, type RouteDescriptor } from './classify.ts'
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
 import { refuse, type Refusal } from '../reasons.ts'
 import { QUERY_NAMES, ROUTES, type Route } from './routes.ts'
@@ -105,12 +105,11 @@ export interface WrittenEnvelope {
   readonly params: JsonObject
 }
 
-/** @throws Error for a route that no envelope carries */
-export function writeEnvelope(descriptor: RouteDescriptor, query: RouteDescriptor['query']): WrittenEnvelope {
-  const { route, ids } = descriptor
+/** @param target below the base path, for the tunnel. @throws Error for a route that no envelope carries */
+export function writeEnvelope({ route, ids }: RouteDescriptor, query: RouteDescriptor['query'], target: string): WrittenEnvelope {
   switch (envelopeOf(route)) {
     case 'tunnel':
-      return { method: TUNNEL, params: { path: upstreamTarget('', descriptor, query), httpMethod: route.method } }
+      return { method: TUNNEL, params: { path: target, httpMethod: route.method } }
     case 'method': {
       // Only the body of a run names its thread.
       const params = Object.entries(ids).filter(([name]) => route.path.includes(`:${name}`))

@@ -16,9 +16,9 @@ const HEX_32 = /^(?=.{32}$)(?:0x)?[0-9a-f_]+$/
 /** Java and .NET read each of five groups as a separate number: with fewer digits, or with 0x. */
 const FIVE_NUMBERS = /^(?:(?:0x)?[0-9a-f]+-){4}(?:0x)?[0-9a-f]+$/
 
-/** True for a short string. Examining a 60 MB string that was read in steps would join its parts first. */
-function isShort(value: unknown): value is string {
-  return typeof value === 'string' && value.length <= 128
+/** The length comes first: examining a 60 MB string that was read in steps would join its parts. */
+function isOpaqueId(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= 128 && OPAQUE_ID.test(value)
 }
 
 /** Names that every object has: `agents[agentId]` in the runtime finds them (runtime-behaviour.md, "Run input"). */
@@ -33,14 +33,14 @@ function readsAsUuid(id: string): boolean {
 
 /** Requires canonical UUIDs: two spellings would be one thread in a uuid column, and two in the ownership table. */
 export function isThreadId(value: unknown): value is string {
-  if (!isShort(value) || !OPAQUE_ID.test(value)) return false
+  if (!isOpaqueId(value)) return false
   if (ROUTE_WORDS.has(value.toLowerCase())) return false
   return UUID.test(value) || !readsAsUuid(value)
 }
 
 /** Of the route words only `agent` passes. */
 export function isAgentId(value: unknown): value is string {
-  if (!isShort(value) || !AGENT_ID.test(value)) return false
+  if (typeof value !== 'string' || value.length > 128 || !AGENT_ID.test(value)) return false
   if (OBJECT_NAMES.has(value)) return false
   return value === 'agent' || !ROUTE_WORDS.has(value.toLowerCase())
 }
@@ -51,13 +51,11 @@ export function isScope(value: string): boolean {
 }
 
 export function isMemoryId(value: unknown): value is string {
-  return isShort(value) && OPAQUE_ID.test(value) && !ROUTE_WORDS.has(value.toLowerCase())
+  return isOpaqueId(value) && !ROUTE_WORDS.has(value.toLowerCase())
 }
 
 /** Clients write UUIDs in either case. */
-export function isRunId(value: unknown): value is string {
-  return isShort(value) && OPAQUE_ID.test(value)
-}
+export const isRunId = isOpaqueId
 
 // Code points, without the controls of ASCII and Latin-1: an id with a control could forge a log line or cut a header.
 const USER_ID = /^[^\u0000-\u001f\u007f-\u009f]{1,255}$/u

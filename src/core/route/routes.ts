@@ -13,7 +13,7 @@ export type RouteId =
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 export type BodyRule =
-  | { readonly kind: 'none' }
+  | { readonly kind: 'none'; readonly keys: readonly string[] }
   /** A JSON object; these top-level keys pass. */
   | { readonly kind: 'json'; readonly keys: readonly string[]; readonly optional?: true }
   /** A multipart recording, which is streamed, or a JSON object; these keys of the object pass. */
@@ -36,6 +36,7 @@ export interface Route {
   readonly beforeConfirmed?: true
   /** A LangGraph server keeps a suggestion as it keeps a run. */
   readonly mayWrite?: true
+  readonly deletesThread?: true
   /** The route revokes a grant: a grantee with any right may revoke their own. */
   readonly leave?: true
   /** The gateway answers and asks the upstream nothing. */
@@ -43,10 +44,6 @@ export interface Route {
   /** True if `limits.runBody` bounds the body instead of `limits.body`. */
   readonly largeBody?: true
   readonly streams?: true
-}
-
-export function deletesThread({ id, method }: Pick<Route, 'id' | 'method'>): boolean {
-  return id === 'threads/update' && method === 'DELETE'
 }
 
 // RunAgentInput (runtime-behaviour.md, "Run input"). Runtimes of the managed platform read `lastSeenEventId` on connect.
@@ -60,7 +57,7 @@ function route(id: RouteId, method: Method, path: string, more: Partial<Route> =
     method,
     path: segments,
     query: [],
-    body: { kind: 'none' },
+    body: { kind: 'none', keys: [] },
     ...(segments.includes(':threadId') ? { thread: 'path' } : {}),
     ...more,
   }
@@ -116,7 +113,7 @@ export const ROUTES: readonly Route[] = [
   route('threads/subscribe', 'POST', 'threads/subscribe', optionalJson()),
   route('threads/clear', 'POST', 'threads/clear', optionalJson()),
   route('threads/update', 'PATCH', 'threads/:threadId', { ...json('agentId', 'name', 'archived'), right: 'write' }),
-  route('threads/update', 'DELETE', 'threads/:threadId', { ...optionalJson('agentId'), right: 'owner' }),
+  route('threads/update', 'DELETE', 'threads/:threadId', { ...optionalJson('agentId'), right: 'owner', deletesThread: true }),
   route('threads/archive', 'POST', 'threads/:threadId/archive', { ...optionalJson('agentId'), right: 'owner' }),
   route('threads/messages', 'GET', 'threads/:threadId/messages', { right: 'read' }),
   route('threads/events', 'GET', 'threads/:threadId/events', { right: 'read' }),

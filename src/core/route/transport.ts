@@ -1,5 +1,5 @@
 /** The runtime's two transports: a path per operation, or POSTed envelopes (runtime-behaviour.md, "Single-route transport"). */
-import { upstreamTarget, type RouteDescriptor } from './classify.ts'
+import type { RouteDescriptor } from './classify.ts'
 import { envelopeOf, writeEnvelope, type WrittenEnvelope } from './envelope.ts'
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
 import { ROUTES, type Route } from './routes.ts'
@@ -116,7 +116,25 @@ export function wireForm(
   }
   if (transport === 'endpoint') return { method: descriptor.route.method, target: base, envelope: null }
   // Exactly the base path: Express serves a single-route runtime nowhere else (runtime-behaviour.md, "Single-route transport").
-  return { method: 'POST', target: base === '' ? '/' : base, envelope: writeEnvelope(descriptor, query) }
+  return {
+    method: 'POST',
+    target: base === '' ? '/' : base,
+    envelope: writeEnvelope(descriptor, query, upstreamTarget('', descriptor, query)),
+  }
+}
+
+/** @param base the upstream's base path: `''` or `/a/b` */
+export function upstreamTarget(
+  base: string,
+  descriptor: RouteDescriptor,
+  query: readonly (readonly [string, string])[] = descriptor.query,
+): string {
+  const { agentId, threadId, memoryId } = descriptor.ids
+  const ids: Readonly<Record<string, string | undefined>> = { ':agentId': agentId, ':threadId': threadId, ':memoryId': memoryId }
+  let target = base
+  for (const word of descriptor.route.path) target += `/${encodeURIComponent(ids[word] ?? word)}`
+  if (query.length === 0) return target
+  return `${target}?${query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&')}`
 }
 
 /** A multi-route runtime would take an envelope at such a path for that route (runtime-behaviour.md, "Targets and ids"). */

@@ -77,7 +77,7 @@ export function headerLines(raw: readonly string[]): HeaderLines {
 export function headerFault(lines: HeaderLines, httpVersion = '1.1'): Refusal | null {
   // A second line makes a list, as a comma does.
   if (lines.get('authorization')?.join(',').includes(',')) return refuse('authorization-repeated')
-  if (SINGULAR.some((name) => (lines.get(name)?.length ?? 0) > 1)) return refuse('header-repeated')
+  for (const name of SINGULAR) if ((lines.get(name)?.length ?? 0) > 1) return refuse('header-repeated')
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return refuse('http-version-unsupported')
   if (httpVersion === '1.1' && !lines.has('host')) return refuse('host-missing')
   const expectation = lines.get('expect')?.join(',')
@@ -148,18 +148,15 @@ const CACHE_FIELDS = new Set([
   'etag', 'age', 'expires', 'last-modified', 'pragma', 'warning', 'surrogate-control', 'surrogate-key', 'edge-control',
 ])
 
-/** True for fields that a cache or proxy in front would obey instead of the gateway's (RFC 9213 §2.2; nginx `X-Accel-*`). */
-function steersProxies(name: string): boolean {
-  return CACHE_FIELDS.has(name) || name.endsWith('cdn-cache-control') || name.startsWith('x-accel-')
-}
-
 export function forwardedAnswerHeaders(headers: UpstreamAnswerHeaders, kind: AnswerKind): Record<string, string | string[]> {
   const kept: Record<string, string | string[]> = {}
   const named = connectionOptions(headers['connection'])
   for (const name in headers) {
     const value = headers[name]
     if (value === undefined || HOP_BY_HOP.has(name) || named.includes(name) || DROPPED_FROM_ANSWERS.has(name)) continue
-    if (name.startsWith('access-control-') || steersProxies(name)) continue
+    if (name.startsWith('access-control-')) continue
+    // A cache or proxy in front would obey these instead of the gateway's (RFC 9213 §2.2; nginx `X-Accel-*`).
+    if (CACHE_FIELDS.has(name) || name.endsWith('cdn-cache-control') || name.startsWith('x-accel-')) continue
     // Keep-alive comments make a stream longer than the upstream announced.
     if (kind === 'stream' && name === 'content-length') continue
     kept[name] = typeof value === 'string' ? value : [...value]

@@ -1,9 +1,9 @@
 /** The thread list from the ownership table. Decides as a list from the upstream does (docs/contributing/invariants.md, 3). */
 import { isListed, listsForeign, type OwnerRecord, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
-import type { Principal } from '../../core/decide/principal.ts'
+import { readerOf, type Principal } from '../../core/decide/principal.ts'
 import { refuse } from '../../core/reasons.ts'
 import type { Rules } from '../../core/decide/rules.ts'
-import { readerOf, type Reader } from '../../core/decide/sharing.ts'
+import type { Reader } from '../../core/decide/sharing.ts'
 import { threadRecord, type TableUse } from '../../core/wire/table-lists.ts'
 import { limitIn } from '../../core/wire/thread-page.ts'
 import type { ListedThread, ListStore, ListWindow } from '../../store/port/lists.ts'

@@ -1,6 +1,6 @@
 /** Authenticates a request, and counts it against the caller's limit of requests. */
 import type { Authenticate, Authenticated } from '../../auth/authenticate.ts'
-import { callerKey } from '../../core/decide/callers.ts'
+import { callerKey } from '../../core/decide/principal.ts'
 import type { Credential } from '../../core/decide/credential.ts'
 import type { Rate } from '../../core/decide/rules.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'

@@ -2,7 +2,6 @@
 import { configuredBody } from '../../core/route/bodies.ts'
 import { decideMatched, type Facts, type Need, type Permit } from '../../core/decide/decide.ts'
 import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
-import { deletesThread } from '../../core/route/routes.ts'
 import type { Limiter } from '../../limits/port.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
@@ -84,7 +83,7 @@ export function makeAuthorization(parts: AuthorizationParts): Authorize {
         if (claimed === 'lost-race') return 'again'
         begun = claimed
       }
-      if (key !== null && deletesThread(route)) begun = { ...begun, deletion: await deletes() }
+      if (key !== null && route.deletesThread === true) begun = { ...begun, deletion: await deletes() }
       // Each of these took time, too. What was claimed is given back unless the request is sent now.
       const late = invalidity(caller)
       if (late !== null) return late

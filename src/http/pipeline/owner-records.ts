@@ -1,7 +1,6 @@
 /** Looks up what a decision needs to know about a thread: its row or, without a row, the users seen on it. */
 import type { OwnerRecord } from '../../core/decide/decide.ts'
-import type { Principal } from '../../core/decide/principal.ts'
-import { readerOf } from '../../core/decide/sharing.ts'
+import { readerOf, type Principal } from '../../core/decide/principal.ts'
 import type { AccessStore, RowFacts, ThreadAccess } from '../../store/port/access.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
 

@@ -287,7 +287,7 @@ function checked(
       return inTurn(() => {
         const { body, dropped } = passingBody(descriptor.route, value, policy)
         note(dropped)
-        const written = bytesOf(writeAnew(body, source), source)
+        const written = bytesOf(body, source)
         return payloadOf(body, written, written.length, most)
       })
     },
@@ -309,8 +309,9 @@ async function writtenInTurns(
 }
 
 /** Sends the bytes as they came where the gateway would write the same text. */
-function bytesOf(text: string, source: WholeSource): Buffer {
-  if (text !== source.text || source.bytes === null) return Buffer.from(text)
+function bytesOf(body: JsonObject, source: WholeSource): Buffer {
+  if (body !== source.value || !source.asWritten) return Buffer.from(writeAnew(body, source))
+  if (source.bytes === null) return Buffer.from(source.text)
   const [only, ...more] = source.bytes
   return only !== undefined && more.length === 0 ? only : Buffer.concat(source.bytes)
 }

@@ -1,7 +1,7 @@
 /** Updates the ownership table after the upstream's answer to a request (docs/how-it-works.md, "Ownership"). */
 import type { Permit } from '../../core/decide/decide.ts'
 import type { Json } from '../../core/json/read.ts'
-import { deletesThread, type RouteId } from '../../core/route/routes.ts'
+import type { RouteId } from '../../core/route/routes.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import type { ObservationStore } from '../../store/port/observations.ts'
@@ -105,7 +105,7 @@ export async function noteChange(
   const { route } = descriptor
   if (route.id === 'threads/archive') return store.archive(key, owner, true)
   if (route.id !== 'threads/update') return false
-  if (deletesThread(route)) {
+  if (route.deletesThread === true) {
     if (deletion === null) return false
     const upstream = by === 'upstream' && deletion.isUndisturbed ? 'deleted' : 'unknown'
     return store.endDeletion(key, owner, deletion.token, now, upstream)

@@ -9,7 +9,6 @@ import {
   type UpstreamHeaderRules,
 } from '../../core/wire/headers.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
-import { deletesThread } from '../../core/route/routes.ts'
 import type { RuntimeFacts, UpstreamKind } from '../../core/route/transport.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { Metrics } from '../../observe/metrics.ts'
@@ -241,7 +240,7 @@ function ownerOf({ permit, caller }: Authorized, tellsOf?: readonly string[]): A
     credential: caller.credential,
     tellsOf,
     // The answer to a deletion holds nothing of the thread, and the deletion itself ends the access to it.
-    permit: deletesThread(permit.descriptor.route) ? undefined : permit,
+    permit: permit.descriptor.route.deletesThread === true ? undefined : permit,
   }
 }
 

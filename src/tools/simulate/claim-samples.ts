@@ -1,5 +1,5 @@
 /** Makes values of claims that comparisons distinguish. */
-import { holdsOf, type ClaimTest } from '../../core/decide/conditions.ts'
+import { holdsOf, type ClaimTest } from '../../core/decide/rules.ts'
 import type { Json } from '../../core/json/read.ts'
 
 /** A value, or `undefined` for no claim. */

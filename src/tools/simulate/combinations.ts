@@ -1,6 +1,5 @@
 /** Makes every caller that rules could distinguish. Callers with the same of these combinations get the same decisions. */
-import type { CallerConditions } from '../../core/decide/conditions.ts'
-import type { OperatorSelector, Rule } from '../../core/decide/rules.ts'
+import type { CallerConditions, OperatorSelector, Rule } from '../../core/decide/rules.ts'
 import { samplesOf, type Sample } from './claim-samples.ts'
 import type { Profile } from './profiles.ts'
 

@@ -1,6 +1,5 @@
 /** Makes callers for rules: those who meet a rule, all but one part of it, or two rules at once. */
-import type { CallerConditions } from '../../core/decide/conditions.ts'
-import type { OperatorSelector, Rule } from '../../core/decide/rules.ts'
+import type { CallerConditions, OperatorSelector, Rule } from '../../core/decide/rules.ts'
 import { hits, outcomeOf, samplesOf } from './claim-samples.ts'
 import { NOTHING_WISHED, type Wishes } from './person.ts'
 

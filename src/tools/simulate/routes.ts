@@ -1,10 +1,9 @@
 /** Lists the routes, where callers find them, and who may use them under the policy. */
 import { mountsOf, type Mount } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
-import type { CallerConditions, ClaimTest } from '../../core/decide/conditions.ts'
+import type { CallerConditions, ClaimTest, Relation, Rule, Rules, Who } from '../../core/decide/rules.ts'
 import type { RulePlace } from '../../core/reasons.ts'
 import { ALL_ROUTES, OWN_ROUTES, ROUTES, type Method, type Route, type RouteId } from '../../core/route/routes.ts'
-import type { Relation, Rule, Rules, Who } from '../../core/decide/rules.ts'
 import type { NeededRight } from '../../core/decide/sharing.ts'
 import { hasOperation } from '../../core/route/transport.ts'
 import type { Policy } from '../../policy/policy.ts'

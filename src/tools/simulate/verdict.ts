@@ -46,7 +46,7 @@ function toldOf(agents: readonly string[], principal: Principal, { rules }: Poli
 }
 
 function passesOf({ rule: { passes }, descriptor: { route } }: Permit, { forwardHeaders }: Config): Record<string, string> {
-  const keys = route.body.kind === 'none' ? [] : route.body.keys
+  const { keys } = route.body
   const { headers } = passes
   const forward = forwardHeaders.map((name) => name.toLowerCase()).filter((name) => headers?.has(name) !== false)
   return {

@@ -4,8 +4,9 @@
  */
 import assert from 'node:assert/strict'
 import { checkIds, passingBody, type BodyPolicy } from '../../../src/core/route/bodies.ts'
-import { upstreamTarget, type RouteDescriptor } from '../../../src/core/route/classify.ts'
+import type { RouteDescriptor } from '../../../src/core/route/classify.ts'
 import { admitEnvelope, openEnvelope, writeEnvelope, type Envelope } from '../../../src/core/route/envelope.ts'
+import { upstreamTarget } from '../../../src/core/route/transport.ts'
 import { isObject, makeJsonReader, type JsonObject, type JsonReading } from '../../../src/core/json/read.ts'
 import { differences, isMisread, SENT, WRITTEN } from '../differences.ts'
 import { hush, makeJudge } from '../judge.ts'
@@ -55,7 +56,7 @@ export async function examine(input: Buffer): Promise<void> {
   assert.deepEqual(differences(descriptor, asWritten, WRITTEN, isMisread(input)), [], 'as it was written')
 
   const body = value === undefined ? undefined : passingBody(descriptor.route, value, OPEN).body
-  const written = writeEnvelope(descriptor, descriptor.query)
+  const written = writeEnvelope(descriptor, descriptor.query, upstreamTarget('', descriptor))
   const anew = openEnvelope(body === undefined ? { ...written } : { ...written, body })
   assert.equal(anew.outcome, 'opened', 'what is written is an envelope')
   assert.deepEqual(bodyOf(anew).descriptor, descriptor, 'the same envelope')

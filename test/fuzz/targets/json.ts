@@ -3,8 +3,7 @@
  * come; and what it makes of the text for the upstream says the same again.
  */
 import assert from 'node:assert/strict'
-import { makeJsonReader, type JsonReading } from '../../../src/core/json/read.ts'
-import { MAX_DEPTH } from '../../../src/core/json/shape.ts'
+import { makeJsonReader, MAX_DEPTH, type JsonReading } from '../../../src/core/json/read.ts'
 import { memberTexts, writeAnew } from '../../../src/core/json/write.ts'
 import { asStrict, readStrict } from '../strict-json.ts'
 

@@ -1,6 +1,33 @@
-/** AG-UI's binary events (`application/vnd.ag-ui.event+proto`): a 4-byte big-endian length, then a Protocol Buffers message. */
-import type { EventBoundary } from './event-boundary.ts'
+/** The two forms of event streams: server-sent events, and AG-UI's binary events (`application/vnd.ag-ui.event+proto`). */
 
+/** Tracks whether a stream is between two events: only there may the gateway add a comment or an event. */
+export interface EventBoundary {
+  see(chunk: Uint8Array): void
+  between(): boolean
+}
+
+// The ends of an event (HTML Standard §9.2.5), with their bytes as a number: LF LF, CR CR, CR LF CR LF.
+const LF_LF = 0x0a0a
+const CR_CR = 0x0d0d
+const CR_LF_CR_LF = 0x0d0a0d0a
+
+export function eventBoundary(): EventBoundary {
+  /** The last four bytes, the latest in the lowest position. */
+  let last = 0
+  let begun = false
+  return {
+    see(chunk) {
+      for (let at = Math.max(0, chunk.length - 4); at < chunk.length; at += 1) last = (last << 8) | (chunk[at] as number)
+      begun ||= chunk.length > 0
+    },
+    between() {
+      const lastTwo = last & 0xffff
+      return !begun || lastTwo === LF_LF || lastTwo === CR_CR || last === CR_LF_CR_LF
+    },
+  }
+}
+
+/** The length of a binary event: 4 bytes, big-endian. A Protocol Buffers message follows. */
 const PREFIX_BYTES = 4
 
 export function frameBoundary(): EventBoundary {
