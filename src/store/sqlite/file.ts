@@ -24,6 +24,8 @@ const CHECK_INTERVAL_MS = 100
 /** Every failed step rejects with StoreUnavailable. */
 export class SqliteFile {
   readonly path: string
+  /** Identifies the current or last file. Another file may hold anything. A property, because each request reads it. */
+  identity: string | null = null
   /** True after a failed write and after each reopening, until `probe` has written something. */
   #unproven = false
   /** True from the first sign of damage until a check finds none. */
@@ -61,7 +63,7 @@ export class SqliteFile {
   async read<T>(step: Step<T>): Promise<T> {
     try {
       return await this.#turns.read.take(() => {
-        const connection = this.#connected('read')
+        const connection = this.connected('read')
         return connection.snapshot(() => step(connection))
       })
     } catch (error) {
@@ -72,18 +74,9 @@ export class SqliteFile {
   /** For a read of one statement, which needs no transaction to see one state of the data. */
   async ask<T>(step: Step<T>): Promise<T> {
     try {
-      return await this.#turns.read.take(() => step(this.#connected('read')))
+      return await this.#turns.read.take(() => step(this.connected('read')))
     } catch (error) {
       throw this.#failed(error, 'read')
-    }
-  }
-
-  /** An optional read, at once. Returns null if it fails: the next required step reports the failure. */
-  glance<T>(step: Step<T>): T | null {
-    try {
-      return step(this.#connected('read'))
-    } catch {
-      return null
     }
   }
 
@@ -117,27 +110,23 @@ export class SqliteFile {
     }
   }
 
-  /** Identifies the current or last file. Another file may hold anything. */
-  get identity(): string | null {
-    return this.#place?.file ?? null
-  }
-
   close(): void {
     this.#closed = true
     this.#drop()
   }
 
   #written<T>(step: Step<T>): T {
-    const connection = this.#connected('write')
+    const connection = this.connected('write')
     return connection.locked(() => step(connection))
   }
 
-  #connected(use: Use): Connection {
+  /** For optional reads: their failures are not noted. @throws Error if the file cannot be opened */
+  connected(use: Use): Connection {
     if (this.#closed) throw new Error('it is closed')
     const now = performance.now()
     if (this.#connection !== null && (use === 'write' || now - this.#checkedAt >= CHECK_INTERVAL_MS)) {
       this.#checkedAt = now
-      if (identityOf(this.path) !== this.#place?.file) this.#drop()
+      if (identityOf(this.path) !== this.identity) this.#drop()
     }
     const stays = !this.#lasting || now - this.#triedAt < REOPENING_MS
     if (this.#connection !== null && stays) return this.#connection
@@ -169,6 +158,7 @@ export class SqliteFile {
     this.#connection?.close()
     this.#connection = connection
     this.#place = placeOf(this.path)
+    this.identity = this.#place.file
     this.#lasting = false
     return connection
   }
