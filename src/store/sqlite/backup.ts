@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { inWords } from './errors.ts'
 import { findDamage } from './integrity.ts'
-import { identityOf } from './place.ts'
+import { identityOf } from './file.ts'
 
 export interface BackupOptions {
   readonly overwrite?: boolean
