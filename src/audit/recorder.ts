@@ -2,7 +2,7 @@
 import type { AppParts } from '../http/listeners/app.ts'
 import { routeOf } from '../http/pipeline/exchange.ts'
 import type { Logger } from '../observe/log.ts'
-import type { Metrics } from '../observe/metrics.ts'
+import type { RequestMetrics } from '../observe/metrics.ts'
 import type { OnDecision } from '../snapshot/manager.ts'
 import type { ConfigSnapshot } from '../snapshot/snapshot.ts'
 import { auditLine } from './line.ts'
@@ -11,7 +11,7 @@ import { compareWithShadow } from './shadow.ts'
 
 export interface DecisionRecorderParts {
   readonly audit: Audit
-  readonly metrics: Metrics
+  readonly metrics: RequestMetrics
   readonly log: Logger
   /** Milliseconds since the epoch. */
   readonly clock: () => number

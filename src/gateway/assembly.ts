@@ -94,7 +94,8 @@ async function open({ config }: Prepared, log: Logger, primary: Primary | undefi
     await store.close()
   }
   try {
-    const audit = primary?.audit ?? openAudit(config.audit, { log, metrics, note: (text) => readiness.note('audit', text) })
+    const audit =
+      primary?.audit ?? openAudit(config.audit, { log, metrics: metrics.audit, note: (text) => readiness.note('audit', text) })
     const close = async (): Promise<void> => {
       await audit.stop()
       await closeStore()
@@ -127,7 +128,7 @@ async function compose(
 
   const answers = makeOpenAnswers(
     clock,
-    metrics,
+    metrics.streams,
     ({ userId, credential }) => credential !== null && revocations.isRevoked(userId, credential),
   )
   const revocations = await makeRevocationList(store, {
@@ -135,7 +136,7 @@ async function compose(
     onFailure: (error) => log.error({ err: error }, 'the revocations could not be read: those that are known stay active'),
   })
 
-  const decisions = makeDecisionRecorder({ metrics, audit, log, clock, current: () => current() })
+  const decisions = makeDecisionRecorder({ metrics: metrics.requests, audit, log, clock, current: () => current() })
   const secret = await store.secret()
   const requests = {
     store,
@@ -172,7 +173,7 @@ async function compose(
       await announce(next.prepared, opened)
     },
     readiness,
-    metrics,
+    metrics: metrics.configuration,
     log,
   })
 

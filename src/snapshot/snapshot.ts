@@ -16,7 +16,7 @@ import type { Upstream } from '../http/upstream/upstream.ts'
 import { heldBack, type Readiness } from '../http/listeners/readiness.ts'
 import { sayClientToken, watchKeys } from '../gateway/operator-notices.ts'
 import { onceByName, type Logger } from '../observe/log.ts'
-import type { Metrics } from '../observe/metrics.ts'
+import type { KeyMetrics } from '../observe/metrics.ts'
 import type { Store } from '../store/port/store.ts'
 import type { ThreadKey } from '../store/port/thread.ts'
 import { assemblePipeline, type PipelineSurroundings } from './assemble-pipeline.ts'
@@ -83,7 +83,7 @@ export function makeSnapshot(
   const readiness = heldBack(surroundings.readiness)
   const issuers = makeIssuers(config.authentication, {
     clock,
-    onFetchFailure: fetchFailures(metrics, log),
+    onFetchFailure: fetchFailures(metrics.keys, log),
     known: previous?.issuers ?? [],
     sources,
   })
@@ -130,7 +130,7 @@ export function makeSnapshot(
     factsOf: (key) => standingFacts(mountOf(key), config),
     recordOf: (key, principal) => records.record(key, principal),
     async begin() {
-      keys = watchKeys(issuers, readiness, metrics, log)
+      keys = watchKeys(issuers, readiness, metrics.keys, log)
       await Promise.all(made.map(({ probe }) => probe.start()))
     },
     async refusalNow(permit, origin) {
@@ -184,7 +184,7 @@ function isSettled(record: OwnerRecord): boolean {
 }
 
 /** Reports failed key fetches. Issuers outlive their snapshot, so this keeps no reference to it. */
-function fetchFailures(metrics: Metrics, log: Logger): (issuer: string, message: string) => void {
+function fetchFailures(metrics: KeyMetrics, log: Logger): (issuer: string, message: string) => void {
   return (issuer, message) => {
     metrics.keyFetchFailed(issuer)
     log.warn({ issuer, detail: message }, 'the keys of an issuer could not be fetched')

@@ -261,7 +261,7 @@ export class World {
     const metrics = makeMetrics()
     const answers = makeOpenAnswers(
       clock,
-      metrics,
+      metrics.streams,
       ({ userId, credential }) => credential !== null && revocations.isRevoked(userId, credential),
     )
     const revocations: RevocationList = await makeRevocationList(real, { onChange: () => answers.endRevoked() })

@@ -4,7 +4,7 @@ import { decideMatched, type Facts, type Need, type Permit } from '../../core/de
 import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
 import { deletesThread } from '../../core/route/routes.ts'
 import type { Limiter } from '../../limits/port.ts'
-import type { Metrics } from '../../observe/metrics.ts'
+import type { RequestMetrics } from '../../observe/metrics.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
 import type { Authentication } from './authentication.ts'
 import { NOTHING_BEGUN, type Begun, type Claiming } from './claim.ts'
@@ -19,7 +19,7 @@ export interface AuthorizationParts {
   readonly invalidity: Authentication['invalidity']
   readonly limits: CallerLimits & { readonly body: number; readonly runBody: number }
   readonly limiter: Limiter
-  readonly metrics: Pick<Metrics, 'claimed' | 'upstreamFailed'>
+  readonly metrics: Pick<RequestMetrics, 'claimed' | 'upstreamFailed'>
 }
 
 export interface Replaced {

@@ -1,6 +1,6 @@
 /** Notes in the ownership table what a permitted request is about to do, before it is sent. */
 import type { Permit } from '../../core/decide/decide.ts'
-import type { Metrics } from '../../observe/metrics.ts'
+import type { RequestMetrics } from '../../observe/metrics.ts'
 import type { Claim, ClaimStore, OwnerChanges, Registration } from '../../store/port/claims.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
 import type { Deletion, EndRun, RunsUnderWay } from './runs-under-way.ts'
@@ -8,7 +8,7 @@ import type { Deletion, EndRun, RunsUnderWay } from './runs-under-way.ts'
 export interface ClaimParts {
   readonly store: ClaimStore & Pick<OwnerChanges, 'beginDeletion'>
   readonly runs: RunsUnderWay
-  readonly metrics: Pick<Metrics, 'claimed'>
+  readonly metrics: Pick<RequestMetrics, 'claimed'>
   readonly clock: () => number
 }
 

@@ -3,7 +3,7 @@ import type { Permit } from '../../core/decide/decide.ts'
 import type { Json } from '../../core/json/read.ts'
 import { deletesThread, type RouteId } from '../../core/route/routes.ts'
 import type { Logger } from '../../observe/log.ts'
-import type { Metrics } from '../../observe/metrics.ts'
+import type { RequestMetrics } from '../../observe/metrics.ts'
 import type { ObservationStore } from '../../store/port/observations.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
 import type { Begun } from './claim.ts'
@@ -36,7 +36,7 @@ export function makeSettlement(
   store: SettlementStore,
   scope: string,
   clock: () => number,
-  metrics: Metrics,
+  metrics: RequestMetrics,
   log: Logger,
   observations: Pick<ObservationStore, 'observe'> | null = null,
 ): Settlement {

@@ -12,7 +12,7 @@ import { refuse, type Refusal } from '../../core/reasons.ts'
 import { deletesThread } from '../../core/route/routes.ts'
 import type { RuntimeFacts, UpstreamKind } from '../../core/route/transport.ts'
 import type { Logger } from '../../observe/log.ts'
-import type { Metrics } from '../../observe/metrics.ts'
+import type { RequestMetrics } from '../../observe/metrics.ts'
 import { refusalAnswer, type Answer } from '../pipeline/answer.ts'
 import { toldEnd, wholeBody, type AnswerBody } from './answer-body.ts'
 import { certainlyNotStarted, type Settlement } from '../pipeline/settlement.ts'
@@ -34,7 +34,7 @@ export interface ForwardParts {
   readonly settlement: Settlement
   readonly answers: OpenAnswers
   readonly answerRules: AnswerRules
-  readonly metrics: Metrics
+  readonly metrics: RequestMetrics
   readonly log: Logger
 }
 

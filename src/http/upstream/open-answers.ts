@@ -6,7 +6,7 @@ import { binaryRunError, frameBoundary } from '../../core/wire/binary-events.ts'
 import { eventBoundary } from '../../core/wire/event-boundary.ts'
 import type { StreamForm } from '../../core/wire/headers.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
-import type { Metrics } from '../../observe/metrics.ts'
+import type { StreamMetrics } from '../../observe/metrics.ts'
 import type { AnswerBody } from './answer-body.ts'
 import { cutOff, endWith, tie } from './connection-answers.ts'
 
@@ -70,7 +70,7 @@ const MAX_DELAY = 2 ** 31 - 1
 /** Each answer asks `isRevoked` when it opens: its request may be older. The clock gives milliseconds since the epoch. */
 export function makeOpenAnswers(
   clock: () => number,
-  metrics: Metrics,
+  metrics: StreamMetrics,
   isRevoked: (owner: AnswerOwner) => boolean = () => false,
 ): OpenAnswers {
   interface Open {
