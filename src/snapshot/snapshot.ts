@@ -17,7 +17,8 @@ import { heldBack, type Readiness } from '../http/listeners/readiness.ts'
 import { sayClientToken, watchKeys } from '../gateway/operator-notices.ts'
 import { onceByName, type Logger } from '../observe/log.ts'
 import type { KeyMetrics } from '../observe/metrics.ts'
-import type { Store } from '../store/port/store.ts'
+import type { AccessInvalidations, AccessStore } from '../store/port/access.ts'
+import type { StoreState } from '../store/port/state.ts'
 import type { ThreadKey } from '../store/port/thread.ts'
 import { assemblePipeline, type PipelineSurroundings } from './assemble-pipeline.ts'
 import type { Prepared } from './load.ts'
@@ -27,7 +28,7 @@ import type { Pipeline } from '../http/pipeline/stages.ts'
 /** What a gateway keeps over all its snapshots. */
 export interface SnapshotSurroundings {
   readonly requests: PipelineSurroundings
-  readonly store: Store
+  readonly store: AccessStore & AccessInvalidations & Pick<StoreState, 'isEmpty'>
   readonly readiness: Readiness
   /** The upstream, if it is a runtime in the same process; null for the configured upstream. */
   readonly runtime: Upstream | null
