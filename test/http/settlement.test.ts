@@ -130,9 +130,9 @@ void test('a deletion or a name is noted where a 2xx confirmed it, and nowhere e
 void test('what is archived, or is no more, is noted where a 2xx confirmed it', async (t) => {
   const archive = permit('POST', 'threads/t1/archive')
   const update = permit('PATCH', 'threads/t1')
-  t.same(await settled(archive, answered(200)), [['archive', KEY, 'corp:alice', true]])
+  t.same(await settled(archive, answered(200)), [['archive', KEY, 'corp:alice', { archived: true }]])
   for (const archived of [true, false]) {
-    const noted = [['archive', KEY, 'corp:alice', archived]]
+    const noted = [['archive', KEY, 'corp:alice', { archived }]]
     t.same(await settled(update, answered(200), named(undefined, archived)), noted)
     t.same(await settled(update, answered(200), named('n', archived)), [['rename', KEY, 'corp:alice', 'n'], ...noted])
   }

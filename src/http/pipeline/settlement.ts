@@ -104,7 +104,7 @@ export async function noteChange(
   { now, deletion, by }: Change,
 ): Promise<boolean> {
   const { route } = descriptor
-  if (route.id === 'threads/archive') return store.archive(key, owner, true)
+  if (route.id === 'threads/archive') return store.archive(key, owner, { archived: true })
   if (route.id !== 'threads/update') return false
   if (deletesThread(route)) {
     if (deletion === null) return false
@@ -114,7 +114,7 @@ export async function noteChange(
   if (payload.kind !== 'json') return false
   const { name, archived } = payload
   const named = name === undefined || (await store.rename(key, owner, nameOf(name)))
-  return named && (typeof archived !== 'boolean' || (await store.archive(key, owner, archived)))
+  return named && (typeof archived !== 'boolean' || (await store.archive(key, owner, { archived })))
 }
 
 /** A name that every store can keep: PostgreSQL has no NUL, and a lone surrogate is not text. */

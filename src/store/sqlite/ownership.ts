@@ -159,7 +159,7 @@ export function ownershipIn(file: SqliteFile, invalidations: SqliteInvalidations
     settle: (key, userId, registration, outcome) =>
       invalidations.write((database) => settle(database, key, userId, registration, outcome)),
     rename: (key, userId, name) => file.write((database) => database.run(RENAME, { ...key, userId, name }) > 0),
-    archive: (key, userId, archived) =>
+    archive: (key, userId, { archived }) =>
       file.write((database) => database.run(ARCHIVE, { ...key, userId, archived: archived ? 1 : 0 }) > 0),
     bury: (key, userId, now, upstream) =>
       invalidations.write((database) => {
