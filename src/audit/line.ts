@@ -16,7 +16,14 @@ import type { Transport } from '../core/route/transport.ts'
 export interface AuditedDecision {
   /** Milliseconds since the epoch. */
   readonly time: number
-  readonly requestId: string
+  readonly request: AuditedRequest
+  readonly facts: Facts
+  readonly decision: AuditedOutcome
+  readonly configuration: AuditedConfiguration
+}
+
+export interface AuditedRequest {
+  readonly id: string
   /** The caller's address, as far as the trusted proxies report it. */
   readonly client: string | undefined
   readonly transport: Transport
@@ -24,20 +31,26 @@ export interface AuditedDecision {
   readonly scope: string
   /** Undefined before authentication, and where that failed. */
   readonly principal: Principal | undefined
-  readonly claimPointers: readonly string[]
   /** Null where no route was found. */
   readonly descriptor: RouteDescriptor | null
-  readonly facts: Facts
+  /** Milliseconds from the head of the request to the decision; null for an unreadable request. */
+  readonly latency: number | null
+}
+
+export interface AuditedOutcome {
   readonly outcome: Refusal | 'permitted'
   readonly rule: RulePlace | undefined
   /** Under `observe`: why enforcing would have refused it. */
   readonly observed: Reason | null
   /** Under `observe`: how many threads of a list enforcing would have hidden. */
   readonly hidden: number
+}
+
+export interface AuditedConfiguration {
+  /** The hash of the policy. */
   readonly policy: string
+  readonly claimPointers: readonly string[]
   readonly generation: number
-  /** Milliseconds from the head of the request to the decision; null for an unreadable request. */
-  readonly latency: number | null
 }
 
 /** A provisional row and a grant are shown only where they could have counted. */
@@ -95,21 +108,22 @@ export interface AuditLine {
   readonly latencyMs: number | null
 }
 
-export function auditLine(decision: AuditedDecision): AuditLine {
-  const { principal, descriptor, facts, outcome, rule, latency } = decision
+export function auditLine({ time, request, facts, decision, configuration }: AuditedDecision): AuditLine {
+  const { principal, descriptor, latency } = request
+  const { outcome, rule } = decision
   const refusal = outcome === 'permitted' ? null : outcome
   return {
     audit: 1,
-    time: new Date(decision.time).toISOString(),
-    requestId: decision.requestId,
-    client: isAddress(decision.client) ? decision.client : null,
-    principal: principal === undefined ? null : principalOf(principal, decision.claimPointers),
+    time: new Date(time).toISOString(),
+    requestId: request.id,
+    client: isAddress(request.client) ? request.client : null,
+    principal: principal === undefined ? null : principalOf(principal, configuration.claimPointers),
     route: descriptor?.route.id ?? 'none',
     method: descriptor?.route.method ?? null,
     agent: descriptor?.ids.agentId ?? null,
     thread: descriptor?.ids.threadId ?? null,
-    transport: decision.transport,
-    scope: decision.scope,
+    transport: request.transport,
+    scope: request.scope,
     facts: {
       record: principal === undefined || facts.record === undefined ? null : recordWord(facts.record, principal, descriptor),
       userScoped: facts.userScoped,
@@ -124,8 +138,8 @@ export function auditLine(decision: AuditedDecision): AuditLine {
     rule: rule === undefined ? null : { name: rule.name, line: rule.line ?? null, file: baseName(rule.file) },
     observed: decision.observed,
     hidden: decision.hidden,
-    policy: decision.policy,
-    generation: decision.generation,
+    policy: configuration.policy,
+    generation: configuration.generation,
     latencyMs: latency === null ? null : Math.round(latency * 1000) / 1000,
   }
 }

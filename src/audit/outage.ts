@@ -1,6 +1,6 @@
 /** Reports audit outages: lost lines must never go unnoticed. */
 import type { Logger } from '../observe/log.ts'
-import type { Metrics } from '../observe/metrics.ts'
+import type { AuditMetrics } from '../observe/metrics.ts'
 
 /** Takes lines, each with its line end. It never fails, and never waits. */
 export interface LineSink {
@@ -12,7 +12,7 @@ export interface LineSink {
 
 export interface OutageParts {
   readonly log: Logger
-  readonly metrics: Pick<Metrics, 'auditWritten' | 'auditLost'>
+  readonly metrics: AuditMetrics
   /** Shows a note to operators; null removes it. */
   readonly note: (text: string | null) => void
 }

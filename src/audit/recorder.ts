@@ -2,7 +2,7 @@
 import type { AppParts } from '../http/listeners/app.ts'
 import { routeOf } from '../http/pipeline/exchange.ts'
 import type { Logger } from '../observe/log.ts'
-import type { Metrics } from '../observe/metrics.ts'
+import type { RequestMetrics } from '../observe/metrics.ts'
 import type { OnDecision } from '../snapshot/manager.ts'
 import type { ConfigSnapshot } from '../snapshot/snapshot.ts'
 import { auditLine } from './line.ts'
@@ -11,7 +11,7 @@ import { compareWithShadow } from './shadow.ts'
 
 export interface DecisionRecorderParts {
   readonly audit: Audit
-  readonly metrics: Metrics
+  readonly metrics: RequestMetrics
   readonly log: Logger
   /** Milliseconds since the epoch. */
   readonly clock: () => number
@@ -38,21 +38,18 @@ export function makeDecisionRecorder(parts: DecisionRecorderParts): DecisionReco
         audit.write(
           auditLine({
             time: clock(),
-            requestId,
-            client: head.address,
-            transport: record.client,
-            scope,
-            principal,
-            claimPointers: policy.claimPointers,
-            descriptor,
+            request: {
+              id: requestId,
+              client: head.address,
+              transport: record.client,
+              scope,
+              principal,
+              descriptor,
+              latency: performance.now() - head.startedAt,
+            },
             facts: facts ?? snapshot.factsOf(record.upstream?.key ?? ''),
-            outcome,
-            rule: record.rule,
-            observed,
-            hidden: record.hidden,
-            policy: policy.hash,
-            generation: snapshot.number,
-            latency: performance.now() - head.startedAt,
+            decision: { outcome, rule: record.rule, observed, hidden: record.hidden },
+            configuration: { policy: policy.hash, claimPointers: policy.claimPointers, generation: snapshot.number },
           }),
         )
       }
@@ -81,21 +78,18 @@ export function makeDecisionRecorder(parts: DecisionRecorderParts): DecisionReco
       audit.write(
         auditLine({
           time: clock(),
-          requestId,
-          client: address,
-          transport: 'multi-route',
-          scope: '',
-          principal: undefined,
-          claimPointers: [],
-          descriptor: null,
+          request: {
+            id: requestId,
+            client: address,
+            transport: 'multi-route',
+            scope: '',
+            principal: undefined,
+            descriptor: null,
+            latency: null,
+          },
           facts: current.factsOf(''),
-          outcome: refusal,
-          rule: undefined,
-          observed: null,
-          hidden: 0,
-          policy: prepared.policy.hash,
-          generation: number,
-          latency: null,
+          decision: { outcome: refusal, rule: undefined, observed: null, hidden: 0 },
+          configuration: { policy: prepared.policy.hash, claimPointers: [], generation: number },
         }),
       )
     },

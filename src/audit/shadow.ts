@@ -5,7 +5,7 @@ import type { Principal } from '../core/decide/principal.ts'
 import type { Refusal, RulePlace } from '../core/reasons.ts'
 import type { Rule, Rules } from '../core/decide/rules.ts'
 import type { Logger } from '../observe/log.ts'
-import type { Metrics, RouteLabel, Ruling } from '../observe/metrics.ts'
+import type { RequestMetrics, RouteLabel, Ruling } from '../observe/metrics.ts'
 import type { Policy } from '../policy/policy.ts'
 
 export interface Decided {
@@ -21,7 +21,7 @@ export interface ShadowParts {
   readonly enforced: Rules
   readonly shadow: Pick<Policy, 'rules'>
   readonly recordOf: (threadId: string) => OwnerRecord | Promise<OwnerRecord>
-  readonly metrics: Pick<Metrics, 'shadowDiffered'>
+  readonly metrics: Pick<RequestMetrics, 'shadowDiffered'>
   readonly log: Logger
 }
 

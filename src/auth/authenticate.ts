@@ -51,21 +51,12 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
   const latest = new WeakMap<object, { readonly authorization: string; readonly known: CachedResult }>()
   const findCached = (authorization: string, connection: object | undefined): CachedResult | null => {
     const now = clock()
-    const last = connection === undefined ? undefined : latest.get(connection)
-    if (last?.authorization === authorization) {
-      if (isValid(last.known, now)) return last.known
-      // An expired result stays expired, even if the clock is set back.
-      if (connection !== undefined) latest.delete(connection)
-    }
+    // An expired result stays expired, even if the clock is set back.
+    if (connection !== undefined && latest.get(connection)?.authorization === authorization) latest.delete(connection)
     const known = isTooLong(authorization) ? null : cache.get(authorization, now)
     if (known === null || !isValid(known, now)) return null
     if (connection !== undefined) latest.set(connection, { authorization, known })
     return known
-  }
-
-  const authenticatedBy = ({ authenticated, isClient }: CachedResult): Authenticated => {
-    if (isClient) parts.onClientToken(authenticated.principal.id)
-    return authenticated
   }
 
   const issuerOf = (token: string) => {
@@ -88,7 +79,7 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
     if (unverified !== null && !typeFits(unverified.header['typ'], issuer.config.tokenTypes)) return refuse('token-type')
     const asked = usesIntrospection(issuer, token)
     // A fetch meanwhile gives the keys another version.
-    const keySetVersion = asked ? null : issuer.keys.keySetVersion()
+    const keySetVersion = asked ? null : issuer.keys.version
     const verified =
       unverified === null || asked ? await issuer.introspection?.ask(token) : await signedClaims(issuer, token, unverified.header)
     if (verified === undefined) return refuse('algorithm-not-allowed')
@@ -101,20 +92,26 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
     const until = asked ? Math.min(end, clock() + (issuer.introspection?.cacheFor ?? 0)) : end
     const result: CachedResult = { authenticated, isClient, issuer, keySetVersion, until }
     if (until > clock() && authorization !== undefined) cache.put(authorization, result)
-    return authenticatedBy(result)
+    if (isClient) parts.onClientToken(principal.id)
+    return authenticated
   }
 
   return (authorization, connection) => {
-    if (authorization === undefined && parts.mode === 'optional') return withoutCredential(ANONYMOUS)
-    const known = authorization === undefined ? null : findCached(authorization, connection)
-    return known !== null ? authenticatedBy(known) : verify(authorization)
+    if (authorization === undefined) return parts.mode === 'optional' ? withoutCredential(ANONYMOUS) : verify(authorization)
+    const last = connection === undefined ? undefined : latest.get(connection)
+    const isKnown = last?.authorization === authorization && isValid(last.known, clock())
+    const known = isKnown ? last.known : findCached(authorization, connection)
+    if (known === null) return verify(authorization)
+    if (known.isClient) parts.onClientToken(known.authenticated.principal.id)
+    return known.authenticated
   }
 }
 
 /** False for a result of older keys, and for keys that are no longer trusted: the token must be verified again. */
 function isValid({ issuer: { keys }, keySetVersion, until }: CachedResult, now: number): boolean {
   if (now >= until) return false
-  return keySetVersion === null || (keySetVersion === keys.keySetVersion() && keys.trusted())
+  if (keySetVersion === null) return true
+  return keySetVersion === keys.version && now >= keys.trustedFrom && now <= keys.trustedUntil
 }
 
 async function signedClaims(

@@ -29,10 +29,10 @@ export function makeIntrospection(
   if (introspection === undefined) throw new Error('an issuer without introspection')
   const running = new Map<string, Promise<Claims | null>>()
   const known = new Set<string>()
-  const remember = (token: string, active: boolean): void => {
-    const key = digestOf(token)
-    known.delete(key)
-    if (active) known.add(key)
+  const forget = (token: string): void => void known.delete(digestOf(token))
+  const remember = (token: string): void => {
+    forget(token)
+    known.add(digestOf(token))
     const [oldest] = known.size > MAX_KNOWN ? known : []
     if (oldest !== undefined) known.delete(oldest)
   }
@@ -72,7 +72,8 @@ export function makeIntrospection(
         onFailure(`${introspection.url} answered without "active"`)
         return refuse('keys-unavailable')
       }
-      remember(token, claims['active'])
+      if (claims['active']) remember(token)
+      else forget(token)
       return checkAnswer(config, claims, clock(), clockTolerance)
     },
   }

@@ -94,7 +94,8 @@ async function open({ config }: Prepared, log: Logger, primary: Primary | undefi
     await store.close()
   }
   try {
-    const audit = primary?.audit ?? openAudit(config.audit, { log, metrics, note: (text) => readiness.note('audit', text) })
+    const audit =
+      primary?.audit ?? openAudit(config.audit, { log, metrics: metrics.audit, note: (text) => readiness.note('audit', text) })
     const close = async (): Promise<void> => {
       await audit.stop()
       await closeStore()
@@ -128,10 +129,10 @@ async function compose(
     onChange: () => answers.endRevoked(),
     onFailure: (error) => log.error({ err: error }, 'the revocations could not be read: those that are known stay active'),
   })
-  const answers = makeOpenAnswers(clock, metrics, revocations.isRevoked)
+  const answers = makeOpenAnswers(clock, metrics.streams, revocations.isRevoked)
   const state = { isRevoked: revocations.isRevoked, isShuttingDown: false }
 
-  const decisions = makeDecisionRecorder({ metrics, audit, log, clock, current: () => current() })
+  const decisions = makeDecisionRecorder({ metrics: metrics.requests, audit, log, clock, current: () => current() })
   const secret = await store.secret()
   const requests = {
     store,
@@ -168,7 +169,7 @@ async function compose(
       await announce(next.prepared, opened)
     },
     readiness,
-    metrics,
+    metrics: metrics.configuration,
     log,
   })
 

@@ -8,7 +8,7 @@ import type { Readiness } from '../http/listeners/readiness.ts'
 import { lostWith } from '../store/durability.ts'
 import type { ObservationStore } from '../store/port/observations.ts'
 import { onceByName, type Logger } from '../observe/log.ts'
-import type { Metrics } from '../observe/metrics.ts'
+import type { ConfigurationMetrics, KeyMetrics, Metrics } from '../observe/metrics.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { Prepared } from '../snapshot/load.ts'
 
@@ -36,35 +36,35 @@ const OBSERVING =
   'enforcement: observe (report-only). Threads are not protected: ownership violations are logged, and not refused'
 
 /** Reports whether ownership violations pass (docs/contributing/invariants.md, 7). */
-function sayEnforcement(enforcement: Enforcement, readiness: Readiness, metrics: Metrics, log: Logger): void {
+function sayEnforcement(enforcement: Enforcement, readiness: Readiness, metrics: ConfigurationMetrics, log: Logger): void {
   const observing = enforcement === 'observe'
   if (observing) log.warn({ enforcement }, OBSERVING)
   readiness.note('enforcement', observing ? OBSERVING : null)
-  metrics.observing(observing)
+  metrics.enforcement(enforcement)
 }
 
-function sayShadow(shadow: Policy | null, readiness: Readiness, metrics: Metrics, log: Logger): void {
+function sayShadow(shadow: Policy | null, readiness: Readiness, metrics: ConfigurationMetrics, log: Logger): void {
   if (shadow !== null) log.warn({ file: shadow.file, policy: shadow.hash }, 'a shadow policy is evaluated, and not enforced')
   readiness.note(
     'shadowPolicy',
     shadow === null ? null : `${basename(shadow.file)} is evaluated beside the policy, and not enforced`,
   )
-  metrics.shadowing(shadow !== null)
+  metrics.shadowPolicy(shadow === null ? 'off' : 'on')
 }
 
 export async function announce(
   { config: { enforcement }, shadow }: Pick<Prepared, 'config' | 'shadow'>,
   { store, readiness, metrics, log }: NoticeParts,
 ): Promise<void> {
-  sayEnforcement(enforcement, readiness, metrics, log)
+  sayEnforcement(enforcement, readiness, metrics.configuration, log)
   if (enforcement === 'enforce') await sayUnowned(store, log)
-  sayShadow(shadow, readiness, metrics, log)
+  sayShadow(shadow, readiness, metrics.configuration, log)
 }
 
 export interface NoticeParts {
   readonly store: Pick<ObservationStore, 'unowned'>
   readonly readiness: Readiness
-  readonly metrics: Metrics
+  readonly metrics: Pick<Metrics, 'configuration'>
   readonly log: Logger
 }
 
@@ -89,7 +89,7 @@ async function sayUnowned(store: Pick<ObservationStore, 'unowned'>, log: Logger)
 }
 
 /** Fetches keys before tokens need them. /readyz names the issuers without keys. */
-export function watchKeys(issuers: readonly Issuer[], readiness: Readiness, metrics: Metrics, log: Logger): NodeJS.Timeout {
+export function watchKeys(issuers: readonly Issuer[], readiness: Readiness, metrics: KeyMetrics, log: Logger): NodeJS.Timeout {
   const stale = new Set<string>()
   const look = (): void => {
     for (const { key, keys } of issuers) {
@@ -97,17 +97,18 @@ export function watchKeys(issuers: readonly Issuer[], readiness: Readiness, metr
       if (keys.ready()) keys.renew()
       else void keys.find(undefined).then(() => keys.ready() && readiness.set(`keys:${key}`, null))
       if (keys.stale() === stale.has(key)) continue
-      metrics.keysStale(key, keys.stale())
       if (keys.stale()) {
+        metrics.keysStale(key)
         stale.add(key)
         log.warn({ issuer: key }, 'this issuer fails: its last good keys are used, as long as staleIfError allows')
       } else {
+        metrics.keysFresh(key)
         stale.delete(key)
         log.info({ issuer: key }, 'this issuer answers again')
       }
     }
   }
-  for (const { key } of issuers) metrics.keysStale(key, false)
+  for (const { key } of issuers) metrics.keysFresh(key)
   look()
   return setInterval(look, 1000)
 }

@@ -6,9 +6,11 @@ export interface KeySource {
   find(kid: string | undefined): Promise<readonly VerificationKey[] | 'unavailable'>
   ready(): boolean
   stale(): boolean
-  trusted(): boolean
-  /** Results that were verified with another version must be discarded. */
-  keySetVersion(): number
+  /** Results that were verified with another version must be discarded. Properties, because each request reads them. */
+  readonly version: number
+  /** Milliseconds since the epoch. The keys are trusted from the first to the second, both included. */
+  readonly trustedFrom: number
+  readonly trustedUntil: number
   /** Fetches keys that are too old. Called about every second, so that no request waits for a fetch. */
   renew(): void
 }
@@ -23,8 +25,9 @@ export function fixedKeys(keys: readonly VerificationKey[]): KeySource {
     find: (kid) => Promise.resolve(keys.filter((key) => kid === undefined || key.kid === undefined || key.kid === kid)),
     ready: () => true,
     stale: () => false,
-    trusted: () => true,
-    keySetVersion: () => 0,
+    version: 0,
+    trustedFrom: -Infinity,
+    trustedUntil: Infinity,
     renew: () => {},
   }
 }
@@ -47,8 +50,6 @@ export interface RemoteKeys {
 export function remoteKeys(options: RemoteKeys): KeySource {
   const { clock } = options
   let keys: readonly VerificationKey[] | null = null
-  let version = 0
-  let fetchedAt = -Infinity
   let pauseUntil = -Infinity
   let failing = false
   let running: Promise<void> | null = null
@@ -61,8 +62,9 @@ export function remoteKeys(options: RemoteKeys): KeySource {
     running = fetchKeys(options)
       .then((fetched) => {
         keys = fetched
-        version += 1
-        fetchedAt = clock()
+        source.version += 1
+        source.trustedFrom = clock()
+        source.trustedUntil = source.trustedFrom + Math.max(options.cacheFor, options.staleIfError)
         failing = false
       })
       .catch((error: unknown) => {
@@ -75,29 +77,32 @@ export function remoteKeys(options: RemoteKeys): KeySource {
       })
     return running
   }
-  const age = (): number => (clock() < fetchedAt ? Infinity : clock() - fetchedAt)
-  const trusted = (): boolean => keys !== null && age() <= Math.max(options.cacheFor, options.staleIfError)
+  // Where the clock was set back, the age is unknown.
+  const isOld = (): boolean => clock() < source.trustedFrom || clock() - source.trustedFrom > options.cacheFor
+  const isTrusted = (): boolean => clock() >= source.trustedFrom && clock() <= source.trustedUntil
   const candidates = (kid: string | undefined): readonly VerificationKey[] =>
     (keys ?? []).filter((key) => kid === undefined || key.kid === kid)
 
-  return {
-    async find(kid) {
-      const isOld = age() > options.cacheFor
-      if (!trusted() || candidates(kid).length === 0 || (isOld && options.whenOld === 'wait')) await refresh()
-      else if (isOld) void refresh()
-      if (!trusted()) return 'unavailable'
+  const source = {
+    version: 0,
+    trustedFrom: Infinity,
+    trustedUntil: -Infinity,
+    async find(kid: string | undefined) {
+      const old = isOld()
+      if (!isTrusted() || candidates(kid).length === 0 || (old && options.whenOld === 'wait')) await refresh()
+      else if (old) void refresh()
+      if (!isTrusted()) return 'unavailable'
       const found = candidates(kid)
       // Only the issuer knows whether such a key exists, and it does not answer.
       return found.length === 0 && failing ? 'unavailable' : found
     },
     ready: () => keys !== null,
     stale: () => failing && keys !== null,
-    trusted,
-    keySetVersion: () => version,
     renew: () => {
-      if (failing || age() > options.cacheFor) void refresh()
+      if (failing || isOld()) void refresh()
     },
-  }
+  } satisfies KeySource
+  return source
 }
 
 async function fetchKeys({ at, fetching, read }: RemoteKeys): Promise<readonly VerificationKey[]> {

@@ -73,7 +73,7 @@ function authorityIn(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch {
-    throw new PostgresFailure(`${file}, which ownership.postgres.ca names, cannot be read`, null, false)
+    throw new PostgresFailure(`${file}, which ownership.postgres.ca names, cannot be read`)
   }
 }
 

@@ -9,7 +9,7 @@ export class PostgresFailure extends Error {
   /** True if the server refused the statement; false if it was not reached. */
   readonly isAnswer: boolean
 
-  constructor(message: string, code: string | null, isAnswer: boolean) {
+  constructor(message: string, { code, isAnswer }: Pick<PostgresFailure, 'code' | 'isAnswer'> = { code: null, isAnswer: false }) {
     super(message)
     this.code = code
     this.isAnswer = isAnswer
@@ -72,11 +72,8 @@ export function failureOf(error: unknown, settings: PostgresSettings): PostgresF
   const said = error instanceof Error ? error.message : ''
   const advice = (code === null ? undefined : ADVICE[code]) ?? SAYINGS.find(([pattern]) => pattern.test(said))?.[1]
   const about = advice ?? (said === '' ? 'it failed' : said)
-  return new PostgresFailure(
-    `${placeOf(settings)}: ${about}${code === null ? '' : ` (${code})`}`,
-    code,
-    error instanceof pg.DatabaseError,
-  )
+  const message = `${placeOf(settings)}: ${about}${code === null ? '' : ` (${code})`}`
+  return new PostgresFailure(message, { code, isAnswer: error instanceof pg.DatabaseError })
 }
 
 function codeOf(error: unknown): string | null {

@@ -80,7 +80,8 @@ export interface PipelineSettings {
 
 export function assemblePipeline(settings: PipelineSettings, surroundings: PipelineSurroundings): Pipeline {
   const { config, policy } = settings
-  const { store, limiter, runs, memory, metrics, log, clock, state } = surroundings
+  const { store, limiter, runs, memory, log, clock, state } = surroundings
+  const metrics = surroundings.metrics.requests
   const { limits } = config
   const onBridged = sayBridged(log)
   const [first, ...more] = mountsOf(config).map((mount) => bindUpstream(mount, settings, surroundings, onBridged))
@@ -124,7 +125,8 @@ function bindUpstream(
   onBridged: (client: Transport) => void,
 ): UpstreamBinding {
   const { config, policy, records } = settings
-  const { store, limiter, metrics, log, clock } = surroundings
+  const { store, limiter, log, clock } = surroundings
+  const metrics = surroundings.metrics.requests
   const { key, scope, basePath, publicPath, agentId } = mount
   const { upstream, probe, startupChecks, headers } = handleOf(settings.handles, key)
   const { rules } = policy

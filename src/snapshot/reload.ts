@@ -7,7 +7,7 @@ import { areSame } from '../document/sources.ts'
 import type { ReloadResult } from '../http/admin/admin.ts'
 import type { Readiness } from '../http/listeners/readiness.ts'
 import type { Logger } from '../observe/log.ts'
-import type { Metrics } from '../observe/metrics.ts'
+import type { ConfigurationMetrics } from '../observe/metrics.ts'
 import type { Checked, Prepared } from './load.ts'
 
 export interface Numbered {
@@ -22,7 +22,7 @@ export interface ReloadParts<Next extends Numbered> {
   readonly make: (prepared: Prepared) => Promise<Next>
   readonly put: (next: Next) => Promise<void>
   readonly readiness: Readiness
-  readonly metrics: Metrics
+  readonly metrics: ConfigurationMetrics
   readonly log: Logger
 }
 

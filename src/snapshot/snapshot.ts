@@ -16,8 +16,9 @@ import type { Upstream } from '../http/upstream/upstream.ts'
 import { heldBack, type Readiness } from '../http/listeners/readiness.ts'
 import { sayClientToken, watchKeys } from '../gateway/operator-notices.ts'
 import { onceByName, type Logger } from '../observe/log.ts'
-import type { Metrics } from '../observe/metrics.ts'
-import type { Store } from '../store/port/store.ts'
+import type { KeyMetrics } from '../observe/metrics.ts'
+import type { AccessInvalidations, AccessStore } from '../store/port/access.ts'
+import type { StoreState } from '../store/port/state.ts'
 import type { ThreadKey } from '../store/port/thread.ts'
 import { assemblePipeline, type PipelineSurroundings } from './assemble-pipeline.ts'
 import type { Prepared } from './load.ts'
@@ -27,7 +28,7 @@ import type { Pipeline } from '../http/pipeline/stages.ts'
 /** What a gateway keeps over all its snapshots. */
 export interface SnapshotSurroundings {
   readonly requests: PipelineSurroundings
-  readonly store: Store
+  readonly store: AccessStore & AccessInvalidations & Pick<StoreState, 'isEmpty'>
   readonly readiness: Readiness
   /** The upstream, if it is a runtime in the same process; null for the configured upstream. */
   readonly runtime: Upstream | null
@@ -84,7 +85,7 @@ export function makeSnapshot(
   const readiness = heldBack(surroundings.readiness)
   const issuers = makeIssuers(config.authentication, {
     clock,
-    onFetchFailure: fetchFailures(metrics, log),
+    onFetchFailure: fetchFailures(metrics.keys, log),
     known: previous?.issuers ?? [],
     sources,
   })
@@ -141,7 +142,7 @@ export function makeSnapshot(
     factsOf: (key) => standingFacts(mountOf(key), config),
     recordOf: (key, principal) => records.record(key, principal),
     async begin() {
-      keys = watchKeys(issuers, readiness, metrics, log)
+      keys = watchKeys(issuers, readiness, metrics.keys, log)
       await Promise.all(made.map(({ probe }) => probe.start()))
     },
     async refusalNow(permit, origin) {
@@ -201,7 +202,7 @@ function isSettled(record: OwnerRecord): boolean {
 }
 
 /** Reports failed key fetches. Issuers outlive their snapshot, so this keeps no reference to it. */
-function fetchFailures(metrics: Metrics, log: Logger): (issuer: string, message: string) => void {
+function fetchFailures(metrics: KeyMetrics, log: Logger): (issuer: string, message: string) => void {
   return (issuer, message) => {
     metrics.keyFetchFailed(issuer)
     log.warn({ issuer, detail: message }, 'the keys of an issuer could not be fetched')

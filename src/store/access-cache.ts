@@ -14,7 +14,7 @@ export interface Remembered {
 
 export interface AccessCache {
   /** @returns null if the entry does not permit the reader: the caller then asks the store */
-  find(key: ThreadKey, reader: Reader): ThreadAccess | null
+  readonly find: (key: ThreadKey, reader: Reader) => ThreadAccess | null
   /** Begins a look-up. The returned function caches its result, unless an entry was dropped meanwhile: it may be outdated. */
   begin(): (key: ThreadKey, remembered: Remembered) => void
   /** Null drops all entries. */

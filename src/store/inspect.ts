@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { scopesText } from './sql/statement.ts'
-import { obstacle, placeOf } from './sqlite/place.ts'
+import { obstacle, placeOf } from './sqlite/file.ts'
 import { SCHEMA_VERSION, schemaOf } from './sqlite/schema.ts'
 
 export type SqliteInspection =

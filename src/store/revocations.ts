@@ -1,5 +1,5 @@
 /** The active revocations, reloaded soon after a change. If the store fails, the last ones stay: a fault must restore no token. */
-import type { Credential, Revocation } from '../core/decide/credential.ts'
+import type { Revocation } from '../core/decide/credential.ts'
 import type { RevocationList, RevocationStore } from './port/revocations.ts'
 
 export interface RevocationListOptions {
@@ -54,7 +54,13 @@ export async function makeRevocationList(
 
   return {
     current: () => index.all,
-    isRevoked: (userId, credential) => isRevokedBy(index, userId, credential),
+    isRevoked(userId, { tokenId, issuedAt }) {
+      if (tokenId !== undefined && index.tokens.has(tokenId)) return true
+      const before = index.users.get(userId)
+      if (before === undefined) return false
+      // A token without an issue time may be older than that time. No token is issued after all times.
+      return before === Infinity || issuedAt === undefined || issuedAt < before
+    },
     reload: () => queue(refresh),
     stop() {
       stopped = true
@@ -78,12 +84,4 @@ function indexOf(all: readonly Revocation[]): Index {
     else users.set(revocation.userId, Math.max(revocation.before ?? Infinity, users.get(revocation.userId) ?? -Infinity))
   }
   return { all, tokens, users }
-}
-
-function isRevokedBy({ tokens, users }: Index, userId: string, { tokenId, issuedAt }: Credential): boolean {
-  if (tokenId !== undefined && tokens.has(tokenId)) return true
-  const before = users.get(userId)
-  if (before === undefined) return false
-  // A token without an issue time may be older than that time. No token is issued after all times.
-  return before === Infinity || issuedAt === undefined || issuedAt < before
 }

@@ -49,8 +49,13 @@ function counting(t: Test, { tokenCache = 100, ...config }: Part & { readonly to
     find: () => Promise.resolve(state.trusted ? [key] : 'unavailable'),
     ready: () => true,
     stale: () => false,
-    trusted: () => state.trusted,
-    keySetVersion: () => state.keySetVersion,
+    get version() {
+      return state.keySetVersion
+    },
+    trustedFrom: -Infinity,
+    get trustedUntil() {
+      return state.trusted ? Infinity : -Infinity
+    },
     renew: () => {},
   }
   const authenticate = makeAuthenticate({

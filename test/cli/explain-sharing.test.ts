@@ -1,8 +1,8 @@
 /** `threadwarden explain` of shared threads: for what it was granted, whether that is enough, and why it makes no difference. */
 import { test } from 'tap'
 import { auditLine } from '../../src/audit/line.ts'
-import { user } from '../policy/callers.ts'
-import { compiled, descriptor, edited, SHIPPED } from '../policy/policies.ts'
+import { edited } from '../policy/policies.ts'
+import { audited, READING } from '../support/audited.ts'
 import { scene } from './explain-scene.ts'
 
 const THREAD = '/api/copilotkit/threads/t-1'
@@ -95,29 +95,12 @@ for (const transport of ['multi-route', 'single-route']) {
 
 void test('a line of the audit log about a shared thread is decided again as it was; without the switch it says why not', async (t) => {
   const line = JSON.stringify(
-    auditLine({
-      time: 0,
-      requestId: 'r-1',
-      client: '127.0.0.1',
-      transport: 'multi-route',
-      scope: '',
-      principal: user('alice'),
-      claimPointers: [],
-      descriptor: descriptor('GET', 'threads/t-1/messages'),
-      facts: {
-        userScoped: false,
-        unknownThread: 'claim',
-        enforcement: 'enforce',
-        record: { owner: 'corp:bob', deleted: false, granted: 'read' },
-      },
-      outcome: 'permitted',
-      rule: undefined,
-      observed: null,
-      hidden: 0,
-      policy: compiled(SHIPPED).hash,
-      generation: 1,
-      latency: 1,
-    }),
+    auditLine(
+      audited({
+        ...READING,
+        facts: { ...READING.facts, record: { owner: 'corp:bob', deleted: false, granted: 'read' } },
+      }),
+    ),
   )
   const [same, otherwise] = await Promise.all([scene(t), scene(t, POLICY, OFF)].map(({ explain }) => explain('--audit', line)))
   t.match(same, { code: 0, stdout: /^facts +the thread t-1 was shared$/m })

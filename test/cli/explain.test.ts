@@ -4,8 +4,8 @@ import { createSigner } from 'fast-jwt'
 import { test } from 'tap'
 import { auditLine } from '../../src/audit/line.ts'
 import type { Changes } from '../config/configuration.ts'
-import { user } from '../policy/callers.ts'
-import { compiled, descriptor, edited, SHIPPED } from '../policy/policies.ts'
+import { edited } from '../policy/policies.ts'
+import { audited, READING } from '../support/audited.ts'
 import { scene } from './explain-scene.ts'
 import { run } from './program.ts'
 
@@ -344,27 +344,8 @@ void test('a policy with a fault is told with its line', async (t) => {
   t.match(JSON.parse(data.stdout), { faults: [{ path: 'rules.1.threads', line: Number }] })
 })
 
-const DECISION = {
-  time: 0,
-  requestId: 'r-1',
-  client: '127.0.0.1',
-  transport: 'multi-route',
-  scope: '',
-  principal: user('alice'),
-  claimPointers: [],
-  descriptor: descriptor('GET', 'threads/t-1/messages'),
-  facts: { userScoped: false, unknownThread: 'claim', enforcement: 'enforce', record: { owner: 'corp:alice', deleted: false } },
-  outcome: 'permitted',
-  rule: undefined,
-  observed: null,
-  hidden: 0,
-  policy: compiled(SHIPPED).hash,
-  generation: 1,
-  latency: 1,
-} as const
-
 void test('a line of the audit log is decided again', async (t) => {
-  const line = JSON.stringify(auditLine(DECISION))
+  const line = JSON.stringify(auditLine(audited(READING)))
   const { explain, file } = scene(t, {}, { line })
   const [given, fromFile] = await Promise.all([explain('--audit', line, '--json'), explain('--audit', '@line')])
   t.equal(given.code, 0)
@@ -385,15 +366,17 @@ void test('a line of the audit log is decided again', async (t) => {
   t.equal(other.code, 1)
   t.match(JSON.parse(other.stdout), { same: false, samePolicy: false, now: { outcome: 'refused', reason: 'no-rule-allows' } })
   const observed = JSON.stringify(
-    auditLine({
-      ...DECISION,
-      facts: { ...DECISION.facts, enforcement: 'observe', record: { owner: 'corp:bob', deleted: false } },
-      observed: 'thread-foreign',
-    }),
+    auditLine(
+      audited({
+        ...READING,
+        facts: { ...READING.facts, enforcement: 'observe', record: { owner: 'corp:bob', deleted: false } },
+        observed: 'thread-foreign',
+      }),
+    ),
   )
   t.match((await explain('--audit', observed)).stdout, /^now +permitted in observe mode alone: enforcing refuses 403 not-owner/m)
-  const { enforcement, unknownThread, userScoped } = DECISION.facts
-  const waiting = JSON.stringify(auditLine({ ...DECISION, facts: { enforcement, unknownThread, userScoped } }))
+  const { enforcement, unknownThread, userScoped } = READING.facts
+  const waiting = JSON.stringify(auditLine(audited({ ...READING, facts: { enforcement, unknownThread, userScoped } })))
   t.match(await explain('--audit', waiting), { code: 1, stdout: /^now +rests on something .*: whose the thread is$/m })
   t.match(await run(['explain', '--config', file, '--audit', '{"audit":2}']), { code: 2, stderr: /is no line of the audit/ })
   const three = await run(['explain', '--config', file, '--audit', `${line}\n${line}\n\n${line}\n`])
@@ -403,7 +386,7 @@ void test('a line of the audit log is decided again', async (t) => {
 
 void test('a line of the audit log says at which upstream the thread is; one from before there were several is of upstream', async (t) => {
   const { explain } = scene(t)
-  const legal = auditLine({ ...DECISION, scope: 'legal' })
+  const legal = auditLine(audited({ ...READING, scope: 'legal' }))
   t.match((await explain('--audit', JSON.stringify(legal))).stdout, /^facts +the thread t-1 at legal was own$/m)
   t.match(JSON.parse((await explain('--audit', JSON.stringify(legal), '--json')).stdout), { same: true, scope: 'legal' })
   const old = { ...legal, scope: undefined }

@@ -13,7 +13,7 @@ void test('list shows threads with their owners, by owner, agent and whether the
   await own(store, ALICE, 't-1', 't-2')
   await own(store, BOB, 't-3')
   await store.rename(key('t-1'), ALICE, 'Plans \u001b[31m')
-  await store.archive(key('t-1'), ALICE, true)
+  await store.archive(key('t-1'), ALICE, { archived: true })
   await store.bury(key('t-2'), ALICE, Date.parse('2026-01-31T12:00:00Z'), 'unknown')
   const shown = await command('threads', 'list')
   t.match(shown, { code: 0, stderr: '' })

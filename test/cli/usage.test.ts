@@ -76,6 +76,7 @@ for (const [line, message] of [
   ['threads import --from-observed --format csv', /--format goes with a file/],
   ['threads import --from-upstream', /name either --map FILE or --owner-field FIELD/],
   ['threads import --from-upstream --owner-field createdById', /--owner-field FIELD goes with --issuer KEY/],
+  ['threads import --from-upstream --owner-field a --issuer corp:x', /--issuer corp:x is no issuer key: name a key of/],
   ['threads import --from-upstream --owner-field a --issuer corp --agent ..', /--agent "\.\." is no agent id/],
   ['threads import --from-upstream --map /nowhere/map.csv', /cannot be read/],
   ['threads import package.json --format jsonl --report package.json', /--report would be written over package\.json/],

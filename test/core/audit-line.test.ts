@@ -1,6 +1,6 @@
 /** The line of a decision: exactly these fields, nothing else of a person, and enough to make the decision again. */
 import { test } from 'tap'
-import { auditLine, type AuditedDecision } from '../../src/audit/line.ts'
+import { auditLine } from '../../src/audit/line.ts'
 import { readAuditLine, type Replay } from '../../src/audit/replay.ts'
 import type { RouteDescriptor } from '../../src/core/route/classify.ts'
 import { decide, type Facts, type OwnerRecord } from '../../src/core/decide/decide.ts'
@@ -10,6 +10,7 @@ import { refuse, type Refusal } from '../../src/core/reasons.ts'
 import { ALL_ROUTES, type Route } from '../../src/core/route/routes.ts'
 import { compiled, ruled } from '../policy/policies.ts'
 import { user } from '../policy/callers.ts'
+import { audited, READING, type FlatDecision } from '../support/audited.ts'
 
 const FACTS: Facts = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' }
 const ALICE = user('alice', {
@@ -25,25 +26,23 @@ const RUN = {
   query: [['secret', 'secret']],
 } as const
 
-const decision = (more: Partial<AuditedDecision> = {}): AuditedDecision => ({
-  time: Date.UTC(2026, 0, 31, 12),
-  requestId: 'r1',
-  client: '192.0.2.1',
-  transport: 'multi-route',
-  scope: '',
-  principal: ALICE,
-  claimPointers: ['/tenant'],
-  descriptor: RUN,
-  facts: { ...FACTS, record: { owner: 'corp:secret', deleted: false } },
-  outcome: refuse('thread-foreign', { code: 'not-found' }),
-  rule: { name: 'chat', file: '/etc/secret/policy.yaml', line: 7 },
-  observed: null,
-  hidden: 0,
-  policy: 'abc',
-  generation: 2,
-  latency: 1.23456,
-  ...more,
-})
+const decision = (more: Partial<FlatDecision> = {}) =>
+  audited({
+    ...READING,
+    time: Date.UTC(2026, 0, 31, 12),
+    id: 'r1',
+    client: '192.0.2.1',
+    principal: ALICE,
+    claimPointers: ['/tenant'],
+    descriptor: RUN,
+    facts: { ...FACTS, record: { owner: 'corp:secret', deleted: false } },
+    outcome: refuse('thread-foreign', { code: 'not-found' }),
+    rule: { name: 'chat', file: '/etc/secret/policy.yaml', line: 7 },
+    policy: 'abc',
+    generation: 2,
+    latency: 1.23456,
+    ...more,
+  })
 
 void test('a line has these fields and no other', (t) => {
   const line = auditLine(decision())
@@ -256,7 +255,7 @@ void test('that no run is confirmed a line says where it counts', (t) => {
 })
 
 void test('what was decided is read with it', (t) => {
-  const read = (more: Partial<AuditedDecision>): Replay => readAuditLine(auditLine(decision(more)) as unknown as Json) as Replay
+  const read = (more: Partial<FlatDecision>): Replay => readAuditLine(auditLine(decision(more)) as unknown as Json) as Replay
   t.strictSame(read({}).decided, { outcome: 'refused', reason: 'thread-foreign', rule: 'chat' })
   t.strictSame(read({ outcome: 'permitted', rule: undefined }).decided, { outcome: 'permitted', reason: 'permitted' })
   t.strictSame(read({ descriptor: null, principal: undefined }), {

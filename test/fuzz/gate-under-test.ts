@@ -25,7 +25,7 @@ import { makeThreadList } from '../../src/http/lists/thread-list.ts'
 import type { Upstream, UpstreamRequest } from '../../src/http/upstream/upstream.ts'
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
 import { makeLog } from '../../src/observe/log.ts'
-import type { Metrics } from '../../src/observe/metrics.ts'
+import type { RequestMetrics } from '../../src/observe/metrics.ts'
 import type { ClaimStore, OwnerChanges } from '../../src/store/port/claims.ts'
 import { rule, rulesOf } from '../core/rules-of.ts'
 import { bodyBytes, headerPairs, PLACES, type Case, type Place } from './case.ts'
@@ -104,7 +104,7 @@ const STORE: ClaimStore & Pick<OwnerChanges, 'beginDeletion'> = {
 }
 
 /** Nobody looks at what is counted. */
-const METRICS = new Proxy({}, { get: () => () => {} }) as Metrics
+const METRICS = new Proxy({}, { get: () => () => {} }) as RequestMetrics
 
 /**
  * Makes a gateway at a place. It takes one request after the other.

@@ -226,7 +226,7 @@ void test('what is known of a thread, however it stands', async (t) => {
   const row = { agent: 'default', name: null, archived: false, createdAt: AT, lastUsedAt: AT, deletedAt: null }
   for (const threadId of ['t-live', 't-deleted', 't-withheld']) await begin(store, threadId)
   await store.rename({ scope: '', threadId: 't-live' }, 'corp:alice', 'Plans')
-  await store.archive({ scope: '', threadId: 't-live' }, 'corp:alice', true)
+  await store.archive({ scope: '', threadId: 't-live' }, 'corp:alice', { archived: true })
   await grants(ask, { group: 'corp:eng', right: 'read' }, undefined, 't-live')
   await store.bury({ scope: '', threadId: 't-deleted' }, 'corp:alice', NOW, 'deleted')
   await store.withhold({ scope: '', threadId: 't-withheld' }, NOW)

@@ -44,7 +44,7 @@ void test('a scrape under way is that of all who ask meanwhile', async (t) => {
     t.match(text, /threadwarden_open_streams 0/)
   }
   t.equal(built, 1)
-  metrics.streamOpened()
+  metrics.streams.streamOpened()
   t.match((await call(`${url}/metrics`)).text, /threadwarden_open_streams 1/, 'and nothing of it is kept')
   t.equal(built, 2)
 })

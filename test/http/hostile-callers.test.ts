@@ -28,7 +28,7 @@ void test('a stream whose end waits in the buffer of a caller who does not read 
   const stalled = new Writable({ write: () => {} })
   const errors: unknown[] = []
   stalled.on('error', (error) => errors.push(error))
-  const streams = makeOpenAnswers(Date.now, makeMetrics())
+  const streams = makeOpenAnswers(Date.now, makeMetrics().streams)
   const body = new PassThrough()
   const rules = { keepAlive: 1, tokenExpiry: 'ignore', grace: 0, sendTimeout: 0 } as const
   streams.pass(streamedBody(body), callerOf(stalled), 'events', { userId: 'corp:alice', credential: null }, rules)

@@ -22,7 +22,7 @@ const ENDED = /"type":"RUN_ERROR".*"code":"credential-expired"/
 
 /** Passes a stream of a credential with so many milliseconds left, at a clock that stands still; tells what came of it. */
 function opened(rules: Partial<AnswerRules>, left: number | undefined, form: StreamForm = 'events') {
-  const streams = makeOpenAnswers(() => NOW, makeMetrics())
+  const streams = makeOpenAnswers(() => NOW, makeMetrics().streams)
   const response = new PassThrough()
   const body = new PassThrough()
   const credential = left === undefined ? null : { tokenId: 'j', issuedAt: 0, expiresAt: NOW + left }
@@ -53,7 +53,7 @@ void test('a stream ends when its credential has, by the rule and not before', (
 })
 
 void test('of one whose credential has ended nothing is handed on, though all of it has come', (t) => {
-  const streams = makeOpenAnswers(() => NOW, makeMetrics())
+  const streams = makeOpenAnswers(() => NOW, makeMetrics().streams)
   const response = new PassThrough()
   const body = new ArrivingBody({ pause() {}, resume() {}, abort() {} })
   body.push(Buffer.from('data: {"delta":"secret"}\n\n'))
@@ -70,7 +70,7 @@ void test('of one whose credential has ended nothing is handed on, though all of
 })
 
 void test('one that waits behind another answer and breaks off in the middle of a frame ends the connection', async (t) => {
-  const streams = makeOpenAnswers(() => NOW, makeMetrics())
+  const streams = makeOpenAnswers(() => NOW, makeMetrics().streams)
   const server = createServer((_request, response) => {
     const body = new ArrivingBody({ pause() {}, resume() {}, abort() {} })
     const writeHead = (): void => void response.writeHead(200, { 'content-type': 'application/vnd.ag-ui.event+proto' })
@@ -88,7 +88,7 @@ void test('one that waits behind another answer and breaks off in the middle of 
 })
 
 void test('who does not read is kept no comments beyond what there is room for, and gets them again when they do', async (t) => {
-  const streams = makeOpenAnswers(() => NOW, makeMetrics())
+  const streams = makeOpenAnswers(() => NOW, makeMetrics().streams)
   const response = new PassThrough({ highWaterMark: 64 })
   const owner = { userId: 'corp:alice', credential: null }
   streams.pass(streamedBody(new PassThrough()), callerOf(response), 'events', owner, { ...FOREVER, keepAlive: 1 })
@@ -107,7 +107,7 @@ void test('who does not read is kept no comments beyond what there is room for, 
 void test('a reader of one large piece is cut when nothing of it was taken from one look to the next, and not before', (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
-  const streams = makeOpenAnswers(() => NOW, makeMetrics())
+  const streams = makeOpenAnswers(() => NOW, makeMetrics().streams)
   const queue = { bytesWritten: 1000, writeQueueSize: 900 }
   const response = Object.assign(new Writable({ write: () => {} }), { socket: { _handle: queue } })
   const body = new ArrivingBody({ pause() {}, resume() {}, abort() {} })
@@ -130,7 +130,7 @@ void test('a reader of one large piece is cut when nothing of it was taken from 
 })
 
 void test('so it is over a connection, whose system tells what it has taken of a piece', async (t) => {
-  const streams = makeOpenAnswers(() => NOW, makeMetrics())
+  const streams = makeOpenAnswers(() => NOW, makeMetrics().streams)
   const ended: string[] = []
   const server = createServer((_request, response) => {
     const body = new ArrivingBody({ pause() {}, resume() {}, abort() {} })
@@ -178,7 +178,7 @@ void test('those that are revoked end, and no others; and one that is opens no m
   const revoked = new Set<string>()
   const streams = makeOpenAnswers(
     () => NOW,
-    makeMetrics(),
+    makeMetrics().streams,
     (userId) => revoked.has(userId),
   )
   const credential = { tokenId: 'j', issuedAt: 0, expiresAt: undefined }
@@ -205,7 +205,7 @@ void test('those that are revoked end, and no others; and one that is opens no m
 })
 
 void test('a caller who does not read is cut a while after the end', async (t) => {
-  const streams = makeOpenAnswers(() => NOW, makeMetrics())
+  const streams = makeOpenAnswers(() => NOW, makeMetrics().streams)
   const response = new PassThrough({ highWaterMark: 1 })
   const owner = { userId: 'corp:alice', credential: { tokenId: 'j', issuedAt: 0, expiresAt: NOW } }
   streams.pass(streamedBody(new PassThrough()), callerOf(response), 'events', owner, {

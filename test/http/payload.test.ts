@@ -29,7 +29,7 @@ function parts(more: Partial<PayloadParts> = {}): PayloadParts {
     budget: makeBudget(100),
     reading: makeBudget(100_000),
     onDropped: () => {},
-    metrics: makeMetrics(),
+    metrics: makeMetrics().requests,
     ...more,
   }
 }

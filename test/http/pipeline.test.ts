@@ -14,8 +14,8 @@ import { makePipeline } from '../../src/http/pipeline/pipeline.ts'
 import { makeReadBody } from '../../src/http/pipeline/read-body.ts'
 import { makeBudget, type SharedBudget } from '../../src/http/pipeline/body-budget.ts'
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
-import type { Metrics } from '../../src/observe/metrics.ts'
-import { UNHEARD_OF, type AccessStore, type ThreadAccess } from '../../src/store/port/access.ts'
+import type { RequestMetrics } from '../../src/observe/metrics.ts'
+import type { AccessStore, ThreadAccess } from '../../src/store/port/access.ts'
 import { StoreUnavailable } from '../../src/store/port/state.ts'
 import { incoming, outgoing } from '../fuzz/message.ts'
 import { user } from '../policy/callers.ts'
@@ -23,6 +23,8 @@ import { compiled, SHIPPED } from '../policy/policies.ts'
 import { runInput } from '../support/client.ts'
 import { steadySnapshot } from '../support/requests.ts'
 import type { Pipeline, RequestSnapshot, UpstreamBinding } from '../../src/http/pipeline/stages.ts'
+
+const UNHEARD_OF: ThreadAccess = { row: null, runners: [] }
 
 const ALICE = user('alice')
 
@@ -54,7 +56,7 @@ function given(told: Told, more: Changes = {}): Given {
     claimed: (...what: unknown[]) => told.push(['claimed', ...what]),
     upstreamFailed: (...what: unknown[]) => told.push(['upstreamFailed', ...what]),
     dropped: () => {},
-  } as unknown as Metrics
+  } as unknown as RequestMetrics
   const store = {
     accessTo: async () => UNHEARD_OF,
     claim: async () => ({ outcome: 'new', registration: 1 }),

@@ -8,7 +8,7 @@ import { makeSettlement, type SettlementStore, threadKey } from '../../src/http/
 import type { Payload } from '../../src/http/pipeline/payload.ts'
 import type { UpstreamAnswer, UpstreamFailure } from '../../src/http/upstream/upstream.ts'
 import { makeLog } from '../../src/observe/log.ts'
-import type { Metrics } from '../../src/observe/metrics.ts'
+import type { RequestMetrics } from '../../src/observe/metrics.ts'
 import type { ClaimStore, OwnerChanges } from '../../src/store/port/claims.ts'
 import { user } from '../policy/callers.ts'
 import { compiled, SHIPPED } from '../policy/policies.ts'
@@ -67,7 +67,7 @@ async function settled(
     archive: note('archive', true),
   }
   const store = noted as unknown as ClaimStore & OwnerChanges
-  const metrics = { claimed: note('claimed') } as unknown as Metrics
+  const metrics = { claimed: note('claimed') } as unknown as RequestMetrics
   const claims = makeSettlement(store, 'one', () => 1234, metrics, makeLog('silent'))
   await claims.settle(of, { registration, deletion: { token: 'deletion', isUndisturbed } }, payload, result)
   return told
@@ -130,9 +130,9 @@ void test('a deletion or a name is noted where a 2xx confirmed it, and nowhere e
 void test('what is archived, or is no more, is noted where a 2xx confirmed it', async (t) => {
   const archive = permit('POST', 'threads/t1/archive')
   const update = permit('PATCH', 'threads/t1')
-  t.same(await settled(archive, answered(200)), [['archive', KEY, 'corp:alice', true]])
+  t.same(await settled(archive, answered(200)), [['archive', KEY, 'corp:alice', { archived: true }]])
   for (const archived of [true, false]) {
-    const noted = [['archive', KEY, 'corp:alice', archived]]
+    const noted = [['archive', KEY, 'corp:alice', { archived }]]
     t.same(await settled(update, answered(200), named(undefined, archived)), noted)
     t.same(await settled(update, answered(200), named('n', archived)), [['rename', KEY, 'corp:alice', 'n'], ...noted])
   }
@@ -167,7 +167,7 @@ void test('a store that fails after the upstream has answered is logged, and spo
   const lines: Record<string, unknown>[] = []
   const log = makeLog('info', { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) })
   const store = { settle: () => Promise.reject(new Error('the disk is full')) } as unknown as SettlementStore
-  const claims = makeSettlement(store, '', () => 0, {} as Metrics, log)
+  const claims = makeSettlement(store, '', () => 0, {} as RequestMetrics, log)
   await claims.settle(permit('POST', 'agent/a/run'), { registration: 7, deletion: null }, NONE, answered(200))
   t.match(lines, [{ msg: 'the ownership table could not be brought up to date', err: { message: 'the disk is full' } }])
 })

@@ -36,7 +36,7 @@ for (const format of FORMATS) {
       await own(one, `t-${at}`, 'corp:alice')
       await one.rename(key(`t-${at}`), 'corp:alice', name)
     }
-    await one.archive(key('t-1'), 'corp:alice', true)
+    await one.archive(key('t-1'), 'corp:alice', { archived: true })
     await one.bury(key('t-2'), 'corp:alice', 12_345, 'unknown')
     await own(one, 'comma', 'corp:a,"b"')
     await imported(other, await exported(one, format, true), format)

@@ -260,7 +260,7 @@ export class World {
     const clock = (): number => scheduler.now
     const metrics = makeMetrics()
     const revocations: RevocationList = await makeRevocationList(real, { onChange: () => answers.endRevoked() })
-    const answers = makeOpenAnswers(clock, metrics, revocations.isRevoked)
+    const answers = makeOpenAnswers(clock, metrics.streams, revocations.isRevoked)
     const rules = this.#rules.get(firstName(name)) ?? { letter: 'a', since: -Infinity }
     const runtime = virtualRuntime(scheduler, this.#runtime, {
       sent: (user, what, letter) => this.#sent(user, what, letter, name),

@@ -24,7 +24,7 @@ export async function ask(store: Store, threadId: string, call: Call): Promise<A
     case 'rename':
       return store.rename(key, call.user, call.name)
     case 'archive':
-      return store.archive(key, call.user, call.archived)
+      return store.archive(key, call.user, { archived: call.archived })
     case 'grant':
       return store.grant(key, call.owner, { ...call.grant, grantedBy: 'operator', grantedAt: now })
     case 'ungrant':

@@ -1,35 +1,25 @@
 /** A decision of the past, made again: the same, another, or nobody can say. */
 import { test } from 'tap'
-import { auditLine, type AuditedDecision } from '../../src/audit/line.ts'
+import { auditLine } from '../../src/audit/line.ts'
 import { readAuditLine } from '../../src/audit/replay.ts'
 import type { Json } from '../../src/core/json/read.ts'
 import { refuse } from '../../src/core/reasons.ts'
 import { replay } from '../../src/tools/simulate/replay.ts'
 import { user } from '../policy/callers.ts'
-import { compiled, descriptor, ruled, SHIPPED } from '../policy/policies.ts'
+import { compiled, ruled, SHIPPED } from '../policy/policies.ts'
+import { audited, READING, type FlatDecision } from '../support/audited.ts'
 
 const POLICY = compiled(SHIPPED)
-const DECISION: AuditedDecision = {
-  time: 0,
-  requestId: 'r-1',
+const DECISION: FlatDecision = {
+  ...READING,
   client: undefined,
-  transport: 'multi-route',
-  scope: '',
   principal: user('alice', { roles: ['staff'] }),
-  claimPointers: [],
-  descriptor: descriptor('GET', 'threads/t-1/messages'),
-  facts: { userScoped: false, unknownThread: 'claim', enforcement: 'enforce', record: { owner: 'corp:bob', deleted: false } },
+  facts: { ...READING.facts, record: { owner: 'corp:bob', deleted: false } },
   outcome: refuse('thread-foreign'),
-  rule: undefined,
-  observed: null,
-  hidden: 0,
-  policy: POLICY.hash,
-  generation: 1,
-  latency: 1,
 }
 
-function replayed(changes: Partial<AuditedDecision>, policy = POLICY) {
-  const read = readAuditLine(JSON.parse(JSON.stringify(auditLine({ ...DECISION, ...changes }))) as Json)
+function replayed(changes: Partial<FlatDecision>, policy = POLICY) {
+  const read = readAuditLine(JSON.parse(JSON.stringify(auditLine(audited({ ...DECISION, ...changes })))) as Json)
   if ('fault' in read) throw new Error(read.fault)
   return replay(read, policy)
 }

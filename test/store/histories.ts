@@ -86,7 +86,7 @@ export function historyOf({ users, groups, keys }: World, length: number): fc.Ar
       return [run, deletion !== null && (await store.endDeletion(k, userId, deletion, now, atUpstream(gone)))]
     }),
     named('rename', fc.tuple(key, user, fc.constantFrom(null, 'x', 'y')), (store, _now, args) => store.rename(...args)),
-    named('archive', fc.tuple(key, user, fc.boolean()), (store, _now, args) => store.archive(...args)),
+    named('archive', fc.tuple(key, user, fc.record({ archived: fc.boolean() })), (store, _now, args) => store.archive(...args)),
     named('grant', fc.tuple(key, owner, grantee, right, user), (store, now, [k, by, to, access, grantedBy]) =>
       store.grant(k, by, { ...to, right: access, grantedBy, grantedAt: now }),
     ),

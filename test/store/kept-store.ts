@@ -42,7 +42,7 @@ export async function fill(store: Store): Promise<void> {
     await own(at(id))
   await own({ scope: 'legal', threadId: 'owned' }, BOB)
   await store.rename(at('owned'), ALICE, 'a name')
-  await store.archive(at('archived'), ALICE, true)
+  await store.archive(at('archived'), ALICE, { archived: true })
   const given = { grantedBy: ALICE, grantedAt: NOW + 1 }
   await store.grant(at('shared'), ALICE, { kind: 'user', id: BOB, right: 'write', ...given })
   await store.grant(at('shared'), null, { kind: 'group', id: TEAM, right: 'read', ...given, grantedBy: 'operator' })

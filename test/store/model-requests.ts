@@ -96,7 +96,7 @@ export class RequestModel extends Rows {
     return this.#note(key, userId, { name })
   }
 
-  async archive(key: ThreadKey, userId: string, archived: boolean): Promise<boolean> {
+  async archive(key: ThreadKey, userId: string, { archived }: { readonly archived: boolean }): Promise<boolean> {
     return this.#note(key, userId, { archived })
   }
 

@@ -52,7 +52,7 @@ function seldom(store: Store): readonly (readonly [name: string, most: number, w
   const step = { limit: 50, now: NOW }
   return [
     ['rename', FEW, () => store.rename(key, one.owner, 'a name')],
-    ['archive', FEW, () => store.archive(key, one.owner, true)],
+    ['archive', FEW, () => store.archive(key, one.owner, { archived: true })],
     ['grant', FEW, () => store.grant(key, one.owner, grant)],
     ['grants', FEW, () => store.grants(key, one.owner)],
     ['ungrant', FEW, () => store.ungrant(key, one.owner, grant)],

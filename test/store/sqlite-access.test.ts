@@ -243,14 +243,13 @@ void test('those who come in one round of the event loop ask together, behind th
   const { opened, another } = await openBeside(t)
   let questions = 0
   const connection = await opened.read((database): Connection => {
-    const value: Connection['value'] = (asked) => {
-      if (asked.text.includes('data_version')) questions += 1
-      return database.value(asked)
+    const commits = (): number => {
+      questions += 1
+      return database.commits()
     }
-    return { ...database, value }
+    return { ...database, commits }
   })
-  const counting = { identity: opened.identity, glance: <T>(step: (database: Connection) => T) => step(connection) }
-  const remembered = sqliteAccessCache(counting, 10)
+  const remembered = sqliteAccessCache({ identity: opened.identity, connected: () => connection }, 10)
   remembered.keep(connection, KEY, { row: rowOf(ALICE), runners: [] }, readerOf(ALICE))
   const find = () => remembered.find(KEY, readerOf(ALICE))?.row?.owner
   for (const changes of [false, false, true]) {

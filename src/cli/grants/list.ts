@@ -1,8 +1,7 @@
 /** `threadwarden grants list`: lists the grants on a thread, or of a user or group. */
 import type { Grantee } from '../../core/decide/sharing.ts'
 import { shownGrant } from '../../operator/grant-form.ts'
-import type { StoredGrant } from '../../store/port/grants.ts'
-import type { Store } from '../../store/port/store.ts'
+import type { GrantStore, StoredGrant } from '../../store/port/grants.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
 import { CONFIG, defineCommand, EXIT, jsonFlag, SCOPE_FILTER, UsageError, value } from '../command.ts'
 import { complain, print, printData } from '../terminal.ts'
@@ -55,7 +54,7 @@ group.`,
 
 type Found = ThreadKey & StoredGrant
 
-async function allTo(store: Store, grantee: Grantee, scope: string | undefined): Promise<readonly Found[]> {
+async function allTo(store: GrantStore, grantee: Grantee, scope: string | undefined): Promise<readonly Found[]> {
   const all: Found[] = []
   for (let page: readonly Found[] = await store.grantedTo(grantee, null, PAGE); page.length > 0;) {
     for (const one of page) if (scope === undefined || one.scope === scope) all.push(one)

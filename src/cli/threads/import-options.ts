@@ -73,6 +73,10 @@ function whoseIn(values: ImportOptions): Extract<ImportTask, { kind: 'upstream' 
   }
   if (issuer === undefined || field === undefined || field === '')
     throw new UsageError('--owner-field FIELD goes with --issuer KEY')
+  if (issuer.includes(':'))
+    throw new UsageError(
+      `--issuer ${issuer} is no issuer key: name a key of authentication.issuers, without a colon and a subject`,
+    )
   if (format !== undefined) throw new UsageError('--format goes with a file')
   return { field, issuer }
 }

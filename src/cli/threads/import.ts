@@ -1,10 +1,10 @@
 /** `threadwarden threads import`: takes over the owners of threads from a file, the upstream's list, or observations. */
 import { importFrom, type ImportReport } from '../../tools/import-export/import.ts'
-import { confirmObserved } from '../../tools/import-export/observed.ts'
+import { confirmObserved, type ObservedTarget } from '../../tools/import-export/observed.ts'
 import { SourceFault } from '../../tools/import-export/source-line.ts'
 import { EMPTY_TARGET, type Tally, type Target } from '../../tools/import-export/takeover.ts'
 import { StoreUnavailable } from '../../store/port/state.ts'
-import type { Store } from '../../store/port/store.ts'
+import type { ObservationStore } from '../../store/port/observations.ts'
 import { defineCommand, EXIT } from '../command.ts'
 import { columns, complain, printData, printLines } from '../terminal.ts'
 import { requireIssuer } from '../argument-values.ts'
@@ -94,7 +94,7 @@ function goOn({ added, same, conflicts }: Tally): string {
 const NOTHING_READ = { read: 0, repeated: 0, invalid: 0, unmapped: 0, unlisted: null }
 
 async function importObserved(
-  store: Store,
+  store: ObservedTarget & Pick<ObservationStore, 'unowned'>,
   scope: string | undefined,
   { progress, problems, tally, ...work }: Work,
 ): Promise<ImportReport> {

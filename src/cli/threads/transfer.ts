@@ -1,5 +1,5 @@
 /** `threadwarden threads transfer`: gives the threads of one user to another. */
-import type { Store } from '../../store/port/store.ts'
+import type { AssignmentStore, RowStore } from '../../store/port/administration.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
 import { CONFIG, defineCommand, EXIT, jsonFlag, QUIET, SCOPE_FILTER, UsageError, value } from '../command.ts'
 import { complain, print, printData } from '../terminal.ts'
@@ -54,7 +54,7 @@ Threads that the user starts meanwhile stay theirs. Revoke the user's tokens fir
   },
 })
 
-async function moveOne(store: Store, key: ThreadKey, from: string, to: string) {
+async function moveOne(store: AssignmentStore & Pick<RowStore, 'thread'>, key: ThreadKey, from: string, to: string) {
   const named = threadText(key)
   const row = (await store.thread(key))?.row ?? null
   const refusal =

@@ -71,7 +71,7 @@ async function start(
   sayLostStore(storeOf(config.ownership), surroundings.machine?.mounts ?? readMounts(), log)
   const revocations = await makeRevocationList(store)
   closing.push(() => revocations.stop())
-  const audit = openAuditSink(config.audit, { log, metrics, note: (text) => own.note('audit', text) })
+  const audit = openAuditSink(config.audit, { log, metrics: metrics.audit, note: (text) => own.note('audit', text) })
   closing.push(() => audit?.stop())
   // With a database, workers count there and never ask this limiter.
   const limiter = openLimiter(config.ownership, null, log)
@@ -124,7 +124,7 @@ async function start(
       await announce(next.prepared, { store, readiness: own, metrics, log })
     },
     readiness: own,
-    metrics,
+    metrics: metrics.configuration,
     log,
   })
   // A starting worker gets the active configuration: nothing else may be activated meanwhile.

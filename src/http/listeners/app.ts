@@ -92,7 +92,7 @@ export function makeApp(parts: AppParts): PublicApp {
     reply.raw.once('close', () => {
       exchange.snapshot.release()
       closed(connection, reply.raw)
-      writeLine(lineOf(reply, exchange))
+      if (log.isLevelEnabled('info')) writeLine(lineOf(reply, exchange))
     })
     const go = (result: Classified | Answer): void => {
       if (!('outcome' in result)) return void send(reply, exchange, result)

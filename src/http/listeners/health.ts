@@ -9,7 +9,7 @@ import { singleFlight } from './single-flight.ts'
 export interface HealthParts {
   readonly readiness: Readiness
   readonly store: Pick<StoreState, 'fault'>
-  readonly metrics: Metrics
+  readonly metrics: Pick<Metrics, 'expose'>
   readonly isStarted: () => boolean
 }
 

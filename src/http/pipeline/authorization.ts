@@ -3,7 +3,7 @@ import { configuredBody } from '../../core/route/bodies.ts'
 import { decideMatched, type Facts, type Need, type Permit } from '../../core/decide/decide.ts'
 import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
 import type { Limiter } from '../../limits/port.ts'
-import type { Metrics } from '../../observe/metrics.ts'
+import type { RequestMetrics } from '../../observe/metrics.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
 import type { Authentication } from './authentication.ts'
 import { NOTHING_BEGUN, type Begun, type Claiming, type Deletion } from './claim.ts'
@@ -17,7 +17,7 @@ export interface AuthorizationParts {
   readonly invalidity: Authentication['invalidity']
   readonly limits: CallerLimits & { readonly body: number; readonly runBody: number }
   readonly limiter: Limiter
-  readonly metrics: Pick<Metrics, 'claimed' | 'upstreamFailed'>
+  readonly metrics: Pick<RequestMetrics, 'claimed' | 'upstreamFailed'>
 }
 
 export interface Replaced {

@@ -1,13 +1,13 @@
 /** Notes in the ownership table what a permitted request is about to do, before it is sent. */
 import type { Permit } from '../../core/decide/decide.ts'
-import type { Metrics } from '../../observe/metrics.ts'
+import type { RequestMetrics } from '../../observe/metrics.ts'
 import { type Claim, type ClaimStore, type OwnerChanges, type Registration, LONGEST_RUN } from '../../store/port/claims.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
 
 export interface ClaimParts {
   readonly store: ClaimStore & Pick<OwnerChanges, 'beginDeletion'>
   readonly runs: RunsUnderWay
-  readonly metrics: Pick<Metrics, 'claimed'>
+  readonly metrics: Pick<RequestMetrics, 'claimed'>
   readonly clock: () => number
 }
 

@@ -19,7 +19,7 @@ import { writeInSteps } from '../../core/json/write-in-steps.ts'
 import { refuse, type Reason, type Refusal } from '../../core/reasons.ts'
 import type { Route } from '../../core/route/routes.ts'
 import type { RuntimeFacts } from '../../core/route/transport.ts'
-import type { Metrics } from '../../observe/metrics.ts'
+import type { RequestMetrics } from '../../observe/metrics.ts'
 import { largestReadable, readingCost } from './body-budget.ts'
 import { readRecording } from './audio-recording.ts'
 import { bodyForm, boundedBody, hasBody, holdBody, type ArrivingBody, type HeldBody } from './request-body.ts'
@@ -50,7 +50,7 @@ export interface PayloadParts {
   readonly budget: SharedBudget
   readonly reading: SharedBudget
   readonly onDropped: (name: string) => void
-  readonly metrics: Metrics
+  readonly metrics: RequestMetrics
 }
 
 export interface ReadBody {

@@ -4,7 +4,7 @@ import type { Enforcement } from '../../core/decide/decide.ts'
 import { RuleMatch, type Rules } from '../../core/decide/rules.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import { KEY_SET_TARGET } from '../../core/route/target.ts'
-import type { Metrics } from '../../observe/metrics.ts'
+import type { RequestMetrics } from '../../observe/metrics.ts'
 import { StoreUnavailable } from '../../store/port/state.ts'
 import { refusalAnswer, type Answer } from './answer.ts'
 import type { Authentication } from './authentication.ts'
@@ -25,7 +25,7 @@ export interface PipelineParts {
   readonly authentication: Authentication
   readonly readBody: ReadRequestBody
   readonly authorize: Authorize
-  readonly metrics: Pick<Metrics, 'dropped'>
+  readonly metrics: Pick<RequestMetrics, 'dropped'>
   readonly state: { readonly isShuttingDown: boolean }
 }
 

@@ -3,7 +3,7 @@ import type { Permit } from '../../core/decide/decide.ts'
 import type { Json } from '../../core/json/read.ts'
 import type { RouteId } from '../../core/route/routes.ts'
 import type { Logger } from '../../observe/log.ts'
-import type { Metrics } from '../../observe/metrics.ts'
+import type { RequestMetrics } from '../../observe/metrics.ts'
 import type { ObservationStore } from '../../store/port/observations.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
 import type { Begun, Deletion } from './claim.ts'
@@ -35,7 +35,7 @@ export function makeSettlement(
   store: SettlementStore,
   scope: string,
   clock: () => number,
-  metrics: Metrics,
+  metrics: RequestMetrics,
   log: Logger,
   observations: Pick<ObservationStore, 'observe'> | null = null,
 ): Settlement {
@@ -103,7 +103,7 @@ export async function noteChange(
   { now, deletion, by }: Change,
 ): Promise<boolean> {
   const { route } = descriptor
-  if (route.id === 'threads/archive') return store.archive(key, owner, true)
+  if (route.id === 'threads/archive') return store.archive(key, owner, { archived: true })
   if (route.id !== 'threads/update') return false
   if (route.deletesThread === true) {
     if (deletion === null) return false
@@ -113,7 +113,7 @@ export async function noteChange(
   if (payload.kind !== 'json') return false
   const { name, archived } = payload
   const named = name === undefined || (await store.rename(key, owner, nameOf(name)))
-  return named && (typeof archived !== 'boolean' || (await store.archive(key, owner, archived)))
+  return named && (typeof archived !== 'boolean' || (await store.archive(key, owner, { archived })))
 }
 
 /** A name that every store can keep: PostgreSQL has no NUL, and a lone surrogate is not text. */

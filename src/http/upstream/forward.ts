@@ -11,7 +11,7 @@ import {
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import type { RuntimeFacts, UpstreamKind } from '../../core/route/transport.ts'
 import type { Logger } from '../../observe/log.ts'
-import type { Metrics } from '../../observe/metrics.ts'
+import type { RequestMetrics } from '../../observe/metrics.ts'
 import { refusalAnswer, type Answer } from '../pipeline/answer.ts'
 import { wholeBody, type AnswerBody } from './answer-body.ts'
 import { certainlyNotStarted, type Settlement } from '../pipeline/settlement.ts'
@@ -32,7 +32,7 @@ export interface ForwardParts {
   readonly settlement: Settlement
   readonly answers: OpenAnswers
   readonly answerRules: AnswerRules
-  readonly metrics: Metrics
+  readonly metrics: RequestMetrics
   readonly log: Logger
 }
 

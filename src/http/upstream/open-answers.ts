@@ -5,7 +5,7 @@ import type { Permit } from '../../core/decide/decide.ts'
 import { binaryRunError, frameBoundary, eventBoundary } from '../../core/wire/event-streams.ts'
 import type { StreamForm } from '../../core/wire/headers.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
-import type { Metrics } from '../../observe/metrics.ts'
+import type { StreamMetrics } from '../../observe/metrics.ts'
 import type { AnswerBody, BodyReader } from './answer-body.ts'
 
 export interface AnswerOwner {
@@ -71,7 +71,7 @@ const MAX_DELAY = 2 ** 31 - 1
 /** Each answer asks `isRevoked` when it opens: its request may be older. The clock gives milliseconds since the epoch. */
 export function makeOpenAnswers(
   clock: () => number,
-  metrics: Metrics,
+  metrics: StreamMetrics,
   isRevoked: (userId: string, credential: Credential) => boolean = () => false,
 ): OpenAnswers {
   interface Open {

@@ -19,8 +19,6 @@ export interface ThreadAccess {
   readonly runners: readonly string[]
 }
 
-export const UNHEARD_OF: ThreadAccess = { row: null, runners: [] }
-
 export interface AccessStore {
   /** Must take equally long for a thread without a row, so that a refusal's time reveals nothing. Synchronous if cached. */
   accessTo(key: ThreadKey, reader: Reader): ThreadAccess | Promise<ThreadAccess>

@@ -47,7 +47,7 @@ export type AtUpstream = 'deleted' | 'unknown'
 export interface OwnerChanges {
   /** This and `archive` return false if the owner has no such live thread. */
   rename(key: ThreadKey, userId: string, name: string | null): Promise<boolean>
-  archive(key: ThreadKey, userId: string, archived: boolean): Promise<boolean>
+  archive(key: ThreadKey, userId: string, change: { readonly archived: boolean }): Promise<boolean>
   /** Call before sending the deletion: its answer may come late. Returns the token for `endDeletion`; null without a live row. */
   beginDeletion(key: ThreadKey, userId: string): Promise<string | null>
   /**

@@ -107,5 +107,5 @@ function lockOf(schema: string): string {
 }
 
 function refused(message: string): PostgresFailure {
-  return new PostgresFailure(message, null, false)
+  return new PostgresFailure(message)
 }

@@ -155,7 +155,7 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
   }
 
   return {
-    accessTo: accessTo,
+    accessTo,
     async accessToSeveral(scope, threadIds, reader) {
       const values = [scope, threadIds, reader.userId, reader.groups]
       const rows = await database.query<Omit<AccessRow, 'here' | 'grants'> & { threadId: string }>(SEVERAL, values)
@@ -180,7 +180,7 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
     settle: settlingOn(database, tables, invalidations),
     rename: async ({ scope, threadId }, userId, name) =>
       (await database.query(RENAME, [scope, threadId, userId, storable(name)])).length > 0,
-    archive: async ({ scope, threadId }, userId, archived) =>
+    archive: async ({ scope, threadId }, userId, { archived }) =>
       (await database.query(ARCHIVE, [scope, threadId, userId, archived])).length > 0,
     bury: (key, userId, now, upstream) =>
       invalidations.change(async (queries, changed) => {

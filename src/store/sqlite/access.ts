@@ -5,7 +5,7 @@
 import type { Grant, Reader } from '../../core/decide/sharing.ts'
 import type { ThreadAccess } from '../port/access.ts'
 import type { ThreadKey } from '../port/thread.ts'
-import { changesBetween, countChanges, SCHEMA } from './changes.ts'
+import { changesBetween, countChanges } from './changes.ts'
 import { sql } from '../sql/statement.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteFile } from './file.ts'
@@ -27,8 +27,6 @@ export interface SqliteAccess {
   forget(changed: ThreadKey | 'many'): void
 }
 
-// Changes whenever another connection, of any process, has committed (https://sqlite.org/pragma.html#pragma_data_version).
-const COMMITS = sql<number>('PRAGMA data_version')
 const GRANTS = sql<Grant>(
   'SELECT kind, grantee AS id, access AS right FROM grants WHERE scope = :scope AND thread_id = :threadId',
 )
@@ -38,11 +36,10 @@ interface State {
   readonly connection: Connection
   readonly identity: string | null
   readonly changes: number
-  /** Detects a restored backup, which may have any change count. */
-  readonly schema: number | undefined
+  readonly schema: number
 }
 
-export function sqliteAccessCache(file: Pick<SqliteFile, 'identity' | 'glance'>, size: number): SqliteAccess {
+export function sqliteAccessCache(file: Pick<SqliteFile, 'identity' | 'connected'>, size: number): SqliteAccess {
   let commits: number | undefined
   let known: State | null = null
   // A row that was removed and added again may have another time of use: an access change forgets that as well.
@@ -55,10 +52,6 @@ export function sqliteAccessCache(file: Pick<SqliteFile, 'identity' | 'glance'>,
 
   // Asked once per synchronous run of code, so that a look-up and the claim that follows it see the same state.
   let asked: Connection | null = null
-  const noteAsked = (database: Connection): void => {
-    if (asked === null) queueMicrotask(() => (asked = null))
-    asked = database
-  }
 
   let begun = false
   let together: Promise<void> | null = null
@@ -81,27 +74,36 @@ export function sqliteAccessCache(file: Pick<SqliteFile, 'identity' | 'glance'>,
   /** Forgets what other commits may have changed. @returns true if there was nothing */
   const catchUp = (database: Connection): boolean => {
     if (asked === database && known?.identity === file.identity) return true
-    const now = database.value(COMMITS)
+    const now = database.commits()
+    if (asked === null) queueMicrotask(() => (asked = null))
     if (known?.connection === database && now === commits && known.identity === file.identity) {
-      noteAsked(database)
+      asked = database
       return true
     }
     const changes = countChanges(database)
-    const schema = database.value(SCHEMA)
+    const schema = database.schemaVersion()
     const isSameFile = known?.connection === database && known.identity === file.identity && known.schema === schema
     const missed = isSameFile && known !== null ? changesBetween(database, known.changes, changes) : null
     if (missed === null) forget('many')
     else for (const { key } of missed) forget(key)
     known = { connection: database, identity: file.identity, changes, schema }
     commits = now
-    noteAsked(database)
+    asked = database
     return missed?.length === 0
   }
-  const cache = makeAccessCache(size, () => file.glance(catchUp) === true)
+  const isFresh = (): boolean => {
+    try {
+      return catchUp(file.connected('read'))
+    } catch {
+      // The look-up in the file, which follows, reports the failure.
+      return false
+    }
+  }
+  const cache = makeAccessCache(size, isFresh)
 
   return {
     turn,
-    find: (key, reader) => cache.find(key, reader),
+    find: cache.find,
     keep(database, key, { row }, { userId }) {
       if (row === null || row.deleted || row.provisional) return
       if (row.owner !== userId && row.granted === null) return

@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 import { inWords } from './errors.ts'
 import { findDamage } from './integrity.ts'
-import { identityOf } from './place.ts'
+import { identityOf } from './file.ts'
 
 export interface BackupOptions {
   readonly overwrite?: boolean
@@ -30,8 +30,8 @@ const PATIENCE_MS = 5000
 
 /** The folder of `target` must exist. @throws BackupFailed, or the signal's reason if it was aborted */
 export async function backup(file: string, target: string, options: BackupOptions = {}): Promise<Backup> {
-  const { overwrite = false, signal } = options
-  requireFree(file, target, overwrite)
+  const { signal } = options
+  requireFree(file, target, options)
   const partial = `${target}.${randomBytes(6).toString('hex')}.partial`
   try {
     // The copy says who talks to whom: only this user may read it.
@@ -42,7 +42,7 @@ export async function backup(file: string, target: string, options: BackupOption
     signal?.throwIfAborted()
     toDisk(partial)
     // Another process may have created a file there meanwhile.
-    requireFree(file, target, overwrite)
+    requireFree(file, target, options)
     renameSync(partial, target)
     toDisk(dirname(target))
     return { bytes: statSync(target).size, schema }
@@ -53,7 +53,7 @@ export async function backup(file: string, target: string, options: BackupOption
   }
 }
 
-function requireFree(file: string, target: string, overwrite: boolean): void {
+function requireFree(file: string, target: string, { overwrite = false }: BackupOptions): void {
   if (!existsSync(file)) throw new BackupFailed(`${file} is not there: check ownership.store, and that a gateway has run on it`)
   if (identityOf(target) === identityOf(file)) throw new BackupFailed(`${target} is the store itself: name another file`)
   if (existsSync(target) && !overwrite) throw new BackupFailed(`${target} is there already: name another file`)

@@ -13,9 +13,6 @@ export interface NumberedChange {
   readonly key: ThreadKey
 }
 
-/** Increases when a backup is restored, which may have any change count. */
-export const SCHEMA = sql<number>('PRAGMA schema_version')
-
 const KEPT = 256
 
 const NUMBER = sql<{ value: number }>("SELECT value FROM versions WHERE name = 'standing'")

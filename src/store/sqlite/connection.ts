@@ -7,8 +7,10 @@ export type Values = Readonly<Record<string, string | number | null | Uint8Array
 
 export interface Connection {
   get<Row>(sql: Sql<Row>, values?: Values): Row | undefined
-  /** The first column of the first row. */
-  value<Value>(sql: Sql<Value>): Value | undefined
+  /** Changes whenever another connection, of any process, has committed (https://sqlite.org/pragma.html#pragma_data_version). */
+  commits(): number
+  /** Increases when a backup is restored, which may have any change count. */
+  schemaVersion(): number
   all<Row>(sql: Sql<Row>, values?: Values): Row[]
   /** @returns how many rows it changed */
   run(sql: Sql<never>, values?: Values): number
@@ -37,25 +39,25 @@ export function connect(file: string, prepare: (database: Database.Database) => 
     database.close()
     throw error
   }
-  const prepared = preparedBy((text) => database.prepare<[Values]>(text))
-  const plucked = preparedBy((text) => database.prepare<[]>(text).pluck())
+  const statements = new Map<string, Database.Statement<[Values]>>()
+  const prepared = ({ text }: Sql<unknown>): Database.Statement<[Values]> => {
+    let statement = statements.get(text)
+    if (statement === undefined) statements.set(text, (statement = database.prepare<[Values]>(text)))
+    return statement
+  }
+  const counter = (name: string): (() => number) => {
+    const statement = database.prepare<[], number>(`PRAGMA ${name}`).pluck()
+    return statement.get.bind(statement) as () => number
+  }
   const transaction = database.transaction(<T>(step: () => T): T => step())
   return {
     get: <Row>(sql: Sql<Row>, values: Values = {}) => prepared(sql).get(values) as Row | undefined,
-    value: <Value>(sql: Sql<Value>) => plucked(sql).get() as Value | undefined,
+    commits: counter('data_version'),
+    schemaVersion: counter('schema_version'),
     all: <Row>(sql: Sql<Row>, values: Values = {}) => prepared(sql).all(values) as Row[],
     run: (sql, values = {}) => prepared(sql).run(values).changes,
     snapshot: <T>(step: () => T) => transaction.deferred(step) as T,
     locked: <T>(step: () => T) => transaction.immediate(step) as T,
     close: () => void database.close(),
-  }
-}
-
-function preparedBy<Statement>(prepare: (text: string) => Statement): (sql: Sql<unknown>) => Statement {
-  const statements = new Map<string, Statement>()
-  return ({ text }) => {
-    let statement = statements.get(text)
-    if (statement === undefined) statements.set(text, (statement = prepare(text)))
-    return statement
   }
 }

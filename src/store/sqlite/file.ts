@@ -1,11 +1,10 @@
 /** The store's file, used in atomic steps. Failures reopen it but never recreate it: in an empty file all threads are unowned. */
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { closeSync, existsSync, mkdirSync, openSync, readlinkSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import type Database from 'better-sqlite3'
 import { StoreUnavailable } from '../port/state.ts'
 import { connect, type Connection } from './connection.ts'
 import { inWords, isBusy, isDamage, isLasting } from './errors.ts'
-import { identityOf, obstacle, placeOf, type Place } from './place.ts'
 import { migrate, SCHEMA_VERSION, schemaOf } from './schema.ts'
 import { makeTurns, type Turns } from './lock-retry.ts'
 
@@ -21,9 +20,18 @@ const REOPENING_MS = 1000
 /** How long a connection is used for reads without a check that its file is still at its path. */
 const CHECK_INTERVAL_MS = 100
 
+/** Identifies a file, not its path: a connection keeps the file that it opened, wherever that was moved. Null if missing. */
+interface Place {
+  readonly file: string | null
+  /** Exists while the file is in use. */
+  readonly log: string | null
+}
+
 /** Every failed step rejects with StoreUnavailable. */
 export class SqliteFile {
   readonly path: string
+  /** Identifies the current or last file. Another file may hold anything. A property, because each request reads it. */
+  identity: string | null = null
   /** True after a failed write and after each reopening, until `probe` has written something. */
   #unproven = false
   /** True from the first sign of damage until a check finds none. */
@@ -61,7 +69,7 @@ export class SqliteFile {
   async read<T>(step: Step<T>): Promise<T> {
     try {
       return await this.#turns.read.take(() => {
-        const connection = this.#connected('read')
+        const connection = this.connected('read')
         return connection.snapshot(() => step(connection))
       })
     } catch (error) {
@@ -72,18 +80,9 @@ export class SqliteFile {
   /** For a read of one statement, which needs no transaction to see one state of the data. */
   async ask<T>(step: Step<T>): Promise<T> {
     try {
-      return await this.#turns.read.take(() => step(this.#connected('read')))
+      return await this.#turns.read.take(() => step(this.connected('read')))
     } catch (error) {
       throw this.#failed(error, 'read')
-    }
-  }
-
-  /** An optional read, at once. Returns null if it fails: the next required step reports the failure. */
-  glance<T>(step: Step<T>): T | null {
-    try {
-      return step(this.#connected('read'))
-    } catch {
-      return null
     }
   }
 
@@ -117,27 +116,23 @@ export class SqliteFile {
     }
   }
 
-  /** Identifies the current or last file. Another file may hold anything. */
-  get identity(): string | null {
-    return this.#place?.file ?? null
-  }
-
   close(): void {
     this.#closed = true
     this.#drop()
   }
 
   #written<T>(step: Step<T>): T {
-    const connection = this.#connected('write')
+    const connection = this.connected('write')
     return connection.locked(() => step(connection))
   }
 
-  #connected(use: Use): Connection {
+  /** For optional reads: their failures are not noted. @throws Error if the file cannot be opened */
+  connected(use: Use): Connection {
     if (this.#closed) throw new Error('it is closed')
     const now = performance.now()
     if (this.#connection !== null && (use === 'write' || now - this.#checkedAt >= CHECK_INTERVAL_MS)) {
       this.#checkedAt = now
-      if (identityOf(this.path) !== this.#place?.file) this.#drop()
+      if (identityOf(this.path) !== this.identity) this.#drop()
     }
     const stays = !this.#lasting || now - this.#triedAt < REOPENING_MS
     if (this.#connection !== null && stays) return this.#connection
@@ -169,6 +164,7 @@ export class SqliteFile {
     this.#connection?.close()
     this.#connection = connection
     this.#place = placeOf(this.path)
+    this.identity = this.#place.file
     this.#lasting = false
     return connection
   }
@@ -199,4 +195,41 @@ function requireSchema(database: Database.Database): void {
   const schema = schemaOf(database)
   if (schema === 0) throw new Error('its file is empty: put back what was there')
   if (schema < SCHEMA_VERSION) migrate(database)
+}
+
+/** Looks for the log first: a process that creates a store creates the file first. */
+export function placeOf(path: string): Place {
+  const log = identityOf(`${target(path)}-wal`)
+  return { file: identityOf(path), log }
+}
+
+/** Follows links, also to a missing file, as SQLite does: it puts the log beside the file itself. */
+function target(path: string, most = 40): string {
+  try {
+    const link = readlinkSync(path)
+    return most === 0 ? path : target(resolve(dirname(path), link), most - 1)
+  } catch {
+    return path
+  }
+}
+
+export function identityOf(path: string): string | null {
+  try {
+    const { dev, ino } = statSync(path, { bigint: true })
+    return `${dev}:${ino}`
+  } catch {
+    return null
+  }
+}
+
+/** @returns why the file at a path can't replace the one before; null if it can */
+export function obstacle(before: Place | null, now: Place): string | null {
+  if (before === null && now.file === null && now.log !== null)
+    return 'its file is gone, and the -wal beside it is of it: put the file back, or, to begin with an empty table, in which every thread is nobody’s, take the -wal and -shm away'
+  if (before === null) return null
+  if (now.file === null) return 'its file is not there any more: put it back'
+  // SQLite would write the old file's changes into the new one.
+  if (now.file !== before.file && now.log !== null && now.log === before.log)
+    return 'its file was replaced while it was in use, and the -wal beside it is of the old one: stop what uses it, and take its -wal and -shm away'
+  return null
 }

@@ -1,7 +1,7 @@
 /** Access invalidations between all processes on one SQLite file: each counts its changes in the file, and the others poll. */
 import type { AccessInvalidations } from '../port/access.ts'
 import type { ThreadKey } from '../port/thread.ts'
-import { changesBetween, countChanges, noteChange, SCHEMA, type Changed, type NumberedChange } from './changes.ts'
+import { changesBetween, countChanges, noteChange, type Changed, type NumberedChange } from './changes.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteFile, Step } from './file.ts'
 import { nameOf } from '../access-cache.ts'
@@ -19,7 +19,7 @@ type Listener = (key: ThreadKey | null) => void
 interface Count {
   readonly version: number
   readonly identity: string | null
-  readonly schema: number | undefined
+  readonly schema: number
 }
 
 /** Null changes: any thread may have changed. */
@@ -54,7 +54,7 @@ export function invalidationsOf(file: SqliteFile, first: CacheUpdates): SqliteIn
     known?.identity === identity && known.schema === schema ? known.version : null
   /** Call it within a step: after the step another file may be in use. */
   const see = (database: Connection, version: number): Seen => {
-    const count = { version, identity: file.identity, schema: database.value(SCHEMA) }
+    const count = { version, identity: file.identity, schema: database.schemaVersion() }
     const before = announcedIn(count)
     return { count, changes: before === null ? null : changesBetween(database, before, version) }
   }

@@ -115,8 +115,7 @@ export function ownershipIn(file: SqliteFile, invalidations: SqliteInvalidations
   const touch = (key: ThreadKey, { userId, now }: Claim): void => {
     if (file.note((database) => database.run(TOUCH, { ...key, userId, now }))) remembered.noteUse(key, now)
   }
-  const lookUp = (key: ThreadKey, reader: Reader): ThreadAccess | Promise<ThreadAccess> =>
-    remembered.find(key, reader) ??
+  const lookUp = (key: ThreadKey, reader: Reader): Promise<ThreadAccess> =>
     file.read((database) => {
       const threadAccess = accessOf(database, key, reader)
       remembered.keep(database, key, threadAccess, reader)
@@ -125,7 +124,8 @@ export function ownershipIn(file: SqliteFile, invalidations: SqliteInvalidations
   return {
     accessTo(key, reader) {
       const turn = remembered.turn()
-      return turn === null ? lookUp(key, reader) : turn.then(() => lookUp(key, reader))
+      if (turn !== null) return turn.then(() => remembered.find(key, reader) ?? lookUp(key, reader))
+      return remembered.find(key, reader) ?? lookUp(key, reader)
     },
     accessToSeveral: (scope, threadIds, reader) => file.read((database) => accessOfSeveral(database, scope, threadIds, reader)),
     naming: (scope, { userId, groups }, most) =>
@@ -159,7 +159,7 @@ export function ownershipIn(file: SqliteFile, invalidations: SqliteInvalidations
     settle: (key, userId, registration, outcome) =>
       invalidations.write((database) => settle(database, key, userId, registration, outcome)),
     rename: (key, userId, name) => file.write((database) => database.run(RENAME, { ...key, userId, name }) > 0),
-    archive: (key, userId, archived) =>
+    archive: (key, userId, { archived }) =>
       file.write((database) => database.run(ARCHIVE, { ...key, userId, archived: archived ? 1 : 0 }) > 0),
     bury: (key, userId, now, upstream) =>
       invalidations.write((database) => {

@@ -22,7 +22,7 @@ export function assignmentContract(holds: Holds): void {
   holds('a thread is given to another, without what was granted on it', async (t, { store }) => {
     await own(store, ALICE)
     await grant(store, user(CAROL), 'write')
-    await store.archive(KEY, ALICE, true)
+    await store.archive(KEY, ALICE, { archived: true })
     t.same(await store.assign(KEY, BOB, NOW + 1), { outcome: 'assigned', before: ALICE })
     t.same(await row(store, KEY, readerOf(CAROL)), { owner: BOB, deleted: false, provisional: false, granted: null })
     t.equal(await claim(store, ALICE), 'foreign')

@@ -64,7 +64,7 @@ export function invalidationContract(holds: Holds): void {
     await claim(store, BOB, at('quiet'))
     await store.settle(at('quiet'), ALICE, 0, 'confirmed')
     await store.rename(at('quiet'), ALICE, 'name')
-    await store.archive(at('quiet'), ALICE, true)
+    await store.archive(at('quiet'), ALICE, { archived: true })
     await store.observe(at('quiet'), BOB, '', 'other', NOW)
     await store.claim(at('gone'), { userId: ALICE, agentId: '', guest: false, now: NOW })
     await store.settle(at('gone'), ALICE, 0, 'not-started')

@@ -43,7 +43,7 @@ export function listContract(holds: Holds): void {
     await store.claim(at('x'), { userId: ALICE, agentId: 'writer', guest: false, now: NOW })
     await store.settle(at('x'), ALICE, 0, 'confirmed')
     await store.rename(at('x'), ALICE, 'A name')
-    await store.archive(at('x'), ALICE, true)
+    await store.archive(at('x'), ALICE, { archived: true })
     await grant(store, user(BOB), 'write', at('x'))
     const entry = {
       threadId: 'x',
@@ -113,14 +113,14 @@ export function listContract(holds: Holds): void {
 
   holds('archived threads are left out unless they are asked for', async (t, { store }) => {
     for (const threadId of ['a', 'b', 'c']) await own(store, ALICE, at(threadId))
-    await store.archive(at('b'), ALICE, true)
+    await store.archive(at('b'), ALICE, { archived: true })
     await grant(store, user(BOB), 'read', at('b'))
     t.same(await idsOf(store, readerOf(ALICE), {}, 1), ['a', 'c'])
     t.same(await idsOf(store, readerOf(ALICE), { includeArchived: true }, 1), ['a', 'b', 'c'])
     t.same(await idsOf(store, readerOf(BOB)), [])
     t.same(await idsOf(store, readerOf(BOB), { includeArchived: true }), ['b'])
     t.same(await idsOf(store, 'everybody'), ['a', 'c'])
-    await store.archive(at('b'), ALICE, false)
+    await store.archive(at('b'), ALICE, { archived: false })
     t.same(await idsOf(store, readerOf(ALICE)), ['a', 'b', 'c'])
   })
 

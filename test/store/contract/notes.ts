@@ -40,16 +40,16 @@ export function noteContract(holds: Holds): void {
     await own(store, ALICE)
     const archived = async () => (await rowOf(store))?.archived
     t.equal(await archived(), false)
-    t.equal(await store.archive(KEY, BOB, true), false)
+    t.equal(await store.archive(KEY, BOB, { archived: true }), false)
     t.equal(await archived(), false)
-    t.equal(await store.archive(KEY, ALICE, true), true)
+    t.equal(await store.archive(KEY, ALICE, { archived: true }), true)
     t.equal(await archived(), true)
     t.equal(await claim(store, ALICE), 'own', 'and it is theirs to run')
-    t.equal(await store.archive(KEY, ALICE, false), true)
+    t.equal(await store.archive(KEY, ALICE, { archived: false }), true)
     t.equal(await archived(), false)
-    t.equal(await store.archive(at('nobody'), ALICE, true), false)
+    t.equal(await store.archive(at('nobody'), ALICE, { archived: true }), false)
     await store.bury(KEY, ALICE, NOW, 'deleted')
-    t.equal(await store.archive(KEY, ALICE, true), false)
+    t.equal(await store.archive(KEY, ALICE, { archived: true }), false)
   })
 
   holds('a deletion that a run, a deletion or a new owner has overtaken leaves no tombstone', async (t, { store, connect }) => {

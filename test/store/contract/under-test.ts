@@ -6,7 +6,6 @@ import type { RowFacts, ThreadAccess } from '../../../src/store/port/access.ts'
 import type { StoredGrant } from '../../../src/store/port/grants.ts'
 import type { Store } from '../../../src/store/port/store.ts'
 import type { ThreadKey } from '../../../src/store/port/thread.ts'
-import { UNHEARD_OF } from '../../../src/store/port/access.ts'
 
 /** A store of its own for one test, with nothing in it. */
 export interface StoreUnderTest {
@@ -99,7 +98,7 @@ export const group = (id: string): Grantee => ({ kind: 'group', id })
 /** What is known of a thread, told alike by both questions. */
 export async function accessTo(store: Store, reader: Reader, key = KEY): Promise<ThreadAccess> {
   const alone = await store.accessTo(key, reader)
-  const among = (await store.accessToSeveral(key.scope, [key.threadId], reader)).get(key.threadId) ?? UNHEARD_OF
+  const among = (await store.accessToSeveral(key.scope, [key.threadId], reader)).get(key.threadId) ?? { row: null, runners: [] }
   if (JSON.stringify(sorted(whatCounts(alone, reader))) !== JSON.stringify(sorted(whatCounts(among, reader))))
     throw new Error(`one question says ${JSON.stringify(alone)}, the other ${JSON.stringify(among)}`)
   return alone
