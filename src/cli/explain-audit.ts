@@ -23,9 +23,7 @@ export function explainAudit(named: string, options: ConfigOptions): number {
   for (const [name, given] of Object.entries(options))
     if (given !== false && !['config', 'audit', 'json'].includes(name)) throw new UsageError(`--${name} does not go with --audit`)
   const recorded = read(named)
-  const prepared = loadConfig(options)
-  if (prepared === null) return EXIT.failure
-  const { policy } = prepared
+  const { policy } = loadConfig(options)
   const replayed = replay(recorded, policy)
   if (options.json === true) printData(replayedData(replayed, recorded, policy))
   else printEntries(replayedEntries(replayed, recorded, policy))

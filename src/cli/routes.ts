@@ -17,7 +17,6 @@ route is one that no caller may use. Any other path is answered 404.`,
 
   run(values) {
     const prepared = loadConfig(values)
-    if (prepared === null) return EXIT.failure
     const listed = routesOf(prepared.config, prepared.policy)
     if (values.json) printData(asData(prepared, listed))
     else printLines(text(prepared, listed, paintFor(process.stdout, process.env)))

@@ -8,8 +8,7 @@ import { prepare } from '../snapshot/load.ts'
 import { watchFiles } from '../snapshot/watch.ts'
 import { configFile, printErrors } from './input-files.ts'
 import { roomWarning } from '../gateway/v8-semi-space.ts'
-import { CONFIG, defineCommand, EXIT } from './command.ts'
-import { complain } from './terminal.ts'
+import { CommandFailed, CONFIG, defineCommand, EXIT } from './command.ts'
 
 /** Kubernetes' own default, in seconds. */
 const DEFAULT_GRACE_S = 30
@@ -67,8 +66,7 @@ the log, /readyz and a metric say why. Changes of listeners and of the store nee
         },
       })
     } catch (error) {
-      complain(`error: ${error instanceof Error ? error.message : String(error)}`)
-      return EXIT.failure
+      throw new CommandFailed(`error: ${error instanceof Error ? error.message : String(error)}`)
     }
     log.info(
       {

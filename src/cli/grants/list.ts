@@ -4,7 +4,7 @@ import { shownGrant } from '../../operator/grant-form.ts'
 import type { StoredGrant } from '../../store/port/grants.ts'
 import type { Store } from '../../store/port/store.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
-import { CONFIG, defineCommand, EXIT, jsonFlag, SCOPE_FILTER, UsageError, value } from '../command.ts'
+import { CommandFailed, CONFIG, defineCommand, EXIT, jsonFlag, SCOPE_FILTER, UsageError, value } from '../command.ts'
 import { complain, print, printData } from '../terminal.ts'
 import { granteeOf, threadIdOf } from '../argument-values.ts'
 import { grantLine, threadData, threadText, warnOfNoSharing } from '../format-thread.ts'
@@ -38,10 +38,8 @@ group.`,
       if (typeof on === 'string') {
         const key = keyOf(on)
         const grants = await store.grants(key, null)
-        if (grants === null) {
-          complain(`there is no live thread ${threadText(key)}: grants are on threads that somebody owns`)
-          return EXIT.failure
-        }
+        if (grants === null)
+          throw new CommandFailed(`there is no live thread ${threadText(key)}: grants are on threads that somebody owns`)
         found = grants.map((grant) => ({ ...grant, ...key }))
       } else found = await allTo(store, on, scope)
       warnOfNoSharing(prepared.policy)
