@@ -3,11 +3,10 @@ import { readFileSync } from 'node:fs'
 import { atScope } from '../tools/import-export/scopes.ts'
 import { readAuditLine } from '../audit/replay.ts'
 import { makeJsonReader } from '../core/json/read.ts'
-import { isOperator } from '../core/decide/rules.ts'
 import type { Policy } from '../policy/policy.ts'
 import { outcomeData, principalData, triedData } from '../tools/simulate/explanation.ts'
 import { replay, type Replayed } from '../tools/simulate/replay.ts'
-import { idleGrant, needText, permitText, principalText, refusalText, triedText } from '../tools/simulate/words.ts'
+import { idleGrant, needText, observedText, permitText, principalText, refusalText, triedText } from '../tools/simulate/words.ts'
 import { EXIT, UsageError } from './command.ts'
 import { printData, printEntries, type Entry } from './terminal.ts'
 import { loadConfig, readInput, type ConfigOptions } from './input-files.ts'
@@ -71,7 +70,7 @@ function replayedEntries(replayed: Replayed, recorded: Recorded, policy: Policy)
   const observed = trace?.decision.outcome === 'permitted' && trace.decision.observed !== null
   return [
     ['route', descriptor === null ? [] : [`${descriptor.route.id} (${descriptor.route.method})`]],
-    ['caller', principal === null ? [] : [principalText(principal, isOperator(principal, policy.rules.operators))]],
+    ['caller', principal === null ? [] : [principalText(principal, policy.rules)]],
     [
       'facts',
       [
@@ -80,7 +79,7 @@ function replayedEntries(replayed: Replayed, recorded: Recorded, policy: Policy)
       ],
     ],
     ['policy', [`${policy.file}: ${samePolicy ? 'the same' : 'another one, or changed since'}`]],
-    ['rules', trace === null ? ['none was asked'] : trace.tried.map((one) => triedText(one, observed))],
+    ['rules', trace === null ? ['none was asked'] : trace.tried.map(observed ? observedText : triedText)],
     [
       'then',
       [

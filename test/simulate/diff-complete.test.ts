@@ -39,7 +39,7 @@ void test('whatever a caller would notice is told', (t) => {
     const rules = madeRules(draw)
     const [before, after] = [madePolicy(rules), madePolicy(altered(rules, draw))]
     const agents = agentsOf([before, after])
-    const cells = cellsOf(agents, true)
+    const cells = cellsOf(agents, { sharing: true })
     const told = compare(before, after, config).differences
     for (let turn = 0; turn < 30; turn += 1) {
       const principal = stranger(draw)

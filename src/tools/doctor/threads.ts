@@ -6,7 +6,7 @@ import { makeAskHistory, type History } from '../../http/pipeline/history.ts'
 import { listedThreads } from '../../http/upstream/startup-checks.ts'
 import { routeOf } from './requests.ts'
 import { notChecked, ok, problem, warning, type Result } from './finding.ts'
-import { UNSHOWN, type Check, type Results, type Subject } from './subject.ts'
+import { UNSHOWN, type Check, type Known, type Results, type Subject } from './subject.ts'
 
 export const THREAD_CHECKS: readonly Check[] = [
   { name: 'upstream.histories', run: histories },
@@ -26,16 +26,16 @@ async function histories(subject: Subject, signal: AbortSignal): Promise<Results
   const askHistory = makeAskHistory(upstream, mount.basePath)
   const history = await askHistory(known.facts, randomUUID(), asCaller(subject), signal)
   if (isRefusal(history)) return notChecked('the upstream gave no usable answer')
-  const told = told404(history, known.histories)
+  const told = told404(history, known)
   if (mount.unknownThread === 'verify') return judgeVerify(told, wishes.token)
   const could = told === 'none' ? 'could be used' : 'would be of no use'
   return ok(`unknownThread is ${mount.unknownThread}; verify ${could} with this upstream`)
 }
 
 /** A runtime without the routes answers 404 for every thread, which looks like a thread without a history. */
-function told404(history: History, routes: boolean | null): History | 'without-routes' | 'perhaps-without-routes' {
-  if (history !== 'none' || routes === true) return history
-  return routes === false ? 'without-routes' : 'perhaps-without-routes'
+function told404(history: History, { histories }: Known): History | 'without-routes' | 'perhaps-without-routes' {
+  if (history !== 'none' || histories === true) return history
+  return histories === false ? 'without-routes' : 'perhaps-without-routes'
 }
 
 function judgeVerify(told: ReturnType<typeof told404>, token: string | null): Result {

@@ -78,10 +78,7 @@ interface Part extends People {
 
 /** Where the whole matrix is too large, each route gets only the callers that its rules distinguish. */
 function partsOf(policies: readonly Policy[], agents: readonly string[], config: Config, { decisions }: Bounds): readonly Part[] {
-  const cells = cellsOf(
-    agents,
-    policies.some(({ rules }) => rules.sharing),
-  )
+  const cells = cellsOf(agents, { sharing: policies.some(({ rules }) => rules.sharing) })
   const operators = policies.flatMap(({ rules }) => rules.operators)
   const all = peopleFor(rulesAbout(ROUTE_IDS, policies), operators, config, Math.floor(decisions / cells.length))
   if (!all.cut) return [{ ...all, cells }]

@@ -73,18 +73,7 @@ export function explanationData(explanation: Explanation, question: Question, co
       permit === null
         ? null
         : Object.fromEntries(Object.entries(limitsOf(permit, config)).map(([name, limit]) => [name, limitText(limit)])),
-    upstream:
-      sent === null
-        ? null
-        : {
-            transport: sent.transport,
-            method: sent.method,
-            target: sent.target,
-            headers: sent.headers,
-            passing: sent.passing,
-            body: sent.body,
-            dropped: sent.dropped,
-          },
+    upstream: sent,
     notes: notesOn(explanation, question, policy),
   }
 }

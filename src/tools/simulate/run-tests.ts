@@ -50,7 +50,7 @@ function failuresOf(test: Test, name: string, trials: Trials): readonly string[]
     return agents.flatMap((agentId) =>
       threads.flatMap((threadId) => {
         const ids = { ...(agentId === undefined ? {} : { agentId }), ...(threadId === undefined ? {} : { threadId }) }
-        const traced = trace({ outcome: 'classified', route, ids, query: [] }, name, trials, test.leaves)
+        const traced = trace({ outcome: 'classified', route, ids, query: [] }, name, trials, test)
         const failure = against(test.expect, traced)
         return failure === null
           ? []
@@ -65,12 +65,12 @@ interface Traced {
   readonly tried: Trace['tried']
 }
 
-/** @param leaves true if the body names its caller */
+/** A test of a caller who leaves a thread has a body that names its caller. */
 function trace(
   descriptor: RouteDescriptor,
   name: string,
   { principals, threads, policy, standing: threadAccess }: Trials,
-  leaves?: true,
+  { leaves }: Pick<Test, 'leaves'> = {},
 ): Traced {
   const principal = principals.get(name)
   if (principal === null || principal === undefined) return { decision: refuse('credential-missing'), tried: [] }
@@ -102,7 +102,7 @@ function cameText({ decision, tried }: Traced): string {
   const { code, reason, rule } = decision
   const said = `refused: ${CODES[code].status} ${code} (${reason})`
   if (rule !== undefined) return `${said} by ${placeText(rule)}`
-  return tried.length === 0 ? said : `${said}; ${tried.map((one) => triedText(one, false)).join('; ')}`
+  return tried.length === 0 ? said : `${said}; ${tried.map(triedText).join('; ')}`
 }
 
 function listFailures(expected: readonly string[], name: string, trials: Trials): readonly string[] {
