@@ -15,7 +15,7 @@ import {
   recordText,
   refusalText,
   triedText,
-} from '../tools/simulate/words.ts'
+} from '../tools/simulate/decision-text.ts'
 import type { Entry } from './terminal.ts'
 
 const MOST_BODY = 2000

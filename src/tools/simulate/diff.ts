@@ -4,7 +4,7 @@ import { ROUTE_IDS, type RouteId } from '../../core/route/routes.ts'
 import type { Rule } from '../../core/decide/rules.ts'
 import type { Policy } from '../../policy/policy.ts'
 import { agentsOf, cellsOf, type Cell } from './matrix.ts'
-import { peopleFor, type People } from './people.ts'
+import { peopleFor, type People } from './sample-callers.ts'
 import { isAlike, verdictOf, type Verdict } from './verdict.ts'
 import { largest } from '../../core/json/extremes.ts'
 

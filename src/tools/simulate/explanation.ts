@@ -10,7 +10,7 @@ import type { Explanation, Question } from './explain.ts'
 import { limitsOf } from './limits.ts'
 import { notesOn } from './notes.ts'
 import { placeOf } from './place.ts'
-import { limitText } from './words.ts'
+import { limitText } from './decision-text.ts'
 
 export function canonical({ segments, query }: Target): string {
   const path = segments.map((segment) => `/${encodeURIComponent(segment)}`).join('')

@@ -2,7 +2,7 @@
 import type { CallerConditions } from '../../core/decide/conditions.ts'
 import type { OperatorSelector, Rule } from '../../core/decide/rules.ts'
 import { hits, outcomeOf, samplesOf } from './claim-samples.ts'
-import { NOTHING_WISHED, type Wishes } from './person.ts'
+import { NOTHING_WISHED, type Wishes } from './made-up-user.ts'
 
 export interface Profile extends Wishes {
   readonly issuer: string | null

@@ -9,7 +9,7 @@ import { ROUTES, type Route, type RouteId } from '../../core/route/routes.ts'
 import { traceOf, type Trace } from '../../core/decide/trace.ts'
 import { placeText } from './place.ts'
 import { rowsOf, several, type LoadedTests } from './test-file.ts'
-import { triedText } from './words.ts'
+import { triedText } from './decision-text.ts'
 
 export interface TestResult {
   readonly name: string

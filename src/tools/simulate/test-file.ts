@@ -11,7 +11,7 @@ import type { Fault } from '../../document/fault.ts'
 import { Sources } from '../../document/sources.ts'
 import { loadPolicy } from '../../policy/compile.ts'
 import type { Policy } from '../../policy/policy.ts'
-import { makeUser } from './person.ts'
+import { makeUser } from './made-up-user.ts'
 import { surroundingsOf } from './surroundings.ts'
 import { testSchema, type TestFile, type TestOfFile } from './test-schema.ts'
 

@@ -8,7 +8,7 @@ import type { Policy } from '../../policy/policy.ts'
 import { limitsOf } from './limits.ts'
 import { recordOf, type Cell } from './matrix.ts'
 import { placeOf } from './place.ts'
-import { limitText, listText } from './words.ts'
+import { limitText, listText } from './decision-text.ts'
 
 export type Verdict =
   | {

@@ -1,7 +1,7 @@
 /** Callers that are made up have their claims where their issuer has them. */
 import { test } from 'tap'
 import { isRefusal } from '../../src/core/reasons.ts'
-import { makeUser, NOTHING_WISHED, type Wishes } from '../../src/tools/simulate/person.ts'
+import { makeUser, NOTHING_WISHED, type Wishes } from '../../src/tools/simulate/made-up-user.ts'
 import { accepted } from '../config/configuration.ts'
 
 const { config } = accepted({

@@ -4,7 +4,7 @@ import { ANONYMOUS, EVERYBODY, type Part, type Principal } from '../../core/deci
 import { isRefusal } from '../../core/reasons.ts'
 import type { OperatorSelector, Rule } from '../../core/decide/rules.ts'
 import { combinationsOf, countOf, looksOf } from './combinations.ts'
-import { makeUser } from './person.ts'
+import { makeUser } from './made-up-user.ts'
 import { almost, ANYBODY, couples, meeting, merged, selected, wishesOf, type Profile } from './profiles.ts'
 
 export interface Person {
