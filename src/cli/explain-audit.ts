@@ -6,7 +6,15 @@ import { makeJsonReader } from '../core/json/read.ts'
 import type { Policy } from '../policy/policy.ts'
 import { outcomeData, principalData, triedData } from '../tools/simulate/explanation.ts'
 import { replay, type Replayed } from '../tools/simulate/replay.ts'
-import { idleGrant, needText, observedText, permitText, principalText, refusalText, triedText } from '../tools/simulate/decision-text.ts'
+import {
+  idleGrant,
+  needText,
+  observedText,
+  permitText,
+  principalText,
+  refusalText,
+  triedText,
+} from '../tools/simulate/decision-text.ts'
 import { EXIT, UsageError } from './command.ts'
 import { printData, printEntries, type Entry } from './terminal.ts'
 import { loadConfig, readInput, type ConfigOptions } from './input-files.ts'

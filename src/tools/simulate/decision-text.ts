@@ -1,4 +1,4 @@
-/** Describes decisions for people at a terminal. */
+/** Describes decisions for the operator at a terminal. */
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import {
   decide,

@@ -117,12 +117,12 @@ function principalsOf(document: SourceDocument, { principals }: TestFile, config
       fault(`no issuer is called ${value.issuer}`, `configured: ${Object.keys(issuers).join(', ')}`)
     } else {
       const { roles, permissions, claims } = value
-      const wishes = {
+      const attributes = {
         roles,
         permissions,
         claims: Object.entries(claims).map(([claim, one]) => [`/${pointed(claim)}`, one] as const),
       }
-      const user = makeUser(value.issuer, value.id, wishes, config)
+      const user = makeUser(value.issuer, value.id, attributes, config)
       if (isRefusal(user)) fault('has no user id any more', "claims take the place of the issuer's claims.id")
       else found.set(name, user)
     }

@@ -54,7 +54,7 @@ const expectation = z.union(
   'is no expectation | write permitted, refused, or { outcome: refused, code: not-owner, reason: thread-foreign, rule: name }',
 )
 
-const trial = z
+const policyTest = z
   .strictObject({
     name: text.describe('What is said of it.'),
     as: oneOrMore(z.string(), 'is nobody | a name under principals, or a list of them').describe(
@@ -124,7 +124,7 @@ export const testSchema = z
       })
       .prefault({})
       .describe('What else is so; by default as the configuration says. The policy is tested as enforced.'),
-    tests: z.array(trial).min(1, 'must have a test').describe('What has to come of what.'),
+    tests: z.array(policyTest).min(1, 'must have a test').describe('What has to come of what.'),
   })
   .meta({ title: 'Threadwarden tests of a policy' })
 

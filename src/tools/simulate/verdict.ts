@@ -28,17 +28,17 @@ export function verdictOf(cell: Cell, principal: Principal, policy: Policy, agen
     const { code, reason, rule } = decision
     return { outcome: 'refused', code, reason, rule: rule === undefined ? null : placeOf(rule) }
   }
-  const told = cell.descriptor.route.id === 'info' ? { agents: toldOf(agents, principal, policy, facts) } : {}
+  const named = cell.descriptor.route.id === 'info' ? { agents: namedAgents(agents, principal, policy, facts) } : {}
   return {
     outcome: 'permitted',
     rule: placeOf(decision.rule),
-    passes: { ...told, ...passesOf(decision, config), ...limits(decision, config) },
+    passes: { ...named, ...passesOf(decision, config), ...limits(decision, config) },
   }
 }
 
-function toldOf(agents: readonly string[], principal: Principal, { rules }: Policy, facts: StandingFacts): string {
-  const told = rules.nameAgents ? agents.filter((agentId) => mayUseAgent(agentId, principal, rules, facts)) : agents
-  return told.length === agents.length ? 'all' : listText(told)
+function namedAgents(agents: readonly string[], principal: Principal, { rules }: Policy, facts: StandingFacts): string {
+  const named = rules.nameAgents ? agents.filter((agentId) => mayUseAgent(agentId, principal, rules, facts)) : agents
+  return named.length === agents.length ? 'all' : listText(named)
 }
 
 function passesOf({ rule: { passes }, descriptor: { route } }: Permit, { forwardHeaders }: Config): Record<string, string> {
