@@ -7,10 +7,10 @@ import { notChecked, ok, problem, type Result } from './finding.ts'
 import type { Check, Results, Subject } from './subject.ts'
 
 /** The gateway fetches metadata and then keys, so its timeout counts twice. */
-const PATIENCE_MS = 11_000
+const LONGEST_FETCH_MS = 11_000
 
 export const ISSUER_CHECKS: readonly Check[] = [
-  { name: 'issuers.keys', atLeast: PATIENCE_MS, run: keys },
+  { name: 'issuers.keys', atLeast: LONGEST_FETCH_MS, run: keys },
   { name: 'issuers.clock', run: clocks },
 ]
 

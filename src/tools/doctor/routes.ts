@@ -40,12 +40,12 @@ function judge(probed: readonly ProbedRoute[], known: Known): Result {
     ({ outcome, methods, routes }) => outcome === 'there' && methods !== null && !isSame(methods, routes),
   )
   if (differing.length > 0) {
-    const told = differing.map(
+    const differences = differing.map(
       ({ routes, methods }) =>
         `${names(routes)} takes ${methods?.join(', ') ?? ''}, and the gateway expects ${expected(routes).join(', ')}`,
     )
     return warning(
-      told.join('; '),
+      differences.join('; '),
       'requests that only one of the two knows are refused: read docs/transports.md on what differs between versions',
     )
   }
@@ -67,11 +67,11 @@ function judge(probed: readonly ProbedRoute[], known: Known): Result {
 function partly(read: readonly ProbedRoute[]): Result {
   const by = (outcome: ProbedRoute['outcome']): string =>
     names(read.filter((one) => one.outcome === outcome).flatMap(({ routes }) => routes))
-  const told = read.filter(({ outcome }) => outcome !== 'untold').flatMap(({ routes }) => routes)
+  const seen = read.filter(({ outcome }) => outcome !== 'untold').flatMap(({ routes }) => routes)
   const parts = [
     ['it has', by('there')],
     ['it has no', by('absent')],
-    ['cannot tell', names(ROUTES.filter((route) => !told.includes(route) && route.id !== 'info'))],
+    ['cannot tell', names(ROUTES.filter((route) => !seen.includes(route) && route.id !== 'info'))],
   ].flatMap(([what, which]) => (which === '' ? [] : [`${what} ${which}`]))
   return unknown(
     `the upstream answers a wrong method as it answers a wrong path, so only routes to GET can be told: ${parts.join('; ')}`,

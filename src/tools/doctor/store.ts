@@ -34,10 +34,10 @@ async function ofServer({ config, wishes, known: { table } }: Subject): Promise<
   const { inspectPostgres } = await import('../../store/postgres/inspect.ts')
   const seen = await inspectPostgres({ ...settings, connectTimeout, statementTimeout })
   if (seen.outcome !== 'unusable') table.scopes = seen.outcome === 'missing' ? [] : seen.scopes
-  return [told(seen, settings.tls === 'verify' ? 'over TLS' : 'without TLS')]
+  return [serverResult(seen, settings.tls === 'verify' ? 'over TLS' : 'without TLS')]
 }
 
-function told(seen: PostgresInspection, way: string): Result {
+function serverResult(seen: PostgresInspection, way: string): Result {
   switch (seen.outcome) {
     case 'unusable':
       return problem(seen.message, seen.hint)

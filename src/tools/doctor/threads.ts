@@ -26,20 +26,20 @@ async function histories(subject: Subject, signal: AbortSignal): Promise<Results
   const askHistory = makeAskHistory(upstream, mount.basePath)
   const history = await askHistory(known.facts, randomUUID(), asCaller(subject), signal)
   if (isRefusal(history)) return notChecked('the upstream gave no usable answer')
-  const told = told404(history, known)
-  if (mount.unknownThread === 'verify') return judgeVerify(told, wishes.token)
-  const could = told === 'none' ? 'could be used' : 'would be of no use'
+  const found = historyOf404(history, known)
+  if (mount.unknownThread === 'verify') return judgeVerify(found, wishes.token)
+  const could = found === 'none' ? 'could be used' : 'would be of no use'
   return ok(`unknownThread is ${mount.unknownThread}; verify ${could} with this upstream`)
 }
 
 /** A runtime without the routes answers 404 for every thread, which looks like a thread without a history. */
-function told404(history: History, { histories }: Known): History | 'without-routes' | 'perhaps-without-routes' {
+function historyOf404(history: History, { histories }: Known): History | 'without-routes' | 'perhaps-without-routes' {
   if (history !== 'none' || histories === true) return history
   return histories === false ? 'without-routes' : 'perhaps-without-routes'
 }
 
-function judgeVerify(told: ReturnType<typeof told404>, token: string | null): Result {
-  switch (told) {
+function judgeVerify(found: ReturnType<typeof historyOf404>, token: string | null): Result {
+  switch (found) {
     case 'none':
       return ok('verify can tell: the upstream knows of no history of a new thread')
     case 'cannot-tell':

@@ -21,7 +21,7 @@ export interface TestResult {
 type Test = LoadedTests['tests'][number]
 
 interface TestContext extends LoadedTests {
-  readonly standing: StandingFacts & Pick<Facts, 'upstreamHistory'>
+  readonly threadAccess: StandingFacts & Pick<Facts, 'upstreamHistory'>
 }
 
 export function runTests(loaded: LoadedTests, config: Config): readonly TestResult[] {
@@ -33,7 +33,7 @@ export function runTests(loaded: LoadedTests, config: Config): readonly TestResu
     enforcement: 'enforce' as const,
     upstreamHistory,
   }
-  const context = { ...loaded, standing: threadAccess }
+  const context = { ...loaded, threadAccess }
   return loaded.tests.map((test) => ({
     name: test.name,
     line: test.line,
@@ -69,7 +69,7 @@ interface Traced {
 function trace(
   descriptor: RouteDescriptor,
   name: string,
-  { principals, threads, policy, standing: threadAccess }: TestContext,
+  { principals, threads, policy, threadAccess }: TestContext,
   { leaves }: Pick<Test, 'leaves'> = {},
 ): Traced {
   const principal = principals.get(name)
@@ -110,7 +110,7 @@ function listFailures(expected: readonly string[], name: string, context: TestCo
   if (refused !== null) return [`${name}: expected a list of ${namesText(expected)}; came ${refused}`]
   const principal = context.principals.get(name) as Principal
   const listed = Array.from(context.threads)
-    .filter(([id, record]) => isListed(id, record, principal, context.policy.rules, context.standing))
+    .filter(([id, record]) => isListed(id, record, principal, context.policy.rules, context.threadAccess))
     .map(([id]) => id)
   const apart = [...listed.filter((id) => !expected.includes(id)), ...expected.filter((id) => !listed.includes(id))]
   if (apart.length === 0) return []
@@ -128,7 +128,7 @@ function agentFailures(
   if (refused !== null) return [`${name}: expected the agents ${namesText(expected)}; came ${refused}`]
   const principal = context.principals.get(name) as Principal
   const { rules } = context.policy
-  const named = rules.nameAgents ? of.filter((agentId) => mayUseAgent(agentId, principal, rules, context.standing)) : of
+  const named = rules.nameAgents ? of.filter((agentId) => mayUseAgent(agentId, principal, rules, context.threadAccess)) : of
   if (named.length === expected.length && named.every((agentId) => expected.includes(agentId))) return []
   const all = rules.nameAgents ? '' : ': no rule of the policy names agents, so all of them are told'
   return [`${name}: expected the agents ${namesText(expected)}; came ${namesText(named)}${all}`]
