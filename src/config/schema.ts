@@ -57,7 +57,7 @@ export const configSchema = z
       })
       .refine(
         (admin) => (admin.credential === undefined) !== (admin.credentialFile === undefined),
-        'needs credential or credentialFile | one of them: whoever has it may revoke',
+        'needs credential or credentialFile | one of them: its holder may revoke',
       )
       .optional()
       .describe('The admin API; off unless it is there.'),

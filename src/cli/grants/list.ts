@@ -39,7 +39,7 @@ group.`,
         const key = keyOf(on)
         const grants = await store.grants(key, null)
         if (grants === null)
-          throw new CommandFailed(`there is no live thread ${threadText(key)}: grants are on threads that somebody owns`)
+          throw new CommandFailed(`there is no live thread ${threadText(key)}: only a thread with an owner has grants`)
         found = grants.map((grant) => ({ ...grant, ...key }))
       } else found = await allTo(store, on, scope)
       warnOfNoSharing(prepared.policy)

@@ -185,7 +185,7 @@ function testFaults(document: SourceDocument, test: TestOfFile, at: number, { pr
     if (!rows.some((row) => row.id === id)) fault('method', `${id} has no ${test.method as Method}`)
   }
   if (test.leaves === true && !rows.every((row) => row.leave === true))
-    fault('leaves', 'nobody leaves a thread by this route', 'route: threads/grants, method: DELETE')
+    fault('leaves', 'no caller leaves a thread by this route', 'route: threads/grants, method: DELETE')
   const about = rows.filter((row) => row.thread !== undefined)
   if (about.length > 0 && test.thread === undefined) fault('route', `${about[0]?.id ?? ''} is about a thread`, 'add thread:')
   if (about.length === 0 && test.thread !== undefined) fault('thread', 'the route is about no thread')
