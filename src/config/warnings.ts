@@ -87,7 +87,7 @@ export function checkForWarnings(config: Config, referenced: ReadonlySet<string>
   if (store.kind === 'postgres' && store.settings.tls === 'off' && !isLocalServer(store.settings)) {
     warn(
       ['ownership', 'postgres', 'tls'],
-      'off: an attacker on the network path to the server can read and change the owners of threads',
+      'off: whoever is on the way to the server reads whose thread is whose, and can change it',
       'write tls: verify',
     )
   }
@@ -103,7 +103,7 @@ export function checkForWarnings(config: Config, referenced: ReadonlySet<string>
   for (const [key, issuer] of Object.entries(config.authentication.issuers)) {
     const at = ['authentication', 'issuers', key]
     if (issuer.insecureHttp) {
-      warn([...at, 'insecureHttp'], 'an attacker on the network path to the issuer can make tokens of any user')
+      warn([...at, 'insecureHttp'], 'whoever is on the way between here and the issuer can make tokens of anybody')
     }
     if (issuer.introspection !== undefined && !referenced.has([...at, 'introspection', 'clientSecret'].join('.'))) {
       warn([...at, 'introspection', 'clientSecret'], 'is a secret in plain', 'write "${file:/run/secrets/…}" or "${env:…}"')
