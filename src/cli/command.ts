@@ -31,7 +31,7 @@ interface Description<O extends Options> {
 export interface Command extends Description<Options> {
   /**
    * @returns the exit code
-   * @throws UsageError
+   * @throws UsageError, CommandFailed
    */
   run(args: readonly string[]): Promise<number>
 }
@@ -52,6 +52,11 @@ export interface CommandGroup {
 /** Wrong usage: the message is for the person at the terminal. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
+}
+
+/** The command has failed: exit code 1. The message is for the person at the terminal; empty if it was printed already. */
+export class CommandFailed extends Error {
+  override readonly name = 'CommandFailed'
 }
 
 export function defineCommand<const O extends Options>({

@@ -26,9 +26,8 @@ policies are compared as enforced.`,
 
   run(values, [before, after, more]) {
     if (before === undefined || after === undefined || more !== undefined) throw new UsageError('name two policy files: OLD NEW')
-    const prepared = loadConfig(values)
-    if (prepared === null) return EXIT.failure
-    const surroundings = surroundingsOf(prepared.config)
+    const { config } = loadConfig(values)
+    const surroundings = surroundingsOf(config)
     const sources = new Sources()
     const policies = [before, after].map((file) => loadPolicy(sources, file, surroundings))
     const [one, other] = policies
@@ -37,7 +36,7 @@ policies are compared as enforced.`,
       printErrors(before === after ? faults.slice(0, faults.length / 2) : faults, values)
       return EXIT.failure
     }
-    const comparison = compare(one.value.policy, other.value.policy, prepared.config)
+    const comparison = compare(one.value.policy, other.value.policy, config)
     const same = comparison.differences.length === 0
     if (values.json) printData({ same, ...comparison })
     else printLines(text(comparison, paintFor(process.stdout, process.env)))

@@ -1,7 +1,7 @@
 /** `threadwarden doctor`: checks everything around a gateway as a client would, and reports problems. */
 import { duration } from '../document/quantities.ts'
 import { examine } from '../tools/doctor/examine.ts'
-import { isFault, notChecked, ok, problem, warning, type Finding } from '../tools/doctor/finding.ts'
+import { isFault, notChecked, ok, problem, warning, type Finding, type Result } from '../tools/doctor/finding.ts'
 import { asData, report } from '../tools/doctor/report.ts'
 import type { Machine, Wishes } from '../tools/doctor/subject.ts'
 import { faultLine } from '../document/fault.ts'
@@ -46,20 +46,22 @@ export const command = doctorOn(() => ({ mounts: readMounts(), addresses: ownAdd
 async function diagnose(file: string, wishes: Wishes, machine: Machine): Promise<readonly Finding[]> {
   const prepared = prepare(file, process.env)
   if (!prepared.ok) {
-    const faults = prepared.faults.map((fault) =>
-      problem('configuration', faultLine(fault), 'correct it; threadwarden validate checks it again'),
-    )
-    return [...faults, notChecked('everything else', 'the configuration is invalid')]
+    const faults = prepared.faults.map((fault) => problem(faultLine(fault), 'correct it; threadwarden validate checks it again'))
+    return [...faults.map(ofConfiguration), { check: 'everything else', ...notChecked('the configuration is invalid') }]
   }
   const { warnings } = prepared.value
-  const first = warnings.map(({ hint, ...one }) => warning('configuration', faultLine(one), hint ?? 'docs/configuration.md'))
-  if (first.length === 0) first.push(ok('configuration', `${file} is valid`))
+  const found = warnings.map(({ hint, ...one }) => warning(faultLine(one), hint ?? 'docs/configuration.md'))
+  const first = (found.length === 0 ? [ok(`${file} is valid`)] : found).map(ofConfiguration)
   const progress = makeProgress()
   try {
     return [...first, ...(await examine(prepared.value, wishes, machine, progress.tell))]
   } finally {
     progress.end()
   }
+}
+
+function ofConfiguration(result: Result): Finding {
+  return { check: 'configuration', ...result }
 }
 
 function readWishes({ timeout, 'token-file': tokenFile, url, run, message }: Values<typeof OPTIONS>): Wishes {

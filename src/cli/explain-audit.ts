@@ -3,11 +3,18 @@ import { readFileSync } from 'node:fs'
 import { atScope } from '../tools/import-export/scopes.ts'
 import { readAuditLine } from '../audit/replay.ts'
 import { makeJsonReader } from '../core/json/read.ts'
-import { isOperator } from '../core/decide/rules.ts'
 import type { Policy } from '../policy/policy.ts'
 import { outcomeData, principalData, triedData } from '../tools/simulate/explanation.ts'
 import { replay, type Replayed } from '../tools/simulate/replay.ts'
-import { idleGrant, needText, permitText, principalText, refusalText, triedText } from '../tools/simulate/words.ts'
+import {
+  idleGrant,
+  needText,
+  observedText,
+  permitText,
+  principalText,
+  refusalText,
+  triedText,
+} from '../tools/simulate/decision-text.ts'
 import { EXIT, UsageError } from './command.ts'
 import { printData, printEntries, type Entry } from './terminal.ts'
 import { loadConfig, readInput, type ConfigOptions } from './input-files.ts'
@@ -23,9 +30,7 @@ export function explainAudit(named: string, options: ConfigOptions): number {
   for (const [name, given] of Object.entries(options))
     if (given !== false && !['config', 'audit', 'json'].includes(name)) throw new UsageError(`--${name} does not go with --audit`)
   const recorded = read(named)
-  const prepared = loadConfig(options)
-  if (prepared === null) return EXIT.failure
-  const { policy } = prepared
+  const { policy } = loadConfig(options)
   const replayed = replay(recorded, policy)
   if (options.json === true) printData(replayedData(replayed, recorded, policy))
   else printEntries(replayedEntries(replayed, recorded, policy))
@@ -73,7 +78,7 @@ function replayedEntries(replayed: Replayed, recorded: Recorded, policy: Policy)
   const observed = trace?.decision.outcome === 'permitted' && trace.decision.observed !== null
   return [
     ['route', descriptor === null ? [] : [`${descriptor.route.id} (${descriptor.route.method})`]],
-    ['caller', principal === null ? [] : [principalText(principal, isOperator(principal, policy.rules.operators))]],
+    ['caller', principal === null ? [] : [principalText(principal, policy.rules)]],
     [
       'facts',
       [
@@ -82,7 +87,7 @@ function replayedEntries(replayed: Replayed, recorded: Recorded, policy: Policy)
       ],
     ],
     ['policy', [`${policy.file}: ${samePolicy ? 'the same' : 'another one, or changed since'}`]],
-    ['rules', trace === null ? ['none was asked'] : trace.tried.map((one) => triedText(one, observed))],
+    ['rules', trace === null ? ['none was asked'] : trace.tried.map(observed ? observedText : triedText)],
     [
       'then',
       [

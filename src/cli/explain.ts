@@ -48,7 +48,6 @@ keys of its issuer are fetched. Values of secrets are not printed.`,
     if (values.audit !== undefined) return explainAudit(values.audit, values)
     const question = questionOf(values)
     const prepared = loadConfig(values)
-    if (prepared === null) return EXIT.failure
     requireKnown(values, question, prepared)
     const { config, policy, sources } = prepared
     const identity = openIdentity(config.identity, sources, Date.now)

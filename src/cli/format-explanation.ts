@@ -1,14 +1,21 @@
 /** Formats an explanation as text, in the order in which the gateway handles a request. */
 import { mountsOf } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
-import { isOperator } from '../core/decide/rules.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { Explanation, Question } from '../tools/simulate/explain.ts'
 import { canonical } from '../tools/simulate/explanation.ts'
 import { limitsOf } from '../tools/simulate/limits.ts'
 import { notesOn } from '../tools/simulate/notes.ts'
 import type { Sent } from '../tools/simulate/recording-upstream.ts'
-import { limitText, permitText, principalText, recordText, refusalText, triedText } from '../tools/simulate/words.ts'
+import {
+  limitText,
+  observedText,
+  permitText,
+  principalText,
+  recordText,
+  refusalText,
+  triedText,
+} from '../tools/simulate/decision-text.ts'
 import type { Entry } from './terminal.ts'
 
 const MOST_BODY = 2000
@@ -33,7 +40,7 @@ export function explanationEntries(
           : [canonical(target), ...(several ? [`goes to ${mount.place.join('.')}`] : [])],
     ],
     ['route', routeLines(explanation)],
-    ['caller', principal === null ? [] : [principalText(principal, isOperator(principal, policy.rules.operators))]],
+    ['caller', principal === null ? [] : [principalText(principal, policy.rules)]],
     ['facts', factLines(explanation)],
     ['policy', [policy.file]],
     ['rules', ruleLines(explanation)],
@@ -70,7 +77,7 @@ function factLines({ facts, trace, descriptor }: Explanation): readonly string[]
 function ruleLines({ trace, outcome }: Explanation): readonly string[] {
   if (trace === null) return ['none was asked']
   const observed = typeof outcome === 'object' && outcome.outcome === 'permitted' && outcome.observed !== null
-  return trace.tried.length === 0 ? ['there is none'] : trace.tried.map((one) => triedText(one, observed))
+  return trace.tried.length === 0 ? ['there is none'] : trace.tried.map(observed ? observedText : triedText)
 }
 
 function outcomeLine({ outcome, facts }: Explanation, { rules }: Policy): string {

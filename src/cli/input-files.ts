@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { faultLine, type Fault } from '../document/fault.ts'
 import { prepare, type Prepared } from '../snapshot/load.ts'
-import { UsageError } from './command.ts'
+import { CommandFailed, UsageError } from './command.ts'
 import { complain, printData } from './terminal.ts'
 
 export interface ConfigOptions {
@@ -16,15 +16,12 @@ export function configFile({ config }: ConfigOptions): string {
   return config
 }
 
-/**
- * @returns null after it printed the errors
- * @throws UsageError without a file
- */
-export function loadConfig(options: ConfigOptions): Prepared | null {
+/** @throws UsageError without a file, CommandFailed after it printed the errors */
+export function loadConfig(options: ConfigOptions): Prepared {
   const prepared = prepare(configFile(options), process.env)
   if (prepared.ok) return prepared.value
   printErrors(prepared.faults, options)
-  return null
+  throw new CommandFailed()
 }
 
 export function printErrors(errors: readonly Fault[], { json = false }: ConfigOptions): void {

@@ -31,7 +31,6 @@ a second, without a restart.`,
     const now = Date.now()
     const before = values.before === undefined ? null : timeBefore(values.before, now)
     const prepared = loadConfig({ config: values.config })
-    if (prepared === null) return EXIT.failure
     const { authentication } = prepared.config
     const userId = what !== null && 'userId' in what ? what.userId : null
     // A revocation for an unknown issuer would have no effect. Lifting one is fine: the issuer may have been removed.

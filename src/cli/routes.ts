@@ -3,7 +3,7 @@ import { mountsOf } from '../config/mounts.ts'
 import type { Prepared } from '../snapshot/load.ts'
 import { placeText } from '../tools/simulate/place.ts'
 import { routesOf, type Access, type RouteAccess } from '../tools/simulate/routes.ts'
-import { GRANTED } from '../tools/simulate/words.ts'
+import { GRANTED } from '../tools/simulate/decision-text.ts'
 import { loadConfig } from './input-files.ts'
 import { largest } from '../core/json/extremes.ts'
 import { CONFIG, defineCommand, EXIT, jsonFlag } from './command.ts'
@@ -17,7 +17,6 @@ route is one that no caller may use. Any other path is answered 404.`,
 
   run(values) {
     const prepared = loadConfig(values)
-    if (prepared === null) return EXIT.failure
     const listed = routesOf(prepared.config, prepared.policy)
     if (values.json) printData(asData(prepared, listed))
     else printLines(text(prepared, listed, paintFor(process.stdout, process.env)))

@@ -1,6 +1,6 @@
 /** Finds the command and runs it. */
 import { readFileSync } from 'node:fs'
-import { didYouMean, EXIT, UsageError, type CommandGroup } from './command.ts'
+import { CommandFailed, didYouMean, EXIT, UsageError, type CommandGroup } from './command.ts'
 import { complain, print, printLines } from './terminal.ts'
 import { PROGRAM } from './commands.ts'
 import { commandHelp, groupHelp } from './help.ts'
@@ -38,6 +38,10 @@ async function runIn(path: string, group: CommandGroup, [name, ...rest]: readonl
   try {
     return await command.run(rest)
   } catch (error) {
+    if (error instanceof CommandFailed) {
+      if (error.message !== '') complain(error.message)
+      return EXIT.failure
+    }
     if (!(error instanceof UsageError)) throw error
     complain(`${named}: ${error.message}`)
     complain(`See ${named} --help.`)

@@ -8,8 +8,7 @@ import { prepare } from '../snapshot/load.ts'
 import { watchFiles } from '../snapshot/watch.ts'
 import { configFile, printErrors } from './input-files.ts'
 import { roomWarning } from '../gateway/v8-semi-space.ts'
-import { CONFIG, defineCommand, EXIT } from './command.ts'
-import { complain } from './terminal.ts'
+import { CommandFailed, CONFIG, defineCommand, EXIT } from './command.ts'
 
 /** Kubernetes' own default, in seconds. */
 const DEFAULT_GRACE_S = 30
@@ -53,7 +52,7 @@ the log, /readyz and a metric say why. Changes of listeners and of the store nee
     const bodies = bodyMemoryWarning(oldSpace(), config.limits)
     if (bodies !== null) log.warn(bodies)
     // Before the start: process 1 of a container would not notice a signal without a handler.
-    const told = untilTold()
+    const stopSignal = firstSignal()
     process.on('SIGHUP', () => {
       gateway?.reopenAudit()
       void gateway?.reload('SIGHUP')
@@ -67,8 +66,7 @@ the log, /readyz and a metric say why. Changes of listeners and of the store nee
         },
       })
     } catch (error) {
-      complain(`error: ${error instanceof Error ? error.message : String(error)}`)
-      return EXIT.failure
+      throw new CommandFailed(`error: ${error instanceof Error ? error.message : String(error)}`)
     }
     log.info(
       {
@@ -87,7 +85,7 @@ the log, /readyz and a metric say why. Changes of listeners and of the store nee
       () => states,
       () => gateway.reload('file'),
     )
-    const signal = await told
+    const signal = await stopSignal
     unwatch()
     await drain(gateway, signal, log)
     return EXIT.fine
@@ -102,7 +100,7 @@ const start: typeof startGateway = async (prepared, log, surroundings) => {
 }
 
 /** Resolves with the first signal to stop; a second signal ends the process at once. */
-async function untilTold(): Promise<string> {
+async function firstSignal(): Promise<string> {
   const signals = ['SIGTERM', 'SIGINT'] as const
   const signal = await new Promise<string>((resolve) => {
     for (const name of signals) process.once(name, resolve)

@@ -23,7 +23,6 @@ expected answer, the actual one, and the rule that decided. Nothing is started a
   run(values, positionals) {
     if (positionals.length === 0) throw new UsageError('name a test file')
     const prepared = loadConfig(values)
-    if (prepared === null) return EXIT.failure
     const files = positionals.map((file) => resultOf(file, prepared))
     const results = files.flatMap((one) => one.results)
     const failed = results.filter(({ failures }) => failures.length > 0).length

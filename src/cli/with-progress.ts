@@ -1,5 +1,5 @@
 /** Long work on the store: with progress, retries for transient failures, and a stop by signal after the current step. */
-import { inSteps, makeRetry, PATIENT, type Retry, type Steps } from '../tools/import-export/retry.ts'
+import { inSteps, makeRetry, COMMAND_RETRY, type Retry, type Steps } from '../tools/import-export/retry.ts'
 import { EXIT } from './command.ts'
 import { complain } from './terminal.ts'
 import { makeProgress, type Progress } from './progress.ts'
@@ -27,9 +27,9 @@ export async function withProgress<T>(options: { readonly quiet: boolean }, work
     interruption.abort()
   }
   for (const name of SIGNALS) process.on(name, onSignal)
-  const onTrouble = (error: Error): void => complain(`${error.message}; it is tried again for ${PATIENT.limit / 1000} s`)
+  const onTrouble = (error: Error): void => complain(`${error.message}; it is tried again for ${COMMAND_RETRY.limit / 1000} s`)
   try {
-    const retry = makeRetry({ ...PATIENT, signal, onTrouble })
+    const retry = makeRetry({ ...COMMAND_RETRY, signal, onTrouble })
     const steps: LongWork['steps'] = (step, before = 0) => inSteps(step, retry, signal, (done) => progress.at(before + done))
     return await work({ progress, signal, retry, steps })
   } finally {

@@ -7,8 +7,7 @@ import type { Prepared } from '../snapshot/load.ts'
 import { StoreUnavailable, type StoreState } from '../store/port/state.ts'
 import type { Store } from '../store/port/store.ts'
 import type { ThreadKey } from '../store/port/thread.ts'
-import { EXIT, UsageError } from './command.ts'
-import { complain } from './terminal.ts'
+import { CommandFailed, UsageError } from './command.ts'
 import { loadConfig, type ConfigOptions } from './input-files.ts'
 
 export interface Opened {
@@ -25,15 +24,14 @@ export interface Opened {
 
 /**
  * Works on an existing store: no gateway would read one that a command made.
- * @returns the exit code of the work, or 1 with a message on stderr if there is no configuration or no store
- * @throws UsageError without a configuration, and for an unknown scope
+ * @returns the exit code of the work
+ * @throws UsageError without a configuration, and for an unknown scope; CommandFailed without a valid configuration or a store
  */
 export async function onStore(
   options: ConfigOptions & { readonly scope?: string },
   work: (opened: Opened) => Promise<number>,
 ): Promise<number> {
   const prepared = loadConfig(options)
-  if (prepared === null) return EXIT.failure
   const { config } = prepared
   return withStore(prepared, { make: false }, async (store) => {
     const scope = await existingScope(options.scope, config, store)
@@ -41,7 +39,7 @@ export async function onStore(
   })
 }
 
-/** @returns the exit code of the work, or 1 with a message on stderr */
+/** @returns the exit code of the work. @throws CommandFailed if the store is missing or fails */
 export async function withStore(
   { config }: Prepared,
   options: { readonly make: boolean },
@@ -55,9 +53,7 @@ export async function withStore(
       await store.close()
     }
   } catch (error) {
-    if (!(error instanceof StoreUnavailable)) throw error
-    complain(`error: ${error.message}`)
-    return EXIT.failure
+    throw error instanceof StoreUnavailable ? new CommandFailed(`error: ${error.message}`) : error
   }
 }
 

@@ -1,6 +1,6 @@
 /** The schema of the identity that the gateway sends to the upstream. */
 import { z } from 'zod'
-import { duration } from '../document/quantities.ts'
+import { duration, text } from '../document/quantities.ts'
 
 /** Names that proxies and runtimes give another meaning, or that the gateway writes itself. */
 const OTHER_MEANING = /^x-(?:request-id$|real-ip$|http-method|original-|rewrite-|cpki-|forwarded-(?:for|host|proto|port|server)$)/
@@ -18,12 +18,12 @@ const headerName = z
 const assertion = z
   .strictObject({
     keyFiles: z
-      .array(z.string().min(1))
+      .array(text)
       .min(1, 'must name a file with a private key')
       .max(2, 'names more than two keys | the one that signs, and the one before or after it')
       .describe('PEM files with EC keys on P-256: the first one signs, both are published.'),
-    issuer: z.string().min(1).describe('The `iss` of assertions: the public origin of the gateway.'),
-    audience: z.string().min(1).describe('Their `aud`: the agents.'),
+    issuer: text.describe('The `iss` of assertions: the public origin of the gateway.'),
+    audience: text.describe('Their `aud`: the agents.'),
     lifetime: duration
       .prefault('60s')
       .refine((value) => value >= 1000 && value <= 600_000, 'is no lifetime of an assertion | 1s to 10m')

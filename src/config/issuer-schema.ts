@@ -4,17 +4,17 @@ import { isFetchable } from '../core/wire/addresses.ts'
 import { isPointer } from '../core/json/pointer.ts'
 import { ALGORITHMS, isSecretAlgorithm } from '../jwt/algorithms.ts'
 import { tokenTypeName } from '../jwt/token-type.ts'
-import { duration } from '../document/quantities.ts'
+import { duration, text } from '../document/quantities.ts'
 
 const pointer = z
   .string()
-  .refine((text) => text !== '' && isPointer(text), 'is not a JSON pointer | write /sub or /realm_access/roles')
+  .refine((path) => path !== '' && isPointer(path), 'is not a JSON pointer | write /sub or /realm_access/roles')
 
 /** A name that a claim is compared with: a blank or a star would look like "any" but match nothing. */
-const exactName = z
-  .string()
-  .min(1)
-  .refine((text) => text === text.trim() && text !== '*', 'is compared to the letter | write it out, without blanks around it')
+const exactName = text.refine(
+  (name) => name === name.trim() && name !== '*',
+  'is compared to the letter | write it out, without blanks around it',
+)
 
 /** A media type below `application/` (RFC 6838 §4.2), as RFC 7515 §4.1.9 permits it. */
 const tokenType = z
@@ -30,8 +30,8 @@ const claimValue = z.union([z.string(), z.number(), z.boolean()])
 const introspection = z
   .strictObject({
     url: z.url().describe('The introspection endpoint (RFC 7662).'),
-    clientId: z.string().min(1).describe('Who the gateway is to the issuer.'),
-    clientSecret: z.string().min(1).describe('Its secret; write "${file:…}".'),
+    clientId: text.describe('Who the gateway is to the issuer.'),
+    clientSecret: text.describe('Its secret; write "${file:…}".'),
     clientAuthentication: z.enum(['basic', 'post']).default('basic').describe('How it says so (RFC 6749 §2.3.1).'),
     cacheFor: duration
       .prefault('30s')
@@ -50,14 +50,12 @@ export const issuerSchema = z
       .optional()
       .describe('Signature algorithms that are accepted. Left out where introspection alone decides.'),
     jwksUri: z.url().optional().describe('Where the keys are, instead of discovery.'),
-    publicKeyFile: z.string().min(1).optional().describe('A PEM file with one public key, instead of discovery.'),
-    secretFile: z.string().min(1).optional().describe('A file with the shared secret of HS256, HS384 or HS512.'),
+    publicKeyFile: text.optional().describe('A PEM file with one public key, instead of discovery.'),
+    secretFile: text.optional().describe('A file with the shared secret of HS256, HS384 or HS512.'),
     introspection: introspection.optional(),
     insecureHttp: z.boolean().default(false).describe('true fetches keys by plain http from other machines, too.'),
-    ca: z.string().min(1).optional().describe('A PEM file with the private CA of the issuer.'),
-    bearerTokenFile: z
-      .string()
-      .min(1)
+    ca: text.optional().describe('A PEM file with the private CA of the issuer.'),
+    bearerTokenFile: text
       .optional()
       .describe('A file with a bearer token that the issuer wants before it tells its keys (Kubernetes).'),
     keyCache: duration.prefault('10m').describe('How long a key set is taken as it was fetched.'),

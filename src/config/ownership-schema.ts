@@ -1,6 +1,6 @@
 /** The schema of the ownership settings: the store, and how the gateway connects to a PostgreSQL server. */
 import { z } from 'zod'
-import { duration } from '../document/quantities.ts'
+import { duration, text } from '../document/quantities.ts'
 import { placeOf, POSTGRES, POSTGRES_DEFAULTS, tlsOf, type StoreKeys } from './store-place.ts'
 
 const STORE_HINT = 'write sqlite:./data/ownership.db or postgres://user@host/database'
@@ -10,7 +10,7 @@ const retry = duration
   .refine((value) => value <= 60_000, 'is too long | at most 60s: callers wait meanwhile')
 
 const postgresSchema = z.strictObject({
-  password: z.string().min(1).optional().describe('Of the user that the store names; write "${file:…}".'),
+  password: text.optional().describe('Of the user that the store names; write "${file:…}".'),
   schema: z
     .string()
     .regex(/^[a-z_][a-z0-9_]{0,62}$/, 'is not a schema | a-z, 0-9 and _, at most 63 of them, no digit first')
@@ -21,7 +21,7 @@ const postgresSchema = z.strictObject({
     .enum(['verify', 'off'])
     .optional()
     .describe("verify wants a certificate for the host's name. By default off for this machine, verify for all others."),
-  ca: z.string().min(1).optional().describe("A PEM file with the private CA of the server's certificate."),
+  ca: text.optional().describe("A PEM file with the private CA of the server's certificate."),
   pool: z
     .int()
     .min(1, 'is not a number of connections | 1 to 200')

@@ -4,7 +4,7 @@ import { identitySchema } from './identity-schema.ts'
 import { issuerSchema } from './issuer-schema.ts'
 import { storeFault, storeKeys } from './ownership-schema.ts'
 import { MAX_VALUES } from '../core/json/read.ts'
-import { ageOrOff, bodySize, countOrOff, duration, rateOrOff, size } from '../document/quantities.ts'
+import { ageOrOff, bodySize, countOrOff, duration, rateOrOff, size, text } from '../document/quantities.ts'
 import { agentsSchema, AUTHORITY_URL, upstreamSchema, upstreamsSchema } from './upstream-schema.ts'
 
 const port = z
@@ -25,7 +25,7 @@ export const configSchema = z
     version: z.literal(1, 'must be 1').describe('The version of this format.'),
     listen: z
       .strictObject({
-        host: z.string().min(1).default('0.0.0.0').describe('Its address.'),
+        host: text.default('0.0.0.0').describe('Its address.'),
         port: port.default(8080).describe('Its port; 0 is any free one.'),
         trustedProxies: z
           .array(z.union([z.cidrv4(), z.cidrv6()], 'is not a CIDR | write 10.0.0.0/8'))
@@ -37,29 +37,27 @@ export const configSchema = z
       .describe('The public listener. X-Forwarded-* count only from trustedProxies.'),
     health: z
       .strictObject({
-        host: z.string().min(1).default('0.0.0.0').describe('Its address.'),
+        host: text.default('0.0.0.0').describe('Its address.'),
         port: port.default(8081).describe('Its port; 0 is any free one.'),
       })
       .prefault({})
       .describe('The listener with /livez /readyz /startupz /metrics.'),
     admin: z
       .strictObject({
-        host: z.string().min(1).default('127.0.0.1').describe('Its address. It speaks plain HTTP: leave it on loopback.'),
+        host: text.default('127.0.0.1').describe('Its address. It speaks plain HTTP: leave it on loopback.'),
         port: port.default(9090).describe('Its port; 0 is any free one.'),
         credential: z
           .string()
           .min(32, 'is too short | 32 characters at least, made at random')
           .optional()
           .describe('What it wants as a bearer token; write "${file:…}".'),
-        credentialFile: z
-          .string()
-          .min(1)
+        credentialFile: text
           .optional()
           .describe('A file with one or two credentials, a line each; read again with each request.'),
       })
       .refine(
         (admin) => (admin.credential === undefined) !== (admin.credentialFile === undefined),
-        'needs credential or credentialFile | one of them: whoever has it may revoke',
+        'needs credential or credentialFile | one of them: its holder may revoke',
       )
       .optional()
       .describe('The admin API; off unless it is there.'),
@@ -174,12 +172,8 @@ export const configSchema = z
       })
       .prefault({})
       .describe('How much is taken; a rule of the policy may have its own.'),
-    policy: z.string().min(1).optional().describe('The policy file; by default the one that is shipped.'),
-    shadowPolicy: z
-      .string()
-      .min(1)
-      .optional()
-      .describe('A second policy, of which only is said where it would decide otherwise.'),
+    policy: text.optional().describe('The policy file; by default the one that is shipped.'),
+    shadowPolicy: text.optional().describe('A second policy, of which only is said where it would decide otherwise.'),
     workers: z
       .union(
         [
@@ -203,11 +197,7 @@ export const configSchema = z
     audit: z
       .strictObject({
         to: z.enum(['off', 'stdout', 'file']).default('off').describe('Where the lines go, one for each decision.'),
-        file: z
-          .string()
-          .min(1)
-          .default('./data/audit.jsonl')
-          .describe('The file that lines are appended to; has an effect with to: file.'),
+        file: text.default('./data/audit.jsonl').describe('The file that lines are appended to; has an effect with to: file.'),
         maxSize: rotatedByLogrotate('size 100M'),
         keep: rotatedByLogrotate('rotate 10'),
       })

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { isAgentId } from '../core/route/ids.ts'
 import { endsLikeRoute, TRANSPORTS } from '../core/route/transport.ts'
-import { duration } from '../document/quantities.ts'
+import { duration, text } from '../document/quantities.ts'
 
 /** Scheme, host and port, with nothing in them that a URL parser would change. */
 export const AUTHORITY_URL = /^https?:\/\/(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*)|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?\/?$/
@@ -16,7 +16,7 @@ const basePath = z
   .transform((path) => (path === '/' ? '' : path))
 
 const reaching = {
-  ca: z.string().min(1).optional().describe('A PEM file with the private CA of the upstream.'),
+  ca: text.optional().describe('A PEM file with the private CA of the upstream.'),
   forwardAuthorization: z.boolean().default(true).describe("Whether the caller's Authorization header goes upstream."),
   headers: z
     .record(
@@ -68,9 +68,7 @@ const ofItsOwn = {
     .describe(
       'Whose threads these are in the ownership table: the key of another upstream with the same threads, `upstream` for the first one, or its own key, which is the default.',
     ),
-  assertionAudience: z
-    .string()
-    .min(1)
+  assertionAudience: text
     .optional()
     .describe(
       'The `aud` of assertions that go there; by default identity.assertion.audience, and beside other upstreams / and the key.',

@@ -1,5 +1,7 @@
-/** Durations, sizes and rates as operators write them. */
+/** Values as operators write them: texts, durations, sizes and rates. */
 import { z } from 'zod'
+
+export const text = z.string().min(1)
 
 const DURATION_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 const SIZE_UNITS: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 }

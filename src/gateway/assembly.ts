@@ -39,7 +39,7 @@ export interface Assembled {
   readonly healthApp: FastifyInstance
   readonly running: RunningGateway
   readonly listenForAdmin: () => Promise<string | null>
-  readonly generations: SnapshotManager
+  readonly snapshots: SnapshotManager
   readonly revocations: RevocationList
 }
 
@@ -64,7 +64,7 @@ export async function assemble<Begun>(
   }
   try {
     if (surroundings.primary === undefined) await announce(prepared, opened)
-    void gateway.generations.current().begin()
+    void gateway.snapshots.current().begin()
     const begun = await begin(gateway)
     gateway.markStarted()
     return begun
@@ -225,7 +225,7 @@ async function compose(
   return {
     app,
     healthApp,
-    generations: snapshots,
+    snapshots,
     revocations,
     running: {
       readiness,

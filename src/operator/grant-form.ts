@@ -1,17 +1,7 @@
 /** Reads grants from requests and shows them in answers, alike for owners and for operators. */
 import type { Json, JsonObject } from '../core/json/read.ts'
-import { isGranteeId, type Grant, type Grantee, type Right } from '../core/decide/sharing.ts'
+import { isGranteeId, type Grant, type Grantee } from '../core/decide/sharing.ts'
 import type { StoredGrant } from '../store/port/grants.ts'
-
-type ShownGrantee = { readonly user: string } | { readonly group: string }
-
-/** Times are in RFC 3339 format. */
-export type ShownGrant = ShownGrantee & {
-  readonly right: Right
-  /** The granting user's id, or `operator`. */
-  readonly grantedBy: string
-  readonly grantedAt: string
-}
 
 /** The problem of a form, for its author; it quotes nothing of the form. */
 export interface FormFault {
@@ -51,7 +41,8 @@ function granteeOf(kind: Grantee['kind'], id: Json | undefined): Grantee | FormF
   return { fault: kind === 'user' ? 'user is a user id: issuer:subject.' : 'group is the name of a group: issuer:group.' }
 }
 
-export function shownGrant({ kind, id, right, grantedBy, grantedAt }: StoredGrant): ShownGrant {
+/** `grantedBy` is the granting user's id, or `operator`; the time is in RFC 3339 format. */
+export function shownGrant({ kind, id, right, grantedBy, grantedAt }: StoredGrant) {
   const grantee = kind === 'user' ? { user: id } : { group: id }
   return { ...grantee, right, grantedBy, grantedAt: new Date(grantedAt).toISOString() }
 }

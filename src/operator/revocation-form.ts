@@ -3,12 +3,6 @@ import type { Revocation } from '../core/decide/credential.ts'
 import { isUserId } from '../core/route/ids.ts'
 import type { Revoked } from '../store/port/revocations.ts'
 
-/** Times are in RFC 3339 format. */
-export type ShownRevocation =
-  | { readonly tokenId: string; readonly revokedAt: string }
-  /** `before` is null for all tokens of the user, including future ones. */
-  | { readonly user: string; readonly before: string | null; readonly revokedAt: string }
-
 // RFC 3339 §5.6 with `T` and a zone: without a zone, the time would depend on the machine that reads it.
 const TIME = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
 
@@ -52,7 +46,8 @@ export function revocationOf(what: Revoked, list: readonly Revocation[]): Revoca
   )
 }
 
-export function shown(revocation: Revocation): ShownRevocation {
+/** Times are in RFC 3339 format; `before` is null for all tokens of the user, including future ones. */
+export function shown(revocation: Revocation) {
   const revokedAt = new Date(revocation.revokedAt).toISOString()
   if (revocation.kind === 'token') return { tokenId: revocation.tokenId, revokedAt }
   const { userId: user, before } = revocation

@@ -101,8 +101,8 @@ function allowFaults(rule: RuleOfFile, fault: Say): void {
 }
 
 function denyFaults(rule: RuleOfFile, fault: Say): void {
-  const told = (['foreign', 'unknown'] as const).filter((relation) => rule.threads?.includes(relation))
-  if (rule.refusal === 404 && told.length === 1) {
+  const relations = (['foreign', 'unknown'] as const).filter((relation) => rule.threads?.includes(relation))
+  if (rule.refusal === 404 && relations.length === 1) {
     fault('refusal', 'tells a thread of others from one that nobody owns', 'name both in threads, or write refusal: 403')
   }
   for (const key of ['forwardedProps', 'state', 'tools', 'headers', 'limits'] as const) {

@@ -4,7 +4,9 @@ import { isPointer } from '../core/json/pointer.ts'
 import { ROUTE_IDS } from '../core/route/routes.ts'
 import { bodySize, countOrOff, rateOrOff } from '../document/quantities.ts'
 
-const names = (what: string) => z.array(z.string().min(1, 'must not be empty')).min(1, `must name ${what}`)
+const filled = z.string().min(1, 'must not be empty')
+
+const names = (what: string) => z.array(filled).min(1, `must name ${what}`)
 
 /** Larger whole numbers would equal their neighbours, which JSON numbers cannot distinguish here. */
 const number = z
@@ -20,7 +22,7 @@ const claim = z
   .strictObject({
     at: z
       .string()
-      .refine((text) => text !== '' && isPointer(text), 'is not a JSON pointer | write /sub or /realm_access/roles')
+      .refine((path) => path !== '' && isPointer(path), 'is not a JSON pointer | write /sub or /realm_access/roles')
       .describe('Where the claim is: a JSON pointer.'),
     equals: scalar.optional().describe('It is this, of the same type.'),
     in: z
@@ -70,7 +72,7 @@ const conditions = {
 
 const forwardedProps = z.array(
   z.strictObject({
-    name: z.string().min(1, 'must not be empty').describe('A name of the top level, or command. and a name below it.'),
+    name: filled.describe('A name of the top level, or command. and a name below it.'),
     unsafe: z.boolean().default(false).describe("Needed beside names that reach an agent's configuration."),
   }),
 )
@@ -78,7 +80,7 @@ const forwardedProps = z.array(
 const state = z.enum(['pass', 'drop'], 'is not a choice | write pass or drop')
 
 const tools = z.union(
-  [z.enum(['pass', 'drop']), z.array(z.string().min(1, 'must not be empty'))],
+  [z.enum(['pass', 'drop']), z.array(filled)],
   'is not a choice | write pass, drop or a list of the names that pass',
 )
 
@@ -146,7 +148,7 @@ const rule = z
     state: state.optional().describe("In place of the file's state, for what this rule allows."),
     tools: tools.optional().describe("In place of the file's tools, for what this rule allows."),
     headers: z
-      .array(z.string().min(1, 'must not be empty'))
+      .array(filled)
       .optional()
       .describe('Of the configured forwardHeaders, those that pass with what this rule allows; by default all.'),
     limits: z
@@ -169,13 +171,9 @@ export const policySchema = z
       .array(
         z
           .strictObject({
-            issuer: z
-              .string()
-              .min(1, 'must not be empty')
-              .optional()
-              .describe('A key of authentication.issuers; may be left out while there is one only.'),
-            role: z.string().min(1, 'must not be empty').optional().describe('Users who have this role.'),
-            permission: z.string().min(1, 'must not be empty').optional().describe('Users who have this permission.'),
+            issuer: filled.optional().describe('A key of authentication.issuers; may be left out while there is one only.'),
+            role: filled.optional().describe('Users who have this role.'),
+            permission: filled.optional().describe('Users who have this permission.'),
           })
           .refine(
             (one) => one.role !== undefined || one.permission !== undefined,

@@ -106,7 +106,7 @@ export function makeTemplate(engine: Engine): Template {
 interface GatewayInHistory {
   readonly name: string
   readonly store: Store
-  readonly generations: SnapshotManager
+  readonly snapshots: SnapshotManager
   readonly revocations: RevocationList
 }
 
@@ -214,7 +214,7 @@ export class World {
 
   /** All that the rest of the history follows from, as far as it can be seen. */
   async key(): Promise<string> {
-    const gateways = [...this.#gateways].map(([name, { generations: snapshots }]) => [name, snapshots.current().number])
+    const gateways = [...this.#gateways].map(([name, { snapshots }]) => [name, snapshots.current().number])
     const parked = this.scheduler.choices().map(({ name }) => name)
     const { now } = this.scheduler
     return JSON.stringify([
@@ -237,7 +237,7 @@ export class World {
   async close(): Promise<void> {
     this.#parking = false
     const gateways = [...this.#gateways.values()]
-    for (const { name, generations: snapshots, revocations } of gateways) {
+    for (const { name, snapshots, revocations } of gateways) {
       this.scheduler.crash(name)
       snapshots.stop()
       revocations.stop()
@@ -285,7 +285,7 @@ export class World {
     )
     void snapshots.current().begin()
     await scheduler.settle()
-    this.#gateways.set(name, { name, store: real, generations: snapshots, revocations })
+    this.#gateways.set(name, { name, store: real, snapshots, revocations })
   }
 
   /** The store, of which each step is a choice of the schedule. */
@@ -301,7 +301,7 @@ export class World {
       const gone = this.#gateways.get(name)
       this.scheduler.crash(name)
       this.#gateways.delete(name)
-      gone?.generations.stop()
+      gone?.snapshots.stop()
       gone?.revocations.stop()
       // Its connections are gone, and it starts again under another name.
       if (gone !== undefined) await this.#tables.crash(name, gone.store)
@@ -350,9 +350,9 @@ export class World {
         this.#revokedAt ??= this.scheduler.now
         return
       case 'reload': {
-        const next = await gateway.generations.make(this.#template.prepared.b)
+        const next = await gateway.snapshots.make(this.#template.prepared.b)
         this.#rules.set(firstName(gateway.name), { letter: 'b', since: this.scheduler.now })
-        await gateway.generations.activate(next)
+        await gateway.snapshots.activate(next)
         return
       }
       case 'crash':
@@ -376,7 +376,7 @@ export class World {
       message.headers[name] = value
     }
     const response = this.#response(message, user, gateway.name)
-    const snapshot = gateway.generations.enter()
+    const snapshot = gateway.snapshots.enter()
     const known = { id: 'id', startedAt: 0, address: '192.0.2.1', target: BASE + path }
     const exchange = beginExchange(message, response, known, snapshot)
     response.once('close', () => exchange.snapshot.release())

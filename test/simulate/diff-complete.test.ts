@@ -4,7 +4,7 @@ import type { Json } from '../../src/core/json/read.ts'
 import { isRefusal } from '../../src/core/reasons.ts'
 import { compare } from '../../src/tools/simulate/diff.ts'
 import { agentsOf, cellsOf } from '../../src/tools/simulate/matrix.ts'
-import { makeUser } from '../../src/tools/simulate/person.ts'
+import { makeUser } from '../../src/tools/simulate/made-up-user.ts'
 import { isAlike, verdictOf } from '../../src/tools/simulate/verdict.ts'
 import { accepted } from '../config/configuration.ts'
 import { altered, drawing, madePolicy, madeRules, WORDS, type Draw } from './generated.ts'
@@ -39,7 +39,7 @@ void test('whatever a caller would notice is told', (t) => {
     const rules = madeRules(draw)
     const [before, after] = [madePolicy(rules), madePolicy(altered(rules, draw))]
     const agents = agentsOf([before, after])
-    const cells = cellsOf(agents, true)
+    const cells = cellsOf(agents, { sharing: true })
     const told = compare(before, after, config).differences
     for (let turn = 0; turn < 30; turn += 1) {
       const principal = stranger(draw)

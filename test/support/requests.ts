@@ -5,26 +5,13 @@ import { assumedFacts, type RuntimeFacts } from '../../src/core/route/transport.
 import { NOTHING_BEGUN, type Begun } from '../../src/http/pipeline/claim.ts'
 import { beginExchange } from '../../src/http/pipeline/exchange.ts'
 import type { Payload } from '../../src/http/pipeline/payload.ts'
-import { refuse } from '../../src/core/reasons.ts'
+import { steadySnapshot as steady } from '../../src/tools/simulate/steady-snapshot.ts'
 import { incoming } from '../fuzz/message.ts'
 import type { Authorized, Pipeline, RequestSnapshot, UpstreamBinding } from '../../src/http/pipeline/stages.ts'
 
-/** Nothing changes, and no other configuration comes. */
+/** A snapshot of a pipeline of which only some parts matter. */
 export function steadySnapshot(pipeline: Partial<Pipeline> = {}, more: Partial<RequestSnapshot> = {}): RequestSnapshot {
-  return {
-    pipeline: { cors: { origins: [], credentials: false }, enforcement: 'enforce', ...pipeline } as Pipeline,
-    upstreamKey: '',
-    mark: () => 0,
-    outdated: () => false,
-    isReplaced: () => false,
-    refusal: () => null,
-    hidden: () => null,
-    opened: () => {},
-    decided: () => {},
-    successor: () => refuse('rules-changed'),
-    release: () => {},
-    ...more,
-  }
+  return steady({ cors: { origins: [], credentials: false }, enforcement: 'enforce', ...pipeline } as Pipeline, more)
 }
 
 /** What differs from a request for /info of which nothing is known. */

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 import { childrenOf, workerOf } from './scene.ts'
 
 /** Two workers of this process. */
-async function startCrew(t: Test, patience: Pick<WorkerPoolParts, 'longestAnswer' | 'lookEvery'> = {}) {
+async function startPool(t: Test, patience: Pick<WorkerPoolParts, 'longestAnswer' | 'lookEvery'> = {}) {
   const outcome = prepare(configFile(t, { workers: 2 }).file, {})
   if (!outcome.ok) throw new Error('no configuration')
   const { value: prepared } = outcome
@@ -35,20 +35,20 @@ async function startCrew(t: Test, patience: Pick<WorkerPoolParts, 'longestAnswer
   t.teardown(() => workerPool.end())
   await workerPool.start()
   const said = (text: string): readonly Line[] => lines.filter(({ msg }) => String(msg).startsWith(text))
-  return { crew: workerPool, prepared, said, begun, putInForce: (next: number) => (number = next) }
+  return { workerPool, prepared, said, begun, setActive: (next: number) => (number = next) }
 }
 
 const isThere = (id: number): boolean => childrenOf(process.pid).includes(id)
 
 void test('one that cannot put a change in force begins anew, by what is in force', async (t) => {
-  const { crew: workerPool, prepared, said, begun, putInForce } = await startCrew(t)
+  const { workerPool, prepared, said, begun, setActive } = await startPool(t)
   await workerPool.ask('prepare', prepared)
   // It dies between the two steps, and the next one has no prepared configuration.
   process.kill(workerOf(process.pid, 1), 'SIGKILL')
   await until(() => said('the worker serves again').length === 1)
   const [other, able] = [workerOf(process.pid, 1), workerOf(process.pid, 2)]
-  putInForce(2)
-  await workerPool.order('put', null)
+  setActive(2)
+  await workerPool.order('activate', null)
   t.notOk(isThere(other), 'it serves nobody by the old one when the order is done')
   t.ok(isThere(able))
   t.match(said('a worker failed to apply'), [{ worker: 1, err: { message: /no prepared configuration/ } }])
@@ -61,7 +61,7 @@ for (const [what, asked] of [
   ['a revocation', (workerPool: WorkerPool) => workerPool.ask('revocations', null)],
 ] as const) {
   void test(`${what} is done when one that does not answer is no more`, async (t) => {
-    const { crew: workerPool } = await startCrew(t, { longestAnswer: 1000 })
+    const { workerPool } = await startPool(t, { longestAnswer: 1000 })
     const hanging = workerOf(process.pid, 1)
     process.kill(hanging, 'SIGSTOP')
     await asked(workerPool)
@@ -70,7 +70,7 @@ for (const [what, asked] of [
 }
 
 void test('one that hangs is ended and begins anew, also where nobody asks anything', async (t) => {
-  const { said } = await startCrew(t, { longestAnswer: 1000, lookEvery: 20 })
+  const { said } = await startPool(t, { longestAnswer: 1000, lookEvery: 20 })
   const hanging = workerOf(process.pid, 1)
   process.kill(hanging, 'SIGSTOP')
   await until(() => said('the worker serves again').length === 1)

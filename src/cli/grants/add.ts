@@ -1,8 +1,8 @@
 /** `threadwarden grants add`: grants a thread to a user or a group. */
 import { BY_OPERATOR, MAX_GRANTS, type Right } from '../../core/decide/sharing.ts'
 import { shownGrant } from '../../operator/grant-form.ts'
-import { CONFIG, defineCommand, EXIT, jsonFlag, THREAD_SCOPE, UsageError, value, WITH_SCOPE } from '../command.ts'
-import { complain, print, printData } from '../terminal.ts'
+import { CommandFailed, CONFIG, defineCommand, EXIT, jsonFlag, THREAD_SCOPE, UsageError, value, WITH_SCOPE } from '../command.ts'
+import { print, printData } from '../terminal.ts'
 import { granteeOf, requireIssuer, threadIdOf } from '../argument-values.ts'
 import { threadData, threadText, warnOfNoSharing } from '../format-thread.ts'
 import { onStore } from '../with-store.ts'
@@ -35,10 +35,8 @@ Deleting, archiving and granting stay with the owner.`,
       requireIssuer(`--${grantee.kind} ${grantee.id}`, grantee.id, prepared.config)
       const grant = { ...grantee, right, grantedBy: BY_OPERATOR, grantedAt: Date.now() }
       const row = (await store.thread(key))?.row
-      if (grantee.kind === 'user' && row?.owner === grantee.id && row.deletedAt === null) {
-        complain(`${text} is ${grantee.id}'s own: there is nothing to grant`)
-        return EXIT.failure
-      }
+      if (grantee.kind === 'user' && row?.owner === grantee.id && row.deletedAt === null)
+        throw new CommandFailed(`${text} is ${grantee.id}'s own: there is nothing to grant`)
       const outcome = await store.grant(key, null, grant)
       warnOfNoSharing(prepared.policy)
       if (json) printData({ ...threadData(key), grant: shownGrant(grant), outcome })
@@ -48,11 +46,11 @@ Deleting, archiving and granting stay with the owner.`,
           if (!json) print(`${grantee.kind} ${grantee.id} may ${right} ${text}${outcome === 'unchanged' ? ', as before' : ''}`)
           return EXIT.fine
         case 'not-owner':
-          complain(`nobody owns ${text}, or it was deleted: threads owner shows what is known of it`)
-          return EXIT.failure
+          throw new CommandFailed(`nobody owns ${text}, or it was deleted: threads owner shows what is known of it`)
         case 'too-many':
-          complain(`${text} has ${MAX_GRANTS} grants by operators, which is all that a thread may have: grant it to a group`)
-          return EXIT.failure
+          throw new CommandFailed(
+            `${text} has ${MAX_GRANTS} grants by operators, which is all that a thread may have: grant it to a group`,
+          )
       }
     })
   },

@@ -3,7 +3,7 @@ import type { Grantee } from '../../core/decide/sharing.ts'
 import { shownGrant } from '../../operator/grant-form.ts'
 import type { GrantStore, StoredGrant } from '../../store/port/grants.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
-import { CONFIG, defineCommand, EXIT, jsonFlag, SCOPE_FILTER, UsageError, value } from '../command.ts'
+import { CommandFailed, CONFIG, defineCommand, EXIT, jsonFlag, SCOPE_FILTER, UsageError, value } from '../command.ts'
 import { complain, print, printData } from '../terminal.ts'
 import { granteeOf, threadIdOf } from '../argument-values.ts'
 import { grantLine, threadData, threadText, warnOfNoSharing } from '../format-thread.ts'
@@ -37,10 +37,8 @@ group.`,
       if (typeof on === 'string') {
         const key = keyOf(on)
         const grants = await store.grants(key, null)
-        if (grants === null) {
-          complain(`there is no live thread ${threadText(key)}: grants are on threads that somebody owns`)
-          return EXIT.failure
-        }
+        if (grants === null)
+          throw new CommandFailed(`there is no live thread ${threadText(key)}: only a thread with an owner has grants`)
         found = grants.map((grant) => ({ ...grant, ...key }))
       } else found = await allTo(store, on, scope)
       warnOfNoSharing(prepared.policy)

@@ -1,8 +1,8 @@
 /** `threadwarden store backup`: copies the store while gateways write to it. */
 import { storeOf } from '../../config/store-place.ts'
 import { backup as copyStore, BackupFailed, type Backup } from '../../store/sqlite/backup.ts'
-import { CONFIG, defineCommand, EXIT, flag, jsonFlag, QUIET, UsageError } from '../command.ts'
-import { complain, print, printData } from '../terminal.ts'
+import { CommandFailed, CONFIG, defineCommand, EXIT, flag, jsonFlag, QUIET, UsageError } from '../command.ts'
+import { print, printData } from '../terminal.ts'
 import { loadConfig } from '../input-files.ts'
 import { withProgress } from '../with-progress.ts'
 
@@ -23,7 +23,6 @@ The copy holds user ids, thread ids, names and the secret of list cursors: prote
   async run(values, [target, ...more]) {
     if (target === undefined || more.length > 0) throw new UsageError('name one file to copy to')
     const prepared = loadConfig(values)
-    if (prepared === null) return EXIT.failure
     const named = storeOf(prepared.config.ownership)
     if (named.kind === 'postgres') {
       const { schema } = named.settings
@@ -47,8 +46,9 @@ The copy holds user ids, thread ids, names and the secret of list cursors: prote
         })
       } catch (error) {
         if (!(error instanceof BackupFailed) && !signal.aborted) throw error
-        complain(error instanceof BackupFailed ? `error: ${error.message}${hintFor(error)}` : 'interrupted: nothing was copied')
-        return EXIT.failure
+        throw new CommandFailed(
+          error instanceof BackupFailed ? `error: ${error.message}${hintFor(error)}` : 'interrupted: nothing was copied',
+        )
       } finally {
         progress.end()
       }

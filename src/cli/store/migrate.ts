@@ -1,6 +1,6 @@
 /** `threadwarden store migrate`: migrates the store to this program's schema. */
-import { CONFIG, defineCommand, EXIT, flag, jsonFlag } from '../command.ts'
-import { complain, print, printData } from '../terminal.ts'
+import { CommandFailed, CONFIG, defineCommand, EXIT, flag, jsonFlag } from '../command.ts'
+import { print, printData } from '../terminal.ts'
 import { loadConfig } from '../input-files.ts'
 import { inspectStore, type Inspected } from '../inspect-store.ts'
 import { withStore } from '../with-store.ts'
@@ -18,12 +18,8 @@ previous version continue to work meanwhile only if the release notes say so.`,
 
   async run(values) {
     const prepared = loadConfig(values)
-    if (prepared === null) return EXIT.failure
     const seen = await inspectStore(prepared.config.ownership)
-    if (seen.outcome === 'unusable') {
-      complain(`error: ${seen.message}; ${seen.hint}`)
-      return EXIT.failure
-    }
+    if (seen.outcome === 'unusable') throw new CommandFailed(`error: ${seen.message}; ${seen.hint}`)
     const from = seen.outcome === 'missing' ? null : seen.schema
     const to = seen.latest
     const outcome = from === to ? 'same' : values.check ? 'behind' : 'migrated'

@@ -3,8 +3,8 @@ import { NOBODY_WORD } from '../../tools/import-export/entry.ts'
 import { ownerWord } from '../../tools/import-export/problem.ts'
 import type { AssignOutcome } from '../../store/port/administration.ts'
 import { NOBODY, type ThreadKey } from '../../store/port/thread.ts'
-import { CONFIG, defineCommand, EXIT, jsonFlag, THREAD_SCOPE, UsageError, value, WITH_SCOPE } from '../command.ts'
-import { complain, print, printData } from '../terminal.ts'
+import { CommandFailed, CONFIG, defineCommand, EXIT, jsonFlag, THREAD_SCOPE, UsageError, value, WITH_SCOPE } from '../command.ts'
+import { print, printData } from '../terminal.ts'
 import { requireOwner, threadNamed, userOf } from '../argument-values.ts'
 import { threadData, threadText } from '../format-thread.ts'
 import { onStore } from '../with-store.ts'
@@ -35,10 +35,8 @@ live again, and what was observed of it under enforcement: observe is settled. A
       const result = await store.assign(key, to, Date.now(), expected)
       const thread = threadText(key)
       if (values.json) printData(asData(key, result))
-      if (result.outcome === 'changed') {
-        complain(`nothing was changed: the owner of ${thread} is ${whose(result.owner)}`)
-        return EXIT.failure
-      }
+      if (result.outcome === 'changed')
+        throw new CommandFailed(`nothing was changed: the owner of ${thread} is ${whose(result.owner)}`)
       const text = result.outcome === 'same' ? ' already' : `; before: ${whose(result.before)}`
       if (!values.json) print(`${thread} belongs to ${to}${text}`)
       return EXIT.fine

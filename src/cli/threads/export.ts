@@ -7,7 +7,7 @@ import { exportLines, hasScopes, rowsOf } from '../../tools/import-export/export
 import { formatOf, type Format } from '../../tools/import-export/source-file.ts'
 import { terminalJson } from '../../core/json/terminal-json.ts'
 import type { RowFilter, ThreadRow } from '../../store/port/administration.ts'
-import { CONFIG, defineCommand, EXIT, flag, QUIET, SCOPE_FILTER, value } from '../command.ts'
+import { CommandFailed, CONFIG, defineCommand, EXIT, flag, QUIET, SCOPE_FILTER, value } from '../command.ts'
 import { counted } from '../format-thread.ts'
 import { complain, harmless } from '../terminal.ts'
 import { withProgress } from '../with-progress.ts'
@@ -51,11 +51,10 @@ A row that changes during the export is written as it was or as it is.`,
           }
         }
         const lines = exportLines(counting(), format, { deleted: all, scope: scoped })
-        const written = await write(isShown ? forTerminal(lines, format) : lines, output, signal)
+        await write(isShown ? forTerminal(lines, format) : lines, output, signal)
         progress.end()
-        if (written === 'done' && output !== undefined) complain(`${counted(count, 'thread')} written to ${output}`)
-        if (written !== 'done') complain(`error: ${written}`)
-        return written === 'done' ? EXIT.fine : EXIT.failure
+        if (output !== undefined) complain(`${counted(count, 'thread')} written to ${output}`)
+        return EXIT.fine
       })
     })
   },
@@ -66,21 +65,21 @@ async function* forTerminal(lines: AsyncIterable<string>, format: Format): Async
   for await (const line of lines) yield format === 'jsonl' ? terminalJson(line) : `${harmless(line.slice(0, -1))}\n`
 }
 
-/** Writes the lines, and removes a file that was not written to its end. */
-async function write(lines: AsyncIterable<string>, output: string | undefined, signal: AbortSignal): Promise<string> {
+/** Writes the lines. @throws CommandFailed after it removed a file that was not written to its end */
+async function write(lines: AsyncIterable<string>, output: string | undefined, signal: AbortSignal): Promise<void> {
   // The export names users and their threads: only the file's owner may read it.
   const to: Writable = output === undefined ? process.stdout : createWriteStream(output, { flags: 'wx', mode: 0o600 })
   try {
     await pipeline(Readable.from(lines), to, { signal, end: output !== undefined })
-    return 'done'
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    if (code === 'EEXIST') return `${output ?? ''} is there already: name another file, or remove it`
+    if (code === 'EEXIST') throw new CommandFailed(`error: ${output ?? ''} is there already: name another file, or remove it`)
     if (output !== undefined) await rm(output, { force: true })
-    if (signal.aborted) return 'interrupted; what was written is not all of it'
+    if (signal.aborted) throw new CommandFailed('error: interrupted; what was written is not all of it')
     // The reader closed the pipe because it needs no more.
-    if (code === 'EPIPE') return 'stdout was closed before the end'
-    if (error instanceof Error && 'syscall' in error) return `${output ?? 'stdout'} cannot be written (${code})`
+    if (code === 'EPIPE') throw new CommandFailed('error: stdout was closed before the end')
+    if (error instanceof Error && 'syscall' in error)
+      throw new CommandFailed(`error: ${output ?? 'stdout'} cannot be written (${code})`)
     throw error
   }
 }

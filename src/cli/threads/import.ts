@@ -5,7 +5,7 @@ import { SourceFault } from '../../tools/import-export/source-line.ts'
 import { EMPTY_TARGET, type Tally, type Target } from '../../tools/import-export/takeover.ts'
 import { StoreUnavailable } from '../../store/port/state.ts'
 import type { ObservationStore } from '../../store/port/observations.ts'
-import { defineCommand, EXIT } from '../command.ts'
+import { CommandFailed, defineCommand, EXIT } from '../command.ts'
 import { columns, complain, printData, printLines } from '../terminal.ts'
 import { requireIssuer } from '../argument-values.ts'
 import { loadConfig } from '../input-files.ts'
@@ -40,7 +40,6 @@ and one that several users ran is a conflict, for threads assign.`,
       return onStore(values, ({ store, scope }) => reporting(values, (work) => importObserved(store, scope, work)))
     }
     const prepared = loadConfig(values)
-    if (prepared === null) return EXIT.failure
     if (task.kind === 'upstream' && 'issuer' in task.whose) {
       const { issuer } = task.whose
       requireIssuer(`--issuer ${issuer}`, `${issuer}:anybody`, prepared.config)
@@ -80,8 +79,7 @@ async function reporting(options: ImportOptions, work: (work: Work) => Promise<I
   } catch (error) {
     if (!(error instanceof SourceFault) && !(error instanceof StoreUnavailable)) throw error
     for (const line of problems.summary()) complain(line)
-    complain(`error: ${error.message}${error instanceof SourceFault ? '; nothing was imported' : `; ${goOn(tally)}`}`)
-    return EXIT.failure
+    throw new CommandFailed(`error: ${error.message}; ${error instanceof SourceFault ? 'nothing was imported' : goOn(tally)}`)
   } finally {
     problems.close()
   }

@@ -11,7 +11,7 @@ export interface ProblemReport {
   close(): void
 }
 
-const TOLD = 20
+const MOST_SHOWN = 20
 
 /**
  * @param file overwritten if it exists
@@ -19,19 +19,19 @@ const TOLD = 20
  */
 export function makeProblemReport(file: string | undefined): ProblemReport {
   const to = file === undefined ? null : openedFor(file)
-  const told: string[] = []
+  const shown: string[] = []
   let count = 0
   return {
     add(problem) {
       count += 1
-      if (told.length < TOLD) told.push(words(problem))
+      if (shown.length < MOST_SHOWN) shown.push(textOf(problem))
       if (to !== null) writeSync(to, `${JSON.stringify(problemData(problem))}\n`)
     },
     summary() {
-      if (count === told.length) return told
+      if (count === shown.length) return shown
       return [
-        ...told,
-        `and ${count - told.length} more: ${file === undefined ? '--report FILE writes all of them' : `see ${file}`}`,
+        ...shown,
+        `and ${count - shown.length} more: ${file === undefined ? '--report FILE writes all of them' : `see ${file}`}`,
       ]
     },
     close() {
@@ -49,7 +49,7 @@ function openedFor(file: string): number {
   }
 }
 
-function words({ kind, line, scope, threadId, owner, reason }: Problem): string {
+function textOf({ kind, line, scope, threadId, owner, reason }: Problem): string {
   const place = line === null ? '' : `line ${line}: `
   const thread =
     threadId === null || kind === 'invalid'

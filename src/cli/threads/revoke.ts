@@ -20,7 +20,8 @@ can claim it until threads assign gives it an owner. Open streams on it end.`,
       if (values.json) printData({ ...threadData(key), revoked }, 0)
       else if (revoked)
         print(`${threadText(key)} belongs to nobody, and nobody can claim it; threads assign gives it to somebody`)
-      else complain(`the table has no thread ${threadText(key)}: threads assign gives it an owner, so that nobody else claims it`)
+      else
+        complain(`the table has no thread ${threadText(key)}: threads assign gives it an owner, so that no other user claims it`)
       return revoked ? EXIT.fine : EXIT.failure
     })
   },

@@ -8,7 +8,7 @@ const LABELS: Readonly<Record<keyof StoreStats, string>> = {
   threads: 'threads that are not deleted',
   owners: 'owners',
   provisional: 'threads of which no run is confirmed yet',
-  deleted: 'deleted threads, kept so that nobody claims them',
+  deleted: 'deleted threads, kept so that no user claims them',
   withheld: 'threads whose owner was taken away',
   grants: 'grants',
   observed: 'threads seen under enforcement: observe that have no owner',

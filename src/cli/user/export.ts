@@ -6,8 +6,8 @@ import { shown } from '../../operator/revocation-form.ts'
 import type { UserData } from '../../store/port/administration.ts'
 import type { StoredGrant } from '../../store/port/grants.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
-import { CONFIG, defineCommand, EXIT, value } from '../command.ts'
-import { complain, printData } from '../terminal.ts'
+import { CommandFailed, CONFIG, defineCommand, EXIT, value } from '../command.ts'
+import { printData } from '../terminal.ts'
 import { userNamed } from '../argument-values.ts'
 import { threadData } from '../format-thread.ts'
 import { onStore } from '../with-store.ts'
@@ -33,8 +33,9 @@ groups are not included.`,
         writeFileSync(values.output, `${JSON.stringify(data, null, 2)}\n`, { flag: 'wx', mode: 0o600 })
       } catch (error) {
         const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST'
-        complain(`error: ${values.output} ${isThere ? 'is there already: name another file, or remove it' : 'cannot be written'}`)
-        return EXIT.failure
+        throw new CommandFailed(
+          `error: ${values.output} ${isThere ? 'is there already: name another file, or remove it' : 'cannot be written'}`,
+        )
       }
       return EXIT.fine
     })

@@ -37,7 +37,7 @@ export type WorkerHandlers = {
   readonly revocations: (asked: null) => Promise<void>
   /** The two steps of a change: first all workers prepare it, then all activate it. */
   readonly prepare: (next: Checked) => Promise<void>
-  readonly put: (asked: null) => Promise<void>
+  readonly activate: (asked: null) => Promise<void>
   readonly discard: (asked: null) => Promise<void>
   /** As RunningGateway.stop; the worker serves on until `served` is called. */
   readonly stop: (deadline: number) => Promise<void>

@@ -119,7 +119,7 @@ async function start(
         throw new Error('the gateway is shutting down')
       }
       current = next
-      await workerPool.order('put', null)
+      await workerPool.order('activate', null)
       log.level = next.prepared.config.log.level
       await announce(next.prepared, { store, readiness: own, metrics, log })
     },

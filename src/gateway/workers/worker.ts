@@ -16,7 +16,7 @@ import type { Beginning, PrimaryHandlers, WorkerHandlers } from './messages.ts'
 import { borrowedLimiter } from './limiter.ts'
 import { reportedReadiness } from './readiness.ts'
 
-type Serving = Pick<Assembled, 'running' | 'generations' | 'revocations'> & { readonly log: Logger }
+type Serving = Pick<Assembled, 'running' | 'snapshots' | 'revocations'> & { readonly log: Logger }
 
 // A terminal, or a signal to a process group, reaches all processes; only the primary decides what a worker does.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
@@ -35,17 +35,17 @@ const handlers: WorkerHandlers = {
     if (!stopped) await revocations.reload()
   },
   async prepare(prepared) {
-    next = await (await serving.promise).generations.make(withSources(prepared))
+    next = await (await serving.promise).snapshots.make(withSources(prepared))
   },
-  async put() {
+  async activate() {
     if (next === null) throw new Error('there is no prepared configuration to activate')
-    const { generations: snapshots, log } = await serving.promise
+    const { snapshots, log } = await serving.promise
     await snapshots.activate(next)
     log.level = next.prepared.config.log.level
     next = null
   },
   async discard() {
-    if (next !== null) await (await serving.promise).generations.discard(next)
+    if (next !== null) await (await serving.promise).snapshots.discard(next)
     next = null
   },
   async stop(deadline) {
@@ -89,9 +89,9 @@ async function serve({ prepared: checked, number, port, worker, workers }: Begin
     // The largest body has to fit into the worker's share.
     bodiesInFlight: Math.max(limits.bodiesInFlight / workers, limits.runBody, limits.body),
   }
-  await assemble(prepared, log, { primary }, null, async ({ app, running, generations: snapshots, revocations }) => {
+  await assemble(prepared, log, { primary }, null, async ({ app, running, snapshots, revocations }) => {
     await listenOn(app, config.listen.host, port)
-    serving.resolve({ running, generations: snapshots, revocations, log })
+    serving.resolve({ running, snapshots, revocations, log })
     await call('listening', urlOf(app))
   })
 }

@@ -8,7 +8,7 @@ import type { AnswerMemory } from './answer-memory.ts'
 import type { Forwarder } from '../upstream/forward.ts'
 import type { Rewritten } from './rewriting.ts'
 import { infoFor } from './runtime-info.ts'
-import { isGuests, type TableChange } from './table-changes.ts'
+import { isOfOtherOwner, type TableChange } from './table-changes.ts'
 import { listFrom, type TableList } from './table-list.ts'
 import type { ThreadList } from './thread-list.ts'
 import type { Authorized } from '../pipeline/stages.ts'
@@ -37,7 +37,7 @@ export function makeRewriter({ rules, facts, forwarder, list, tableList, tableCh
     rewrites(request) {
       const { route } = request.permit.descriptor
       if (route.id === 'threads/list') return true
-      if (isTableRoute(route)) return tableUse(request.upstream) !== 'never' || isGuests(request.permit)
+      if (isTableRoute(route)) return tableUse(request.upstream) !== 'never' || isOfOtherOwner(request.permit)
       if (route.id !== 'info') return false
       return isOfOtherTransport(request) || rules.nameAgents || tableUse(request.upstream) !== 'never'
     },

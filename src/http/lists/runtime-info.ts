@@ -30,8 +30,8 @@ export async function infoFor(
   if (!isObject(read.value)) return refuse('upstream-answer-unreadable')
   const { client } = request.exchange.record
   const info = mayUse === null ? read.value : withAgents(read.value, mayUse)
-  const told = bridged ? infoOfOther(client, info) : info
-  const whole = tellsOfTable(use, read.value) ? withTableLists(client, told) : told
+  const bridgedInfo = bridged ? infoOfOther(client, info) : info
+  const whole = tellsOfTable(use, read.value) ? withTableLists(client, bridgedInfo) : bridgedInfo
   return writtenAnew(whole, 'upstream-answer-unreadable')
 }
 

@@ -69,12 +69,12 @@ export function makeTableChange(parts: TableChangeParts): TableChange {
 }
 
 /** True for a change of another user's thread: the caller must not see what the upstream says of its owner. */
-export function isGuests({ owner, principal, observed }: Permit): boolean {
+export function isOfOtherOwner({ owner, principal, observed }: Permit): boolean {
   return owner !== principal.id && observed === null
 }
 
 async function changed(permit: Permit, answer: UpstreamAnswer): Promise<Rewritten> {
-  if (answer.status !== 200 || !isGuests(permit)) return { outcome: 'passthrough', answer }
+  if (answer.status !== 200 || !isOfOtherOwner(permit)) return { outcome: 'passthrough', answer }
   const read = await readAnswer(answer, MAX_RECORD_BYTES, 'upstream-answer-unreadable')
   if (read.outcome !== 'read') return read
   return isObject(read.value)

@@ -1,6 +1,6 @@
 /** Compares two clocks by the Date header of an answer: the gateway judges tokens by time. */
 import type { UpstreamAnswerHeaders } from '../../core/wire/headers.ts'
-import { problem, notChecked, ok, seconds, warning, type Finding } from './finding.ts'
+import { problem, notChecked, ok, seconds, warning, type Result } from './finding.ts'
 
 /** The operator should know of this difference, though no token fails because of it. */
 const NOTICEABLE_MS = 5000
@@ -10,23 +10,17 @@ const NOTICEABLE_MS = 5000
  * @param local when the answer arrived by the local clock, in milliseconds
  * @param tolerance the configured clockTolerance, in milliseconds
  */
-export function judgeClock(
-  check: string,
-  whose: string,
-  headers: UpstreamAnswerHeaders,
-  local: number,
-  tolerance: number,
-): Finding {
+export function judgeClock(whose: string, headers: UpstreamAnswerHeaders, local: number, tolerance: number): Result {
   const date = Date.parse(String(headers['date']))
-  if (Number.isNaN(date)) return notChecked(check, `${whose} sends no Date`)
-  if (headers['age'] !== undefined) return notChecked(check, `the answer of ${whose} came from a cache`)
+  if (Number.isNaN(date)) return notChecked(`${whose} sends no Date`)
+  if (headers['age'] !== undefined) return notChecked(`the answer of ${whose} came from a cache`)
   // Date has whole seconds, rounded down.
   const ahead = local - (date + 500)
   const off = Math.abs(ahead)
-  if (off <= NOTICEABLE_MS) return ok(check, `the clock here agrees with that of ${whose}`)
+  if (off <= NOTICEABLE_MS) return ok(`the clock here agrees with that of ${whose}`)
   const message = `the clock here is ${seconds(off)} ${ahead > 0 ? 'ahead of' : 'behind'} that of ${whose}`
   const remedy = 'keep both clocks right with NTP'
   return off > tolerance
-    ? problem(check, `${message}, more than authentication.clockTolerance (${seconds(tolerance)})`, remedy)
-    : warning(check, message, remedy)
+    ? problem(`${message}, more than authentication.clockTolerance (${seconds(tolerance)})`, remedy)
+    : warning(message, remedy)
 }

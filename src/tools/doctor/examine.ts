@@ -4,7 +4,6 @@ import { storeOf } from '../../config/store-place.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Sources } from '../../document/sources.ts'
 import { openUpstream, type Upstream } from '../../http/upstream/upstream.ts'
-import { AGENT_CHECK } from './agent.ts'
 import { SEPARATION_CHECK } from './upstream-separation.ts'
 import { codeOf, NoAnswer } from './requests.ts'
 import { makeRedactor } from './redaction.ts'
@@ -13,12 +12,12 @@ import { CALLER_CHECK, PREFLIGHT_CHECK, READY_CHECK, STRANGER_CHECK } from './ga
 import { ISSUER_CHECKS } from './issuers.ts'
 import { RUN_CHECK } from './live-run.ts'
 import { STORE_CHECKS } from './store.ts'
-import type { Check, Machine, Subject, Wishes } from './subject.ts'
+import type { Check, Machine, Results, Subject, Wishes } from './subject.ts'
 import { THREAD_CHECKS } from './threads.ts'
 import { EXPOSURE_CHECKS } from './upstream-exposure.ts'
 import { ROUTES_CHECK } from './routes.ts'
 import { STREAMS_CHECK } from './streams.ts'
-import { UPSTREAM_CHECKS } from './upstream.ts'
+import { AGENT_CHECK, UPSTREAM_CHECKS } from './upstream.ts'
 
 const FIRST: readonly Check[] = [...STORE_CHECKS, ...ISSUER_CHECKS]
 
@@ -49,13 +48,9 @@ export async function examine(
       wishes,
       machine,
       upstream: upstreamOf(mount, sources, wishes),
-      headers: {
-        'accept-encoding': 'identity',
-        ...serverHeaders(mount),
-      },
+      headers: { 'accept-encoding': 'identity', ...serverHeaders(mount) },
       clock,
-      known: { facts: null, version: null, agents: [], histories: null, threadIds: null },
-      table,
+      known: { facts: null, version: null, agents: [], histories: null, threadIds: null, table },
       before: [...subjects],
     })
   }
@@ -67,8 +62,8 @@ export async function examine(
   try {
     for (const step of stepsOf(subjects)) {
       onCheck(named(step.check.name, step))
-      const found = await within(step.check, step.subject)
-      for (const one of found) findings.push({ ...one, check: named(one.check, step) })
+      const results = [await within(step.check, step.subject)].flat()
+      for (const { check = step.check.name, ...rest } of results) findings.push({ check: named(check, step), ...rest })
     }
   } finally {
     await Promise.all(subjects.map(({ upstream }) => upstream.close()))
@@ -110,19 +105,18 @@ function upstreamOf({ url, timeouts, ca }: Mount, sources: Sources, wishes: Wish
   })
 }
 
-async function within(check: Check, subject: Subject): Promise<readonly Finding[]> {
+async function within(check: Check, subject: Subject): Promise<Results> {
   const limit = Math.max(subject.wishes.timeout, check.atLeast ?? 0)
   const controller = new AbortController()
-  const late = Promise.withResolvers<readonly Finding[]>()
+  const late = Promise.withResolvers<Results>()
   const timer = setTimeout(() => {
-    const { late: meaning } = check
-    late.resolve([meaning?.(subject) ?? notChecked(check.name, `no answer within ${seconds(limit)}`, 'try a longer --timeout')])
+    late.resolve(check.late?.(subject) ?? notChecked(`no answer within ${seconds(limit)}`, 'try a longer --timeout'))
     controller.abort()
   }, limit)
   try {
     return await Promise.race([check.run(subject, controller.signal), late.promise])
   } catch (error) {
-    return [notChecked(check.name, `${error instanceof NoAnswer ? 'no answer' : 'the check failed'} (${codeOf(error)})`)]
+    return notChecked(`${error instanceof NoAnswer ? 'no answer' : 'the check failed'} (${codeOf(error)})`)
   } finally {
     clearTimeout(timer)
     controller.abort()

@@ -11,19 +11,22 @@ export interface Finding {
   readonly remedy?: string
 }
 
-function finding(level: Level, check: string, message: string, remedy?: string): Finding {
-  return { check, level, message, ...(remedy === undefined ? {} : { remedy }) }
-}
+/** What a check results; by default it is about the check itself. */
+export type Result = Omit<Finding, 'check'> & Partial<Pick<Finding, 'check'>>
 
-export const ok = (check: string, message: string): Finding => finding('ok', check, message)
+export const ok = (message: string): Result => ({ level: 'ok', message })
 
-export const warning = (check: string, message: string, remedy: string): Finding => finding('warning', check, message, remedy)
+export const warning = (message: string, remedy: string): Result => ({ level: 'warning', message, remedy })
 
-export const problem = (check: string, message: string, remedy: string): Finding => finding('problem', check, message, remedy)
+export const problem = (message: string, remedy: string): Result => ({ level: 'problem', message, remedy })
 
-export const unknown = (check: string, message: string, remedy?: string): Finding => finding('unknown', check, message, remedy)
+export const unknown = (message: string, remedy?: string): Result => ({
+  level: 'unknown',
+  message,
+  ...(remedy === undefined ? {} : { remedy }),
+})
 
-export const notChecked = (check: string, why: string, remedy?: string): Finding => unknown(check, `not checked: ${why}`, remedy)
+export const notChecked = (why: string, remedy?: string): Result => unknown(`not checked: ${why}`, remedy)
 
 export function isFault({ level }: Finding): boolean {
   return level === 'problem' || level === 'warning'

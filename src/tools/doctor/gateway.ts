@@ -1,7 +1,7 @@
 /** Checks the gateway itself, with the requests of its probes and its clients. */
 import { ask, codeOf, objectIn, type HttpAnswer } from './requests.ts'
 import { healthOrigin, PORT_ZERO, publicBase } from './addresses.ts'
-import { notChecked, ok, problem, type Finding } from './finding.ts'
+import { notChecked, ok, problem, type Result } from './finding.ts'
 import { settingOf, type Check, type Subject } from './subject.ts'
 import { isObject } from '../../core/json/read.ts'
 
@@ -17,61 +17,49 @@ export function codeIn(heard: HttpAnswer): string {
   return typeof code === 'string' && /^[a-z0-9-]{1,60}$/.test(code) ? ` (${code})` : ''
 }
 
-async function atBase(
-  check: string,
-  subject: Subject,
-  look: (base: string) => Promise<readonly Finding[]>,
-): Promise<readonly Finding[]> {
+async function atBase(subject: Subject, look: (base: string) => Promise<Result>): Promise<Result> {
   const base = publicBase(subject)
-  if (base === null) return [notChecked(check, PORT_ZERO, 'pass the address of the gateway with --url')]
+  if (base === null) return notChecked(PORT_ZERO, 'pass the address of the gateway with --url')
   try {
     return await look(base)
   } catch (error) {
-    return [absent(check, base, codeOf(error))]
+    return absent(base, codeOf(error))
   }
 }
 
-export function absent(check: string, url: string, code: string): Finding {
-  if (code === 'ECONNREFUSED') return notChecked(check, `nothing listens on ${url}`, START)
-  return notChecked(check, `${url} gives no answer (${code})`, `is it the gateway? If it is not running, ${START}`)
+export function absent(url: string, code: string): Result {
+  if (code === 'ECONNREFUSED') return notChecked(`nothing listens on ${url}`, START)
+  return notChecked(`${url} gives no answer (${code})`, `is it the gateway? If it is not running, ${START}`)
 }
 
-async function ready({ config }: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
-  const check = 'gateway.ready'
+async function ready({ config }: Subject, signal: AbortSignal): Promise<Result> {
   const origin = healthOrigin(config)
-  if (origin === null) return [notChecked(check, PORT_ZERO)]
+  if (origin === null) return notChecked(PORT_ZERO)
   let heard: HttpAnswer
   try {
     heard = await ask(`${origin}/readyz`, {}, signal)
   } catch (error) {
-    return [absent(check, origin, codeOf(error))]
+    return absent(origin, codeOf(error))
   }
   const pending = objectIn(heard)?.['pending']
   if (!isObject(pending)) {
-    return [
-      problem(
-        check,
-        `${origin}/readyz answered ${heard.status}, and not as this gateway`,
-        'does something else listen on health.port?',
-      ),
-    ]
+    return problem(
+      `${origin}/readyz answered ${heard.status}, and not as this gateway`,
+      'does something else listen on health.port?',
+    )
   }
-  if (heard.status === 200) return [ok(check, 'the gateway is ready')]
+  if (heard.status === 200) return ok('the gateway is ready')
   const why = Object.entries(pending).map(
     ([name, reason]) => `${name}: ${typeof reason === 'string' ? reason : 'it does not say'}`,
   )
-  return [
-    problem(
-      check,
-      `the gateway is not ready: ${why.join('; ')}`,
-      'docs/operations.md, "Health listener", tells what each name waits for',
-    ),
-  ]
+  return problem(
+    `the gateway is not ready: ${why.join('; ')}`,
+    'docs/operations.md, "Health listener", tells what each name waits for',
+  )
 }
 
-function refusesStrangers(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
-  const check = 'gateway.authentication'
-  return atBase(check, subject, async (base) => {
+function refusesStrangers(subject: Subject, signal: AbortSignal): Promise<Result> {
+  return atBase(subject, async (base) => {
     const { config, mount } = subject
     // An agent has no /info. Without an input nothing runs, whatever server answers.
     const asked: readonly (readonly [what: string, heard: HttpAnswer])[] =
@@ -83,17 +71,14 @@ function refusesStrangers(subject: Subject, signal: AbortSignal): Promise<readon
         : [['a POST', await ask(base, { method: 'POST', body: {} }, signal)]]
     if (config.authentication.mode !== 'required') {
       const answers = asked.map(([what, { status }], at) => (at === 0 ? `${what} answers ${status}` : `an envelope ${status}`))
-      return [ok(check, `authentication.mode is ${config.authentication.mode}: without a token ${answers.join(', ')}`)]
+      return ok(`authentication.mode is ${config.authentication.mode}: without a token ${answers.join(', ')}`)
     }
     const wrong = asked.map(([what, heard]) => wrongWithout(what, heard)).filter((one) => one !== null)
-    if (wrong.length === 0) return [ok(check, 'requests without a token get 401')]
-    return [
-      problem(
-        check,
-        wrong.join('; '),
-        `is it this gateway that answers at that address, with this configuration, and is its path right (${settingOf(subject, 'publicPath')}, --url)?`,
-      ),
-    ]
+    if (wrong.length === 0) return ok('requests without a token get 401')
+    return problem(
+      wrong.join('; '),
+      `is it this gateway that answers at that address, with this configuration, and is its path right (${settingOf(subject, 'publicPath')}, --url)?`,
+    )
   })
 }
 
@@ -103,11 +88,10 @@ function wrongWithout(what: string, heard: HttpAnswer): string | null {
   return `without a token ${what} answers ${instead}`
 }
 
-function preflights(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
-  const check = 'gateway.preflight'
+async function preflights(subject: Subject, signal: AbortSignal): Promise<Result> {
   const { origins } = subject.config.cors
-  if (origins.length === 0) return Promise.resolve([ok(check, 'cors.origins names none: only pages of its own origin can call')])
-  return atBase(check, subject, async (base) => {
+  if (origins.length === 0) return ok('cors.origins names none: only pages of its own origin can call')
+  return atBase(subject, async (base) => {
     const judged = await Promise.all(
       origins.map(async (configured): Promise<string | null> => {
         const origin = configured === '*' ? 'https://threadwarden-doctor.invalid' : configured
@@ -129,36 +113,29 @@ function preflights(subject: Subject, signal: AbortSignal): Promise<readonly Fin
       }),
     )
     const wrong = judged.filter((one) => one !== null)
-    if (wrong.length === 0) return [ok(check, `preflights of ${origins.join(', ')} are admitted`)]
-    return [
-      problem(
-        check,
-        wrong.join('; '),
-        'let preflights through to the gateway, and restart it if cors.origins was changed since it started',
-      ),
-    ]
+    if (wrong.length === 0) return ok(`preflights of ${origins.join(', ')} are admitted`)
+    return problem(
+      wrong.join('; '),
+      'let preflights through to the gateway, and restart it if cors.origins was changed since it started',
+    )
   })
 }
 
-async function answersCallers(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
-  const check = 'gateway.caller'
+async function answersCallers(subject: Subject, signal: AbortSignal): Promise<Result> {
   const { token } = subject.wishes
   if (token === null && subject.config.authentication.mode !== 'off') {
-    return [notChecked(check, "it takes a caller's token to ask as a caller", 'pass one with --token-file')]
+    return notChecked("it takes a caller's token to ask as a caller", 'pass one with --token-file')
   }
-  return atBase(check, subject, async (base) => {
+  return atBase(subject, async (base) => {
     const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` }
     const route = await ask(`${base}/info`, { headers }, signal)
     const envelope = await ask(base, { method: 'POST', headers, body: { method: 'info' } }, signal)
     const wrong = [wrongFor('GET /info', route), wrongFor('POST {"method":"info"}', envelope)].filter((one) => one !== null)
-    if (wrong.length === 0) return [ok(check, 'a caller gets the answer of the runtime, by path and by envelope')]
-    return [
-      problem(
-        check,
-        `with the token ${wrong.join('; ')}`,
-        'the log line of the request has the reason: docs/errors.md tells what each means',
-      ),
-    ]
+    if (wrong.length === 0) return ok('a caller gets the answer of the runtime, by path and by envelope')
+    return problem(
+      `with the token ${wrong.join('; ')}`,
+      'the log line of the request has the reason: docs/errors.md tells what each means',
+    )
   })
 }
 

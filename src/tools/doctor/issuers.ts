@@ -3,40 +3,39 @@ import { randomUUID } from 'node:crypto'
 import { makeIssuers, type Issuer } from '../../auth/issuer.ts'
 import { codeOf } from './requests.ts'
 import { judgeClock } from './clock.ts'
-import { notChecked, ok, problem, type Finding } from './finding.ts'
-import type { Check, Subject } from './subject.ts'
+import { notChecked, ok, problem, type Result } from './finding.ts'
+import type { Check, Results, Subject } from './subject.ts'
 
 /** The gateway fetches metadata and then keys, so its timeout counts twice. */
-const PATIENCE_MS = 11_000
+const LONGEST_FETCH_MS = 11_000
 
 export const ISSUER_CHECKS: readonly Check[] = [
-  { name: 'issuers.keys', atLeast: PATIENCE_MS, run: keys },
+  { name: 'issuers.keys', atLeast: LONGEST_FETCH_MS, run: keys },
   { name: 'issuers.clock', run: clocks },
 ]
 
-async function keys({ config, sources, clock }: Subject): Promise<readonly Finding[]> {
+async function keys({ config, sources, clock }: Subject): Promise<Results> {
   const failures = new Map<string, string>()
   const issuers = makeIssuers(config.authentication, {
     sources,
     clock,
     onFetchFailure: (issuer, message) => void failures.set(issuer, message),
   })
-  if (issuers.length === 0)
-    return [notChecked('issuers.keys', 'the configuration names no issuer: callers are not authenticated')]
+  if (issuers.length === 0) return notChecked('the configuration names no issuer: callers are not authenticated')
   return Promise.all(issuers.map((issuer) => keysOf(issuer, failures)))
 }
 
-async function keysOf(issuer: Issuer, failures: ReadonlyMap<string, string>): Promise<Finding> {
+async function keysOf(issuer: Issuer, failures: ReadonlyMap<string, string>): Promise<Result> {
   const { key, config } = issuer
   const asked = config.algorithms === undefined ? await askedOf(issuer) : await issuer.keys.find(undefined)
   if (asked === 'unavailable') {
     const why = failures.get(key) ?? 'no reason was given'
     const what = config.algorithms === undefined ? `${key} cannot be asked about tokens` : `the keys of ${key} cannot be fetched`
-    return problem('issuers.keys', `${what}: ${why}`, remedyFor(why))
+    return problem(`${what}: ${why}`, remedyFor(why))
   }
-  if (asked === 'answers') return ok('issuers.keys', `${key} is asked about each token, and answers`)
+  if (asked === 'answers') return ok(`${key} is asked about each token, and answers`)
   const many = `${asked.length} ${asked.length === 1 ? 'key' : 'keys'}`
-  return ok('issuers.keys', `${key}: ${many} ${isFetched(config) ? 'fetched' : 'read from its file'}`)
+  return ok(`${key}: ${many} ${isFetched(config) ? 'fetched' : 'read from its file'}`)
 }
 
 /** An issuer with introspection is asked about a token that does not exist. */
@@ -59,19 +58,19 @@ function isFetched(config: Issuer['config']): boolean {
   return config.algorithms !== undefined && config.publicKeyFile === undefined && config.secretFile === undefined
 }
 
-async function clocks({ config, sources, clock }: Subject): Promise<readonly Finding[]> {
+async function clocks({ config, sources, clock }: Subject): Promise<Results> {
   // The doctor fetches only from configured addresses, and fetches nothing for an issuer with a key file.
   const fetched = makeIssuers(config.authentication, { sources, clock, onFetchFailure: () => {} }).filter(({ config }) =>
     isFetched(config),
   )
-  if (fetched.length === 0) return [notChecked('issuers.clock', 'no issuer is asked for its keys, so none tells its time')]
+  if (fetched.length === 0) return notChecked('no issuer is asked for its keys, so none tells its time')
   return Promise.all(
     fetched.map(async ({ key, config: { jwksUri, issuer }, fetching, clockTolerance }) => {
       const url = jwksUri ?? `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
       try {
-        return judgeClock('issuers.clock', `the issuer ${key}`, await fetching.headers(url), clock(), clockTolerance)
+        return judgeClock(`the issuer ${key}`, await fetching.headers(url), clock(), clockTolerance)
       } catch (error) {
-        return notChecked('issuers.clock', `the issuer ${key} gives no answer (${codeOf(error)})`)
+        return notChecked(`the issuer ${key} gives no answer (${codeOf(error)})`)
       }
     }),
   )

@@ -3,14 +3,12 @@ import { randomUUID } from 'node:crypto'
 import { request, type Dispatcher } from 'undici'
 import { codeOf, isStream, type HttpAnswer } from './requests.ts'
 import { PORT_ZERO, publicBase } from './addresses.ts'
-import { notChecked, ok, problem, seconds, unknown, warning, type Finding } from './finding.ts'
+import { notChecked, ok, problem, seconds, unknown, warning, type Result } from './finding.ts'
 import { absent, codeIn } from './gateway.ts'
 import { runInput } from './streams.ts'
-import type { Check, Subject } from './subject.ts'
+import type { Check, Results, Subject } from './subject.ts'
 
-const CHECK = 'gateway.run'
-
-const PATIENCE_MS = 60_000
+const LONGEST_RUN_MS = 60_000
 
 /** A shorter run shows nothing about proxies on the way. */
 const LONG_ENOUGH_MS = 500
@@ -20,7 +18,7 @@ const ONE_PIECE_MS = 50
 
 const MAX_BYTES = 16 * 1024 * 1024
 
-export const RUN_CHECK: Check = { name: CHECK, atLeast: PATIENCE_MS, run: runOnce }
+export const RUN_CHECK: Check = { name: 'gateway.run', atLeast: LONGEST_RUN_MS, run: runOnce }
 
 interface Course {
   readonly first: number
@@ -30,51 +28,45 @@ interface Course {
   readonly brokeOff: boolean
 }
 
-async function runOnce(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+async function runOnce(subject: Subject, signal: AbortSignal): Promise<Results> {
   const { config, wishes } = subject
   if (wishes.run === null) {
-    return [
-      notChecked(
-        CHECK,
-        'whether events come one by one only a run can tell',
-        'pass --run AGENT: it runs the agent once, on a new thread',
-      ),
-    ]
+    return notChecked(
+      'whether events come one by one only a run can tell',
+      'pass --run AGENT: it runs the agent once, on a new thread',
+    )
   }
   if (wishes.token === null && config.authentication.mode === 'required') {
-    return [notChecked(CHECK, "it takes a caller's token to run an agent", 'pass one with --token-file')]
+    return notChecked("it takes a caller's token to run an agent", 'pass one with --token-file')
   }
   const base = publicBase(subject)
-  if (base === null) return [notChecked(CHECK, PORT_ZERO, 'pass the address of the gateway with --url')]
+  if (base === null) return notChecked(PORT_ZERO, 'pass the address of the gateway with --url')
   const { agentId, message } = wishes.run
   const { mount } = subject
   if (mount.agentId !== null && mount.agentId !== agentId) {
     const there = Object.keys(config.agents).join(', ')
-    return [notChecked(CHECK, 'the configuration has no runtime, and no agent of this name', `pass --run with one of: ${there}`)]
+    return notChecked('the configuration has no runtime, and no agent of this name', `pass --run with one of: ${there}`)
   }
   const sent = performance.now()
   const to = mount.agentId === null ? `${base}/agent/${encodeURIComponent(agentId)}/run` : base
   const answer = await send(to, message, wishes.token, signal)
-  if (answer instanceof Error) return [absent(CHECK, base, codeOf(answer))]
+  if (answer instanceof Error) return absent(base, codeOf(answer))
   const { statusCode: status, headers } = answer
-  if (status !== 200 || !isStream(headers)) return [refused({ status, headers, text: await answer.body.text() })]
+  if (status !== 200 || !isStream(headers)) return refused({ status, headers, text: await answer.body.text() })
   const compressed = headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity'
   if (compressed) {
     answer.body.on('error', () => {}).destroy()
-    return [
-      problem(
-        CHECK,
-        'the stream of events is compressed on the way, which holds events back',
-        'switch compression off for text/event-stream',
-      ),
-    ]
+    return problem(
+      'the stream of events is compressed on the way, which holds events back',
+      'switch compression off for text/event-stream',
+    )
   }
   const course = await follow(answer.body as AsyncIterable<Buffer>, sent)
   const findings = [judge(course)]
   // nginx obeys the header and removes it, so behind a proxy its absence means nothing.
   if (wishes.url === null && headers['x-accel-buffering'] !== 'no') {
     findings.push(
-      warning(CHECK, 'the answer lacks X-Accel-Buffering: no, which this gateway sets', 'is it this gateway that listens there?'),
+      warning('the answer lacks X-Accel-Buffering: no, which this gateway sets', 'is it this gateway that listens there?'),
     )
   }
   return findings
@@ -97,9 +89,8 @@ function send(url: string, message: string, token: string | null, signal: AbortS
   }).catch((error: unknown) => (error instanceof Error ? error : new Error('failed')))
 }
 
-function refused(heard: HttpAnswer): Finding {
+function refused(heard: HttpAnswer): Result {
   return problem(
-    CHECK,
     `the run was answered with ${heard.status}${codeIn(heard)} and no stream of events`,
     'is the agent the right one, and may this caller run it? The log line of the request has the reason',
   )
@@ -130,29 +121,26 @@ async function follow(body: AsyncIterable<Buffer>, sent: number): Promise<Course
   return { first, last: brokeOff ? performance.now() - sent : last, events, error, brokeOff }
 }
 
-function judge({ first, last, events, error, brokeOff }: Course): Finding {
+function judge({ first, last, events, error, brokeOff }: Course): Result {
   if (brokeOff) {
     return problem(
-      CHECK,
       `the stream broke off after ${seconds(last)} and ${events} ${events === 1 ? 'event' : 'events'}`,
       'look for what ends it: a time-out on the way that is shorter than streams.keepAlive, or the log of the gateway',
     )
   }
-  if (error) return warning(CHECK, `the run ended with an error after ${seconds(last)}`, 'look into the log of the runtime')
+  if (error) return warning(`the run ended with an error after ${seconds(last)}`, 'look into the log of the runtime')
   if (events === 0)
     return problem(
-      CHECK,
       'the stream ended without an event',
       'look into the log of the runtime: does the agent run without the gateway?',
     )
   if (last < LONG_ENOUGH_MS)
-    return unknown(CHECK, `the run was over in ${seconds(last)}: too quick to tell whether events are held back`)
+    return unknown(`the run was over in ${seconds(last)}: too quick to tell whether events are held back`)
   if (events > 1 && last - first < ONE_PIECE_MS) {
     return problem(
-      CHECK,
       `events are held back on the way: all ${events} came in one piece after ${seconds(last)}`,
       'switch buffering and compression off wherever the stream passes (nginx: proxy_buffering off, gzip off, or let X-Accel-Buffering through); if --url names a proxy, try without it to see which side it is. An agent that says everything at its end looks the same',
     )
   }
-  return ok(CHECK, `events come one by one: the first after ${seconds(first)}, the last of ${events} after ${seconds(last)}`)
+  return ok(`events come one by one: the first after ${seconds(first)}, the last of ${events} after ${seconds(last)}`)
 }

@@ -5,26 +5,26 @@ import { storeOf } from '../../config/store-place.ts'
 import { lostWith } from '../../store/durability.ts'
 import { inspectSqlite } from '../../store/inspect.ts'
 import type { PostgresInspection } from '../../store/postgres/inspect.ts'
-import { notChecked, ok, problem, warning, type Finding } from './finding.ts'
+import { notChecked, ok, problem, warning, type Result } from './finding.ts'
 import { scopesIn } from '../../config/mounts.ts'
-import type { Check, KnownTable, Subject } from './subject.ts'
+import type { Check, KnownTable, Results, Subject } from './subject.ts'
 
 /** The check blocks the whole process while it waits for another process's lock. */
 const BUSY_TIMEOUT_MS = 1000
 
 export const STORE_CHECKS: readonly Check[] = [
-  { name: 'store.file', run: (subject) => ofFile(subject, (file) => look(file, subject.table)) },
+  { name: 'store.file', run: (subject) => ofFile(subject, (file) => look(file, subject.known.table)) },
   { name: 'store.durable', run: (subject) => ofFile(subject, (file) => durable(file, subject.machine.mounts)) },
   { name: 'store.server', run: ofServer },
-  { name: 'store.scopes', run: (subject) => Promise.resolve(leftBehind(subject)) },
+  { name: 'store.scopes', run: leftBehind },
 ]
 
-function ofFile({ config }: Subject, check: (file: string) => Finding): Promise<readonly Finding[]> {
+function ofFile({ config }: Subject, check: (file: string) => Result): Results {
   const store = storeOf(config.ownership)
-  return Promise.resolve(store.kind === 'sqlite' ? [check(store.file)] : [])
+  return store.kind === 'sqlite' ? check(store.file) : []
 }
 
-async function ofServer({ config, wishes, table }: Subject): Promise<readonly Finding[]> {
+async function ofServer({ config, wishes, known: { table } }: Subject): Promise<Results> {
   const store = storeOf(config.ownership)
   if (store.kind === 'sqlite') return []
   const { settings } = store
@@ -34,42 +34,39 @@ async function ofServer({ config, wishes, table }: Subject): Promise<readonly Fi
   const { inspectPostgres } = await import('../../store/postgres/inspect.ts')
   const seen = await inspectPostgres({ ...settings, connectTimeout, statementTimeout })
   if (seen.outcome !== 'unusable') table.scopes = seen.outcome === 'missing' ? [] : seen.scopes
-  return [told(seen, settings.tls === 'verify' ? 'over TLS' : 'without TLS')]
+  return [serverResult(seen, settings.tls === 'verify' ? 'over TLS' : 'without TLS')]
 }
 
-function told(seen: PostgresInspection, way: string): Finding {
-  const check = 'store.server'
+function serverResult(seen: PostgresInspection, way: string): Result {
   switch (seen.outcome) {
     case 'unusable':
-      return problem(check, seen.message, seen.hint)
+      return problem(seen.message, seen.hint)
     case 'missing':
       return ok(
-        check,
         `${seen.place} answers ${way} and has no tables yet: the gateway makes them when it starts. If it has run before, the database or the schema is another`,
       )
     case 'usable': {
       const owners = ownersIn(seen.scopes)
       const behind = seen.behind === 0 ? '' : '; the next start brings its schema up to date'
-      return ok(check, `${seen.place} can be read and written ${way}; ${owners}${behind}`)
+      return ok(`${seen.place} can be read and written ${way}; ${owners}${behind}`)
     }
   }
 }
 
-function look(file: string, table: KnownTable): Finding {
+function look(file: string, table: KnownTable): Result {
   const seen = inspectSqlite(file, BUSY_TIMEOUT_MS)
   switch (seen.outcome) {
     case 'unusable':
       if (!existsSync(file)) table.scopes = []
-      return problem('store.file', seen.message, `${seen.hint}; run the doctor as the user that runs the gateway`)
+      return problem(seen.message, `${seen.hint}; run the doctor as the user that runs the gateway`)
     case 'missing':
       table.scopes = []
       return ok(
-        'store.file',
         `${file} is not there yet: the gateway makes it when it starts. If it has run before, the path is wrong or a volume is missing`,
       )
     case 'usable':
       table.scopes = seen.scopes
-      return ok('store.file', `${file} can be opened and written; ${ownersIn(seen.scopes)}`)
+      return ok(`${file} can be opened and written; ${ownersIn(seen.scopes)}`)
   }
 }
 
@@ -78,27 +75,23 @@ function ownersIn(scopes: readonly string[]): string {
 }
 
 /** If an upstream gets another key, its threads are unowned under the new key: the operator must see that. */
-function leftBehind({ config, table }: Subject): readonly Finding[] {
+function leftBehind({ config, known: { table } }: Subject): Results {
   const configured = scopesIn(config)
   const left = (table.scopes ?? []).filter((scope) => !configured.includes(scope))
   if (left.length === 0) return []
   const named = left.map((scope) => (scope === '' ? 'upstream' : scope))
-  return [
-    warning(
-      'store.scopes',
-      `the ownership table has threads of upstreams that the configuration does not have: ${named.join(', ')}`,
-      'was a key renamed? Give the upstream its old key, or throw them away: threadwarden threads prune --scope KEY',
-    ),
-  ]
+  return warning(
+    `the ownership table has threads of upstreams that the configuration does not have: ${named.join(', ')}`,
+    'was a key renamed? Give the upstream its old key, or throw them away: threadwarden threads prune --scope KEY',
+  )
 }
 
-function durable(file: string, mounts: string): Finding {
-  if (mounts === '') return notChecked('store.durable', 'this machine does not tell its mounts')
-  if (!existsSync(dirname(file))) return notChecked('store.durable', `the folder of ${file} is not there yet`)
+function durable(file: string, mounts: string): Result {
+  if (mounts === '') return notChecked('this machine does not tell its mounts')
+  if (!existsSync(dirname(file))) return notChecked(`the folder of ${file} is not there yet`)
   const fate = lostWith(file, mounts)
-  if (fate === null) return ok('store.durable', 'the store outlives the process, as far as its mount tells')
+  if (fate === null) return ok('the store outlives the process, as far as its mount tells')
   return problem(
-    'store.durable',
     `${file} is lost with ${fate}: threads then have no owner any more`,
     'put it on a volume, and name that in ownership.store',
   )

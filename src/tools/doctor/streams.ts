@@ -3,36 +3,31 @@ import { randomUUID } from 'node:crypto'
 import type { UpstreamAnswerHeaders } from '../../core/wire/headers.ts'
 import { upstreamRequest } from '../../http/upstream/upstream.ts'
 import { askUpstream, isStream, routeOf } from './requests.ts'
-import { notChecked, ok, warning, type Finding } from './finding.ts'
-import { UNSHOWN, type Check, type Subject } from './subject.ts'
+import { notChecked, ok, warning } from './finding.ts'
+import { UNSHOWN, type Check, type Results, type Subject } from './subject.ts'
 
-const CHECK = 'upstream.streams'
+export const STREAMS_CHECK: Check = { name: 'upstream.streams', run: look }
 
-export const STREAMS_CHECK: Check = { name: CHECK, run: look }
-
-async function look(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+async function look(subject: Subject, signal: AbortSignal): Promise<Results> {
   const { facts, agents } = subject.known
-  if (facts === null) return [notChecked(CHECK, UNSHOWN)]
-  if (facts.managed) return [notChecked(CHECK, 'events of the managed platform come by another way than the gateway')]
+  if (facts === null) return notChecked(UNSHOWN)
+  if (facts.managed) return notChecked('events of the managed platform come by another way than the gateway')
   const agentId = agents.find((agent) => /^[A-Za-z0-9_-]+$/.test(agent))
-  if (agentId === undefined) return [notChecked(CHECK, 'the upstream names no agent')]
+  if (agentId === undefined) return notChecked('the upstream names no agent')
   const body = Buffer.from(JSON.stringify(runInput([])))
   const headers = { ...subject.headers, accept: 'text/event-stream', 'content-type': 'application/json' }
   const descriptor = routeOf('POST', 'agent', agentId, 'connect')
   const asked = upstreamRequest(facts, subject.mount.basePath, { descriptor, headers, body })
   const answer = await askUpstream(subject, asked, signal)
   if (answer.status !== 200 || !isStream(answer.headers)) {
-    return [notChecked(CHECK, `the upstream gave no stream for a connect to a random thread, but ${answer.status}`)]
+    return notChecked(`the upstream gave no stream for a connect to a random thread, but ${answer.status}`)
   }
   const signs = signsOfBuffering(answer.headers)
-  if (signs.length === 0) return [ok(CHECK, 'streams come from the upstream as a runtime sends them')]
-  return [
-    warning(
-      CHECK,
-      `a stream of the upstream ${signs.join(', ')}: something between may hold events back`,
-      'take compression, caching and buffering away between gateway and runtime; --run tells whether events come one by one',
-    ),
-  ]
+  if (signs.length === 0) return ok('streams come from the upstream as a runtime sends them')
+  return warning(
+    `a stream of the upstream ${signs.join(', ')}: something between may hold events back`,
+    'take compression, caching and buffering away between gateway and runtime; --run tells whether events come one by one',
+  )
 }
 
 /** Headers that a stream straight from a runtime does not have. */

@@ -4,7 +4,7 @@ import type { Config } from '../../config/schema.ts'
 import type { RuntimeFacts } from '../../core/route/transport.ts'
 import type { Sources } from '../../document/sources.ts'
 import type { Upstream } from '../../http/upstream/upstream.ts'
-import type { Finding } from './finding.ts'
+import type { Result } from './finding.ts'
 
 export interface Machine {
   /** The content of /proc/self/mountinfo. */
@@ -23,17 +23,19 @@ export interface Wishes {
   readonly run: { readonly agentId: string; readonly message: string } | null
 }
 
-/** What earlier checks found out about an upstream. Null means that it could not be determined. */
+/** What earlier checks found out about an upstream and the ownership table. Null means that it could not be determined. */
 export interface Known {
   facts: RuntimeFacts | null
   version: string | null
   agents: readonly string[]
   histories: boolean | null
   threadIds: ReadonlySet<string> | null
+  /** One for all upstreams. */
+  readonly table: KnownTable
 }
 
-/** The scopes with rows in the ownership table; null if they could not be determined. */
 export interface KnownTable {
+  /** Those with rows in the ownership table. */
   scopes: readonly string[] | null
 }
 
@@ -48,7 +50,6 @@ export interface Subject {
   readonly headers: Readonly<Record<string, string>>
   readonly clock: () => number
   readonly known: Known
-  readonly table: KnownTable
   readonly before: readonly Subject[]
 }
 
@@ -56,13 +57,16 @@ export function settingOf({ mount }: Pick<Subject, 'mount'>, key: string): strin
   return [...mount.place, key].join('.')
 }
 
+export type Results = Result | readonly Result[]
+
 export interface Check {
+  /** As in its findings, which scripts rely on. */
   readonly name: string
   /** The finding for a timeout; by default it says that nothing is known. */
-  readonly late?: (subject: Subject) => Finding
+  readonly late?: (subject: Subject) => Result
   /** The shortest time limit in milliseconds, whatever the operator chose. */
   readonly atLeast?: number
-  readonly run: (subject: Subject, signal: AbortSignal) => Promise<readonly Finding[]>
+  readonly run: (subject: Subject, signal: AbortSignal) => Results | Promise<Results>
 }
 
 /** The reason to skip a check that needs to know what kind of upstream this is. */

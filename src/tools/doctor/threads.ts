@@ -5,8 +5,8 @@ import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
 import { makeAskHistory, type History } from '../../http/pipeline/history.ts'
 import { listedThreads } from '../../http/upstream/startup-checks.ts'
 import { routeOf } from './requests.ts'
-import { notChecked, ok, problem, warning, type Finding } from './finding.ts'
-import { UNSHOWN, type Check, type Subject } from './subject.ts'
+import { notChecked, ok, problem, warning, type Result } from './finding.ts'
+import { UNSHOWN, type Check, type Known, type Results, type Subject } from './subject.ts'
 
 export const THREAD_CHECKS: readonly Check[] = [
   { name: 'upstream.histories', run: histories },
@@ -20,70 +20,62 @@ export function asCaller({ mount, wishes, headers }: Subject): Readonly<Record<s
   return { authorization: `Bearer ${wishes.token}`, ...headers }
 }
 
-async function histories(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+async function histories(subject: Subject, signal: AbortSignal): Promise<Results> {
   const { mount, known, upstream, wishes } = subject
-  if (known.facts === null) return [notChecked('upstream.histories', UNSHOWN)]
+  if (known.facts === null) return notChecked(UNSHOWN)
   const askHistory = makeAskHistory(upstream, mount.basePath)
   const history = await askHistory(known.facts, randomUUID(), asCaller(subject), signal)
-  if (isRefusal(history)) return [notChecked('upstream.histories', 'the upstream gave no usable answer')]
-  const told = told404(history, known.histories)
-  if (mount.unknownThread === 'verify') return [judgeVerify(told, wishes.token)]
-  const could = told === 'none' ? 'could be used' : 'would be of no use'
-  return [ok('upstream.histories', `unknownThread is ${mount.unknownThread}; verify ${could} with this upstream`)]
+  if (isRefusal(history)) return notChecked('the upstream gave no usable answer')
+  const found = historyOf404(history, known)
+  if (mount.unknownThread === 'verify') return judgeVerify(found, wishes.token)
+  const could = found === 'none' ? 'could be used' : 'would be of no use'
+  return ok(`unknownThread is ${mount.unknownThread}; verify ${could} with this upstream`)
 }
 
 /** A runtime without the routes answers 404 for every thread, which looks like a thread without a history. */
-function told404(history: History, routes: boolean | null): History | 'without-routes' | 'perhaps-without-routes' {
-  if (history !== 'none' || routes === true) return history
-  return routes === false ? 'without-routes' : 'perhaps-without-routes'
+function historyOf404(history: History, { histories }: Known): History | 'without-routes' | 'perhaps-without-routes' {
+  if (history !== 'none' || histories === true) return history
+  return histories === false ? 'without-routes' : 'perhaps-without-routes'
 }
 
-function judgeVerify(told: ReturnType<typeof told404>, token: string | null): Finding {
-  const check = 'upstream.histories'
-  switch (told) {
+function judgeVerify(found: ReturnType<typeof historyOf404>, token: string | null): Result {
+  switch (found) {
     case 'none':
-      return ok(check, 'verify can tell: the upstream knows of no history of a new thread')
+      return ok('verify can tell: the upstream knows of no history of a new thread')
     case 'cannot-tell':
-      return problem(check, 'the upstream does not serve thread histories, so verify refuses every new thread', CLAIM_OR_DENY)
+      return problem('the upstream does not serve thread histories, so verify refuses every new thread', CLAIM_OR_DENY)
     case 'without-routes':
       return problem(
-        check,
         'the upstream has no routes for thread histories and answers 404, so verify takes every thread for a new one',
         CLAIM_OR_DENY,
       )
     case 'perhaps-without-routes':
-      return notChecked(check, 'whether the upstream has the routes for thread histories cannot be told')
+      return notChecked('whether the upstream has the routes for thread histories cannot be told')
     case 'some':
-      if (token === null)
-        return notChecked(check, "the upstream may want a caller's token for histories", 'pass one with --token-file')
+      if (token === null) return notChecked("the upstream may want a caller's token for histories", 'pass one with --token-file')
       return problem(
-        check,
         'the upstream does not say that a random thread has no history, so verify refuses every new thread',
         `let the runtime answer a caller about new threads, or ${CLAIM_OR_DENY}`,
       )
   }
 }
 
-async function oldThreads(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
-  const check = 'upstream.threads'
-  const { mount, known, table, upstream } = subject
+async function oldThreads(subject: Subject, signal: AbortSignal): Promise<Results> {
+  const { mount, known, upstream } = subject
   if (mount.unknownThread !== 'claim') {
-    return [ok(check, `unknownThread is ${mount.unknownThread}: threads from before the gateway cannot be claimed`)]
+    return ok(`unknownThread is ${mount.unknownThread}: threads from before the gateway cannot be claimed`)
   }
-  if (table.scopes === null) return [notChecked(check, 'whether a thread has an owner is not known')]
-  if (table.scopes.includes(mount.scope)) return [ok(check, 'the ownership table has owners')]
-  if (known.facts === null) return [notChecked(check, UNSHOWN)]
+  if (known.table.scopes === null) return notChecked('whether a thread has an owner is not known')
+  if (known.table.scopes.includes(mount.scope)) return ok('the ownership table has owners')
+  if (known.facts === null) return notChecked(UNSHOWN)
   const count = await countThreads(subject, known.facts, upstream, signal)
-  if (count === null) return [notChecked(check, 'the upstream shows the doctor no list of its threads')]
-  if (count === 0) return [ok(check, 'the ownership table is empty, and so is the upstream')]
+  if (count === null) return notChecked('the upstream shows the doctor no list of its threads')
+  if (count === 0) return ok('the ownership table is empty, and so is the upstream')
   const none = mount.scope === '' ? 'the ownership table is empty' : 'the ownership table has no thread of this upstream'
-  return [
-    warning(
-      check,
-      `${none} and the upstream has threads (${count}): the first user to run one of them owns it`,
-      'use unknownThread: verify or deny; if there were owners, look for the store that held them',
-    ),
-  ]
+  return warning(
+    `${none} and the upstream has threads (${count}): the first user to run one of them owns it`,
+    'use unknownThread: verify or deny; if there were owners, look for the store that held them',
+  )
 }
 
 async function countThreads(

@@ -2,8 +2,8 @@
 import { isLoopbackHost } from '../../core/wire/addresses.ts'
 import { openPastLoopback } from '../../http/upstream/exposure.ts'
 import { askInfo, askUpstream, isStream } from './requests.ts'
-import { notChecked, ok, problem, unknown, warning, type Finding } from './finding.ts'
-import { settingOf, UNSHOWN, type Check, type Subject } from './subject.ts'
+import { notChecked, ok, problem, unknown, warning } from './finding.ts'
+import { settingOf, UNSHOWN, type Check, type Results, type Subject } from './subject.ts'
 
 export const EXPOSURE_CHECKS: readonly Check[] = [
   { name: 'upstream.debug', run: debugStream },
@@ -13,68 +13,55 @@ export const EXPOSURE_CHECKS: readonly Check[] = [
 
 const STRANGER = 'https://threadwarden-doctor.invalid'
 
-async function debugStream(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+async function debugStream(subject: Subject, signal: AbortSignal): Promise<Results> {
   const target = `${subject.mount.basePath}/cpk-debug-events`
   const { status, headers } = await askUpstream(subject, { method: 'GET', target, headers: subject.headers }, signal)
   if (status === 200 && isStream(headers)) {
-    return [
-      problem(
-        'upstream.debug',
-        "the runtime's debug stream is open: a caller who reaches it reads the messages of all threads",
-        'unset `debug` in the runtime and set NODE_ENV=production for it',
-      ),
-    ]
+    return problem(
+      "the runtime's debug stream is open: a caller who reaches it reads the messages of all threads",
+      'unset `debug` in the runtime and set NODE_ENV=production for it',
+    )
   }
-  if (status === 404 || status === 405) return [ok('upstream.debug', "the runtime's debug stream is closed")]
-  return [unknown('upstream.debug', `whether the runtime's debug stream is open cannot be told: it answered ${status}`)]
+  if (status === 404 || status === 405) return ok("the runtime's debug stream is closed")
+  return unknown(`whether the runtime's debug stream is open cannot be told: it answered ${status}`)
 }
 
-async function cors(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+async function cors(subject: Subject, signal: AbortSignal): Promise<Results> {
   const { facts } = subject.known
-  if (facts === null) return [notChecked('upstream.cors', UNSHOWN)]
+  if (facts === null) return notChecked(UNSHOWN)
   const { headers } = await askInfo(subject, facts, signal, { ...subject.headers, origin: STRANGER })
   const allowed = headers['access-control-allow-origin']
-  if (allowed !== '*' && allowed !== STRANGER) return [ok('upstream.cors', 'the upstream admits no foreign origins')]
+  if (allowed !== '*' && allowed !== STRANGER) return ok('the upstream admits no foreign origins')
   const how = allowed === '*' ? 'with "*"' : 'by repeating whatever origin asks'
   const credentials = headers['access-control-allow-credentials'] === 'true' ? ', credentials included' : ''
-  return [
-    warning(
-      'upstream.cors',
-      `the upstream admits pages of every origin ${how}${credentials}: browsers that reach it may speak to it past the gateway`,
-      "switch the runtime's CORS off, where its version lets you (`cors: false`), and keep browsers away from its port: the gateway answers them itself, by cors.origins",
-    ),
-  ]
+  return warning(
+    `the upstream admits pages of every origin ${how}${credentials}: browsers that reach it may speak to it past the gateway`,
+    "switch the runtime's CORS off, where its version lets you (`cors: false`), and keep browsers away from its port: the gateway answers them itself, by cors.origins",
+  )
 }
 
-async function exposure(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+async function exposure(subject: Subject, signal: AbortSignal): Promise<Results> {
   const { url, headers } = subject.mount
   if (isLoopbackHost(new URL(url).hostname)) {
     const open = await openPastLoopback(url, subject.machine.addresses)
-    if (open.length === 0)
-      return [ok('upstream.exposure', 'the upstream listens on loopback alone, as far as this machine can tell')]
-    return [
-      problem(
-        'upstream.exposure',
-        `the port of the upstream is open on ${open.join(', ')}, too: callers who reach it bypass the gateway`,
-        'let the runtime listen on 127.0.0.1 alone',
-      ),
-    ]
+    if (open.length === 0) return ok('the upstream listens on loopback alone, as far as this machine can tell')
+    return problem(
+      `the port of the upstream is open on ${open.join(', ')}, too: callers who reach it bypass the gateway`,
+      'let the runtime listen on 127.0.0.1 alone',
+    )
   }
   const { facts } = subject.known
-  if (facts === null) return [notChecked('upstream.exposure', UNSHOWN)]
+  if (facts === null) return notChecked(UNSHOWN)
   const { status } = await askInfo(subject, facts, signal, { 'accept-encoding': 'identity' })
   if (status === 401 || status === 403) {
-    return [ok('upstream.exposure', 'the upstream is on another machine, and asks for the secret that the gateway sends')]
+    return ok('the upstream is on another machine, and asks for the secret that the gateway sends')
   }
   const sends =
     Object.keys(headers).length > 0
       ? `, and does not ask for what is in ${settingOf(subject, 'headers')}`
       : ', and asks for no secret'
-  return [
-    warning(
-      'upstream.exposure',
-      `the upstream is on another machine${sends}: callers who reach it bypass the gateway`,
-      `let the network admit the gateway alone, and let the runtime ask for a secret that ${settingOf(subject, 'headers')} carries`,
-    ),
-  ]
+  return warning(
+    `the upstream is on another machine${sends}: callers who reach it bypass the gateway`,
+    `let the network admit the gateway alone, and let the runtime ask for a secret that ${settingOf(subject, 'headers')} carries`,
+  )
 }

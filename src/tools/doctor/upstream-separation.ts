@@ -4,16 +4,15 @@ import { hasOperation } from '../../core/route/transport.ts'
 import { collect } from '../../http/upstream/answer-body.ts'
 import { upstreamRequest, jsonOf } from '../../http/upstream/upstream.ts'
 import { routeOf } from './requests.ts'
-import { notChecked, ok, problem, warning, type Finding } from './finding.ts'
-import type { Check, Subject } from './subject.ts'
+import { notChecked, ok, problem, warning, type Result } from './finding.ts'
+import type { Check, Results, Subject } from './subject.ts'
 import { asCaller } from './threads.ts'
 
-const CHECK = 'threads.apart'
 const MAX_LIST_BYTES = 4 * 1024 * 1024
 
-export const SEPARATION_CHECK: Check = { name: CHECK, run: checkSeparation }
+export const SEPARATION_CHECK: Check = { name: 'threads.apart', run: checkSeparation }
 
-async function checkSeparation(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+async function checkSeparation(subject: Subject, signal: AbortSignal): Promise<Results> {
   const { mount, known } = subject
   known.threadIds = await listedIds(subject, signal)
   const others = subject.before.filter((other) => other.mount.scope !== mount.scope)
@@ -21,14 +20,13 @@ async function checkSeparation(subject: Subject, signal: AbortSignal): Promise<r
   return others.map((other) => compared(subject, other))
 }
 
-function compared(one: Subject, other: Subject): Finding {
+function compared(one: Subject, other: Subject): Result {
   const name = other.mount.place.join('.')
   const remedy = `write scope: ${other.mount.key === '' ? 'upstream' : other.mount.key} there, so that both have the same owners`
   const [here, there] = [one.known.threadIds, other.known.threadIds]
   const both = here === null || there === null ? [] : [...here].filter((id) => there.has(id))
   if (both.length > 0) {
     return problem(
-      CHECK,
       `it lists threads that ${name} lists too (${both.length}): the owner of one of them here can use another user's thread there`,
       remedy,
     )
@@ -36,14 +34,13 @@ function compared(one: Subject, other: Subject): Finding {
   const [agent, runtime] = one.mount.agentId === null ? [other, one] : [one, other]
   if (agent.mount.agentId !== null && runtime.known.agents.includes(agent.mount.agentId)) {
     return warning(
-      CHECK,
       `${runtime.mount.place.join('.')} has an agent called ${agent.mount.agentId}, too: if it is this one, its threads can be used on both ways`,
       remedy,
     )
   }
   if (here === null || there === null || here.size === 0 || there.size === 0)
-    return notChecked(CHECK, `whether it is separate from ${name} is not known: the doctor sees no threads of both`)
-  return ok(CHECK, `it lists no thread that ${name} lists`)
+    return notChecked(`whether it is separate from ${name} is not known: the doctor sees no threads of both`)
+  return ok(`it lists no thread that ${name} lists`)
 }
 
 /** Null if the upstream gives no list. */

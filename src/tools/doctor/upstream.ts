@@ -1,84 +1,82 @@
-/** Checks that the upstream answers, and as what. The requests are those that the gateway sends for itself. */
+/** Checks that the upstream, a runtime or an agent, answers, and as what. The requests are those that the gateway sends for itself. */
 import { askRuntime } from '../../http/upstream/transport-probe.ts'
 import { askInfo, askUpstream, codeOf, objectIn } from './requests.ts'
 import { judgeClock } from './clock.ts'
 import { explainUpstream } from './failures.ts'
-import { notChecked, ok, problem, seconds, unknown, type Finding } from './finding.ts'
-import { settingOf, UNSHOWN, type Check, type Subject } from './subject.ts'
+import { notChecked, ok, problem, seconds, unknown, type Result } from './finding.ts'
+import { settingOf, UNSHOWN, type Check, type Results, type Subject } from './subject.ts'
 import { isObject } from '../../core/json/read.ts'
 
 /** The versions that this program's tests run. */
 const TESTED = ['1.75', '1.54']
 
 export const UPSTREAM_CHECKS: readonly Check[] = [
-  {
-    name: 'upstream.reachable',
-    late: ({ mount, wishes }) =>
-      problem(
-        'upstream.reachable',
-        `${mount.url} gives no answer within ${seconds(wishes.timeout)}`,
-        'is it the runtime that listens there, and is it overloaded? A longer --timeout waits longer',
-      ),
-    run: reach,
-  },
+  reachability('upstream', 'runtime'),
   { name: 'upstream.runtime', run: recognise },
-  { name: 'upstream.version', run: ({ known }) => Promise.resolve([judgeVersion(known.version)]) },
+  { name: 'upstream.version', run: ({ known }) => judgeVersion(known.version) },
 ]
 
-async function reach(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
-  const { url, basePath } = subject.mount
-  try {
-    const target = `${basePath}/info`
-    const { headers } = await askUpstream(subject, { method: 'GET', target, headers: subject.headers }, signal)
-    const { clockTolerance } = subject.config.authentication
-    return [
-      ok('upstream.reachable', `${url} answers`),
-      judgeClock('upstream.clock', 'the upstream', headers, subject.clock(), clockTolerance),
-    ]
-  } catch (error) {
-    const { message, remedy } = explainUpstream(codeOf(error), url, subject.mount.place.join('.'), 'runtime')
-    return [problem('upstream.reachable', message, remedy), notChecked('upstream.clock', 'the upstream gives no answer')]
+/** A self-hosted agent answers no questions about itself: only the configuration says what it is. */
+export const AGENT_CHECK = reachability('agent', 'agent')
+
+function reachability(part: 'upstream' | 'agent', server: 'runtime' | 'agent'): Check {
+  return {
+    name: `${part}.reachable`,
+    late: ({ mount, wishes }) =>
+      problem(
+        `${mount.url} gives no answer within ${seconds(wishes.timeout)}`,
+        `is it the ${server} that listens there, and is it overloaded? A longer --timeout waits longer`,
+      ),
+    async run(subject, signal) {
+      const { url, basePath, place } = subject.mount
+      const { clockTolerance } = subject.config.authentication
+      try {
+        // Runs are POSTed to an agent, so any answer to a GET shows that it is there.
+        const target = part === 'agent' ? basePath : `${basePath}/info`
+        const { headers } = await askUpstream(subject, { method: 'GET', target, headers: subject.headers }, signal)
+        const clock = judgeClock(`the ${part}`, headers, subject.clock(), clockTolerance)
+        return [ok(`${url} answers`), { ...clock, check: `${part}.clock` }]
+      } catch (error) {
+        const { message, remedy } = explainUpstream(codeOf(error), url, place.join('.'), server)
+        return [problem(message, remedy), { ...notChecked(`the ${part} gives no answer`), check: `${part}.clock` }]
+      }
+    },
   }
 }
 
-async function recognise(subject: Subject, signal: AbortSignal): Promise<readonly Finding[]> {
+async function recognise(subject: Subject, signal: AbortSignal): Promise<Results> {
   const { upstream, mount, known, headers } = subject
   const { basePath, transport } = mount
   const named = transport === 'auto' || transport === 'endpoint' ? null : transport
   const verdict = await askRuntime({ upstream, basePath, headers }, named, signal)
-  if (verdict.kind === 'away') return [notChecked('upstream.runtime', verdict.why)]
-  if (verdict.kind === 'unfit') return [unfit(verdict.why, named, subject)]
+  if (verdict.kind === 'away') return notChecked(verdict.why)
+  if (verdict.kind === 'unfit') return unfit(verdict.why, named, subject)
   known.facts = verdict.facts
   known.version = verdict.version
   const info = objectIn(await askInfo(subject, verdict.facts, signal))
   const agents = info?.['agents']
   known.agents = isObject(agents) ? Object.keys(agents) : []
   if (named !== null && named !== verdict.facts.transport) {
-    return [
-      problem(
-        'upstream.runtime',
-        `${settingOf(subject, 'transport')} says ${named}, and the upstream is ${verdict.facts.transport}: the gateway answers 503 and forwards nothing`,
-        `write ${settingOf(subject, 'transport')}: ${verdict.facts.transport}, or auto`,
-      ),
-    ]
+    return problem(
+      `${settingOf(subject, 'transport')} says ${named}, and the upstream is ${verdict.facts.transport}: the gateway answers 503 and forwards nothing`,
+      `write ${settingOf(subject, 'transport')}: ${verdict.facts.transport}, or auto`,
+    )
   }
   const kind = verdict.facts.managed ? 'of the managed platform' : 'with its own thread store'
   const count = `${known.agents.length} ${known.agents.length === 1 ? 'agent' : 'agents'}`
-  return [ok('upstream.runtime', `a ${verdict.facts.transport} runtime ${kind} and ${count}`)]
+  return ok(`a ${verdict.facts.transport} runtime ${kind} and ${count}`)
 }
 
-function unfit(why: string, named: string | null, subject: Subject): Finding {
+function unfit(why: string, named: string | null, subject: Subject): Result {
   const [headers, transport, basePath] = ['headers', 'transport', 'basePath'].map((key) => settingOf(subject, key))
   const refused = / answered 40[13]:/.test(why)
   if (named !== null) {
     return unknown(
-      'upstream.runtime',
       `${why}; the gateway believes ${transport}: ${named}`,
       refused ? `give ${headers} a credential that the runtime takes, and the doctor can look further` : undefined,
     )
   }
   return problem(
-    'upstream.runtime',
     `${why}. The gateway answers 503 and forwards nothing`,
     refused
       ? `give ${headers} a credential that the runtime takes for /info, or name ${transport}`
@@ -86,15 +84,14 @@ function unfit(why: string, named: string | null, subject: Subject): Finding {
   )
 }
 
-function judgeVersion(version: string | null): Finding {
-  if (version === null) return notChecked('upstream.version', UNSHOWN)
+function judgeVersion(version: string | null): Result {
+  if (version === null) return notChecked(UNSHOWN)
   // The doctor prints what an upstream says about itself only if it looks like a version.
-  if (!/^[\w.+-]{1,40}$/.test(version)) return unknown('upstream.version', 'the upstream names no version')
+  if (!/^[\w.+-]{1,40}$/.test(version)) return unknown('the upstream names no version')
   if (TESTED.some((tested) => version.startsWith(`${tested}.`))) {
-    return ok('upstream.version', `runtime ${version}, which this gateway is tested with`)
+    return ok(`runtime ${version}, which this gateway is tested with`)
   }
   return unknown(
-    'upstream.version',
     `runtime ${version}: this gateway is tested with ${TESTED.map((tested) => `${tested}.x`).join(' and ')}`,
     'read docs/transports.md on what differs between versions, and try it before you rely on it',
   )

@@ -1,21 +1,19 @@
 /** Formats rows of the ownership table as lines of a file that an import can read. */
 import type { RowFilter, RowStore, ThreadRow } from '../../store/port/administration.ts'
-import { NOBODY, type ThreadKey } from '../../store/port/thread.ts'
+import type { ThreadKey } from '../../store/port/thread.ts'
 import { asText } from './csv-formulas.ts'
-import { COLUMNS, NOBODY_WORD, type Column } from './entry.ts'
+import { COLUMNS } from './entry.ts'
+import { ownerWord } from './problem.ts'
 import type { Retry } from './retry.ts'
 import type { Format } from './source-file.ts'
 
 const PAGE = 1000
 
-/** A row as files and lists show it; missing values are null. A row of `upstream` has no scope. */
-export type ShownRow = Readonly<Record<Exclude<Column, 'scope'>, string | boolean | null>> & { readonly scope?: string }
-
-/** Times are in RFC 3339 form; the user is `nobody` if the owner was removed. */
-export function shownRow(row: ThreadRow): ShownRow {
+/** A row as files and lists show it: missing values are null, times in RFC 3339 form. A row of `upstream` has no scope. */
+export function shownRow(row: ThreadRow) {
   return {
     thread: row.threadId,
-    user: row.owner === NOBODY ? NOBODY_WORD : row.owner,
+    user: ownerWord(row.owner),
     agent: row.agentId === '' ? null : row.agentId,
     name: row.name,
     archived: row.archived,

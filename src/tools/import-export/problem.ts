@@ -10,7 +10,7 @@ export interface Problem {
   readonly owner: string | null
   /** The users with whom the line is in conflict. */
   readonly users: readonly string[]
-  /** The words that follow the line and the thread in a message. */
+  /** Follows the line and the thread in a message. */
   readonly reason: string
 }
 

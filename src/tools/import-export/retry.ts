@@ -18,7 +18,7 @@ export interface RetryOptions {
 const LONGEST_PAUSE = 5000
 
 /** For commands of an operator: a restart of the database, or a change of its leader, takes less time. */
-export const PATIENT = { limit: 30_000, first: 100 }
+export const COMMAND_RETRY = { limit: 30_000, first: 100 }
 
 /** Repeats a step only if the store did not answer: every step can safely run twice. @throws StoreUnavailable */
 export function makeRetry({ limit, first, signal, onTrouble }: RetryOptions): Retry {

@@ -2,7 +2,7 @@
 import { isScope } from '../../core/route/ids.ts'
 import { suggestion } from './suggestion.ts'
 
-/** @returns null for a valid scope; else the words that follow it in a message */
+/** @returns null for a valid scope; else the text that follows it in a message */
 export function scopeFault(scope: string, scopes: readonly string[]): string | null {
   if (scopes.includes(scope)) return null
   const keys = scopes.filter((one) => one !== '')
@@ -12,7 +12,7 @@ export function scopeFault(scope: string, scopes: readonly string[]): string | n
   return `the configuration has no upstream of this key: ${there}`
 }
 
-/** The words that follow a thread id to say where it is; empty for the scope of `upstream`. */
+/** The text that follows a thread id to say where it is; empty for the scope of `upstream`. */
 export function atScope(scope: string): string {
   return scope === '' ? '' : ` at ${scope}`
 }

@@ -15,7 +15,7 @@ export function isUserId(text: string): boolean {
   return text === ANONYMOUS.id || isGranteeId(text)
 }
 
-/** An id that no user can have would lock the thread for all users. @returns null, or the words that follow it in a message */
+/** An id that no user can have would lock the thread for all users. @returns null, or the text that follows it in a message */
 export function userIdFault(text: string, users: KnownUsers): string | null {
   if (text === ANONYMOUS.id) return users.anonymous ? null : 'nobody is anonymous with authentication.mode: required'
   return granteeFault(text, users.issuers)

@@ -48,7 +48,7 @@ export function hits(test: ClaimTest): readonly Json[] {
 
 export function outcomeOf(test: ClaimTest, sample: Sample): boolean | 'failed' {
   const claims = sample === undefined ? {} : { claim: sample }
-  const nobody = {
+  const anyUser = {
     kind: 'user',
     id: '',
     issuer: '',
@@ -58,7 +58,7 @@ export function outcomeOf(test: ClaimTest, sample: Sample): boolean | 'failed' {
     permissions: [],
     groups: [],
   } as const
-  const user = { ...nobody, claims }
+  const user = { ...anyUser, claims }
   return holdsOf({ claims: [{ ...test, at: '/claim' }] }, user)
 }
 

@@ -3,7 +3,7 @@ import type { CallerConditions, OperatorSelector, Rule } from '../../core/decide
 import { samplesOf, type Sample } from './claim-samples.ts'
 import type { Profile } from './profiles.ts'
 
-export interface Looks {
+export interface Distinctions {
   readonly issuers: readonly string[]
   readonly roles: readonly string[]
   readonly permissions: readonly string[]
@@ -11,7 +11,11 @@ export interface Looks {
 }
 
 /** @param issuers the configured issuers: those that no rule names count as a single issuer */
-export function looksOf(rules: readonly Rule[], selectors: readonly OperatorSelector[], issuers: readonly string[]): Looks {
+export function distinctionsOf(
+  rules: readonly Rule[],
+  selectors: readonly OperatorSelector[],
+  issuers: readonly string[],
+): Distinctions {
   const conditions = rules.flatMap(({ when, unless }): CallerConditions[] => (unless === null ? [when] : [when, unless]))
   const operators = rules.some(({ who }) => who.includes('operator')) ? selectors : []
   const unique = (names: readonly (string | undefined)[]): readonly string[] => [
@@ -30,7 +34,7 @@ export function looksOf(rules: readonly Rule[], selectors: readonly OperatorSele
   }
 }
 
-export function countOf({ issuers, roles, permissions, claims }: Looks): number {
+export function countOf({ issuers, roles, permissions, claims }: Distinctions): number {
   return claims.reduce(
     (product, { samples }) => product * samples.length,
     issuers.length * 2 ** (roles.length + permissions.length),
@@ -38,7 +42,7 @@ export function countOf({ issuers, roles, permissions, claims }: Looks): number 
 }
 
 /** Gives all combinations one at a time; callers with the least come first. */
-export function* combinationsOf({ issuers, roles, permissions, claims }: Looks): Generator<Profile> {
+export function* combinationsOf({ issuers, roles, permissions, claims }: Distinctions): Generator<Profile> {
   for (const chosen of valuesOf(claims)) {
     for (const permitted of subsetsOf(permissions)) {
       for (const having of subsetsOf(roles)) {
@@ -59,7 +63,7 @@ function* subsetsOf([first, ...rest]: readonly string[]): Generator<readonly str
   }
 }
 
-function* valuesOf([first, ...rest]: Looks['claims']): Generator<Profile['claims']> {
+function* valuesOf([first, ...rest]: Distinctions['claims']): Generator<Profile['claims']> {
   if (first === undefined) {
     yield []
     return

@@ -4,7 +4,7 @@ import { ROUTE_IDS, type RouteId } from '../../core/route/routes.ts'
 import type { Rule } from '../../core/decide/rules.ts'
 import type { Policy } from '../../policy/policy.ts'
 import { agentsOf, cellsOf, type Cell } from './matrix.ts'
-import { peopleFor, type People } from './people.ts'
+import { callersFor, type SampleCallers } from './sample-callers.ts'
 import { isAlike, verdictOf, type Verdict } from './verdict.ts'
 import { largest } from '../../core/json/extremes.ts'
 
@@ -42,8 +42,8 @@ export function compare(before: Policy, after: Policy, config: Config, bounds: B
   const parts = partsOf(policies, agents, config, bounds)
   const found = new Map<string, Mutable>()
   const usual = new Set<string>()
-  for (const { people, cells } of parts) {
-    for (const { label, principal, isOdd } of [...people].sort((one, other) => Number(one.isOdd) - Number(other.isOdd))) {
+  for (const { callers, cells } of parts) {
+    for (const { label, principal, isOdd } of [...callers].sort((one, other) => Number(one.isOdd) - Number(other.isOdd))) {
       for (const cell of cells) {
         const [one, other] = policies.map((policy) => verdictOf(cell, principal, policy, agents, config)) as [Verdict, Verdict]
         if (isAlike(one, other)) continue
@@ -61,8 +61,8 @@ export function compare(before: Policy, after: Policy, config: Config, bounds: B
   }
   const differences = merged(merged(merged([...found.values()], 'agents'), 'threads'), 'routes')
   return {
-    decisions: parts.reduce((sum, { people, cells }) => sum + people.length * cells.length, 0),
-    callers: largest(parts.map(({ people }) => people.length)),
+    decisions: parts.reduce((sum, { callers, cells }) => sum + callers.length * cells.length, 0),
+    callers: largest(parts.map(({ callers }) => callers.length)),
     agents: agents.length,
     cut: [
       ...(parts.some(({ cut }) => cut) ? ['callers' as const] : []),
@@ -72,25 +72,22 @@ export function compare(before: Policy, after: Policy, config: Config, bounds: B
   }
 }
 
-interface Part extends People {
+interface Part extends SampleCallers {
   readonly cells: readonly Cell[]
 }
 
 /** Where the whole matrix is too large, each route gets only the callers that its rules distinguish. */
 function partsOf(policies: readonly Policy[], agents: readonly string[], config: Config, { decisions }: Bounds): readonly Part[] {
-  const cells = cellsOf(
-    agents,
-    policies.some(({ rules }) => rules.sharing),
-  )
+  const cells = cellsOf(agents, { sharing: policies.some(({ rules }) => rules.sharing) })
   const operators = policies.flatMap(({ rules }) => rules.operators)
-  const all = peopleFor(rulesAbout(ROUTE_IDS, policies), operators, config, Math.floor(decisions / cells.length))
+  const all = callersFor(rulesAbout(ROUTE_IDS, policies), operators, config, Math.floor(decisions / cells.length))
   if (!all.cut) return [{ ...all, cells }]
   return ROUTE_IDS.map((id) => {
     const own = cells.filter(({ descriptor }) => descriptor.route.id === id)
     // The agents in the answer of /info depend on who may use them.
     const rules = rulesAbout(id === 'info' ? ['info', 'agent/run', 'agent/connect'] : [id], policies)
     const most = Math.max(1, Math.floor(decisions / ROUTE_IDS.length / own.length))
-    return { ...peopleFor(rules, operators, config, most), cells: own }
+    return { ...callersFor(rules, operators, config, most), cells: own }
   })
 }
 

@@ -6,7 +6,7 @@ import type { RouteDescriptor } from '../../core/route/classify.ts'
 import type { Facts, OwnerRecord, Permit } from '../../core/decide/decide.ts'
 import { BUILT_IN } from '../../core/wire/headers.ts'
 import type { Principal } from '../../core/decide/principal.ts'
-import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
+import { isRefusal, type Refusal } from '../../core/reasons.ts'
 import { QUERY_NAMES } from '../../core/route/routes.ts'
 import { findMount, readTarget, type Target } from '../../core/route/target.ts'
 import { traceOf, type Trace } from '../../core/decide/trace.ts'
@@ -25,7 +25,8 @@ import type { Policy } from '../../policy/policy.ts'
 import { callerOf, type Presented } from './caller.ts'
 import { AS_SENT, recordingHandle, sentOf, type Recorded, type Sent } from './recording-upstream.ts'
 import { permissiveStore } from './permissive-store.ts'
-import type { Exchange, Pipeline, RequestSnapshot } from '../../http/pipeline/stages.ts'
+import { steadySnapshot } from './steady-snapshot.ts'
+import type { Exchange } from '../../http/pipeline/stages.ts'
 
 export interface Question {
   /** In capitals. */
@@ -130,7 +131,7 @@ export async function explain(question: Question, surroundings: Surroundings): P
   let refusal: Refusal | 'permitted' | null = null
   const message = messageOf(question, config)
   const known = { id: 'made for each request', startedAt: 0, address: '', target: question.target }
-  const snapshot = steady(pipeline, (outcome) => (refusal = outcome))
+  const snapshot = steadySnapshot(pipeline, { decided: (_exchange, outcome) => (refusal = outcome) })
   const exchange = beginExchange(message, new ServerResponse(message), known, snapshot)
   const admitted = await pipeline.admit(message, exchange)
   if ('outcome' in admitted) await pipeline.complete(admitted, message)
@@ -187,21 +188,4 @@ function messageOf({ method, target, presented, body }: Question, { forwardHeade
   if (body.length > 0) message.push(body)
   message.push(null)
   return message
-}
-
-/** A snapshot in which nothing changes. */
-function steady(pipeline: Pipeline, decided: (outcome: Refusal | 'permitted') => void): RequestSnapshot {
-  return {
-    pipeline,
-    upstreamKey: '',
-    mark: () => 0,
-    outdated: () => false,
-    isReplaced: () => false,
-    refusal: () => null,
-    hidden: () => null,
-    opened: () => {},
-    decided: (_exchange, outcome) => decided(outcome),
-    successor: () => refuse('rules-changed'),
-    release: () => {},
-  }
 }

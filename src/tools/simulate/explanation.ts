@@ -10,7 +10,7 @@ import type { Explanation, Question } from './explain.ts'
 import { limitsOf } from './limits.ts'
 import { notesOn } from './notes.ts'
 import { placeOf } from './place.ts'
-import { limitText } from './words.ts'
+import { limitText } from './decision-text.ts'
 
 export function canonical({ segments, query }: Target): string {
   const path = segments.map((segment) => `/${encodeURIComponent(segment)}`).join('')
@@ -73,18 +73,7 @@ export function explanationData(explanation: Explanation, question: Question, co
       permit === null
         ? null
         : Object.fromEntries(Object.entries(limitsOf(permit, config)).map(([name, limit]) => [name, limitText(limit)])),
-    upstream:
-      sent === null
-        ? null
-        : {
-            transport: sent.transport,
-            method: sent.method,
-            target: sent.target,
-            headers: sent.headers,
-            passing: sent.passing,
-            body: sent.body,
-            dropped: sent.dropped,
-          },
+    upstream: sent,
     notes: notesOn(explanation, question, policy),
   }
 }

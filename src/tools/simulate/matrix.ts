@@ -3,6 +3,7 @@ import type { RouteDescriptor } from '../../core/route/classify.ts'
 import type { OwnerRecord } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import { ALL_ROUTES } from '../../core/route/routes.ts'
+import type { Rules } from '../../core/decide/rules.ts'
 import type { Policy } from '../../policy/policy.ts'
 
 // prettier-ignore
@@ -45,7 +46,7 @@ function isShared(ownership: Ownership): boolean {
   return ownership === 'shared for reading' || ownership === 'shared for writing'
 }
 
-export function cellsOf(agents: readonly string[], sharing: boolean): readonly Cell[] {
+export function cellsOf(agents: readonly string[], { sharing }: Pick<Rules, 'sharing'>): readonly Cell[] {
   const ownerships = sharing ? OWNERSHIPS : OWNERSHIPS.filter((one) => !isShared(one))
   return ALL_ROUTES.flatMap((route) => {
     const named = route.path.includes(':agentId') ? agents : [undefined]

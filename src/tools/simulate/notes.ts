@@ -2,7 +2,7 @@
 import { isRefusal } from '../../core/reasons.ts'
 import type { Policy } from '../../policy/policy.ts'
 import type { Explanation, Question } from './explain.ts'
-import { idleGrant } from './words.ts'
+import { idleGrant } from './decision-text.ts'
 
 export function notesOn(explanation: Explanation, question: Question, policy: Policy): readonly string[] {
   const { outcome, trace, facts, target, mount, descriptor, principal, enveloped } = explanation

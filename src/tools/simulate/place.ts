@@ -1,4 +1,4 @@
-/** Formats the place of a rule, in one form for people and one for scripts. */
+/** Formats the place of a rule, in one form for readers and one for scripts. */
 import type { RulePlace } from '../../core/reasons.ts'
 
 /** `staff-only (policies/default.yaml:12)` */

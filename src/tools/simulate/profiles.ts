@@ -1,13 +1,13 @@
 /** Makes callers for rules: those who meet a rule, all but one part of it, or two rules at once. */
 import type { CallerConditions, OperatorSelector, Rule } from '../../core/decide/rules.ts'
 import { hits, outcomeOf, samplesOf } from './claim-samples.ts'
-import { NOTHING_WISHED, type Wishes } from './person.ts'
+import { NO_ATTRIBUTES, type Attributes } from './made-up-user.ts'
 
-export interface Profile extends Wishes {
+export interface Profile extends Attributes {
   readonly issuer: string | null
 }
 
-export const ANYBODY: Profile = { ...NOTHING_WISHED, issuer: null }
+export const ANYBODY: Profile = { ...NO_ATTRIBUTES, issuer: null }
 
 export function selected({ issuer, role, permission }: OperatorSelector): Profile {
   return {
@@ -20,8 +20,8 @@ export function selected({ issuer, role, permission }: OperatorSelector): Profil
 
 export function meeting({ who, when, unless }: Rule, operators: readonly Profile[]): readonly Profile[] {
   const kinds = who.includes('signed-in') || !who.includes('operator') ? [ANYBODY] : operators
-  const all = couples(kinds, wishesOf(when))
-  return unless === null ? all : [...all, ...couples(all, wishesOf(unless))]
+  const all = couples(kinds, attributesFor(when))
+  return unless === null ? all : [...all, ...couples(all, attributesFor(unless))]
 }
 
 export function almost(rule: Rule, operators: readonly Profile[]): readonly Profile[] {
@@ -74,7 +74,7 @@ export function merged(one: Profile, other: Profile): Profile {
 }
 
 /** Callers who meet conditions: one caller, and another for each further way to meet a part of them. */
-export function wishesOf({ issuers, roles, permissions, claims }: CallerConditions): readonly Profile[] {
+export function attributesFor({ issuers, roles, permissions, claims }: CallerConditions): readonly Profile[] {
   const all = permissions?.all ?? []
   const base: Profile = {
     issuer: issuers?.[0] ?? null,

@@ -29,10 +29,10 @@ const BY_RULES: ReadonlySet<string> = new Set<Reason>([
 ])
 
 export function replay({ descriptor, principal, facts, decided, policy: hash }: Replay, policy: Policy): Replayed {
-  const told = { then: decided, samePolicy: hash === policy.hash }
-  if (descriptor === null || principal === null) return { ...told, trace: null, same: null }
+  const known = { then: decided, samePolicy: hash === policy.hash }
+  if (descriptor === null || principal === null) return { ...known, trace: null, same: null }
   const trace = traceOf(descriptor, principal, policy.rules, facts)
-  return { ...told, trace, same: isSame(decided, trace.decision) }
+  return { ...known, trace, same: isSame(decided, trace.decision) }
 }
 
 function isSame(then: Replay['decided'], now: Trace['decision']): boolean | null {

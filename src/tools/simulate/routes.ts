@@ -99,7 +99,7 @@ function accessBy(rule: Rule, threads: Access['threads']): Access {
   }
 }
 
-export function conditionTexts({ issuers, roles, permissions, claims }: CallerConditions): readonly string[] {
+function conditionTexts({ issuers, roles, permissions, claims }: CallerConditions): readonly string[] {
   const one = (what: string, names: readonly string[]): string => `${what} ${names.join(' or ')}`
   return [
     ...(issuers === undefined ? [] : [one('issuer', issuers)]),
@@ -110,7 +110,7 @@ export function conditionTexts({ issuers, roles, permissions, claims }: CallerCo
   ]
 }
 
-export function claimText(test: ClaimTest): string {
+function claimText(test: ClaimTest): string {
   const { at } = test
   switch (test.is) {
     case 'equal':

@@ -9,7 +9,7 @@ import { ROUTES, type Route, type RouteId } from '../../core/route/routes.ts'
 import { traceOf, type Trace } from '../../core/decide/trace.ts'
 import { placeText } from './place.ts'
 import { rowsOf, several, type LoadedTests } from './test-file.ts'
-import { triedText } from './words.ts'
+import { triedText } from './decision-text.ts'
 
 export interface TestResult {
   readonly name: string
@@ -20,8 +20,8 @@ export interface TestResult {
 
 type Test = LoadedTests['tests'][number]
 
-interface Trials extends LoadedTests {
-  readonly standing: StandingFacts & Pick<Facts, 'upstreamHistory'>
+interface TestContext extends LoadedTests {
+  readonly threadAccess: StandingFacts & Pick<Facts, 'upstreamHistory'>
 }
 
 export function runTests(loaded: LoadedTests, config: Config): readonly TestResult[] {
@@ -33,24 +33,24 @@ export function runTests(loaded: LoadedTests, config: Config): readonly TestResu
     enforcement: 'enforce' as const,
     upstreamHistory,
   }
-  const trials = { ...loaded, standing: threadAccess }
+  const context = { ...loaded, threadAccess }
   return loaded.tests.map((test) => ({
     name: test.name,
     line: test.line,
-    failures: several(test.as).flatMap((name) => failuresOf(test, name, trials)),
+    failures: several(test.as).flatMap((name) => failuresOf(test, name, context)),
   }))
 }
 
-function failuresOf(test: Test, name: string, trials: Trials): readonly string[] {
-  if (test.lists !== undefined) return listFailures(test.lists, name, trials)
-  if (test.agents !== undefined) return agentFailures(test.agents, test.of ?? [], name, trials)
+function failuresOf(test: Test, name: string, context: TestContext): readonly string[] {
+  if (test.lists !== undefined) return listFailures(test.lists, name, context)
+  if (test.agents !== undefined) return agentFailures(test.agents, test.of ?? [], name, context)
   return rowsOf(test).flatMap((route) => {
     const agents = route.path.includes(':agentId') ? several(test.agent ?? 'default') : [undefined]
     const threads = route.thread === undefined ? [undefined] : several(test.thread)
     return agents.flatMap((agentId) =>
       threads.flatMap((threadId) => {
         const ids = { ...(agentId === undefined ? {} : { agentId }), ...(threadId === undefined ? {} : { threadId }) }
-        const traced = trace({ outcome: 'classified', route, ids, query: [] }, name, trials, test.leaves)
+        const traced = trace({ outcome: 'classified', route, ids, query: [] }, name, context, test)
         const failure = against(test.expect, traced)
         return failure === null
           ? []
@@ -65,12 +65,12 @@ interface Traced {
   readonly tried: Trace['tried']
 }
 
-/** @param leaves true if the body names its caller */
+/** A test of a caller who leaves a thread has a body that names its caller. */
 function trace(
   descriptor: RouteDescriptor,
   name: string,
-  { principals, threads, policy, standing: threadAccess }: Trials,
-  leaves?: true,
+  { principals, threads, policy, threadAccess }: TestContext,
+  { leaves }: Pick<Test, 'leaves'> = {},
 ): Traced {
   const principal = principals.get(name)
   if (principal === null || principal === undefined) return { decision: refuse('credential-missing'), tried: [] }
@@ -102,35 +102,40 @@ function cameText({ decision, tried }: Traced): string {
   const { code, reason, rule } = decision
   const said = `refused: ${CODES[code].status} ${code} (${reason})`
   if (rule !== undefined) return `${said} by ${placeText(rule)}`
-  return tried.length === 0 ? said : `${said}; ${tried.map((one) => triedText(one, false)).join('; ')}`
+  return tried.length === 0 ? said : `${said}; ${tried.map(triedText).join('; ')}`
 }
 
-function listFailures(expected: readonly string[], name: string, trials: Trials): readonly string[] {
-  const refused = refusedAs('threads/list', name, trials)
+function listFailures(expected: readonly string[], name: string, context: TestContext): readonly string[] {
+  const refused = refusedAs('threads/list', name, context)
   if (refused !== null) return [`${name}: expected a list of ${namesText(expected)}; came ${refused}`]
-  const principal = trials.principals.get(name) as Principal
-  const listed = Array.from(trials.threads)
-    .filter(([id, record]) => isListed(id, record, principal, trials.policy.rules, trials.standing))
+  const principal = context.principals.get(name) as Principal
+  const listed = Array.from(context.threads)
+    .filter(([id, record]) => isListed(id, record, principal, context.policy.rules, context.threadAccess))
     .map(([id]) => id)
   const apart = [...listed.filter((id) => !expected.includes(id)), ...expected.filter((id) => !listed.includes(id))]
   if (apart.length === 0) return []
-  const whys = apart.map((id) => `${id} ${cameText(trace(descriptorOf('threads/messages', id), name, trials))}`)
+  const whys = apart.map((id) => `${id} ${cameText(trace(descriptorOf('threads/messages', id), name, context))}`)
   return [`${name}: expected a list of ${namesText(expected)}; came ${namesText(listed)}: ${whys.join('; ')}`]
 }
 
-function agentFailures(expected: readonly string[], of: readonly string[], name: string, trials: Trials): readonly string[] {
-  const refused = refusedAs('info', name, trials)
+function agentFailures(
+  expected: readonly string[],
+  of: readonly string[],
+  name: string,
+  context: TestContext,
+): readonly string[] {
+  const refused = refusedAs('info', name, context)
   if (refused !== null) return [`${name}: expected the agents ${namesText(expected)}; came ${refused}`]
-  const principal = trials.principals.get(name) as Principal
-  const { rules } = trials.policy
-  const told = rules.nameAgents ? of.filter((agentId) => mayUseAgent(agentId, principal, rules, trials.standing)) : of
-  if (told.length === expected.length && told.every((agentId) => expected.includes(agentId))) return []
+  const principal = context.principals.get(name) as Principal
+  const { rules } = context.policy
+  const named = rules.nameAgents ? of.filter((agentId) => mayUseAgent(agentId, principal, rules, context.threadAccess)) : of
+  if (named.length === expected.length && named.every((agentId) => expected.includes(agentId))) return []
   const all = rules.nameAgents ? '' : ': no rule of the policy names agents, so all of them are told'
-  return [`${name}: expected the agents ${namesText(expected)}; came ${namesText(told)}${all}`]
+  return [`${name}: expected the agents ${namesText(expected)}; came ${namesText(named)}${all}`]
 }
 
-function refusedAs(id: RouteId, name: string, trials: Trials): string | null {
-  const traced = trace(descriptorOf(id, undefined), name, trials)
+function refusedAs(id: RouteId, name: string, context: TestContext): string | null {
+  const traced = trace(descriptorOf(id, undefined), name, context)
   return traced.decision.outcome === 'permitted' ? null : cameText(traced)
 }
 

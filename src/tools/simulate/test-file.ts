@@ -11,7 +11,7 @@ import type { Fault } from '../../document/fault.ts'
 import { Sources } from '../../document/sources.ts'
 import { loadPolicy } from '../../policy/compile.ts'
 import type { Policy } from '../../policy/policy.ts'
-import { makeUser } from './person.ts'
+import { makeUser } from './made-up-user.ts'
 import { surroundingsOf } from './surroundings.ts'
 import { testSchema, type TestFile, type TestOfFile } from './test-schema.ts'
 
@@ -117,12 +117,12 @@ function principalsOf(document: SourceDocument, { principals }: TestFile, config
       fault(`no issuer is called ${value.issuer}`, `configured: ${Object.keys(issuers).join(', ')}`)
     } else {
       const { roles, permissions, claims } = value
-      const wishes = {
+      const attributes = {
         roles,
         permissions,
         claims: Object.entries(claims).map(([claim, one]) => [`/${pointed(claim)}`, one] as const),
       }
-      const user = makeUser(value.issuer, value.id, wishes, config)
+      const user = makeUser(value.issuer, value.id, attributes, config)
       if (isRefusal(user)) fault('has no user id any more', "claims take the place of the issuer's claims.id")
       else found.set(name, user)
     }
@@ -185,7 +185,7 @@ function testFaults(document: SourceDocument, test: TestOfFile, at: number, { pr
     if (!rows.some((row) => row.id === id)) fault('method', `${id} has no ${test.method as Method}`)
   }
   if (test.leaves === true && !rows.every((row) => row.leave === true))
-    fault('leaves', 'nobody leaves a thread by this route', 'route: threads/grants, method: DELETE')
+    fault('leaves', 'no caller leaves a thread by this route', 'route: threads/grants, method: DELETE')
   const about = rows.filter((row) => row.thread !== undefined)
   if (about.length > 0 && test.thread === undefined) fault('route', `${about[0]?.id ?? ''} is about a thread`, 'add thread:')
   if (about.length === 0 && test.thread !== undefined) fault('thread', 'the route is about no thread')

@@ -1,5 +1,6 @@
 /** The schema of policy tests: the caller, the owner of the thread, and the expected decision. */
 import { z } from 'zod'
+import { text } from '../../document/quantities.ts'
 import { isAgentId, isThreadId, isUserId } from '../../core/route/ids.ts'
 import { CODES, REASONS, type Code, type Reason } from '../../core/reasons.ts'
 import { ROUTE_IDS } from '../../core/route/routes.ts'
@@ -53,9 +54,9 @@ const expectation = z.union(
   'is no expectation | write permitted, refused, or { outcome: refused, code: not-owner, reason: thread-foreign, rule: name }',
 )
 
-const trial = z
+const policyTest = z
   .strictObject({
-    name: z.string().min(1).describe('What is said of it.'),
+    name: text.describe('What is said of it.'),
     as: oneOrMore(z.string(), 'is nobody | a name under principals, or a list of them').describe(
       'Who asks, by name; or several.',
     ),
@@ -96,11 +97,7 @@ const trial = z
 export const testSchema = z
   .strictObject({
     version: z.literal(1, 'must be 1').describe('The version of this format.'),
-    policy: z
-      .string()
-      .min(1)
-      .optional()
-      .describe("The policy file, from the folder of this file; by default the configuration's."),
+    policy: text.optional().describe("The policy file, from the folder of this file; by default the configuration's."),
     principals: z.record(z.string(), principal).describe('Who asks, by a name of your choice.'),
     threads: z
       .record(
@@ -127,7 +124,7 @@ export const testSchema = z
       })
       .prefault({})
       .describe('What else is so; by default as the configuration says. The policy is tested as enforced.'),
-    tests: z.array(trial).min(1, 'must have a test').describe('What has to come of what.'),
+    tests: z.array(policyTest).min(1, 'must have a test').describe('What has to come of what.'),
   })
   .meta({ title: 'Threadwarden tests of a policy' })
 

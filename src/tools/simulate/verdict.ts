@@ -8,7 +8,7 @@ import type { Policy } from '../../policy/policy.ts'
 import { limitsOf } from './limits.ts'
 import { recordOf, type Cell } from './matrix.ts'
 import { placeOf } from './place.ts'
-import { limitText } from './words.ts'
+import { limitText, listText } from './decision-text.ts'
 
 export type Verdict =
   | {
@@ -18,13 +18,9 @@ export type Verdict =
     }
   | { readonly outcome: 'refused'; readonly code: Code; readonly reason: Reason; readonly rule: RulePlace | null }
 
-/** Policies are compared under `enforce`, for an upstream without history of unknown threads. */
-export function comparedFacts(config: Config): StandingFacts & { readonly upstreamHistory: 'none' } {
-  return { ...standingFacts(mountsOf(config)[0], config), enforcement: 'enforce', upstreamHistory: 'none' }
-}
-
 export function verdictOf(cell: Cell, principal: Principal, policy: Policy, agents: readonly string[], config: Config): Verdict {
-  const facts = comparedFacts(config)
+  // Policies are compared under `enforce`, for an upstream without history of unowned threads.
+  const facts = { ...standingFacts(mountsOf(config)[0], config), enforcement: 'enforce', upstreamHistory: 'none' } as const
   const record = cell.ownership === null ? null : recordOf(cell.ownership, principal)
   const decision = decide(cell.descriptor, principal, policy.rules, { ...facts, record })
   if (decision.outcome === 'needs') throw new Error('a decision without a fact that was given')
@@ -32,17 +28,17 @@ export function verdictOf(cell: Cell, principal: Principal, policy: Policy, agen
     const { code, reason, rule } = decision
     return { outcome: 'refused', code, reason, rule: rule === undefined ? null : placeOf(rule) }
   }
-  const told = cell.descriptor.route.id === 'info' ? { agents: toldOf(agents, principal, policy, facts) } : {}
+  const named = cell.descriptor.route.id === 'info' ? { agents: namedAgents(agents, principal, policy, facts) } : {}
   return {
     outcome: 'permitted',
     rule: placeOf(decision.rule),
-    passes: { ...told, ...passesOf(decision, config), ...limits(decision, config) },
+    passes: { ...named, ...passesOf(decision, config), ...limits(decision, config) },
   }
 }
 
-function toldOf(agents: readonly string[], principal: Principal, { rules }: Policy, facts: StandingFacts): string {
-  const told = rules.nameAgents ? agents.filter((agentId) => mayUseAgent(agentId, principal, rules, facts)) : agents
-  return told.length === agents.length ? 'all' : named(told)
+function namedAgents(agents: readonly string[], principal: Principal, { rules }: Policy, facts: StandingFacts): string {
+  const named = rules.nameAgents ? agents.filter((agentId) => mayUseAgent(agentId, principal, rules, facts)) : agents
+  return named.length === agents.length ? 'all' : listText(named)
 }
 
 function passesOf({ rule: { passes }, descriptor: { route } }: Permit, { forwardHeaders }: Config): Record<string, string> {
@@ -50,10 +46,10 @@ function passesOf({ rule: { passes }, descriptor: { route } }: Permit, { forward
   const { headers } = passes
   const forward = forwardHeaders.map((name) => name.toLowerCase()).filter((name) => headers?.has(name) !== false)
   return {
-    ...(keys.includes('forwardedProps') ? { forwardedProps: named([...passes.forwardedProps].sort()) } : {}),
+    ...(keys.includes('forwardedProps') ? { forwardedProps: listText([...passes.forwardedProps].sort()) } : {}),
     ...(keys.includes('state') ? { state: passes.state } : {}),
-    ...(keys.includes('tools') ? { tools: passes.tools === 'all' ? 'all' : named([...passes.tools].sort()) } : {}),
-    ...(forwardHeaders.length === 0 ? {} : { headers: named(forward) }),
+    ...(keys.includes('tools') ? { tools: passes.tools === 'all' ? 'all' : listText([...passes.tools].sort()) } : {}),
+    ...(forwardHeaders.length === 0 ? {} : { headers: listText(forward) }),
   }
 }
 
@@ -61,10 +57,6 @@ function limits(permit: Permit, config: Config): Record<string, string> {
   return Object.fromEntries(
     Object.entries(limitsOf(permit, config)).map(([name, limit]) => [`limit of ${name}`, limitText(limit)]),
   )
-}
-
-function named(names: readonly string[]): string {
-  return names.length === 0 ? 'none' : names.join(', ')
 }
 
 /** True if the two look the same from outside. The rule may differ, and so may the reason behind one code. */

@@ -1,32 +1,32 @@
-/** Makes up callers: from claims as an issuer would give them, read in the same way as those of a token. */
+/** Makes up users: from claims as an issuer would give them, read in the same way as those of a token. */
 import type { Config } from '../../config/schema.ts'
 import type { Json } from '../../core/json/read.ts'
 import { userFromClaims, type User } from '../../core/decide/principal.ts'
 import type { Refusal } from '../../core/reasons.ts'
 
-export interface Wishes {
+export interface Attributes {
   readonly roles: readonly string[]
   readonly permissions: readonly string[]
   /** Claims by JSON pointer. If both the present and the wanted value are lists, they are joined. */
   readonly claims: readonly (readonly [at: string, value: Json])[]
 }
 
-export const NOTHING_WISHED: Wishes = { roles: [], permissions: [], claims: [] }
+export const NO_ATTRIBUTES: Attributes = { roles: [], permissions: [], claims: [] }
 
 /**
  * @param issuer the key of a configured issuer
  * @returns a refusal if the claims leave no user id
  */
-export function makeUser(issuer: string, subject: string, wishes: Wishes, { authentication }: Config): User | Refusal {
+export function makeUser(issuer: string, subject: string, attributes: Attributes, { authentication }: Config): User | Refusal {
   const config = authentication.issuers[issuer]
   if (config === undefined) throw new Error(`there is no issuer ${issuer}`)
   const pointers = config.claims
   const claims: Branch = {}
   put(claims, '/iss', config.issuer)
   put(claims, pointers.id, subject)
-  if (wishes.roles.length > 0) put(claims, pointers.role, [...wishes.roles])
-  if (wishes.permissions.length > 0) put(claims, pointers.permissions, [...wishes.permissions])
-  for (const [at, value] of wishes.claims) put(claims, at, value)
+  if (attributes.roles.length > 0) put(claims, pointers.role, [...attributes.roles])
+  if (attributes.permissions.length > 0) put(claims, pointers.permissions, [...attributes.permissions])
+  for (const [at, value] of attributes.claims) put(claims, at, value)
   return userFromClaims(issuer, claims, pointers)
 }
 

@@ -1,13 +1,14 @@
 /** Callers that are made up have their claims where their issuer has them. */
 import { test } from 'tap'
 import { isRefusal } from '../../src/core/reasons.ts'
-import { makeUser, NOTHING_WISHED, type Wishes } from '../../src/tools/simulate/person.ts'
+import { makeUser, NO_ATTRIBUTES, type Attributes } from '../../src/tools/simulate/made-up-user.ts'
 import { accepted } from '../config/configuration.ts'
 
 const { config } = accepted({
   'authentication.issuers.corp.claims': { id: '/user/id', role: '/realm_access/roles', permissions: '/scope~1s' },
 })
-const made = (wishes: Partial<Wishes>, subject = 'alice') => makeUser('corp', subject, { ...NOTHING_WISHED, ...wishes }, config)
+const made = (attributes: Partial<Attributes>, subject = 'alice') =>
+  makeUser('corp', subject, { ...NO_ATTRIBUTES, ...attributes }, config)
 
 void test('id, roles and permissions are found by the pointers of the issuer', (t) => {
   t.match(made({ roles: ['staff'], permissions: ['finance'], claims: [['/org', 'acme']] }), {

@@ -1,4 +1,4 @@
-/** Describes decisions for people at a terminal. */
+/** Describes decisions for the operator at a terminal. */
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import {
   decide,
@@ -11,7 +11,7 @@ import {
 } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import { CODES, type Refusal } from '../../core/reasons.ts'
-import type { Relation, RuleLimits, Rate, Rules } from '../../core/decide/rules.ts'
+import { isOperator, type Relation, type RuleLimits, type Rate, type Rules } from '../../core/decide/rules.ts'
 import type { TriedRule, TriedVerdict } from '../../core/decide/trace.ts'
 import { placeText } from './place.ts'
 
@@ -32,10 +32,17 @@ const VERDICTS: Readonly<Record<TriedVerdict, string>> = {
   unsettled: 'opens threads of others, but it is not settled whose this one is',
 }
 
-/** @param observed true if only observe mode permits the request: the deciding rule would refuse it */
-export function triedText({ rule, verdict, decides }: TriedRule, observed: boolean): string {
-  const deciding = observed ? '; lets it through in observe mode' : ' and decides'
-  return `${rule.effect} ${placeText(rule)}: ${VERDICTS[verdict]}${decides ? deciding : ''}`
+export function triedText(one: TriedRule): string {
+  return `${triedVerdict(one)}${one.decides ? ' and decides' : ''}`
+}
+
+/** For a request that only observe mode permits: the deciding rule would refuse it. */
+export function observedText(one: TriedRule): string {
+  return `${triedVerdict(one)}${one.decides ? '; lets it through in observe mode' : ''}`
+}
+
+function triedVerdict({ rule, verdict }: TriedRule): string {
+  return `${rule.effect} ${placeText(rule)}: ${VERDICTS[verdict]}`
 }
 
 export function permitText(permit: Permit, facts: Facts, rules: Rules): string {
@@ -56,16 +63,19 @@ export function refusalText({ code, reason }: Refusal): string {
   return `${CODES[code].status} ${code} (${reason}): ${CODES[code].text}`
 }
 
-export function principalText(principal: Principal, isOperator: boolean): string {
+export function principalText(principal: Principal, { operators }: Pick<Rules, 'operators'>): string {
   if (principal.kind === 'anonymous') {
     return principal.standsForAll
       ? 'everybody: authentication.mode is off'
       : 'anonymous: no credential, authentication.mode is optional'
   }
   const { id, roles, permissions, groups } = principal
-  const list = (names: readonly string[]): string => (names.length === 0 ? 'none' : names.join(', '))
-  const named = groups.length === 0 ? '' : `; groups: ${list(groups)}`
-  return `${id}; roles: ${list(roles)}; permissions: ${list(permissions)}${named}; ${isOperator ? 'an operator' : 'no operator'}`
+  const named = groups.length === 0 ? '' : `; groups: ${listText(groups)}`
+  return `${id}; roles: ${listText(roles)}; permissions: ${listText(permissions)}${named}; ${isOperator(principal, operators) ? 'an operator' : 'no operator'}`
+}
+
+export function listText(names: readonly string[]): string {
+  return names.length === 0 ? 'none' : names.join(', ')
 }
 
 export function recordText(record: OwnerRecord, relation: Relation): string {
@@ -101,8 +111,7 @@ const UNITS = [
   [1000, 's'],
 ] as const
 
-export function rateText(rate: Rate | 'off'): string {
-  if (rate === 'off') return rate
+function rateText(rate: Rate): string {
   return `${rate.amount}/${UNITS.find(([per]) => per === rate.per)?.[1] ?? `${rate.per}ms`}`
 }
 

@@ -3,38 +3,43 @@ import type { Config } from '../../config/schema.ts'
 import { ANONYMOUS, EVERYBODY, type Part, type Principal } from '../../core/decide/principal.ts'
 import { isRefusal } from '../../core/reasons.ts'
 import type { OperatorSelector, Rule } from '../../core/decide/rules.ts'
-import { combinationsOf, countOf, looksOf } from './combinations.ts'
-import { makeUser } from './person.ts'
-import { almost, ANYBODY, couples, meeting, merged, selected, wishesOf, type Profile } from './profiles.ts'
+import { combinationsOf, countOf, distinctionsOf } from './combinations.ts'
+import { makeUser } from './made-up-user.ts'
+import { almost, ANYBODY, couples, meeting, merged, selected, attributesFor, type Profile } from './profiles.ts'
 
-export interface Person {
+export interface SampleCaller {
   readonly label: string
   readonly principal: Principal
   /** True if role or permissions have a form that the gateway cannot read. */
   readonly isOdd: boolean
 }
 
-export interface People {
-  readonly people: readonly Person[]
+export interface SampleCallers {
+  readonly callers: readonly SampleCaller[]
   readonly cut: boolean
 }
 
 /** The most combinations that are examined: many rules would make the comparison too slow. */
-const MOST_LOOKED_AT = 200_000
+const MOST_EXAMINED = 200_000
 
 /** Plain callers come first. If there are more than `most`, keeps those who meet a rule, two rules, or almost a rule. */
-export function peopleFor(rules: readonly Rule[], selectors: readonly OperatorSelector[], config: Config, most: number): People {
+export function callersFor(
+  rules: readonly Rule[],
+  selectors: readonly OperatorSelector[],
+  config: Config,
+  most: number,
+): SampleCallers {
   const { mode, issuers } = config.authentication
-  if (mode === 'off') return { people: [{ label: 'everybody', principal: EVERYBODY, isOdd: false }], cut: false }
+  if (mode === 'off') return { callers: [{ label: 'everybody', principal: EVERYBODY, isOdd: false }], cut: false }
   const keys = Object.keys(issuers)
-  const looks = looksOf(rules, selectors, keys)
-  const odd = unreadables(looks)
-  const cut = countOf(looks) * odd.length + 1 > most
-  const people = new Map<string, Person>()
-  if (mode === 'optional') people.set('', { label: 'anonymous', principal: ANONYMOUS, isOdd: false })
-  let looked = 0
+  const distinctions = distinctionsOf(rules, selectors, keys)
+  const odd = unreadables(distinctions)
+  const cut = countOf(distinctions) * odd.length + 1 > most
+  const callers = new Map<string, SampleCaller>()
+  if (mode === 'optional') callers.set('', { label: 'anonymous', principal: ANONYMOUS, isOdd: false })
+  let examined = 0
   const add = (profile: Profile): boolean => {
-    looked += 1
+    examined += 1
     for (const issuer of profile.issuer === null ? keys : [profile.issuer]) {
       const pointers = issuers[issuer]?.claims
       for (const parts of pointers === undefined ? [] : odd) {
@@ -43,23 +48,23 @@ export function peopleFor(rules: readonly Rule[], selectors: readonly OperatorSe
         const principal = makeUser(issuer, 'somebody', whole, config)
         if (isRefusal(principal)) continue
         const same = JSON.stringify(principal)
-        if (!people.has(same)) people.set(same, { label: labelOf(issuer, whole), principal, isOdd: parts.length > 0 })
+        if (!callers.has(same)) callers.set(same, { label: labelOf(issuer, whole), principal, isOdd: parts.length > 0 })
       }
     }
-    return people.size < most && looked < MOST_LOOKED_AT
+    return callers.size < most && examined < MOST_EXAMINED
   }
-  for (const profile of cut ? likely(rules, selectors) : combinationsOf(looks)) if (!add(profile)) break
-  return { people: [...people.values()].slice(0, most), cut }
+  for (const profile of cut ? likely(rules, selectors) : combinationsOf(distinctions)) if (!add(profile)) break
+  return { callers: [...callers.values()].slice(0, most), cut }
 }
 
-function unreadables({ roles, permissions }: ReturnType<typeof looksOf>): readonly (readonly Part[])[] {
+function unreadables({ roles, permissions }: ReturnType<typeof distinctionsOf>): readonly (readonly Part[])[] {
   const role = roles.length === 0 ? [[]] : [[], ['role' as const]]
   return permissions.length === 0 ? role : role.flatMap((parts) => [parts, [...parts, 'permissions' as const]])
 }
 
 function* likely(rules: readonly Rule[], selectors: readonly OperatorSelector[]): Generator<Profile> {
   const operators = selectors.map(selected)
-  const parts = rules.flatMap(({ when, unless }) => [...wishesOf(when), ...(unless === null ? [] : wishesOf(unless))])
+  const parts = rules.flatMap(({ when, unless }) => [...attributesFor(when), ...(unless === null ? [] : attributesFor(unless))])
   const full = rules.map((rule) => meeting(rule, operators))
   yield ANYBODY
   yield* operators
