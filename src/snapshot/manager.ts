@@ -47,7 +47,7 @@ class SnapshotHandle implements RequestSnapshot, Origin {
     this.pipeline = shared.active.pipeline
     this.#shared = shared
     this.#previous = previous
-    this.snapshot.enter()
+    this.snapshot.requests.underWay += 1
   }
 
   mark(): Mark {
@@ -101,7 +101,9 @@ class SnapshotHandle implements RequestSnapshot, Origin {
   release(): void {
     if (this.#isReleased) return
     this.#isReleased = true
-    this.snapshot.leave()
+    const { requests } = this.snapshot
+    requests.underWay -= 1
+    if (requests.underWay === 0) requests.onLast?.()
     this.#previous?.release()
   }
 }

@@ -60,9 +60,8 @@ export interface ConfigSnapshot {
   hiddenNow(permit: Permit, threadIds: readonly string[], origin: Origin): Promise<ReadonlySet<string>>
   /** Null where this snapshot does not have the caller or the upstream. */
   adopt(principal: Principal, origin: Origin): { readonly principal: Principal; readonly mount: Mount } | null
-  /** Keeps the upstream connections open for a request, until it calls `leave`. */
-  enter(): void
-  leave(): void
+  /** The requests under way, which their handles count. They keep the upstream connections open. */
+  readonly requests: { underWay: number; onLast: (() => void) | null }
   activate(): void
   /** Releases what the next snapshot does not use; requests under way continue. */
   retire(next: ConfigSnapshot | null): void
@@ -121,13 +120,9 @@ export function makeSnapshot(
     return known === null ? null : { principal: known, mount }
   }
 
-  let underWay = 0
-  let isRetired = false
-  let isHolding = true
   for (const { hold } of handles.values()) hold()
-  const letGo = (): void => {
-    if (underWay > 0 || !isHolding) return
-    isHolding = false
+  const releaseUpstreams = (): void => {
+    snapshot.requests.onLast = null
     for (const { release } of handles.values()) release()
   }
 
@@ -172,11 +167,7 @@ export function makeSnapshot(
       return new Set(threadIds.filter((id) => !isListed(id, owners.get(id) ?? null, known.principal, policy.rules, facts)))
     },
     adopt,
-    enter: () => void (underWay += 1),
-    leave() {
-      underWay -= 1
-      if (isRetired) letGo()
-    },
+    requests: { underWay: 0, onLast: null },
     activate: () => readiness.release(),
     retire(next) {
       clearInterval(keys)
@@ -189,8 +180,8 @@ export function makeSnapshot(
         handle.retire()
         if (follower === undefined) for (const name of CONDITIONS) readiness.set(conditionOf(name, key), null)
       }
-      isRetired = true
-      letGo()
+      snapshot.requests.onLast = releaseUpstreams
+      if (snapshot.requests.underWay === 0) releaseUpstreams()
     },
   }
   return snapshot

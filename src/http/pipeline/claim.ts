@@ -1,7 +1,7 @@
 /** Notes in the ownership table what a permitted request is about to do, before it is sent. */
 import type { Permit } from '../../core/decide/decide.ts'
 import type { RequestMetrics } from '../../observe/metrics.ts'
-import { type Claim, type ClaimStore, type OwnerChanges, type Registration, LONGEST_RUN } from '../../store/port/claims.ts'
+import { type ClaimStore, type OwnerChanges, type Registration, LONGEST_RUN } from '../../store/port/claims.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
 
 export interface ClaimParts {
@@ -39,7 +39,11 @@ export function makeClaiming({ store, runs, metrics, clock }: ClaimParts): Claim
           await store.noteWrite(key, clock())
           return { ...NOTHING_BEGUN, endRun }
         }
-        const claim = await store.claim(key, claimOf(permit, clock()))
+        const { owner, principal, descriptor } = permit
+        // A run by a user other than the owner does not change who owns the thread.
+        const guest = owner !== principal.id
+        const by = { userId: owner, agentId: descriptor.ids.agentId ?? '', guest, now: clock() }
+        const claim = await store.claim(key, by)
         if (claim.outcome !== 'foreign') {
           return { registration: claim.registration, isNew: claim.outcome === 'new', endRun, deletion: null }
         }
@@ -63,11 +67,6 @@ export function makeClaiming({ store, runs, metrics, clock }: ClaimParts): Claim
       if (registration !== null) await store.settle(key, owner, registration, 'not-started')
     },
   }
-}
-
-/** A run by a user other than the owner does not change who owns the thread. */
-function claimOf({ owner, principal, descriptor }: Permit, now: number): Claim {
-  return { userId: owner, agentId: descriptor.ids.agentId ?? '', guest: owner !== principal.id, now }
 }
 
 /** `over`: the run is certainly no longer executing, or never was. Only the first call has an effect. */

@@ -166,7 +166,12 @@ async function withRecording(
   const { value, texts, bytes } = recording
   const hold = takeReading(parts, arriving.caller, recording, 0)
   if ('outcome' in hold) return hold
-  return releasedUnlessRead(hold, () => checked(parts, descriptor, { value, texts }, bytes, hold))
+  let body: ReadBody | Refusal | undefined
+  try {
+    return (body = checked(parts, descriptor, { value, texts }, bytes, hold))
+  } finally {
+    if (body?.outcome !== 'read') hold.release()
+  }
 }
 
 const NOTHING_HELD: Hold = { forget: () => {}, release: () => {} }
@@ -230,25 +235,16 @@ async function withJson(
   if ('outcome' in held) return held
   const hold = takeReading(parts, caller, held, reader.values())
   if ('outcome' in hold) return hold
-  return releasedUnlessRead(hold, () => {
-    if (reader.isLarge()) return inTurns(reader.inSteps(opened)).then((reading) => make(reading, held.bytes, hold))
-    return inTurn(() => {
-      const reading = reader.end()
-      const bytes = length <= LARGE_BODY ? pieces : null
-      return make(reading.outcome === 'refused' ? reading : { ...reading, bytes }, held.bytes, hold)
-    })
-  })
-}
-
-async function releasedUnlessRead(
-  hold: Hold,
-  make: () => ReadBody | Refusal | Promise<ReadBody | Refusal>,
-): Promise<ReadBody | Refusal> {
+  const readShort = (): ReadBody | Refusal => {
+    const reading = reader.end()
+    const bytes = length <= LARGE_BODY ? pieces : null
+    return make(reading.outcome === 'refused' ? reading : { ...reading, bytes }, held.bytes, hold)
+  }
   let body: ReadBody | Refusal | undefined
   try {
-    const made = make()
-    body = made instanceof Promise ? await made : made
-    return body
+    if (reader.isLarge()) return (body = make(await inTurns(reader.inSteps(opened)), held.bytes, hold))
+    const short = inTurn(readShort)
+    return (body = short instanceof Promise ? await short : short)
   } finally {
     if (body?.outcome !== 'read') hold.release()
   }

@@ -149,14 +149,15 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       body.destroy()
       return 'outdated'
     }
-    const decided = (late: Refusal | null): Delivered => {
-      if (late === null) return begin()
-      body.destroy()
-      record.reason = late.reason
-      record.rule = late.rule
-      return refusalAnswer(late)
-    }
     const late = lateRefusal(owner, request)
+    if (late === null) return begin()
+    const decided = (refusal: Refusal | null): Delivered => {
+      if (refusal === null) return begin()
+      body.destroy()
+      record.reason = refusal.reason
+      record.rule = refusal.rule
+      return refusalAnswer(refusal)
+    }
     if (!(late instanceof Promise)) return decided(late)
     return late.then(decided, (error: unknown) => {
       body.destroy()

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Credential } from '../../core/decide/credential.ts'
 import type { Permit } from '../../core/decide/decide.ts'
-import { binaryRunError, frameBoundary, eventBoundary } from '../../core/wire/event-streams.ts'
+import { binaryRunError, eventBoundary, frameBoundary, type EventBoundary } from '../../core/wire/event-streams.ts'
 import type { StreamForm } from '../../core/wire/headers.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import type { StreamMetrics } from '../../observe/metrics.ts'
@@ -109,7 +109,7 @@ export function makeOpenAnswers(
 
   const pass: OpenAnswers['pass'] = (body, { response, head, takePlace, onEnded }, form, owner, rules) => {
     const isStream = form !== 'plain'
-    const boundary = form === 'frames' ? frameBoundary() : eventBoundary()
+    let boundary: EventBoundary | null = null
     let keepAlive: NodeJS.Timeout | undefined
     let lasting: NodeJS.Timeout | undefined
     let cut: NodeJS.Timeout | undefined
@@ -138,11 +138,12 @@ export function makeOpenAnswers(
         cutOff(response)
         return
       }
+      const isBetween = boundary === null || boundary.between()
       if (form === 'events')
-        response.write(`${boundary.between() ? '' : '\n\n'}data: ${JSON.stringify({ type: 'RUN_ERROR', message, code })}\n\n`)
-      if (form === 'frames' && boundary.between()) response.write(binaryRunError(message, code))
+        response.write(`${isBetween ? '' : '\n\n'}data: ${JSON.stringify({ type: 'RUN_ERROR', message, code })}\n\n`)
+      if (form === 'frames' && isBetween) response.write(binaryRunError(message, code))
       // The gateway cannot add an event in the middle of a frame: the caller must see a broken answer, not a short one.
-      if (form === 'frames' && !boundary.between()) cutOff(response)
+      if (form === 'frames' && !isBetween) cutOff(response)
       else response.end()
       body.destroy()
       // A caller who does not read would otherwise keep the answer under way as long as they like.
@@ -151,7 +152,7 @@ export function makeOpenAnswers(
     const reader: BodyReader = {
       data(chunk) {
         state = 'begun'
-        if (isStream) boundary.see(chunk)
+        if (isStream) (boundary ??= form === 'frames' ? frameBoundary() : eventBoundary()).see(chunk)
         keepAlive?.refresh()
         // A slow reader holds back its own answer only.
         const hasRoom = response.write(chunk)
@@ -216,7 +217,8 @@ export function makeOpenAnswers(
     if (takePlace !== null) lasting = setTimeout(() => void lastOn(takePlace), LASTING_MS)
     const keep = (): void => {
       // A slow reader has enough to read, and comments would pile up for it.
-      if (boundary.between() && !response.writableEnded && !response.writableNeedDrain) response.write(KEEP_ALIVE)
+      const isBetween = boundary === null || boundary.between()
+      if (isBetween && !response.writableEnded && !response.writableNeedDrain) response.write(KEEP_ALIVE)
     }
     if (form === 'events' && rules.keepAlive > 0 && !response.writableEnded) keepAlive = setInterval(keep, rules.keepAlive)
     return state

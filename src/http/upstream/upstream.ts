@@ -113,7 +113,7 @@ const CONNECTING = {
 export function openUpstream(options: UpstreamOptions): Upstream {
   const connections = connectionsFor(options)
   return {
-    send: (request, signal) => new Promise((resolve) => dispatch(connections, request, signal, resolve)),
+    send: (request, signal) => dispatch(connections, request, signal),
     retire: () => connections.close(),
     close: () => connections.destroy(),
   }
@@ -136,8 +136,8 @@ function dispatch(
   connections: Connections,
   request: UpstreamRequest,
   signal: ClientDisconnect,
-  resolve: (result: UpstreamAnswer | UpstreamFailure) => void,
-): void {
+): Promise<UpstreamAnswer | UpstreamFailure> {
+  const { promise, resolve } = Promise.withResolvers<UpstreamAnswer | UpstreamFailure>()
   const connection = connections.take()
   let maybeSent = false
   let body: ArrivingBody | undefined
@@ -175,34 +175,25 @@ function dispatch(
       } else body.fail(error)
     },
   }
-  connection.dispatch(
-    {
-      path: request.target,
-      method: request.method,
-      ...written(request),
-    },
-    handler,
-  )
+  connection.dispatch({ path: request.target, method: request.method, ...written(request) }, handler)
+  return promise
 }
 
 /** Undici does not know the length of a body in pieces. */
 function written({ headers, body, lasting }: UpstreamRequest): Pick<Dispatcher.DispatchOptions, 'headers' | 'body'> {
   if (body === undefined) return { headers }
   if (body instanceof Readable) return { headers, body }
-  const [first, ...more] = body
-  if (first !== undefined && more.length === 0 && lasting !== true) return { headers, body: first }
-  const length = body.reduce((sum, piece) => sum + piece.length, 0)
+  const [first] = body
+  if (first !== undefined && body.length === 1 && lasting !== true) return { headers, body: first }
+  let length = 0
+  for (const piece of body) length += piece.length
   // Undici takes an iterable as it takes a stream ("DispatchOptions"), but its types do not say so.
   return { headers: { ...headers, 'content-length': String(length) }, body: handedOver([...body]) as unknown as Readable }
 }
 
-/** Undici holds what is sent until the answer is over: this releases each piece. A generator would await more often. */
-function handedOver(pieces: Uint8Array[]): AsyncIterable<Uint8Array> {
-  const next = (): Promise<IteratorResult<Uint8Array, undefined>> => {
-    const value = pieces.shift()
-    return Promise.resolve(value === undefined ? { done: true, value } : { done: false, value })
-  }
-  return { [Symbol.asyncIterator]: () => ({ next }) }
+/** Undici holds what is sent until the answer is over: this releases each piece. */
+function* handedOver(pieces: Uint8Array[]): Iterable<Uint8Array> {
+  for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) yield piece
 }
 
 function refusalOf(error: Error, maybeSent: boolean): Refusal {
