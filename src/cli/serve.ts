@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startGateway, type Gateway } from '../gateway/start.ts'
 import { nodeOptions, oldSpace } from '../gateway/v8-old-space.ts'
-import { bodyMemoryWarning } from '../http/pipeline/body-budget.ts'
+import { bodyMemoryWarning } from '../http/pipeline/request-body.ts'
 import { makeLog, sharedStdout, type Logger } from '../observe/log.ts'
 import { prepare } from '../snapshot/load.ts'
 import { watchFiles } from '../snapshot/watch.ts'

@@ -1,7 +1,6 @@
 /** Divides the memory of the process between bodies, the reading of bodies, and answers. */
 import type { Config } from '../config/schema.ts'
-import { bodyMemory, largestReadable, readingCost } from '../http/pipeline/body-budget.ts'
-import { makeBudget } from '../http/pipeline/body-budget.ts'
+import { bodyMemory, largestReadable, readingCost, makeBudget } from '../http/pipeline/request-body.ts'
 import { MAX_PAGE_BYTES } from '../http/lists/thread-list.ts'
 import type { RequestMemory } from '../snapshot/assemble-pipeline.ts'
 import { oldSpace } from './v8-old-space.ts'

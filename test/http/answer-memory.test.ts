@@ -1,8 +1,7 @@
 /** What an answer that is read whole holds of the memory for answers, from its first bytes until its caller has it. */
 import { test } from 'tap'
 import { AnswerMemory } from '../../src/http/lists/answer-memory.ts'
-import { readingCost } from '../../src/http/pipeline/body-budget.ts'
-import { makeBudget } from '../../src/http/pipeline/body-budget.ts'
+import { readingCost, makeBudget } from '../../src/http/pipeline/request-body.ts'
 
 const MIB = 2 ** 20
 

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { test } from 'tap'
 import { headerLines } from '../../src/core/wire/headers.ts'
 import { readRecording } from '../../src/http/pipeline/audio-recording.ts'
-import { makeBudget } from '../../src/http/pipeline/body-budget.ts'
+import { makeBudget } from '../../src/http/pipeline/request-body.ts'
 
 /** As long as the runtime wants them. */
 const BOUNDARY = 'b'.repeat(30)

@@ -1,7 +1,7 @@
 /** What bodies may take of Node's memory, by how much there is. */
 import { test } from 'tap'
 import { oldSpace, oldSpaceOf } from '../../src/gateway/v8-old-space.ts'
-import { bodyMemory, bodyMemoryWarning, largestReadable, readingCost } from '../../src/http/pipeline/body-budget.ts'
+import { bodyMemory, bodyMemoryWarning, largestReadable, readingCost } from '../../src/http/pipeline/request-body.ts'
 
 const MIB = 2 ** 20
 

@@ -8,8 +8,7 @@ import { headerLines } from '../../src/core/wire/headers.ts'
 import type { Refusal } from '../../src/core/reasons.ts'
 import { assumedFacts } from '../../src/core/route/transport.ts'
 import { readEnveloped, readPayload, type Payload, type PayloadParts } from '../../src/http/pipeline/payload.ts'
-import { type ArrivingBody } from '../../src/http/pipeline/request-body.ts'
-import { makeBudget } from '../../src/http/pipeline/body-budget.ts'
+import { type ArrivingBody, makeBudget } from '../../src/http/pipeline/request-body.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
 
 const INFO = classify('GET', ['info'], new Map()) as RouteDescriptor

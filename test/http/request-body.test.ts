@@ -4,8 +4,7 @@ import { PassThrough } from 'node:stream'
 import { test } from 'tap'
 import { headerLines } from '../../src/core/wire/headers.ts'
 import { refuse, type Refusal } from '../../src/core/reasons.ts'
-import { bodyForm, boundedBody, hasBody, holdBody } from '../../src/http/pipeline/request-body.ts'
-import { makeBudget, type BodyBudget } from '../../src/http/pipeline/body-budget.ts'
+import { bodyForm, boundedBody, hasBody, holdBody, makeBudget, type BodyBudget } from '../../src/http/pipeline/request-body.ts'
 import { BodyTooLarge } from '../../src/http/upstream/upstream.ts'
 
 /** A request whose body the test writes. */

@@ -1,5 +1,5 @@
 /** Accounts for the memory of answers that are read as a whole, such as lists: each reserves what it needs at the time. */
-import { readingCost, type BodyBudget } from '../pipeline/body-budget.ts'
+import { readingCost, type BodyBudget } from '../pipeline/request-body.ts'
 
 /** Smaller answers are not counted. */
 const SMALL = 64 * 1024

@@ -3,8 +3,7 @@ import type { MemberTexts } from '../../core/json/member-texts.ts'
 import type { JsonObject } from '../../core/json/read.ts'
 import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
 import type { Steps } from '../../core/json/steps.ts'
-import { holdBody, type ArrivingBody } from './request-body.ts'
-import { type BodyBudget } from './body-budget.ts'
+import { holdBody, type ArrivingBody, type BodyBudget } from './request-body.ts'
 import { inTurns } from './event-loop-turns.ts'
 
 /** `release` gives the bytes back to the budget. */

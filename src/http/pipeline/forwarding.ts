@@ -8,7 +8,7 @@ import type { Rewriter } from '../lists/rewriter.ts'
 import type { Rewritten } from '../lists/rewriting.ts'
 import type { Delivered, Forwarder } from '../upstream/forward.ts'
 import type { Answer } from './answer.ts'
-import type { SharedBudget } from './body-budget.ts'
+import type { SharedBudget } from './request-body.ts'
 import type { Authorized, Forward } from './stages.ts'
 
 export interface ForwardingParts {

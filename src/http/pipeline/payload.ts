@@ -20,10 +20,18 @@ import { refuse, type Reason, type Refusal } from '../../core/reasons.ts'
 import type { Route } from '../../core/route/routes.ts'
 import type { RuntimeFacts } from '../../core/route/transport.ts'
 import type { RequestMetrics } from '../../observe/metrics.ts'
-import { largestReadable, readingCost } from './body-budget.ts'
+import {
+  largestReadable,
+  readingCost,
+  bodyForm,
+  boundedBody,
+  hasBody,
+  holdBody,
+  type ArrivingBody,
+  type HeldBody,
+  type SharedBudget,
+} from './request-body.ts'
 import { readRecording } from './audio-recording.ts'
-import { bodyForm, boundedBody, hasBody, holdBody, type ArrivingBody, type HeldBody } from './request-body.ts'
-import { type SharedBudget } from './body-budget.ts'
 import { inTurn, inTurns } from './event-loop-turns.ts'
 
 /** A JSON body was checked, and comes with the name and archived flag that it sets. */

@@ -8,7 +8,7 @@ import { Readable } from 'node:stream'
 import { headerLines, multipartType } from '../../../src/core/wire/headers.ts'
 import { readRecording, type Recording } from '../../../src/http/pipeline/audio-recording.ts'
 import type { Refusal } from '../../../src/core/reasons.ts'
-import { makeBudget } from '../../../src/http/pipeline/body-budget.ts'
+import { makeBudget } from '../../../src/http/pipeline/request-body.ts'
 
 // prettier-ignore
 export const words = [
