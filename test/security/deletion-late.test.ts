@@ -55,7 +55,9 @@ async function scene(t: Test) {
 void test('a late answer to a deletion buries nothing that was deleted again and revived meanwhile', async (t) => {
   const gate = await scene(t)
   const { alice, bob, deletions, runs } = gate
-  const [late, second] = [remove(gate, alice), remove(gate, alice)]
+  const late = remove(gate, alice)
+  await until(() => deletions.length === 1)
+  const second = remove(gate, alice)
   await until(() => deletions.length === 2)
   deletions[1]!()
   await second
