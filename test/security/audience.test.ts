@@ -9,7 +9,7 @@
 import { test } from 'tap'
 import { heard, rsaGate, rsaToken } from '../support/gates.ts'
 import { guarded, PASSED, REFUSED } from '../support/guarded.ts'
-import { testEachPair } from '../support/pairs.ts'
+import { testFirstPair } from '../support/pairs.ts'
 import { claims, PAIRS, pemOf } from '../support/signing.ts'
 
 const PUBLIC = { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) }
@@ -36,14 +36,14 @@ void test('an audience is a string or a list of strings that names one of ours',
   for (const aud of [...OTHERS, undefined]) t.equal(await told(aud), MISMATCH, JSON.stringify(aud))
 })
 
-void testEachPair('over the real gateway, a token for another service reaches nothing', async (t) => {
+void testFirstPair('over the real gateway, a token for another service reaches nothing', async (t) => {
   const { fate, upstream } = await guarded(t, { corp: { ...PUBLIC, audiences: ['chat', 'agents'] } })
   for (const aud of FITTING) t.equal(await fate(rsaToken(claims({ aud }))), PASSED, JSON.stringify(aud))
   for (const aud of [...OTHERS, undefined]) t.equal(await fate(rsaToken(claims({ aud }))), REFUSED, JSON.stringify(aud))
   t.equal(upstream.requests.length, FITTING.length)
 })
 
-void testEachPair('an audience in another claim, under another name or on a prototype is none', async (t) => {
+void testFirstPair('an audience in another claim, under another name or on a prototype is none', async (t) => {
   const { fate, upstream } = await guarded(t, { corp: PUBLIC })
   for (const name of ['azp', 'client_id', 'audience', 'AUD', 'Aud', 'aud ', '/aud', 'resource', 'scope'])
     t.equal(await fate(rsaToken(claims({ aud: undefined, [name]: 'chat' }))), REFUSED, name)
@@ -55,7 +55,7 @@ void testEachPair('an audience in another claim, under another name or on a prot
   t.equal(await fate(rsaToken(claims())), PASSED)
 })
 
-void testEachPair('the audiences of one issuer are not those of another', async (t) => {
+void testFirstPair('the audiences of one issuer are not those of another', async (t) => {
   const other = 'https://other.example'
   const { fate } = await guarded(t, {
     corp: { ...PUBLIC, audiences: ['chat'] },

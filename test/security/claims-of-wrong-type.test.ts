@@ -11,7 +11,7 @@ import type { Authenticated } from '../../src/auth/authenticate.ts'
 import type { User } from '../../src/core/decide/principal.ts'
 import { heard, rsaGate, rsaToken } from '../support/gates.ts'
 import { guarded } from '../support/guarded.ts'
-import { testEachPair } from '../support/pairs.ts'
+import { testFirstPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { claims, PAIRS, pemOf, type Part } from '../support/signing.ts'
 
@@ -62,7 +62,7 @@ const MISSHAPEN: readonly Part[] = [
   { role: 'threads:operate' },
 ]
 
-void testEachPair('the route of operators opens for them and for nobody whose claims merely look like it', async (t) => {
+void testFirstPair('the route of operators opens for them and for nobody whose claims merely look like it', async (t) => {
   const { gateway, upstream } = await guarded(t, CORP)
   const clear = async (changes: Part | string) => {
     const token = rsaToken(typeof changes === 'string' ? changes : claims(changes))
@@ -123,7 +123,7 @@ void test('a lone surrogate is no character', async (t) => {
   }
 })
 
-void testEachPair('over the real gateway a malformed id is 400 on every route, and nothing reaches the upstream', async (t) => {
+void testFirstPair('over the real gateway a malformed id is 400 on every route, and nothing reaches the upstream', async (t) => {
   const { gateway, upstream } = await guarded(t, CORP)
   const answer = async (method: string, target: string, token: string) => {
     const { status, body } = await ask(gateway.url, { method, target: `/api/copilotkit${target}`, token })

@@ -9,7 +9,7 @@ import { test } from 'tap'
 import { bearerToken } from '../../src/auth/bearer.ts'
 import { rsaToken } from '../support/gates.ts'
 import { guarded, PASSED, REFUSED } from '../support/guarded.ts'
-import { testEachPair } from '../support/pairs.ts'
+import { testFirstPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { claims, PAIRS, pemOf } from '../support/signing.ts'
 
@@ -88,7 +88,7 @@ const valuesWith = (good: string): readonly string[] => [
 /** Values that hold nothing. */
 const EMPTY = ['', ' ', '\t', 'Bearer', 'Bearer ', 'Bearer\t', 'Bearer  ', 'Bearer .', 'Bearer ..', 'Bearer null', 'Bearer undefined', 'Bearer [object Object]', 'Bearer false', 'null', 'anonymous', 'Bearer anonymous', 'Bearer -', 'Bearer *', '*', 'Bearer {}', 'Basic', 'Basic Og=='] // prettier-ignore
 
-void testEachPair('a credential in any other form is none, and nothing reaches the upstream', async (t) => {
+void testFirstPair('a credential in any other form is none, and nothing reaches the upstream', async (t) => {
   const good = rsaToken(claims())
   const { fateOf, upstream } = await guarded(t, CORP)
   for (const value of [...valuesWith(good), ...EMPTY])
@@ -97,7 +97,7 @@ void testEachPair('a credential in any other form is none, and nothing reaches t
   t.same(upstream.requests, [])
 })
 
-void testEachPair('what is left open in HTTP is left open: the case of the name, and space around the value', async (t) => {
+void testFirstPair('what is left open in HTTP is left open: the case of the name, and space around the value', async (t) => {
   const good = rsaToken(claims())
   const { fateOf, upstream } = await guarded(t, CORP)
   const lines = [`Authorization: Bearer ${good}`, `authorization: Bearer ${good}`, `AUTHORIZATION: Bearer ${good}`, `Authorization:Bearer ${good}`, `Authorization: \t Bearer ${good} \t `] // prettier-ignore
@@ -109,7 +109,7 @@ void testEachPair('what is left open in HTTP is left open: the case of the name,
   )
 })
 
-void testEachPair('several credentials are refused, whichever of them is good', async (t) => {
+void testFirstPair('several credentials are refused, whichever of them is good', async (t) => {
   const good = rsaToken(claims())
   const { fateOf, upstream } = await guarded(t, CORP)
   const [one, bad, basicOne] = [`Authorization: Bearer ${good}`, 'Authorization: Bearer a.b.c', 'Authorization: Basic YTpi']
@@ -135,7 +135,7 @@ void testEachPair('several credentials are refused, whichever of them is good', 
   t.equal(await fateOf(one), PASSED)
 })
 
-void testEachPair('a header line that is none is no credential', async (t) => {
+void testFirstPair('a header line that is none is no credential', async (t) => {
   const good = rsaToken(claims())
   const { fateOf, upstream } = await guarded(t, CORP)
   for (const line of [
@@ -161,7 +161,7 @@ void testEachPair('a header line that is none is no credential', async (t) => {
   t.equal(await fateOf(`Authorization: Bearer ${good}`), PASSED)
 })
 
-void testEachPair('a token in another place is not looked for', async (t) => {
+void testFirstPair('a token in another place is not looked for', async (t) => {
   const good = rsaToken(claims())
   const { fateOf, gateway, upstream } = await guarded(t, CORP)
   // prettier-ignore
@@ -204,7 +204,7 @@ void testEachPair('a token in another place is not looked for', async (t) => {
   )
 })
 
-void testEachPair('where nobody has to sign in, a header that is no good credential is still refused', async (t) => {
+void testFirstPair('where nobody has to sign in, a header that is no good credential is still refused', async (t) => {
   const good = rsaToken(claims())
   const { fateOf, upstream } = await guarded(t, CORP, { authentication: { mode: 'optional' } })
   t.equal(await fateOf(), '403 not-allowed, nothing upstream', 'anonymous, and the policy opens nothing to them')

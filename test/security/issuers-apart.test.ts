@@ -11,7 +11,7 @@ import { gate, heard, ISSUER, rsaGate, rsaToken } from '../support/gates.ts'
 import { guarded, PASSED, REFUSED, type Guarded } from '../support/guarded.ts'
 import { runInput } from '../support/client.ts'
 import { startKeyServer } from '../support/key-server.ts'
-import { testEachPair } from '../support/pairs.ts'
+import { testFirstPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { owners } from '../support/rows.ts'
 import { claims, jwkOf, PAIRS, pemOf, signedAs, token, type Part } from '../support/signing.ts'
@@ -102,7 +102,7 @@ void test('an operator of one issuer is none of another', async (t) => {
   t.match(gate.upstream.requests, [{ method: 'POST', target: '/api/copilotkit/threads/clear' }])
 })
 
-void testEachPair('a key counts for its own issuer, though both call it the same', async (t) => {
+void testFirstPair('a key counts for its own issuer, though both call it the same', async (t) => {
   const [a, b] = [await startKeyServer(t), await startKeyServer(t)]
   a.keys(jwkOf(PAIRS.rsa.publicKey, { kid: 'k' }))
   b.keys(jwkOf(PAIRS.otherRsa.publicKey, { kid: 'k' }))
@@ -151,7 +151,7 @@ const OTHER_ISSUERS = [
   '{"0":"https://login.example.com/"}', '{"toString":"https://login.example.com/"}',
 ]
 
-void testEachPair('an issuer that is nearly the configured one is another', async (t) => {
+void testFirstPair('an issuer that is nearly the configured one is another', async (t) => {
   const authenticate = rsaGate(t)
   const { fate, upstream } = await guarded(t, { corp: corpKey })
   t.equal(await fate(rsaToken(claims())), PASSED)
@@ -174,7 +174,7 @@ void test('issuers that differ in a slash are two, each with its own keys', asyn
   t.match(await heard(authenticate, ofOther({ iss: ISSUER })), /^credential-invalid/)
 })
 
-void testEachPair(
+void testFirstPair(
   'an issuer that stands twice is read in one way: the keys are those of the issuer that is believed',
   async (t) => {
     const { fate, upstream } = await guarded(t, { corp: corpKey, other: otherKey })

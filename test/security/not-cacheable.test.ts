@@ -5,7 +5,7 @@
  * stored; a stream is never reused without asking; nothing is left that a cache could ask with, and no caller's condition arrives.
  */
 import { gated } from '../support/gated.ts'
-import { testEachPair, testUnbridged } from '../support/pairs.ts'
+import { testFirstPair, testUnbridged } from '../support/pairs.ts'
 import { ask, firstAnswer, requestBytes, sendRaw, type RawRequest } from '../support/raw.ts'
 import { json, type Answering } from '../support/upstream.ts'
 import { edited } from '../policy/policies.ts'
@@ -92,7 +92,7 @@ void testUnbridged(
   },
 )
 
-void testEachPair('so is what has no body, another type or another method’s answer', async (t, pair) => {
+void testFirstPair('so is what has no body, another type or another method’s answer', async (t, pair) => {
   const { gateway, alice, upstream } = await gated(t)
   t.equal(await run(gateway.url, alice, 'mine'), 200)
   const headers = { 'cache-control': 'public, max-age=3600', etag: '"a"', expires: 'Thu, 01 Jan 2099 00:00:00 GMT' }
@@ -123,7 +123,7 @@ void testEachPair('so is what has no body, another type or another method’s an
   t.same(linesOf(gone, 'cache-control'), ['private, no-store'])
 })
 
-void testEachPair('a stream is not reused without asking, on routes that cache too', async (t, pair) => {
+void testFirstPair('a stream is not reused without asking, on routes that cache too', async (t, pair) => {
   const policy = edited('[cpk-debug-events]\n    allow: []', '[cpk-debug-events]\n    allow: [operator]')
   const { gateway, alice, olga, upstream } = await gated(t, json({}), { policy })
   t.equal(await run(gateway.url, alice, 'mine'), 200)
@@ -145,7 +145,7 @@ void testEachPair('a stream is not reused without asking, on routes that cache t
   }
 })
 
-void testEachPair('a list, an empty connect and every refusal are not stored', async (t) => {
+void testFirstPair('a list, an empty connect and every refusal are not stored', async (t) => {
   const { gateway, alice, bob, upstream } = await gated(t, json({}), { config: { limits: { body: '1KiB', runBody: '1KiB' } } })
   t.equal(await run(gateway.url, alice, 'mine'), 200)
   upstream.answer(json({ threads: [{ id: 'mine' }] }, 200, { 'cache-control': 'public', etag: '"1"' }))
@@ -196,7 +196,7 @@ void testEachPair('a list, an empty connect and every refusal are not stored', a
   }
 })
 
-void testEachPair('the name of a page that caches keep is no way to an answer', async (t) => {
+void testFirstPair('the name of a page that caches keep is no way to an answer', async (t) => {
   const { gateway, alice, upstream } = await gated(t)
   t.equal(await run(gateway.url, alice, 'mine'), 200)
   const before = upstream.beginnings()

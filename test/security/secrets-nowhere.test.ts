@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { call, runInput } from '../support/client.ts'
 import { gateBefore, gated, NOWHERE, type Gated } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
+import { testFirstPair } from '../support/pairs.ts'
 import { openRaw, requestBytes, sendRaw, type RawRequest } from '../support/raw.ts'
 import { events, json, type Answering } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
@@ -72,7 +72,7 @@ function requests(token: string): readonly RawRequest[] {
 
 const requestLines = ({ gateway }: Gated) => gateway.lines.filter((line) => line['msg'] === 'request')
 
-void testEachPair(
+void testFirstPair(
   'no line, answer, figure or readiness holds a token, a cookie, a secret or words of a chat, whatever goes wrong',
   async (t, { place }) => {
     const gate = await gated(t, json({ mine: true }), {
@@ -134,7 +134,7 @@ void testEachPair(
   },
 )
 
-void testEachPair('a stream that is cut, and an upstream that is gone, tell no more', async (t) => {
+void testFirstPair('a stream that is cut, and an upstream that is gone, tell no more', async (t) => {
   const dead = await gateBefore(t, NOWHERE, { config: { upstream: { headers: { 'x-service-token': 'service-secret' } } } })
   const text = await sendRaw(dead.gateway.url, requestBytes({ target: `${BASE}/info`, token: dead.alice, lines: HEADERS }))
   t.match(text, /^HTTP\/1\.1 502 /)
@@ -159,7 +159,7 @@ async function labels({ gateway }: Gated): Promise<Set<string>> {
   return new Set(own.flatMap((line) => [...line.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => `${name}=${value}`)))
 }
 
-void testEachPair('labels are of closed lists, and no number of users, threads and words makes one more', async (t) => {
+void testFirstPair('labels are of closed lists, and no number of users, threads and words makes one more', async (t) => {
   const gate = await gated(t, events())
   const { gateway, signer } = gate
   const visit = async (who: string): Promise<void> => {

@@ -5,7 +5,7 @@
  */
 import { call, runInput } from '../support/client.ts'
 import { gated } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
+import { testFirstPair } from '../support/pairs.ts'
 import { ask } from '../support/raw.ts'
 import { events, json } from '../support/upstream.ts'
 
@@ -22,7 +22,7 @@ const SPELLINGS: readonly ((name: string) => string)[] = [
   (name) => name.toLowerCase().replace(/(^|-)[a-z]/g, (start) => start.toUpperCase()),
 ]
 
-void testEachPair('server headers win over the same header of a caller in any case, and arrive once', async (t) => {
+void testFirstPair('server headers win over the same header of a caller in any case, and arrive once', async (t) => {
   const { gateway, alice, upstream } = await gated(t, json({}), {
     config: { forwardHeaders: ['x-tenant'], upstream: { headers: HEADERS } },
   })
@@ -54,13 +54,13 @@ void testEachPair('server headers win over the same header of a caller in any ca
   }
 })
 
-void testEachPair('a server header with nothing in it is still the server’s', async (t) => {
+void testFirstPair('a server header with nothing in it is still the server’s', async (t) => {
   const { gateway, alice, upstream } = await gated(t, undefined, { config: { upstream: { headers: { 'user-agent': '' } } } })
   t.equal((await ask(gateway.url, { target: INFO, token: alice, lines: ['User-Agent: forged'] })).status, 200)
   t.notMatch(upstream.requests[0]?.rawHeaders.join('\n'), 'forged')
 })
 
-void testEachPair('server headers go along with bodies, and with what the gateway asks on its own account', async (t) => {
+void testFirstPair('server headers go along with bodies, and with what the gateway asks on its own account', async (t) => {
   const { base, alice, upstream, gateway } = await gated(t, events(), {
     config: { upstream: { headers: { 'x-service-token': 'service' }, transport: 'auto' } },
   })
@@ -74,7 +74,7 @@ void testEachPair('server headers go along with bodies, and with what the gatewa
   }
 })
 
-void testEachPair('forwardAuthorization: false keeps the credential here', async (t) => {
+void testFirstPair('forwardAuthorization: false keeps the credential here', async (t) => {
   const { base, alice, upstream } = await gated(t, undefined, { config: { upstream: { forwardAuthorization: false } } })
   await call(`${base}/info`, { token: alice })
   t.equal(upstream.requests.length, 1)
@@ -82,7 +82,7 @@ void testEachPair('forwardAuthorization: false keeps the credential here', async
   t.notOk(upstream.requests[0]?.rawHeaders.join('\n').includes(alice))
 })
 
-void testEachPair('forwardAuthorization: false leaves room for an Authorization of the server', async (t) => {
+void testFirstPair('forwardAuthorization: false leaves room for an Authorization of the server', async (t) => {
   const { base, alice, upstream } = await gated(t, undefined, {
     config: { upstream: { forwardAuthorization: false, headers: { authorization: 'Basic server' } } },
   })

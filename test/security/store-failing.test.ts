@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { call } from '../support/client.ts'
 import { gated, type GatedUpstream } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
+import { testFirstPair } from '../support/pairs.ts'
 import { ask, requestBytes, sendRaw } from '../support/raw.ts'
 import { owners, rows } from '../support/rows.ts'
 import { events, json } from '../support/upstream.ts'
@@ -46,7 +46,7 @@ async function pendingStore(healthUrl: string): Promise<unknown> {
 }
 
 for (const [name, { breaks, mends }] of Object.entries(FAILURES)) {
-  void testEachPair(`503 and never yes, and right again when the store answers: ${name}`, async (t) => {
+  void testFirstPair(`503 and never yes, and right again when the store answers: ${name}`, async (t) => {
     const { gateway, alice, bob, olga, upstream, database } = await started(t)
     const before = upstream.beginnings()
     database.exec(breaks)
@@ -77,7 +77,7 @@ for (const [name, { breaks, mends }] of Object.entries(FAILURES)) {
   })
 }
 
-void testEachPair('a store that fails is pending by name', async (t) => {
+void testFirstPair('a store that fails is pending by name', async (t) => {
   const { gateway, database } = await started(t)
   database.exec('ALTER TABLE threads RENAME TO gone')
   t.match(await pendingStore(gateway.healthUrl), /ownership store failed/)
@@ -90,7 +90,7 @@ void testEachPair('a store that fails is pending by name', async (t) => {
 const refuse = (kind: string, column?: string): string =>
   `CREATE TRIGGER refuse_${kind} BEFORE ${kind}${column === undefined ? '' : ` OF ${column}`} ON threads BEGIN SELECT RAISE(ABORT, 'disk is full'); END`
 
-void testEachPair('a claim that can’t be written is 503 and nothing is sent, though the store can be read', async (t) => {
+void testFirstPair('a claim that can’t be written is 503 and nothing is sent, though the store can be read', async (t) => {
   const { gateway, alice, upstream, database } = await started(t)
   const before = upstream.beginnings()
   database.exec(refuse('INSERT'))
@@ -102,7 +102,7 @@ void testEachPair('a claim that can’t be written is 503 and nothing is sent, t
   t.equal(await run(gateway.url, alice, 'new-1'), 200)
 })
 
-void testEachPair(
+void testFirstPair(
   'what can’t be settled or buried stays its owner’s: the answer passes, and nobody else gets the thread',
   async (t) => {
     const { gateway, alice, bob, upstream, database } = await started(t)

@@ -9,7 +9,7 @@
 import { test, type Test } from 'tap'
 import { heard, rsaGate, rsaToken } from '../support/gates.ts'
 import { guarded, PASSED, REFUSED } from '../support/guarded.ts'
-import { testEachPair } from '../support/pairs.ts'
+import { testFirstPair } from '../support/pairs.ts'
 import { openRaw, requestBytes } from '../support/raw.ts'
 import { claims, PAIRS, pemOf, type Part } from '../support/signing.ts'
 import { until } from '../support/until.ts'
@@ -67,7 +67,7 @@ const NO_ENDS = [
 /** Ends that are long past. */
 const PAST_ENDS = ['0', '-0', '1', '-1', '0.5', '1e-400', '1e9', '1000000000.5', '-4102444800', '-1e12']
 
-void testEachPair('an end that is no number is none, and a token without one is refused', async (t) => {
+void testFirstPair('an end that is no number is none, and a token without one is refused', async (t) => {
   const authenticate = rsaGate(t)
   const { fate, upstream } = await guarded(t, CORP)
   t.equal(await fate(rsaToken(claims())), PASSED)
@@ -85,7 +85,7 @@ void testEachPair('an end that is no number is none, and a token without one is 
   t.equal(upstream.requests.length, 4)
 })
 
-void testEachPair('an end that is past is past, however it is written', async (t) => {
+void testFirstPair('an end that is past is past, however it is written', async (t) => {
   const authenticate = rsaGate(t)
   const { fate, upstream } = await guarded(t, CORP)
   for (const text of PAST_ENDS) {
@@ -98,7 +98,7 @@ void testEachPair('an end that is past is past, however it is written', async (t
   t.same(upstream.requests, [])
 })
 
-void testEachPair('a beginning that is no number, or still to come, is refused; one that is past changes nothing', async (t) => {
+void testFirstPair('a beginning that is no number, or still to come, is refused; one that is past changes nothing', async (t) => {
   const authenticate = rsaGate(t)
   const { fate, upstream } = await guarded(t, CORP)
   for (const text of [...NO_ENDS, '4102444800', '4102444800.5', '1e12', '1e300', '1e400', '0,"nbf":4102444800']) {
@@ -135,7 +135,7 @@ void test('credential-expired is said only of a token that is good in every othe
   t.match(await heard(authenticate, forged), 'credential-invalid')
 })
 
-void testEachPair('every request holds its token against the clock, on the same connection too', async (t) => {
+void testFirstPair('every request holds its token against the clock, on the same connection too', async (t) => {
   const clock = stoppedClock(t)
   const { gateway, upstream } = await guarded(t, CORP, { authentication: { clockTolerance: '0s' } })
   const { now } = clock
@@ -160,7 +160,7 @@ void testEachPair('every request holds its token against the clock, on the same 
   t.equal(upstream.requests.length, 6)
 })
 
-void testEachPair('that one token was good says nothing of another, whatever they share', async (t) => {
+void testFirstPair('that one token was good says nothing of another, whatever they share', async (t) => {
   const { fate, upstream } = await guarded(t, CORP)
   const good = rsaToken(claims({ jti: 'one' }))
   const exp = Math.floor(Date.now() / 1000) - HOUR

@@ -1,0 +1,36 @@
+/** docs/contributing/testing.md tells which suite runs where, and no test file is left out. */
+import { globSync, readFileSync } from 'node:fs'
+import { test } from 'tap'
+import { LONG_SUITES, longFiles, pairFiles, quickFiles, ROOT } from '../suites/suites.ts'
+
+const [, TABLE = ''] = readFileSync(`${ROOT}/docs/contributing/testing.md`, 'utf8').split('\n## Suites\n')
+const ALL = globSync(['test/**/*.test.ts', 'test/**/*.browser.ts'], { cwd: ROOT }).toSorted()
+
+void test('the table of suites is that of the code', (t) => {
+  const rows = [...TABLE.matchAll(/^\| `([a-z ]+)` \| (.*?) \| (.*?) \|$/gm)].map(([, name, files, sample]) => [
+    name,
+    files,
+    sample,
+  ])
+  const code = (globs: readonly string[]): string => globs.map((glob) => `\`${glob}\``).join(', ') || 'none'
+  t.same(
+    rows,
+    LONG_SUITES.map(({ name, files, sample }) => [name, code(files), code(sample)]),
+  )
+  t.end()
+})
+
+void test('every test file runs in npm test or in npm run test:all, and in one of them', (t) => {
+  t.same([...quickFiles(), ...LONG_SUITES.flatMap(longFiles)].toSorted(), ALL)
+  t.end()
+})
+
+void test('a sample is of its suite, and each glob finds files', (t) => {
+  for (const { name, files, sample } of LONG_SUITES) {
+    const found = globSync([...files], { cwd: ROOT })
+    for (const file of sample) t.ok(found.includes(file), `${name}: ${file}`)
+    for (const glob of files) t.not(globSync(glob, { cwd: ROOT }).length, 0, `${name}: ${glob}`)
+  }
+  t.not(pairFiles().length, 0)
+  t.end()
+})

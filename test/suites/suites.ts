@@ -1,0 +1,87 @@
+/** Which tests `npm test` runs, and which only `npm run test:all` (docs/contributing/testing.md). */
+import { globSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+export interface Suite {
+  readonly name: string
+  /** Globs, from the root of the repository. */
+  readonly files: readonly string[]
+  /** The files of the suite that `npm test` runs. */
+  readonly sample: readonly string[]
+}
+
+/** What takes longer than a developer waits for. Each has a sample in `npm test`. */
+export const LONG_SUITES: readonly Suite[] = [
+  { name: 'benchmarks', files: ['test/bench/*.test.ts'], sample: ['test/bench/framing.test.ts', 'test/bench/plot.test.ts'] },
+  {
+    name: 'soak',
+    files: ['test/soak/*.test.ts'],
+    sample: ['test/soak/event-reader.test.ts', 'test/soak/flatness.test.ts', 'test/soak/judging.test.ts'],
+  },
+  {
+    name: 'races',
+    files: ['test/races/*.test.ts'],
+    sample: ['test/races/linearizable.test.ts', 'test/races/verdict.test.ts', 'test/races/first-runs.test.ts'],
+  },
+  { name: 'fuzz', files: ['test/fuzz/*.test.ts'], sample: ['test/fuzz/corpora.test.ts', 'test/fuzz/fixed-cases.test.ts'] },
+  { name: 'consistency', files: ['test/consistency/*.test.ts', 'test/security/list-exact.test.ts'], sample: [] },
+  {
+    name: 'interleavings',
+    files: ['test/interleavings/*.test.ts'],
+    sample: ['test/interleavings/sqlite.test.ts'],
+  },
+  { name: 'replicas', files: ['test/replicas/*.test.ts'], sample: ['test/replicas/claims.test.ts'] },
+  {
+    name: 'workers',
+    files: ['test/workers/*.test.ts'],
+    sample: ['test/workers/ownership.test.ts', 'test/workers/revocation.test.ts', 'test/workers/metrics.test.ts'],
+  },
+  { name: 'streams', files: ['test/streams/*.test.ts'], sample: ['test/streams/slow-reader.test.ts'] },
+  { name: 'event loop', files: ['test/event-loop/*.test.ts'], sample: [] },
+  {
+    name: 'migrations',
+    files: ['test/store/postgres-*.test.ts', 'test/postgres/*.test.ts'],
+    sample: ['test/store/postgres-cache.test.ts', 'test/postgres/secrets.test.ts', 'test/postgres/migrating.test.ts'],
+  },
+  {
+    name: 'command line',
+    files: [
+      'test/cli/rolling-restart.test.ts',
+      'test/cli/little-memory.test.ts',
+      'test/cli/new-objects.test.ts',
+      'test/cli/old-node.test.ts',
+      'test/cli/full-disk.test.ts',
+    ],
+    sample: [],
+  },
+  {
+    name: 'whole systems',
+    files: ['test/e2e/*.test.ts', 'test/doctor/live-run.test.ts'],
+    sample: ['test/e2e/four-combinations.test.ts', 'test/e2e/in-process.test.ts', 'test/e2e/table-lists.test.ts'],
+  },
+  { name: 'browser', files: ['test/browser/*.browser.ts'], sample: [] },
+]
+
+/** The files with tests that run for one pair of transports in `npm test`, and for every pair in `npm run test:all`. */
+export function pairFiles(): readonly string[] {
+  return files(['test/**/*.test.ts']).filter((file) =>
+    /\btest(FirstPair|Unbridged)\(/.test(readFileSync(`${ROOT}/${file}`, 'utf8')),
+  )
+}
+
+export function quickFiles(): readonly string[] {
+  const long = new Set(LONG_SUITES.flatMap((suite) => files(suite.files)))
+  for (const { sample } of LONG_SUITES) for (const file of sample) long.delete(file)
+  return files(['test/**/*.test.ts']).filter((file) => !long.has(file))
+}
+
+/** Without what `npm test` has run of it. */
+export function longFiles({ files: globs, sample }: Suite): readonly string[] {
+  return files(globs).filter((file) => !sample.includes(file))
+}
+
+function files(globs: readonly string[]): readonly string[] {
+  return [...new Set(globSync([...globs], { cwd: ROOT }))].toSorted()
+}
