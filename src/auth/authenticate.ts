@@ -38,7 +38,7 @@ interface CachedResult extends Lasting {
   readonly isClient: boolean
   readonly issuer: Issuer
   /** Null where the issuer was asked instead. */
-  readonly keySetVersion: number | null
+  readonly keysVersion: number | null
 }
 
 export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
@@ -79,7 +79,7 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
     if (unverified !== null && !typeFits(unverified.header['typ'], issuer.config.tokenTypes)) return refuse('token-type')
     const asked = usesIntrospection(issuer, token)
     // A fetch meanwhile gives the keys another version.
-    const keySetVersion = asked ? null : issuer.keys.version
+    const keysVersion = asked ? null : issuer.keys.version
     const verified =
       unverified === null || asked ? await issuer.introspection?.ask(token) : await signedClaims(issuer, token, unverified.header)
     if (verified === undefined) return refuse('algorithm-not-allowed')
@@ -90,7 +90,7 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
     const authenticated: Authenticated = { outcome: 'authenticated', principal, credential: own }
     // An introspection answer is valid for a configured time, a signed token until its end.
     const until = asked ? Math.min(end, clock() + (issuer.introspection?.cacheFor ?? 0)) : end
-    const result: CachedResult = { authenticated, isClient, issuer, keySetVersion, until }
+    const result: CachedResult = { authenticated, isClient, issuer, keysVersion, until }
     if (until > clock() && authorization !== undefined) cache.put(authorization, result)
     if (isClient) parts.onClientToken(principal.id)
     return authenticated
@@ -108,10 +108,10 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
 }
 
 /** False for a result of older keys, and for keys that are no longer trusted: the token must be verified again. */
-function isValid({ issuer: { keys }, keySetVersion, until }: CachedResult, now: number): boolean {
+function isValid({ issuer: { keys }, keysVersion, until }: CachedResult, now: number): boolean {
   if (now >= until) return false
-  if (keySetVersion === null) return true
-  return keySetVersion === keys.version && now >= keys.trustedFrom && now <= keys.trustedUntil
+  if (keysVersion === null) return true
+  return keysVersion === keys.version && now >= keys.trustedFrom && now <= keys.trustedUntil
 }
 
 async function signedClaims(

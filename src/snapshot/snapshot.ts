@@ -121,8 +121,10 @@ export function makeSnapshot(
   }
 
   for (const { hold } of handles.values()) hold()
+  let isReleased = false
   const releaseUpstreams = (): void => {
-    snapshot.requests.onLast = null
+    if (isReleased) return
+    isReleased = true
     for (const { release } of handles.values()) release()
   }
 

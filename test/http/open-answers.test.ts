@@ -174,6 +174,37 @@ void test('a stream that nobody here can read ends without a word', (t) => {
   t.end()
 })
 
+void test('one with a length that ends early ends its connection: another answer is not read as its rest', async (t) => {
+  const streams = makeOpenAnswers(() => NOW, makeMetrics().streams)
+  let endFirst = (): void => {}
+  let asked = 0
+  const server = createServer((request, response) => {
+    asked += 1
+    if (request.url === '/first') {
+      endFirst = () => response.end('first')
+      return
+    }
+    if (request.url === '/third') return void response.end('third')
+    const body = new ArrivingBody({ pause() {}, resume() {}, abort() {} })
+    // The second piece waits for the reader, who waits for the first answer.
+    for (let piece = 0; piece < 2; piece += 1) body.push(Buffer.from(`data: ${'a'.repeat(70_000)}\n\n`))
+    body.finish()
+    const writeHead = (length = 0): void => void response.writeHead(200, { 'content-length': length })
+    const owner = { userId: 'corp:alice', credential: null }
+    streams.pass(body, { ...callerOf(response), head: writeHead }, 'events', owner, FOREVER)
+  })
+  const { origin } = await listen(server, 0, '127.0.0.1')
+  t.teardown(() => server.close())
+  const caller = await openRaw(origin)
+  t.teardown(() => caller.destroy())
+  caller.write(['/first', '/second', '/third'].map((path) => head(`GET ${path} HTTP/1.1`, 'Host: a')).join(''))
+  await until(() => asked === 3 && streams.count() === 1)
+  streams.endOf(new Set(streams.owners()))
+  endFirst()
+  await until(() => caller.isClosed())
+  t.notMatch(caller.text(), /RUN_ERROR|third/)
+})
+
 void test('those that are revoked end, and no others; and one that is opens no more', (t) => {
   const revoked = new Set<string>()
   const streams = makeOpenAnswers(

@@ -1,4 +1,4 @@
-/** Tracks the answers under way on each caller's connection: with pipelining there may be several. */
+/** The connections of callers: the answers under way on each, of which pipelining makes several, and how bodies arrive on it. */
 import { IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { inPieces, isSmall, type Pieces } from '../pipeline/request-body.ts'

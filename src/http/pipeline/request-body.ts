@@ -1,4 +1,4 @@
-/** Reads request bodies within two bounds: one for each body, and one for all bodies in memory at once. */
+/** Reads request bodies within two bounds: one for each body, and one for all bodies in memory at once. Keeps account of that memory. */
 import type { IncomingMessage } from 'node:http'
 import { Transform, type Readable } from 'node:stream'
 import { isJsonType, multipartType, type HeaderLines } from '../../core/wire/headers.ts'

@@ -127,14 +127,17 @@ export function makeOpenAnswers(
       })
       watch.wait()
     }
+    const over = refusal(owner, rules)
+    const isWhole = over === null && body.whole !== undefined && !response.destroyed
     const end: End = ([message, code]) => {
       clearInterval(keepAlive)
       if (cut !== undefined || response.writableFinished) return
       // A shutdown does not cut an answer that only waits for its reader.
       if (response.writableEnded && code === 'shutting-down') return
       onEnded(code)
-      // The gateway no longer delivers what the reader has not taken, and a plain answer has no form for the reason.
-      if (!isStream || response.writableEnded) {
+      // The gateway no longer delivers what the reader has not taken. A plain answer has no form for the reason, and an answer
+      // with a length no room: the caller would take the next answer for the rest of this one.
+      if (!isStream || isWhole || response.writableEnded) {
         cutOff(response)
         return
       }
@@ -169,12 +172,15 @@ export function makeOpenAnswers(
       broken: () => cutOff(response),
     }
 
-    const over = refusal(owner, rules)
-    const isWhole = over === null && body.whole !== undefined && !response.destroyed
     if (isWhole) {
       // A body that has come whole needs no comments, so its length is right.
-      head(body.whole)
-      body.read(reader)
+      try {
+        head(body.whole)
+        body.read(reader)
+      } catch (error) {
+        body.destroy()
+        throw error
+      }
       if (isOver(response)) return 'over'
     }
     if (isStream) metrics.streamOpened()
@@ -220,7 +226,7 @@ export function makeOpenAnswers(
       const isBetween = boundary === null || boundary.between()
       if (isBetween && !response.writableEnded && !response.writableNeedDrain) response.write(KEEP_ALIVE)
     }
-    if (form === 'events' && rules.keepAlive > 0 && !response.writableEnded) keepAlive = setInterval(keep, rules.keepAlive)
+    if (form === 'events' && rules.keepAlive > 0 && !isWhole) keepAlive = setInterval(keep, rules.keepAlive)
     return state
   }
 
