@@ -8,5 +8,5 @@ if (major < 22 || (major === 22 && minor < 19)) {
   process.exitCode = 1
 } else {
   const { run } = await import('./cli/run.ts')
-  process.exitCode = await run(process.argv.slice(2))
+  process.exitCode = await run(process.argv.slice(2), process)
 }

@@ -1,6 +1,7 @@
 /** The declaration of a command: its options are parsed, and its help and completion are written from it. */
 import { parseArgs } from 'node:util'
 import { closest, distance } from 'fastest-levenshtein'
+import type { Terminal } from './terminal.ts'
 
 export const EXIT = { fine: 0, failure: 1, usage: 2 } as const
 
@@ -33,7 +34,7 @@ export interface Command extends Description<Options> {
    * @returns the exit code
    * @throws UsageError, CommandFailed
    */
-  run(args: readonly string[]): Promise<number>
+  run(args: readonly string[], terminal: Terminal): Promise<number>
 }
 
 /** A command whose module is loaded on demand: no user waits for the modules of other commands. */
@@ -63,15 +64,15 @@ export function defineCommand<const O extends Options>({
   run,
   ...description
 }: Description<O> & {
-  readonly run: (values: Values<O>, positionals: readonly string[]) => number | Promise<number>
+  readonly run: (values: Values<O>, terminal: Terminal, positionals: readonly string[]) => number | Promise<number>
 }): Command {
   return {
     ...description,
-    async run(args) {
+    async run(args, terminal) {
       const { values, positionals } = parse(args, description.options, {
         allowPositionals: description.positionals !== undefined,
       })
-      return run(values, positionals)
+      return run(values, terminal, positionals)
     },
   }
 }

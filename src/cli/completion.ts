@@ -23,10 +23,10 @@ fish: threadwarden completion fish > ~/.config/fish/completions/threadwarden.fis
     options: {},
     exitCodes: ['printed', 'a failure'],
 
-    async run(_values, [shell = '', ...more]) {
+    async run(_values, terminal, [shell = '', ...more]) {
       const script = Object.hasOwn(SCRIPTS, shell) && more.length === 0 ? SCRIPTS[shell] : undefined
       if (script === undefined) throw new UsageError('name one shell: bash, zsh or fish')
-      printLines(script(await stepsOf(program, '')))
+      printLines(terminal, script(await stepsOf(program, '')))
       return EXIT.fine
     },
   })

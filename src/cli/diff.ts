@@ -24,22 +24,22 @@ policies are compared as enforced.`,
   options: { config: CONFIG, json: jsonFlag('{"same", "decisions", "callers", "agents", "cut", "differences"}') },
   exitCodes: ['no difference', 'differences, an invalid file, or too many requests to compare all of them'],
 
-  run(values, [before, after, more]) {
+  run(values, terminal, [before, after, more]) {
     if (before === undefined || after === undefined || more !== undefined) throw new UsageError('name two policy files: OLD NEW')
-    const { config } = loadConfig(values)
+    const { config } = loadConfig(terminal, values)
     const surroundings = surroundingsOf(config)
     const sources = new Sources()
     const policies = [before, after].map((file) => loadPolicy(sources, file, surroundings))
     const [one, other] = policies
     if (one?.ok !== true || other?.ok !== true) {
       const faults = policies.flatMap((policy) => (policy.ok ? [] : policy.faults))
-      printErrors(before === after ? faults.slice(0, faults.length / 2) : faults, values)
+      printErrors(terminal, before === after ? faults.slice(0, faults.length / 2) : faults, values)
       return EXIT.failure
     }
     const comparison = compare(one.value.policy, other.value.policy, config)
     const same = comparison.differences.length === 0
-    if (values.json) printData({ same, ...comparison })
-    else printLines(text(comparison, paintFor(process.stdout, process.env)))
+    if (values.json) printData(terminal, { same, ...comparison })
+    else printLines(terminal, text(comparison, paintFor(terminal.stdout, terminal.env)))
     return same && comparison.cut.length === 0 ? EXIT.fine : EXIT.failure
   },
 })

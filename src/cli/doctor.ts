@@ -9,7 +9,7 @@ import { ownAddresses } from '../http/upstream/exposure.ts'
 import { prepare } from '../snapshot/load.ts'
 import { readMounts } from '../store/durability.ts'
 import { CONFIG, defineCommand, EXIT, jsonFlag, UsageError, value, type Command, type Values } from './command.ts'
-import { harmless, printData, printLines } from './terminal.ts'
+import { harmless, printData, printLines, type Terminal } from './terminal.ts'
 import { configFile, readToken } from './input-files.ts'
 
 const DEFAULT_MESSAGE = 'Hello. Please answer in two or three sentences.'
@@ -31,11 +31,11 @@ do about each finding. It reports what it could not check. Nothing is changed, a
     options: OPTIONS,
     exitCodes: ['no problem and no warning (unknown counts as neither)', 'problems, warnings or an invalid configuration'],
 
-    async run(values) {
+    async run(values, terminal) {
       const file = configFile(values)
-      const findings = await diagnose(file, readWishes(values), machine())
-      if (values.json) printData(asData(findings))
-      else printLines(report(findings.map(harmlessFinding)))
+      const findings = await diagnose(terminal, file, readWishes(values), machine())
+      if (values.json) printData(terminal, asData(findings))
+      else printLines(terminal, report(findings.map(harmlessFinding)))
       return findings.some(isFault) ? EXIT.failure : EXIT.fine
     },
   })
@@ -43,8 +43,8 @@ do about each finding. It reports what it could not check. Nothing is changed, a
 
 export const command = doctorOn(() => ({ mounts: readMounts(), addresses: ownAddresses() }))
 
-async function diagnose(file: string, wishes: Wishes, machine: Machine): Promise<readonly Finding[]> {
-  const prepared = prepare(file, process.env)
+async function diagnose(terminal: Terminal, file: string, wishes: Wishes, machine: Machine): Promise<readonly Finding[]> {
+  const prepared = prepare(file, terminal.env)
   if (!prepared.ok) {
     const faults = prepared.faults.map((fault) => problem(faultLine(fault), 'correct it; threadwarden validate checks it again'))
     return [...faults.map(ofConfiguration), { check: 'everything else', ...notChecked('the configuration is invalid') }]
@@ -52,7 +52,7 @@ async function diagnose(file: string, wishes: Wishes, machine: Machine): Promise
   const { warnings } = prepared.value
   const found = warnings.map(({ hint, ...one }) => warning(faultLine(one), hint ?? 'docs/configuration.md'))
   const first = (found.length === 0 ? [ok(`${file} is valid`)] : found).map(ofConfiguration)
-  const progress = makeProgress()
+  const progress = makeProgress(terminal)
   try {
     return [...first, ...(await examine(prepared.value, wishes, machine, progress.tell))]
   } finally {
@@ -92,8 +92,8 @@ function harmlessFinding({ check, level, message, remedy }: Finding): Finding {
   return remedy === undefined ? line : { ...line, remedy: harmless(remedy) }
 }
 
-function makeProgress(): { readonly tell: (check: string) => void; readonly end: () => void } {
-  if (!process.stderr.isTTY) return { tell: () => {}, end: () => {} }
-  const show = (text: string): void => void process.stderr.write(`\r\u001b[2K${text}`)
+function makeProgress({ stderr }: Terminal): { readonly tell: (check: string) => void; readonly end: () => void } {
+  if (!stderr.isTTY) return { tell: () => {}, end: () => {} }
+  const show = (text: string): void => void stderr.write(`\r\u001b[2K${text}`)
   return { tell: (check) => show(`${harmless(check)} …`), end: () => show('') }
 }

@@ -1,5 +1,5 @@
 /** `threadwarden explain --audit`: decides a line of the audit log again by the current policy. */
-import { readFileSync } from 'node:fs'
+import { buffer } from 'node:stream/consumers'
 import { atScope } from '../tools/import-export/scopes.ts'
 import { readAuditLine } from '../audit/replay.ts'
 import { makeJsonReader } from '../core/json/read.ts'
@@ -16,7 +16,7 @@ import {
   triedText,
 } from '../tools/simulate/decision-text.ts'
 import { EXIT, UsageError } from './command.ts'
-import { printData, printEntries, type Entry } from './terminal.ts'
+import { printData, printEntries, type Entry, type Terminal } from './terminal.ts'
 import { loadConfig, readInput, type ConfigOptions } from './input-files.ts'
 
 /** The longest line that is read, in bytes. */
@@ -26,22 +26,26 @@ const MOST_LINE = 1024 * 1024
  * @param named the line, `@FILE` or `-`
  * @throws UsageError for options of other forms of the command, and for an invalid line
  */
-export function explainAudit(named: string, options: ConfigOptions): number {
+export async function explainAudit(terminal: Terminal, named: string, options: ConfigOptions): Promise<number> {
   for (const [name, given] of Object.entries(options))
     if (given !== false && !['config', 'audit', 'json'].includes(name)) throw new UsageError(`--${name} does not go with --audit`)
-  const recorded = read(named)
-  const { policy } = loadConfig(options)
+  const recorded = await read(named, terminal)
+  const { policy } = loadConfig(terminal, options)
   const replayed = replay(recorded, policy)
-  if (options.json === true) printData(replayedData(replayed, recorded, policy))
-  else printEntries(replayedEntries(replayed, recorded, policy))
+  if (options.json === true) printData(terminal, replayedData(replayed, recorded, policy))
+  else printEntries(terminal, replayedEntries(replayed, recorded, policy))
   return replayed.same === true ? EXIT.fine : EXIT.failure
 }
 
 type Recorded = Parameters<typeof replay>[0]
 
-function read(named: string): Recorded {
+async function read(named: string, terminal: Terminal): Promise<Recorded> {
   const bytes =
-    named === '-' ? readFileSync(0) : named.startsWith('@') ? readInput('--audit', named.slice(1), MOST_LINE) : Buffer.from(named)
+    named === '-'
+      ? await buffer(terminal.stdin)
+      : named.startsWith('@')
+        ? readInput('--audit', named.slice(1), MOST_LINE)
+        : Buffer.from(named)
   const { length } = bytes.toString('utf8').match(/^.*\S.*$/gm) ?? []
   if (length > 1) throw new UsageError(`--audit takes one line, and here are ${length}: tail -1 FILE gives the last of a file`)
   const reader = makeJsonReader()

@@ -44,16 +44,16 @@ keys of its issuer are fetched. Values of secrets are not printed.`,
     'refused (--audit: not as before), an invalid configuration or a failure',
   ],
 
-  async run(values) {
-    if (values.audit !== undefined) return explainAudit(values.audit, values)
+  async run(values, terminal) {
+    if (values.audit !== undefined) return explainAudit(terminal, values.audit, values)
     const question = questionOf(values)
-    const prepared = loadConfig(values)
+    const prepared = loadConfig(terminal, values)
     requireKnown(values, question, prepared)
     const { config, policy, sources } = prepared
     const identity = openIdentity(config.identity, sources, Date.now)
     const explanation = await explainRequest(question, { config, policy, identity, clock: Date.now })
-    if (values.json) printData(explanationData(explanation, question, config, policy))
-    else printEntries(explanationEntries(explanation, question, config, policy))
+    if (values.json) printData(terminal, explanationData(explanation, question, config, policy))
+    else printEntries(terminal, explanationEntries(explanation, question, config, policy))
     const { outcome } = explanation
     return outcome === 'key-set' || outcome.outcome === 'permitted' ? EXIT.fine : EXIT.failure
   },

@@ -4,7 +4,7 @@ import { atScope } from '../tools/import-export/scopes.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { StoredGrant } from '../store/port/grants.ts'
 import type { ThreadKey } from '../store/port/thread.ts'
-import { complain } from './terminal.ts'
+import { complain, type Terminal } from './terminal.ts'
 
 export function threadText({ scope, threadId }: ThreadKey): string {
   return `${threadId}${atScope(scope)}`
@@ -20,8 +20,8 @@ export function grantLine({ right, kind, id, grantedBy, grantedAt }: StoredGrant
 }
 
 /** The store keeps grants under every policy, but they only have an effect where the policy opens shared threads. */
-export function warnOfNoSharing({ rules, file }: Policy): void {
-  if (!rules.sharing) complain(`warning: the policy ${file} has no sharing: grants have no effect`)
+export function warnOfNoSharing(terminal: Terminal, { rules, file }: Policy): void {
+  if (!rules.sharing) complain(terminal, `warning: the policy ${file} has no sharing: grants have no effect`)
 }
 
 /** `1 thread`, `2 threads`. */

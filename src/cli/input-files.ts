@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { faultLine, type Fault } from '../document/fault.ts'
 import { prepare, type Prepared } from '../snapshot/load.ts'
 import { CommandFailed, UsageError } from './command.ts'
-import { complain, printData } from './terminal.ts'
+import { complain, printData, type Terminal } from './terminal.ts'
 
 export interface ConfigOptions {
   readonly config?: string | undefined
@@ -17,16 +17,16 @@ export function configFile({ config }: ConfigOptions): string {
 }
 
 /** @throws UsageError without a file, CommandFailed after it printed the errors */
-export function loadConfig(options: ConfigOptions): Prepared {
-  const prepared = prepare(configFile(options), process.env)
+export function loadConfig(terminal: Terminal, options: ConfigOptions): Prepared {
+  const prepared = prepare(configFile(options), terminal.env)
   if (prepared.ok) return prepared.value
-  printErrors(prepared.faults, options)
+  printErrors(terminal, prepared.faults, options)
   throw new CommandFailed()
 }
 
-export function printErrors(errors: readonly Fault[], { json = false }: ConfigOptions): void {
-  if (json) printData({ faults: errors })
-  else for (const error of errors) complain(`error: ${faultLine(error)}`)
+export function printErrors(terminal: Terminal, errors: readonly Fault[], { json = false }: ConfigOptions): void {
+  if (json) printData(terminal, { faults: errors })
+  else for (const error of errors) complain(terminal, `error: ${faultLine(error)}`)
 }
 
 /**

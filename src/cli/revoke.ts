@@ -25,30 +25,31 @@ a second, without a restart.`,
   options: OPTIONS,
   exitCodes: ['done', 'nothing to lift, an invalid configuration or a failing store'],
 
-  async run(values) {
+  async run(values, terminal) {
     const { lift, json } = values
     const what = revokedIn(values)
     const now = Date.now()
     const before = values.before === undefined ? null : timeBefore(values.before, now)
-    const prepared = loadConfig({ config: values.config })
+    const prepared = loadConfig(terminal, { config: values.config })
     const { authentication } = prepared.config
     const userId = what !== null && 'userId' in what ? what.userId : null
     // A revocation for an unknown issuer would have no effect. Lifting one is fine: the issuer may have been removed.
     const fault = userId === null || lift ? null : granteeFault(userId, Object.keys(authentication.issuers))
     if (fault !== null) throw new UsageError(fault)
-    if (authentication.mode === 'off') complain('warning: authentication.mode is off: no token is read, none is refused')
+    if (authentication.mode === 'off')
+      complain(terminal, 'warning: authentication.mode is off: no token is read, none is refused')
     return withStore(prepared, { make: false }, async (store) => {
       if (what === null) {
         const all = await store.revocations()
-        if (json) printData({ revocations: all.map(shown) })
-        else for (const text of all.length === 0 ? ['nothing is revoked'] : all.map(line)) print(text)
+        if (json) printData(terminal, { revocations: all.map(shown) })
+        else for (const text of all.length === 0 ? ['nothing is revoked'] : all.map(line)) print(terminal, text)
         return EXIT.fine
       }
       if (lift) {
         const lifted = await store.lift(what)
-        if (json) printData({ lifted }, 0)
-        else if (lifted) print(`no longer revoked: ${'tokenId' in what ? `token ${what.tokenId}` : what.userId}`)
-        else complain('nothing of the kind is revoked')
+        if (json) printData(terminal, { lifted }, 0)
+        else if (lifted) print(terminal, `no longer revoked: ${'tokenId' in what ? `token ${what.tokenId}` : what.userId}`)
+        else complain(terminal, 'nothing of the kind is revoked')
         return lifted ? EXIT.fine : EXIT.failure
       }
       // The issuer's clock may be ahead: a token that it issued just now would seem to be issued after `now`.
@@ -61,8 +62,8 @@ a second, without a restart.`,
       await store.revoke(revocation)
       // A wider revocation may have existed before.
       const effective = revocationOf(what, await store.revocations()) ?? revocation
-      if (json) printData({ revoked: shown(effective) })
-      else print(`revoked: ${line(effective)}`)
+      if (json) printData(terminal, { revoked: shown(effective) })
+      else print(terminal, `revoked: ${line(effective)}`)
       return EXIT.fine
     })
   },

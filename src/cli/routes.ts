@@ -15,11 +15,11 @@ route is one that no caller may use. Any other path is answered 404.`,
   options: { config: CONFIG, json: jsonFlag('{"routes", "operators", "policy", …}') },
   exitCodes: ['listed', 'an invalid configuration'],
 
-  run(values) {
-    const prepared = loadConfig(values)
+  run(values, terminal) {
+    const prepared = loadConfig(terminal, values)
     const listed = routesOf(prepared.config, prepared.policy)
-    if (values.json) printData(asData(prepared, listed))
-    else printLines(text(prepared, listed, paintFor(process.stdout, process.env)))
+    if (values.json) printData(terminal, asData(prepared, listed))
+    else printLines(terminal, text(prepared, listed, paintFor(terminal.stdout, terminal.env)))
     return EXIT.fine
   },
 })

@@ -9,6 +9,7 @@ import { watchFiles } from '../snapshot/watch.ts'
 import { configFile, printErrors } from './input-files.ts'
 import { roomWarning } from '../gateway/v8-semi-space.ts'
 import { CommandFailed, CONFIG, defineCommand, EXIT } from './command.ts'
+import type { Terminal } from './terminal.ts'
 
 /** Kubernetes' own default, in seconds. */
 const DEFAULT_GRACE_S = 30
@@ -29,12 +30,12 @@ the log, /readyz and a metric say why. Changes of listeners and of the store nee
   options: { config: CONFIG },
   exitCodes: ['stopped by a signal', 'an invalid configuration or a failed start'],
 
-  async run(values) {
+  async run(values, terminal) {
     const file = configFile(values)
     let gateway: Gateway | undefined
-    const outcome = prepare(file, process.env)
+    const outcome = prepare(file, terminal.env)
     if (!outcome.ok) {
-      printErrors(outcome.faults, values)
+      printErrors(terminal, outcome.faults, values)
       return EXIT.failure
     }
     const prepared = outcome.value
@@ -42,9 +43,9 @@ the log, /readyz and a metric say why. Changes of listeners and of the store nee
     const { config, warnings } = prepared
     const log = config.workers === 1 ? makeLog(config.log.level) : makeLog(config.log.level, sharedStdout())
     for (const warning of warnings) log.warn(warning, 'configuration')
-    if (config.shutdown.delay > 0 && config.shutdown.delay >= timeToDrain())
+    if (config.shutdown.delay > 0 && config.shutdown.delay >= timeToDrain(terminal))
       log.warn(
-        { delayMs: config.shutdown.delay, deadlineMs: timeToDrain() },
+        { delayMs: config.shutdown.delay, deadlineMs: timeToDrain(terminal) },
         'shutdown.delay takes the whole grace period: no stream can come to its end. Set TERMINATION_GRACE_PERIOD_SECONDS to more',
       )
     const room = roomWarning({ constrained: process.constrainedMemory(), options: nodeOptions() })
@@ -60,7 +61,7 @@ the log, /readyz and a metric say why. Changes of listeners and of the store nee
     try {
       gateway = await start(prepared, log, {
         prepare: () => {
-          const next = prepare(file, process.env)
+          const next = prepare(file, terminal.env)
           states = next.states
           return next
         },
@@ -87,7 +88,7 @@ the log, /readyz and a metric say why. Changes of listeners and of the store nee
     )
     const signal = await stopSignal
     unwatch()
-    await drain(gateway, signal, log)
+    await drain(gateway, signal, timeToDrain(terminal), log)
     return EXIT.fine
   },
 })
@@ -109,8 +110,7 @@ async function firstSignal(): Promise<string> {
   return signal
 }
 
-async function drain(gateway: Gateway, signal: string, log: Logger): Promise<void> {
-  const deadline = timeToDrain()
+async function drain(gateway: Gateway, signal: string, deadline: number, log: Logger): Promise<void> {
   // A person at a terminal sends SIGINT, so nothing needs time to notice the stop.
   const delay = signal === 'SIGINT' ? 0 : Math.min(gateway.config().shutdown.delay, deadline)
   log.info({ signal, delayMs: delay, deadlineMs: deadline }, 'draining')
@@ -119,7 +119,7 @@ async function drain(gateway: Gateway, signal: string, log: Logger): Promise<voi
 }
 
 /** The part of the grace period before the end of the last stream, in milliseconds. */
-function timeToDrain(): number {
-  const grace = Number(process.env['TERMINATION_GRACE_PERIOD_SECONDS'] ?? DEFAULT_GRACE_S)
+function timeToDrain({ env }: Terminal): number {
+  const grace = Number(env['TERMINATION_GRACE_PERIOD_SECONDS'] ?? DEFAULT_GRACE_S)
   return Math.max(0, (Number.isFinite(grace) ? grace : DEFAULT_GRACE_S) - MARGIN_S) * 1000
 }

@@ -1,4 +1,5 @@
 /** Formats text for a terminal: with colour where the terminal has it, and without control sequences from others. */
+import type { Readable, Writable } from 'node:stream'
 import { styleText } from 'node:util'
 import { largest } from '../core/json/extremes.ts'
 import { terminalJson } from '../core/json/terminal-json.ts'
@@ -8,6 +9,14 @@ export type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow'
 export type Paint = (style: Style, text: string) => string
 
 type Stream = { readonly isTTY?: boolean }
+
+/** The streams and the environment of a command, as `process` has them. */
+export interface Terminal {
+  readonly stdin: Readable
+  readonly stdout: Writable & Stream
+  readonly stderr: Writable & Stream
+  readonly env: NodeJS.ProcessEnv
+}
 
 /** Colours only on a terminal, and not if NO_COLOR is set (https://no-color.org). */
 function isColoured(stream: Stream, environment: NodeJS.ProcessEnv): boolean {
@@ -54,8 +63,8 @@ export function listed(entries: readonly Entry[], paint: Paint): string {
     .join('\n')
 }
 
-export function printEntries(entries: readonly Entry[]): void {
-  printLines(listed(entries, paintFor(process.stdout, process.env)))
+export function printEntries(terminal: Terminal, entries: readonly Entry[]): void {
+  printLines(terminal, listed(entries, paintFor(terminal.stdout, terminal.env)))
 }
 
 export function columns(rows: readonly (readonly string[])[]): string {
@@ -72,20 +81,20 @@ export function columns(rows: readonly (readonly string[])[]): string {
 }
 
 /** Prints one line to stdout. A terminal obeys nothing in it, whatever part a caller or an upstream chose. */
-export function print(line: string): void {
-  process.stdout.write(`${harmless(line)}\n`)
+export function print({ stdout }: Terminal, line: string): void {
+  stdout.write(`${harmless(line)}\n`)
 }
 
 /** Prints one line to stderr, with the same protection. */
-export function complain(line: string): void {
-  process.stderr.write(`${harmless(line)}\n`)
+export function complain({ stderr }: Terminal, line: string): void {
+  stderr.write(`${harmless(line)}\n`)
 }
 
 /** Prints lines to stdout. Each line was made harmless when it was built: a line end in a value would forge a line. */
-export function printLines(text: string): void {
-  process.stdout.write(`${harmlessLines(text, process.stdout, process.env)}\n`)
+export function printLines({ stdout, env }: Terminal, text: string): void {
+  stdout.write(`${harmlessLines(text, stdout, env)}\n`)
 }
 
-export function printData(value: unknown, indent = 2): void {
-  process.stdout.write(`${terminalJson(JSON.stringify(value, null, indent))}\n`)
+export function printData({ stdout }: Terminal, value: unknown, indent = 2): void {
+  stdout.write(`${terminalJson(JSON.stringify(value, null, indent))}\n`)
 }

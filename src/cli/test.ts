@@ -6,7 +6,7 @@ import { junitOf, type FileResult } from '../tools/simulate/junit.ts'
 import { runTests } from '../tools/simulate/run-tests.ts'
 import { loadTests } from '../tools/simulate/test-file.ts'
 import { defineCommand, EXIT, jsonFlag, UsageError, value } from './command.ts'
-import { complain, harmless, paintFor, printData, printLines, type Paint } from './terminal.ts'
+import { complain, harmless, paintFor, printData, printLines, type Paint, type Terminal } from './terminal.ts'
 import { loadConfig } from './input-files.ts'
 
 export const command = defineCommand({
@@ -20,16 +20,16 @@ expected answer, the actual one, and the rule that decided. Nothing is started a
   },
   exitCodes: ['all tests pass', 'a test fails or a file is invalid'],
 
-  run(values, positionals) {
+  run(values, terminal, positionals) {
     if (positionals.length === 0) throw new UsageError('name a test file')
-    const prepared = loadConfig(values)
+    const prepared = loadConfig(terminal, values)
     const files = positionals.map((file) => resultOf(file, prepared))
     const results = files.flatMap((one) => one.results)
     const failed = results.filter(({ failures }) => failures.length > 0).length
     const passed = results.length - failed
-    if (values.json) printData({ passed, failed, files })
-    else printLines(text(files, passed, failed, paintFor(process.stdout, process.env)))
-    const written = values.junit === undefined || isWritten(values.junit, junitOf(files))
+    if (values.json) printData(terminal, { passed, failed, files })
+    else printLines(terminal, text(files, passed, failed, paintFor(terminal.stdout, terminal.env)))
+    const written = values.junit === undefined || isWritten(terminal, values.junit, junitOf(files))
     return written && failed === 0 && files.every(({ faults }) => faults.length === 0) ? EXIT.fine : EXIT.failure
   },
 })
@@ -55,12 +55,12 @@ function text(files: readonly FileResult[], passed: number, failed: number, pain
   ].join('\n')
 }
 
-function isWritten(file: string, xml: string): boolean {
+function isWritten(terminal: Terminal, file: string, xml: string): boolean {
   try {
     writeFileSync(file, xml)
     return true
   } catch {
-    complain(`error: --junit ${file} cannot be written`)
+    complain(terminal, `error: --junit ${file} cannot be written`)
     return false
   }
 }

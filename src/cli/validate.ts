@@ -14,17 +14,17 @@ an issuer, nor an upstream. threadwarden doctor asks them.`,
   options: { config: CONFIG, strict: flag('counts warnings as errors'), json: jsonFlag('{"valid", "faults", "warnings"}') },
   exitCodes: ['valid, also with warnings', 'invalid'],
 
-  run(values) {
+  run(values, terminal) {
     const file = configFile(values)
-    const prepared = prepare(file, process.env)
+    const prepared = prepare(file, terminal.env)
     const faults = prepared.ok ? storeFaults(file, prepared.value) : prepared.faults
     const warnings = prepared.ok ? prepared.value.warnings : []
     const valid = faults.length === 0 && (!values.strict || warnings.length === 0)
-    if (values.json) printData({ valid, faults, warnings })
+    if (values.json) printData(terminal, { valid, faults, warnings })
     else {
-      for (const fault of faults) complain(`error: ${faultLine(fault)}`)
-      for (const warning of warnings) complain(`warning: ${faultLine(warning)}`)
-      if (valid) print(`${file} is valid`)
+      for (const fault of faults) complain(terminal, `error: ${faultLine(fault)}`)
+      for (const warning of warnings) complain(terminal, `warning: ${faultLine(warning)}`)
+      if (valid) print(terminal, `${file} is valid`)
     }
     return valid ? EXIT.fine : EXIT.failure
   },

@@ -1,7 +1,7 @@
 /** Long work on the store: with progress, retries for transient failures, and a stop by signal after the current step. */
 import { inSteps, makeRetry, COMMAND_RETRY, type Retry, type Steps } from '../tools/import-export/retry.ts'
 import { EXIT } from './command.ts'
-import { complain } from './terminal.ts'
+import { complain, type Terminal } from './terminal.ts'
 import { makeProgress, type Progress } from './progress.ts'
 
 export interface LongWork {
@@ -18,8 +18,12 @@ export interface LongWork {
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
-export async function withProgress<T>(options: { readonly quiet: boolean }, work: (long: LongWork) => Promise<T>): Promise<T> {
-  const progress = makeProgress(process.stderr, options)
+export async function withProgress<T>(
+  terminal: Terminal,
+  options: { readonly quiet: boolean },
+  work: (long: LongWork) => Promise<T>,
+): Promise<T> {
+  const progress = makeProgress(terminal.stderr, options)
   const interruption = new AbortController()
   const { signal } = interruption
   const onSignal = (): void => {
@@ -27,7 +31,8 @@ export async function withProgress<T>(options: { readonly quiet: boolean }, work
     interruption.abort()
   }
   for (const name of SIGNALS) process.on(name, onSignal)
-  const onTrouble = (error: Error): void => complain(`${error.message}; it is tried again for ${COMMAND_RETRY.limit / 1000} s`)
+  const onTrouble = (error: Error): void =>
+    complain(terminal, `${error.message}; it is tried again for ${COMMAND_RETRY.limit / 1000} s`)
   try {
     const retry = makeRetry({ ...COMMAND_RETRY, signal, onTrouble })
     const steps: LongWork['steps'] = (step, before = 0) => inSteps(step, retry, signal, (done) => progress.at(before + done))

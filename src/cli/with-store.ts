@@ -9,6 +9,7 @@ import type { Store } from '../store/port/store.ts'
 import type { ThreadKey } from '../store/port/thread.ts'
 import { CommandFailed, UsageError } from './command.ts'
 import { loadConfig, type ConfigOptions } from './input-files.ts'
+import type { Terminal } from './terminal.ts'
 
 export interface Opened {
   readonly store: Store
@@ -28,10 +29,11 @@ export interface Opened {
  * @throws UsageError without a configuration, and for an unknown scope; CommandFailed without a valid configuration or a store
  */
 export async function onStore(
+  terminal: Terminal,
   options: ConfigOptions & { readonly scope?: string },
   work: (opened: Opened) => Promise<number>,
 ): Promise<number> {
-  const prepared = loadConfig(options)
+  const prepared = loadConfig(terminal, options)
   const { config } = prepared
   return withStore(prepared, { make: false }, async (store) => {
     const scope = await existingScope(options.scope, config, store)

@@ -1,11 +1,11 @@
 /** `threadwarden completion`: the scripts know every command and option, and bash completes with them. */
 import { spawnSync } from 'node:child_process'
 import { test } from 'tap'
-import { runResident } from './resident.ts'
+import { run } from './in-process.ts'
 
 for (const shell of ['bash', 'zsh', 'fish']) {
   void test(`the script for ${shell} names commands and options`, async (t) => {
-    const { code, stdout, stderr } = await runResident(['completion', shell])
+    const { code, stdout, stderr } = await run(['completion', shell])
     t.same({ code, stderr }, { code: 0, stderr: '' })
     for (const word of ['validate', 'threads list', 'user erase', 'completion', 'token-file', 'owner-field', 'dry-run'])
       t.ok(stdout.includes(word), word)
@@ -14,7 +14,7 @@ for (const shell of ['bash', 'zsh', 'fish']) {
 
 for (const args of [[], ['powershell'], ['constructor'], ['bash', 'zsh']]) {
   void test(`threadwarden completion ${args.join(' ')} is wrong usage`, async (t) => {
-    const { code, stdout, stderr } = await runResident(['completion', ...args])
+    const { code, stdout, stderr } = await run(['completion', ...args])
     t.same({ code, stdout }, { code: 2, stdout: '' })
     t.match(stderr, /^threadwarden completion: name one shell: bash, zsh or fish\nSee threadwarden completion --help\.\n$/)
   })
@@ -26,7 +26,7 @@ void test(
   'bash completes commands, their commands and options, and leaves values to its own completion',
   { skip: !hasBash },
   async (t) => {
-    const { stdout: script } = await runResident(['completion', 'bash'])
+    const { stdout: script } = await run(['completion', 'bash'])
     const complete = (...words: readonly string[]): string => {
       const run = 'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _threadwarden; echo "${COMPREPLY[*]}"'
       return spawnSync('bash', ['-c', `${script}\n${run}`, 'bash', 'threadwarden', ...words], { encoding: 'utf8' }).stdout.trim()

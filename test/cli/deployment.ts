@@ -5,8 +5,8 @@ import type { Changes } from '../config/configuration.ts'
 import type { Store } from '../../src/store/port/store.ts'
 import type { ThreadKey } from '../../src/store/port/thread.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { configFile, run, type Ended, type Surroundings } from './program.ts'
-import { runResident } from './resident.ts'
+import { run, type Surroundings } from './in-process.ts'
+import { configFile, type Ended } from './program.ts'
 
 /** What a test of a command works with. */
 export interface Deployment {
@@ -15,9 +15,9 @@ export interface Deployment {
   readonly folder: string
   /** A connection of the test's own, as a gateway has one. */
   readonly store: Store
-  /** Runs a command on the configuration, in a process that stays. */
+  /** Runs a command on the configuration, in this process. */
   readonly command: (...args: readonly string[]) => Promise<Ended>
-  /** The same in a process of its own, with what is around that. */
+  /** The same, with what is around it. */
   readonly commandIn: (surroundings: Surroundings, ...args: readonly string[]) => Promise<Ended>
   /** What a command prints, as data. */
   readonly data: (...args: readonly string[]) => Promise<unknown>
@@ -35,7 +35,7 @@ export async function deployment(t: Test, changes: Changes = {}): Promise<Deploy
 export function commandsOn(file: string): Pick<Deployment, 'command' | 'commandIn' | 'data'> {
   const commandIn = (surroundings: Surroundings, ...args: readonly string[]): Promise<Ended> =>
     run([...args, '--config', file], surroundings)
-  const command = (...args: readonly string[]): Promise<Ended> => runResident([...args, '--config', file])
+  const command = (...args: readonly string[]): Promise<Ended> => commandIn({}, ...args)
   const data = async (...args: readonly string[]): Promise<unknown> => JSON.parse((await command(...args, '--json')).stdout)
   return { command, commandIn, data }
 }

@@ -3,7 +3,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { SHIPPED } from '../policy/policies.ts'
-import { configFile, run } from './program.ts'
+import { run } from './in-process.ts'
+import { configFile } from './program.ts'
 
 const FINANCE = SHIPPED.replace(
   'rules:\n',

@@ -1,23 +1,19 @@
 /** `threadwarden doctor`: findings for a person or a program, exit codes, and wrong usage. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
 import { startRuntime } from '../../examples/runtime.ts'
+import { doctorOn } from '../../src/cli/doctor.ts'
 import { hush } from '../doctor/examination.ts'
+import { QUIET } from '../doctor/machine.ts'
 import { startScene } from '../doctor/gateway-scene.ts'
-import { configFile, run, type Ended } from './program.ts'
+import { ended, run } from './in-process.ts'
+import { configFile, type Ended } from './program.ts'
 
 /** Runs the doctor on a machine whose disk keeps what is written. */
-async function runElsewhere(args: readonly string[]): Promise<Ended> {
-  const script = fileURLToPath(new URL('doctor-elsewhere.ts', import.meta.url))
-  const child = spawn(process.execPath, [script, ...args], { env: { PATH: process.env['PATH'] } })
-  const closed = once(child, 'close') as Promise<[number | null]>
-  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), closed])
-  return { code, stdout, stderr }
+function runElsewhere(args: readonly string[]): Promise<Ended> {
+  return ended((terminal) => doctorOn(() => QUIET).run(args, terminal))
 }
 
 /** A gateway before a runtime, both as they should be, and the configuration by which the doctor finds them. */

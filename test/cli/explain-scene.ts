@@ -3,7 +3,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Changes } from '../config/configuration.ts'
-import { configFile, run } from './program.ts'
+import { run } from './in-process.ts'
+import { configFile } from './program.ts'
 
 /**
  * Makes a configuration and files beside it, and the command on it.

@@ -7,7 +7,7 @@ import type { Changes } from '../config/configuration.ts'
 import { edited } from '../policy/policies.ts'
 import { audited, READING } from '../support/audited.ts'
 import { scene } from './explain-scene.ts'
-import { run } from './program.ts'
+import { run } from './in-process.ts'
 
 const MESSAGES = '/api/copilotkit/threads/t-1/messages'
 const RUN = '/api/copilotkit/agent/default/run'

@@ -1,8 +1,7 @@
 /** Help and version go to stdout with exit code 0, and help tells of every option that there is. */
 import { readFileSync } from 'node:fs'
 import { test } from 'tap'
-import { run } from './program.ts'
-import { runResident } from './resident.ts'
+import { run } from './in-process.ts'
 
 for (const form of [['--help'], ['-h'], ['help']]) {
   void test(`threadwarden ${form.join(' ')} lists the commands`, async (t) => {
@@ -66,11 +65,11 @@ for (const [group, commands] of [
   ['user', ['export', 'erase']],
 ] as const) {
   void test(`threadwarden ${group} --help lists its commands, and threadwarden ${group} alone is wrong usage`, async (t) => {
-    const told = await runResident([group, '--help'])
+    const told = await run([group, '--help'])
     t.match(told, { code: 0, stderr: '' })
     for (const name of commands) t.match(told.stdout, new RegExp(`^  ${name} +\\w`, 'm'))
-    t.same(await runResident([group, '-h']), told)
-    t.same(await runResident([group]), { code: 2, stdout: '', stderr: told.stdout })
+    t.same(await run([group, '-h']), told)
+    t.same(await run([group]), { code: 2, stdout: '', stderr: told.stdout })
   })
 }
 
@@ -110,7 +109,7 @@ for (const [command, options] of [
   ['user erase', ['USER', '--yes', '--dry-run', '--quiet', '--json']],
 ] as const) {
   void test(`threadwarden ${command} --help tells of its options and exit codes`, async (t) => {
-    const { code, stdout, stderr } = await runResident([...command.split(' '), '--help', '--bogus'])
+    const { code, stdout, stderr } = await run([...command.split(' '), '--help', '--bogus'])
     t.same({ code, stderr }, { code: 0, stderr: '' })
     for (const word of [`threadwarden ${command}`, '--config FILE', 'Exit codes:', ...options]) t.ok(stdout.includes(word), word)
     for (const line of stdout.split('\n')) t.ok(line.length <= 128, line)

@@ -20,7 +20,7 @@ const OBEYED = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u
 /** The styles that the program itself writes, each with its end. */
 const STYLES = /\u001b\[(?:1|2|22|31|32|33|39)m/g
 
-const TERMINAL = { node: ['--import', 'data:text/javascript,process.stdout.isTTY=process.stderr.isTTY=true'] }
+const TERMINAL = { isTTY: true }
 
 /** What is wrong with what a command printed at a terminal. */
 function faultsOf({ stdout, stderr }: Ended): readonly string[] {

@@ -7,7 +7,8 @@ import type { Revocation } from '../../src/core/decide/credential.ts'
 import { makeRevocationList } from '../../src/store/revocations.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { until } from '../support/until.ts'
-import { configFile, run, type Ended } from './program.ts'
+import { run } from './in-process.ts'
+import { configFile, run as runProcess, type Ended } from './program.ts'
 import type { Changes } from '../config/configuration.ts'
 
 const ALICE = 'corp:alice'
@@ -27,7 +28,8 @@ const without = (all: readonly Revocation[]) =>
   all.map((one) => (one.kind === 'token' ? { tokenId: one.tokenId } : { userId: one.userId, before: one.before }))
 
 void test('what is revoked in one process is in force in another, and so is what is lifted', async (t) => {
-  const { store, revoked } = await deployment(t)
+  const { file, store } = await deployment(t)
+  const revoked = (...args: readonly string[]): Promise<Ended> => runProcess(['revoke', '--config', file, ...args])
   const list = await makeRevocationList(store)
   t.teardown(() => list.stop())
   const ofAlice = { tokenId: 'j-1', issuedAt: 0, expiresAt: undefined }
@@ -110,7 +112,7 @@ for (const [name, args, message] of [
 ] as const) {
   void test(`${name}: wrong usage, and nothing is written`, async (t) => {
     const { file, store } = await deployment(t)
-    await t.rejects(revoke.run(['--config', file, ...args]), { name: 'UsageError', message })
+    await t.rejects(revoke.run(['--config', file, ...args], process), { name: 'UsageError', message })
     t.same(await store.revocations(), [])
   })
 }

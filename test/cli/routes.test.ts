@@ -3,7 +3,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { ALL_ROUTES } from '../../src/core/route/routes.ts'
-import { configFile, run } from './program.ts'
+import { run } from './in-process.ts'
+import { configFile } from './program.ts'
 
 interface Listed {
   readonly routes: readonly {

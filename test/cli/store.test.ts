@@ -109,7 +109,7 @@ void test('a backup of a store that is not there is none', async (t) => {
 
 void test('a store on PostgreSQL is backed up otherwise', async (t) => {
   const { file } = configFile(t, { 'ownership.store': 'postgres://me@127.0.0.1:1/db' })
-  await t.rejects(backup.run(['--config', file, 'copy.db']), {
+  await t.rejects(backup.run(['--config', file, 'copy.db'], process), {
     name: 'UsageError',
     message: /back it up with pg_dump --schema=threadwarden/,
   })

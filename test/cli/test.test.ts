@@ -3,7 +3,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { ROOT } from '../docs/markdown.ts'
-import { configFile, run } from './program.ts'
+import { run } from './in-process.ts'
+import { configFile } from './program.ts'
 
 const PEOPLE = `version: 1
 principals:

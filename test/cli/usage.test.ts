@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { commandsOn, deployment } from './deployment.ts'
-import { configFile, run } from './program.ts'
-import { runResident } from './resident.ts'
+import { run } from './in-process.ts'
+import { configFile } from './program.ts'
 
 const seeHelp = /See threadwarden( \w+)* --help\.\n$/
 
@@ -96,7 +96,7 @@ for (const [line, message] of [
   ['user erase corp:a corp:b', /name one user/],
 ] as const) {
   void test(`threadwarden ${line} is wrong usage`, async (t) => {
-    const { code, stdout, stderr } = await runResident(line.split(' '))
+    const { code, stdout, stderr } = await run(line.split(' '))
     t.same({ code, stdout }, { code: 2, stdout: '' })
     t.match(stderr, message)
     t.match(stderr, seeHelp)

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { test } from 'tap'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { configFile, run } from './program.ts'
+import { run } from './in-process.ts'
+import { configFile, run as runProcess } from './program.ts'
 
 const INVALID = { 'listen.prot': 1, 'log.level': 'loud', 'ownership.unknownThread': undefined }
 const WARNED = { 'upstream.headers': { 'x-api-key': 'hunter2' } }
@@ -94,7 +95,7 @@ void test('a store of a newer program, or one that is none, is a fault for valid
     const { file, folder } = configFile(t, { 'ownership.store': `sqlite:./${name}` })
     await make(join(folder, name))
     t.match(await run(['validate', '--config', file]), { code: 1, stdout: '', stderr: message }, name)
-    t.match(await run(['serve', '--config', file]), { code: 1 }, `${name} is not served`)
+    t.match(await runProcess(['serve', '--config', file]), { code: 1 }, `${name} is not served`)
   }
 })
 
@@ -109,5 +110,5 @@ void test('two listeners on one port are a fault for validate as for serve', asy
   const { file } = configFile(t, { 'listen.port': 18_080, 'health.port': 18_080 })
   const message = /health\.port: is that of listen, too/
   t.match(await run(['validate', '--config', file]), { code: 1, stderr: message })
-  t.match(await run(['serve', '--config', file]), { code: 1, stderr: message })
+  t.match(await runProcess(['serve', '--config', file]), { code: 1, stderr: message })
 })

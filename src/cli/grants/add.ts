@@ -24,12 +24,12 @@ Deleting, archiving and granting stay with the owner.`,
   },
   exitCodes: ['granted', "the user's own thread, no owner, too many grants, an invalid configuration or a failing store"],
 
-  async run({ thread, right: named, json, ...values }) {
+  async run({ thread, right: named, json, ...values }, terminal) {
     const threadId = threadIdOf(thread)
     const right = RIGHTS.find((one) => one === named)
     if (right === undefined) throw new UsageError('--right is read or write')
     const grantee = granteeOf(values)
-    return onStore({ ...values, json }, async ({ store, prepared, keyOf }) => {
+    return onStore(terminal, { ...values, json }, async ({ store, prepared, keyOf }) => {
       const key = keyOf(threadId)
       const text = threadText(key)
       requireIssuer(`--${grantee.kind} ${grantee.id}`, grantee.id, prepared.config)
@@ -38,12 +38,13 @@ Deleting, archiving and granting stay with the owner.`,
       if (grantee.kind === 'user' && row?.owner === grantee.id && row.deletedAt === null)
         throw new CommandFailed(`${text} is ${grantee.id}'s own: there is nothing to grant`)
       const outcome = await store.grant(key, null, grant)
-      warnOfNoSharing(prepared.policy)
-      if (json) printData({ ...threadData(key), grant: shownGrant(grant), outcome })
+      warnOfNoSharing(terminal, prepared.policy)
+      if (json) printData(terminal, { ...threadData(key), grant: shownGrant(grant), outcome })
       switch (outcome) {
         case 'done':
         case 'unchanged':
-          if (!json) print(`${grantee.kind} ${grantee.id} may ${right} ${text}${outcome === 'unchanged' ? ', as before' : ''}`)
+          if (!json)
+            print(terminal, `${grantee.kind} ${grantee.id} may ${right} ${text}${outcome === 'unchanged' ? ', as before' : ''}`)
           return EXIT.fine
         case 'not-owner':
           throw new CommandFailed(`nobody owns ${text}, or it was deleted: threads owner shows what is known of it`)

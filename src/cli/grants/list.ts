@@ -25,14 +25,14 @@ group.`,
   },
   exitCodes: ['done', 'the thread does not exist or was deleted, an invalid configuration or a failing store'],
 
-  async run(values) {
+  async run(values, terminal) {
     const { thread, user, group } = values
     if (thread !== undefined && (user !== undefined || group !== undefined))
       throw new UsageError('name one of --thread ID, --user USER and --group GROUP')
     if (thread === undefined && user === undefined && group === undefined)
       throw new UsageError('name --thread ID, --user USER or --group GROUP')
     const on = thread === undefined ? granteeOf(values) : threadIdOf(thread)
-    return onStore(values, async ({ store, prepared, scope, keyOf }) => {
+    return onStore(terminal, values, async ({ store, prepared, scope, keyOf }) => {
       let found: readonly Found[]
       if (typeof on === 'string') {
         const key = keyOf(on)
@@ -41,10 +41,10 @@ group.`,
           throw new CommandFailed(`there is no live thread ${threadText(key)}: only a thread with an owner has grants`)
         found = grants.map((grant) => ({ ...grant, ...key }))
       } else found = await allTo(store, on, scope)
-      warnOfNoSharing(prepared.policy)
-      if (values.json) printData({ grants: found.map((one) => ({ ...threadData(one), ...shownGrant(one) })) })
-      else if (found.length === 0) complain('nothing was granted')
-      else for (const one of found) print(`${typeof on === 'string' ? '' : `${threadText(one)}: `}${grantLine(one)}`)
+      warnOfNoSharing(terminal, prepared.policy)
+      if (values.json) printData(terminal, { grants: found.map((one) => ({ ...threadData(one), ...shownGrant(one) })) })
+      else if (found.length === 0) complain(terminal, 'nothing was granted')
+      else for (const one of found) print(terminal, `${typeof on === 'string' ? '' : `${threadText(one)}: `}${grantLine(one)}`)
       return EXIT.fine
     })
   },

@@ -18,15 +18,19 @@ export const command = defineCommand({
   },
   exitCodes: ['done', 'there was no such grant, an invalid configuration or a failing store'],
 
-  async run(values) {
+  async run(values, terminal) {
     const threadId = threadIdOf(values.thread)
     const grantee = granteeOf(values)
-    return onStore(values, async ({ store, keyOf }) => {
+    return onStore(terminal, values, async ({ store, keyOf }) => {
       const key = keyOf(threadId)
       const removed = (await store.ungrant(key, null, grantee)) === 'done'
-      if (values.json) printData({ ...threadData(key), removed }, 0)
-      else if (removed) print(`${grantee.kind} ${grantee.id} has no grant on ${threadText(key)} any more`)
-      else complain(`${grantee.kind} ${grantee.id} has no grant on ${threadText(key)}: grants list shows those that there are`)
+      if (values.json) printData(terminal, { ...threadData(key), removed }, 0)
+      else if (removed) print(terminal, `${grantee.kind} ${grantee.id} has no grant on ${threadText(key)} any more`)
+      else
+        complain(
+          terminal,
+          `${grantee.kind} ${grantee.id} has no grant on ${threadText(key)}: grants list shows those that there are`,
+        )
       return removed ? EXIT.fine : EXIT.failure
     })
   },

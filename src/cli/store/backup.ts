@@ -20,9 +20,9 @@ The copy holds user ids, thread ids, names and the secret of list cursors: prote
   },
   exitCodes: ['done', 'failed, interrupted or an invalid configuration', 'wrong usage or a PostgreSQL store'],
 
-  async run(values, [target, ...more]) {
+  async run(values, terminal, [target, ...more]) {
     if (target === undefined || more.length > 0) throw new UsageError('name one file to copy to')
-    const prepared = loadConfig(values)
+    const prepared = loadConfig(terminal, values)
     const named = storeOf(prepared.config.ownership)
     if (named.kind === 'postgres') {
       const { schema } = named.settings
@@ -30,7 +30,7 @@ The copy holds user ids, thread ids, names and the secret of list cursors: prote
         `the store is on PostgreSQL: back it up with pg_dump --schema=${schema}, or as the server is backed up`,
       )
     }
-    return withProgress(values, async ({ signal, progress }) => {
+    return withProgress(terminal, values, async ({ signal, progress }) => {
       let copied: Backup
       try {
         progress.begin('pages copied', null)
@@ -52,8 +52,8 @@ The copy holds user ids, thread ids, names and the secret of list cursors: prote
       } finally {
         progress.end()
       }
-      if (values.json) printData({ file: target, ...copied }, 0)
-      else print(`${named.file} was copied to ${target}: ${copied.bytes} bytes, schema ${copied.schema}`)
+      if (values.json) printData(terminal, { file: target, ...copied }, 0)
+      else print(terminal, `${named.file} was copied to ${target}: ${copied.bytes} bytes, schema ${copied.schema}`)
       return EXIT.fine
     })
   },

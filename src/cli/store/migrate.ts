@@ -16,16 +16,16 @@ previous version continue to work meanwhile only if the release notes say so.`,
   },
   exitCodes: ["the store has this program's schema", 'it does not (--check), an invalid configuration or a failing store'],
 
-  async run(values) {
-    const prepared = loadConfig(values)
+  async run(values, terminal) {
+    const prepared = loadConfig(terminal, values)
     const seen = await inspectStore(prepared.config.ownership)
     if (seen.outcome === 'unusable') throw new CommandFailed(`error: ${seen.message}; ${seen.hint}`)
     const from = seen.outcome === 'missing' ? null : seen.schema
     const to = seen.latest
     const outcome = from === to ? 'same' : values.check ? 'behind' : 'migrated'
     const report = (): Promise<number> => {
-      if (values.json) printData({ from, to, migrated: outcome === 'migrated' }, 0)
-      else print(REPORTS[outcome](seen, from))
+      if (values.json) printData(terminal, { from, to, migrated: outcome === 'migrated' }, 0)
+      else print(terminal, REPORTS[outcome](seen, from))
       return Promise.resolve(outcome === 'behind' ? EXIT.failure : EXIT.fine)
     }
     // Opening the store migrates it.

@@ -23,22 +23,22 @@ live again, and what was observed of it under enforcement: observe is settled. A
   },
   exitCodes: ['the user is the owner', 'the owner is not the expected one, an invalid configuration or a failing store'],
 
-  async run(values, positionals) {
+  async run(values, terminal, positionals) {
     const { to } = values
     const threadId = threadNamed(positionals)
     if (to === undefined) throw new UsageError('--to USER is missing')
     userOf('--to', to)
     const expected = expectedIn(values.expect)
-    return onStore(values, async ({ store, prepared, keyOf }) => {
+    return onStore(terminal, values, async ({ store, prepared, keyOf }) => {
       const key = keyOf(threadId)
       requireOwner('--to', to, prepared.config)
       const result = await store.assign(key, to, Date.now(), expected)
       const thread = threadText(key)
-      if (values.json) printData(asData(key, result))
+      if (values.json) printData(terminal, asData(key, result))
       if (result.outcome === 'changed')
         throw new CommandFailed(`nothing was changed: the owner of ${thread} is ${whose(result.owner)}`)
       const text = result.outcome === 'same' ? ' already' : `; before: ${whose(result.before)}`
-      if (!values.json) print(`${thread} belongs to ${to}${text}`)
+      if (!values.json) print(terminal, `${thread} belongs to ${to}${text}`)
       return EXIT.fine
     })
   },

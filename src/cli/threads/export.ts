@@ -9,7 +9,7 @@ import { terminalJson } from '../../core/json/terminal-json.ts'
 import type { RowFilter, ThreadRow } from '../../store/port/administration.ts'
 import { CommandFailed, CONFIG, defineCommand, EXIT, flag, QUIET, SCOPE_FILTER, value } from '../command.ts'
 import { counted } from '../format-thread.ts'
-import { complain, harmless } from '../terminal.ts'
+import { complain, harmless, type Terminal } from '../terminal.ts'
 import { withProgress } from '../with-progress.ts'
 import { onStore } from '../with-store.ts'
 import { formatNamed } from './import-options.ts'
@@ -31,11 +31,11 @@ A row that changes during the export is written as it was or as it is.`,
   },
   exitCodes: ['done', 'interrupted, an invalid configuration, a failing store or a file that cannot be written'],
 
-  async run({ output, all, ...values }) {
+  async run({ output, all, ...values }, terminal) {
     const format = formatNamed(values.format) ?? (output === undefined ? null : formatOf(output)) ?? 'csv'
-    return onStore(values, ({ store, scope: named }) => {
-      const isShown = output === undefined && process.stdout.isTTY
-      return withProgress({ quiet: values.quiet || isShown }, async ({ retry, signal, progress }) => {
+    return onStore(terminal, values, ({ store, scope: named }) => {
+      const isShown = output === undefined && terminal.stdout.isTTY === true
+      return withProgress(terminal, { quiet: values.quiet || isShown }, async ({ retry, signal, progress }) => {
         const { threads, deleted } = await store.stats(named)
         progress.begin('written', all ? threads + deleted : threads)
         const deletedToo: RowFilter = { deleted: all ? 'too' : 'no' }
@@ -51,9 +51,9 @@ A row that changes during the export is written as it was or as it is.`,
           }
         }
         const lines = exportLines(counting(), format, { deleted: all, scope: scoped })
-        await write(isShown ? forTerminal(lines, format) : lines, output, signal)
+        await write(isShown ? forTerminal(lines, format) : lines, terminal, output, signal)
         progress.end()
-        if (output !== undefined) complain(`${counted(count, 'thread')} written to ${output}`)
+        if (output !== undefined) complain(terminal, `${counted(count, 'thread')} written to ${output}`)
         return EXIT.fine
       })
     })
@@ -66,9 +66,14 @@ async function* forTerminal(lines: AsyncIterable<string>, format: Format): Async
 }
 
 /** Writes the lines. @throws CommandFailed after it removed a file that was not written to its end */
-async function write(lines: AsyncIterable<string>, output: string | undefined, signal: AbortSignal): Promise<void> {
+async function write(
+  lines: AsyncIterable<string>,
+  terminal: Terminal,
+  output: string | undefined,
+  signal: AbortSignal,
+): Promise<void> {
   // The export names users and their threads: only the file's owner may read it.
-  const to: Writable = output === undefined ? process.stdout : createWriteStream(output, { flags: 'wx', mode: 0o600 })
+  const to: Writable = output === undefined ? terminal.stdout : createWriteStream(output, { flags: 'wx', mode: 0o600 })
   try {
     await pipeline(Readable.from(lines), to, { signal, end: output !== undefined })
   } catch (error) {

@@ -17,9 +17,11 @@ import type { Prepared } from '../../snapshot/load.ts'
 import { knownUsersIn } from '../argument-values.ts'
 import { UsageError } from '../command.ts'
 import type { Progress } from '../progress.ts'
+import type { Terminal } from '../terminal.ts'
 import type { ImportTask, NamedFile } from './import-options.ts'
 
 export interface SourceParts {
+  readonly terminal: Terminal
   readonly progress: Progress
   readonly signal: AbortSignal
   readonly onProblem: (problem: Problem) => void
@@ -133,9 +135,9 @@ async function* counted(entries: AsyncIterable<Entry | Problem>, progress: Progr
   }
 }
 
-async function* bytesOf(file: string, { progress, signal }: SourceParts): AsyncGenerator<Uint8Array> {
+async function* bytesOf(file: string, { terminal, progress, signal }: SourceParts): AsyncGenerator<Uint8Array> {
   const stdin = file === '-'
-  const from: Readable = stdin ? process.stdin : createReadStream(file)
+  const from: Readable = stdin ? terminal.stdin : createReadStream(file)
   addAbortSignal(signal, from)
   // A pipe or a device reports no size.
   progress.begin('bytes read', stdin ? null : statSync(file).size || null)

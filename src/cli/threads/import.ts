@@ -6,7 +6,7 @@ import { EMPTY_TARGET, type Tally, type Target } from '../../tools/import-export
 import { StoreUnavailable } from '../../store/port/state.ts'
 import type { ObservationStore } from '../../store/port/observations.ts'
 import { CommandFailed, defineCommand, EXIT } from '../command.ts'
-import { columns, complain, printData, printLines } from '../terminal.ts'
+import { columns, complain, printData, printLines, type Terminal } from '../terminal.ts'
 import { requireIssuer } from '../argument-values.ts'
 import { loadConfig } from '../input-files.ts'
 import { missingStore } from '../inspect-store.ts'
@@ -34,29 +34,32 @@ and one that several users ran is a conflict, for threads assign.`,
   options: OPTIONS,
   exitCodes: ['all threads are imported', 'conflicts or invalid lines, interrupted, an invalid configuration or a failing store'],
 
-  async run(values, positionals) {
+  async run(values, terminal, positionals) {
     const task = importTask(values, positionals)
     if (task.kind === 'observed') {
-      return onStore(values, ({ store, scope }) => reporting(values, (work) => importObserved(store, scope, work)))
+      return onStore(terminal, values, ({ store, scope }) =>
+        reporting(terminal, values, (work) => importObserved(store, scope, work)),
+      )
     }
-    const prepared = loadConfig(values)
+    const prepared = loadConfig(terminal, values)
     if (task.kind === 'upstream' && 'issuer' in task.whose) {
       const { issuer } = task.whose
       requireIssuer(`--issuer ${issuer}`, `${issuer}:anybody`, prepared.config)
     }
     const open = sourceOf(task, values.scope, prepared)
     const missing = await missingStore(prepared.config)
-    const from = (target: Target): Promise<number> => reporting(values, (work) => importSource(open, target, work))
+    const from = (target: Target): Promise<number> => reporting(terminal, values, (work) => importSource(open, target, work))
     if (missing !== null && values['dry-run']) {
-      complain(`the store ${missing} is not there: the import would make it`)
+      complain(terminal, `the store ${missing} is not there: the import would make it`)
       return from(EMPTY_TARGET)
     }
-    if (missing !== null) complain(`the store ${missing} is not there: it is made`)
+    if (missing !== null) complain(terminal, `the store ${missing} is not there: it is made`)
     return withStore(prepared, { make: true }, from)
   },
 })
 
 interface Work extends LongWork {
+  readonly terminal: Terminal
   readonly dryRun: boolean
   readonly problems: ProblemReport
   readonly tally: Tally
@@ -64,21 +67,27 @@ interface Work extends LongWork {
   readonly now: number
 }
 
-async function reporting(options: ImportOptions, work: (work: Work) => Promise<ImportReport>): Promise<number> {
+async function reporting(
+  terminal: Terminal,
+  options: ImportOptions,
+  work: (work: Work) => Promise<ImportReport>,
+): Promise<number> {
   const dryRun = options['dry-run']
   const problems = makeProblemReport(options.report)
   const tally: Tally = { added: 0, same: 0, conflicts: 0 }
   try {
-    const report = await withProgress(options, (long) => work({ ...long, dryRun, problems, tally, now: Date.now() }))
-    for (const line of problems.summary()) complain(line)
-    if (options.json) printData({ dryRun, ...report })
-    else printLines(columns(counts(report, dryRun ? 'would be added' : 'added')))
-    if (!report.complete) complain(`interrupted: ${goOn(tally)}`)
+    const report = await withProgress(terminal, options, (long) =>
+      work({ ...long, terminal, dryRun, problems, tally, now: Date.now() }),
+    )
+    for (const line of problems.summary()) complain(terminal, line)
+    if (options.json) printData(terminal, { dryRun, ...report })
+    else printLines(terminal, columns(counts(report, dryRun ? 'would be added' : 'added')))
+    if (!report.complete) complain(terminal, `interrupted: ${goOn(tally)}`)
     const clean = report.complete && report.conflicts + report.invalid + report.unmapped === 0
     return clean ? EXIT.fine : EXIT.failure
   } catch (error) {
     if (!(error instanceof SourceFault) && !(error instanceof StoreUnavailable)) throw error
-    for (const line of problems.summary()) complain(line)
+    for (const line of problems.summary()) complain(terminal, line)
     throw new CommandFailed(`error: ${error.message}; ${error instanceof SourceFault ? 'nothing was imported' : goOn(tally)}`)
   } finally {
     problems.close()
@@ -108,7 +117,7 @@ async function importSource(
   target: Target,
   { progress, problems, tally, ...work }: Work,
 ): Promise<ImportReport> {
-  const source = await open({ progress, signal: work.signal, onProblem: problems.add })
+  const source = await open({ terminal: work.terminal, progress, signal: work.signal, onProblem: problems.add })
   if (source === null) return { ...tally, ...NOTHING_READ, complete: false }
   try {
     const report = await importFrom(source, target, tally, {

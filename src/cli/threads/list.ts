@@ -22,7 +22,7 @@ configuration no longer has it; threads of upstream have none.`,
   },
   exitCodes: ['done', 'an invalid configuration or a failing store'],
 
-  async run({ user, agent, deleted, all, limit: most, ...values }) {
+  async run({ user, agent, deleted, all, limit: most, ...values }, terminal) {
     if (deleted && all) throw new UsageError('name --deleted or --all')
     const limit = countOf('--limit', most)
     const filter: RowFilter = {
@@ -30,7 +30,7 @@ configuration no longer has it; threads of upstream have none.`,
       ...(agent === undefined ? {} : { agentId: agent }),
       deleted: deleted ? 'only' : all ? 'too' : 'no',
     }
-    return onStore(values, async ({ store, scope }) => {
+    return onStore(terminal, values, async ({ store, scope }) => {
       const rows: ThreadRow[] = []
       let more = false
       for await (const row of rowsOf(store, scope === undefined ? filter : { ...filter, scope }, (step) => step())) {
@@ -39,12 +39,12 @@ configuration no longer has it; threads of upstream have none.`,
         rows.push(row)
       }
       if (values.json) {
-        printData({ threads: rows.map((row) => ({ ...shownRow(row), confirmed: !row.provisional })), more })
+        printData(terminal, { threads: rows.map((row) => ({ ...shownRow(row), confirmed: !row.provisional })), more })
         return EXIT.fine
       }
-      if (rows.length === 0) complain('there are no such threads')
-      else printLines(shownTable(rows))
-      if (more) complain(`there are more than ${limit}: --limit shows more of them, threads export all`)
+      if (rows.length === 0) complain(terminal, 'there are no such threads')
+      else printLines(terminal, shownTable(rows))
+      if (more) complain(terminal, `there are more than ${limit}: --limit shows more of them, threads export all`)
       return EXIT.fine
     })
   },

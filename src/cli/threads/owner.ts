@@ -4,7 +4,7 @@ import { ownerWord } from '../../tools/import-export/problem.ts'
 import { NOBODY, type ThreadKey } from '../../store/port/thread.ts'
 import { shownGrant } from '../../operator/grant-form.ts'
 import { CONFIG, defineCommand, EXIT, jsonFlag, THREAD_SCOPE, WITH_SCOPE } from '../command.ts'
-import { complain, printData, printEntries } from '../terminal.ts'
+import { complain, printData, printEntries, type Terminal } from '../terminal.ts'
 import { threadNamed } from '../argument-values.ts'
 import { grantLine, threadData, threadText } from '../format-thread.ts'
 import { onStore } from '../with-store.ts'
@@ -17,13 +17,13 @@ export const command = defineCommand({
   options: { config: CONFIG, scope: THREAD_SCOPE, json: jsonFlag('{"thread", "row", "grants", "observed"}', WITH_SCOPE) },
   exitCodes: ['the thread has an owner', 'it has none, an invalid configuration or a failing store'],
 
-  async run(values, positionals) {
+  async run(values, terminal, positionals) {
     const threadId = threadNamed(positionals)
-    return onStore(values, async ({ store, keyOf }) => {
+    return onStore(terminal, values, async ({ store, keyOf }) => {
       const key = keyOf(threadId)
       const known = (await store.thread(key)) ?? { row: null, grants: [], runners: [] }
-      if (values.json) printData(asData(key, known))
-      else say(key, known)
+      if (values.json) printData(terminal, asData(key, known))
+      else say(terminal, key, known)
       return known.row === null || known.row.owner === NOBODY ? EXIT.failure : EXIT.fine
     })
   },
@@ -38,15 +38,15 @@ function asData(key: ThreadKey, { row, grants, runners }: WholeThread): object {
   }
 }
 
-function say(key: ThreadKey, { row, grants, runners }: WholeThread): void {
+function say(terminal: Terminal, key: ThreadKey, { row, grants, runners }: WholeThread): void {
   const seen = runners.map((user) => `${user} ran it under enforcement: observe`)
   if (row === null) {
-    complain(`${threadText(key)} has no owner: ${seen.length === 0 ? 'nobody ever heard of it' : seen.join(', ')}`)
+    complain(terminal, `${threadText(key)} has no owner: ${seen.length === 0 ? 'nobody ever heard of it' : seen.join(', ')}`)
     return
   }
   const { agentId, name, createdAt, lastUsedAt } = row
   const state = stateOf(row)
-  printEntries([
+  printEntries(terminal, [
     ['thread', [key.threadId]],
     ['scope', key.scope === '' ? [] : [key.scope]],
     ['owner', [row.owner === NOBODY ? 'nobody: it was taken away' : ownerWord(row.owner)]],

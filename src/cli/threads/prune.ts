@@ -29,17 +29,17 @@ WHEN is a time with its zone, 2026-01-31T12:00:00Z, or an age: 90d, 12h (s, m, h
   },
   exitCodes: ['done', 'interrupted, an invalid configuration or a failing store'],
 
-  async run(values) {
+  async run(values, terminal) {
     const asked = rulesIn(values['deleted-before'], values['unused-since'], Date.now())
     const dryRun = values['dry-run']
-    return onStore(values, async ({ store, prepared, scope }) => {
+    return onStore(terminal, values, async ({ store, prepared, scope }) => {
       const rules = scope === undefined ? asked : asked.map((rule) => ({ ...rule, scope }))
-      for (const warning of warnings(prepared.config, rules, scope)) complain(`warning: ${warning}`)
+      for (const warning of warnings(prepared.config, rules, scope)) complain(terminal, `warning: ${warning}`)
       let total = 0
       for (const rule of rules) total += await store.prunable(rule)
       const { done, interrupted } = dryRun
         ? { done: total, interrupted: false }
-        : await withProgress(values, async ({ steps, progress }) => {
+        : await withProgress(terminal, values, async ({ steps, progress }) => {
             progress.begin('thrown away', total)
             let before = 0
             for (const rule of rules) {
@@ -49,9 +49,9 @@ WHEN is a time with its zone, 2026-01-31T12:00:00Z, or an age: 90d, 12h (s, m, h
             }
             return { done: before, interrupted: false }
           })
-      if (values.json) printData({ dryRun, pruned: done, complete: !interrupted }, 0)
-      else print(`${counted(done, 'row')} ${dryRun ? 'would be' : done === 1 ? 'was' : 'were'} thrown away`)
-      if (interrupted) complain('interrupted: the same command goes on')
+      if (values.json) printData(terminal, { dryRun, pruned: done, complete: !interrupted }, 0)
+      else print(terminal, `${counted(done, 'row')} ${dryRun ? 'would be' : done === 1 ? 'was' : 'were'} thrown away`)
+      if (interrupted) complain(terminal, 'interrupted: the same command goes on')
       return interrupted ? EXIT.failure : EXIT.fine
     })
   },

@@ -12,16 +12,19 @@ can claim it until threads assign gives it an owner. Open streams on it end.`,
   options: { config: CONFIG, scope: THREAD_SCOPE, json: jsonFlag('{"thread", "revoked"}', WITH_SCOPE) },
   exitCodes: ['done', 'the table has no such thread, an invalid configuration or a failing store'],
 
-  async run(values, positionals) {
+  async run(values, terminal, positionals) {
     const threadId = threadNamed(positionals)
-    return onStore(values, async ({ store, keyOf }) => {
+    return onStore(terminal, values, async ({ store, keyOf }) => {
       const key = keyOf(threadId)
       const revoked = await store.withhold(key, Date.now())
-      if (values.json) printData({ ...threadData(key), revoked }, 0)
+      if (values.json) printData(terminal, { ...threadData(key), revoked }, 0)
       else if (revoked)
-        print(`${threadText(key)} belongs to nobody, and nobody can claim it; threads assign gives it to somebody`)
+        print(terminal, `${threadText(key)} belongs to nobody, and nobody can claim it; threads assign gives it to somebody`)
       else
-        complain(`the table has no thread ${threadText(key)}: threads assign gives it an owner, so that no other user claims it`)
+        complain(
+          terminal,
+          `the table has no thread ${threadText(key)}: threads assign gives it an owner, so that no other user claims it`,
+        )
       return revoked ? EXIT.fine : EXIT.failure
     })
   },

@@ -21,12 +21,16 @@ export const command = defineCommand({
   options: { config: CONFIG, scope: SCOPE_FILTER, json: jsonFlag('the counts as an object') },
   exitCodes: ['done', 'an invalid configuration or a failing store'],
 
-  async run(values) {
-    return onStore(values, async ({ store, scope }) => {
+  async run(values, terminal) {
+    return onStore(terminal, values, async ({ store, scope }) => {
       const { revocations, ...inScope } = await store.stats(scope)
       const counts: Partial<StoreStats> = scope === undefined ? { ...inScope, revocations } : inScope
-      if (values.json) printData(counts)
-      else printLines(columns((Object.keys(counts) as (keyof StoreStats)[]).map((name) => [String(counts[name]), LABELS[name]])))
+      if (values.json) printData(terminal, counts)
+      else
+        printLines(
+          terminal,
+          columns((Object.keys(counts) as (keyof StoreStats)[]).map((name) => [String(counts[name]), LABELS[name]])),
+        )
       return EXIT.fine
     })
   },

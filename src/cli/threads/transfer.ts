@@ -27,28 +27,28 @@ Threads that the user starts meanwhile stay theirs. Revoke the user's tokens fir
   },
   exitCodes: ['done', 'the thread has another owner, interrupted, an invalid configuration or a failing store'],
 
-  async run({ from, to, thread, ...values }) {
+  async run({ from, to, thread, ...values }, terminal) {
     if (from === undefined || to === undefined) throw new UsageError('name --from USER and --to USER')
     userOf('--from', from)
     userOf('--to', to)
     if (from === to) throw new UsageError('--from and --to name one user')
     if (thread !== undefined) threadIdOf(thread)
-    return onStore(values, async ({ store, prepared, scope, keyOf }) => {
+    return onStore(terminal, values, async ({ store, prepared, scope, keyOf }) => {
       requireOwner('--to', to, prepared.config)
       if (thread !== undefined) {
         const { moved, text } = await moveOne(store, keyOf(thread), from, to)
-        if (values.json) printData({ moved: Number(moved), complete: moved }, 0)
-        else if (moved) print(text)
-        if (!moved) complain(text)
+        if (values.json) printData(terminal, { moved: Number(moved), complete: moved }, 0)
+        else if (moved) print(terminal, text)
+        if (!moved) complain(terminal, text)
         return moved ? EXIT.fine : EXIT.failure
       }
-      const { done, interrupted } = await withProgress(values, ({ steps, progress }) => {
+      const { done, interrupted } = await withProgress(terminal, values, ({ steps, progress }) => {
         progress.begin('moved', null)
         return steps(() => store.transfer(from, to, STEP, scope))
       })
-      if (values.json) printData({ moved: done, complete: !interrupted }, 0)
-      else print(`${counted(done, 'row')} of ${from} moved to ${to}`)
-      if (interrupted) complain('interrupted: the same command goes on')
+      if (values.json) printData(terminal, { moved: done, complete: !interrupted }, 0)
+      else print(terminal, `${counted(done, 'row')} of ${from} moved to ${to}`)
+      if (interrupted) complain(terminal, 'interrupted: the same command goes on')
       return interrupted ? EXIT.failure : EXIT.fine
     })
   },

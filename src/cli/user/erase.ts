@@ -26,30 +26,30 @@ changed (docs/store.md). Revoke the user's tokens first (threadwarden revoke --u
   },
   exitCodes: ['done', 'interrupted, an invalid configuration or a failing store', 'wrong usage or without --yes'],
 
-  async run(values, positionals) {
+  async run(values, terminal, positionals) {
     const user = userNamed(positionals)
     const dryRun = values['dry-run'] || !values.yes
-    return onStore(values, async ({ store }) => {
+    return onStore(terminal, values, async ({ store }) => {
       const { threads, granted, received, observed, revocations } = await store.userData(user)
       const held = { threads: threads.length, granted: granted.length, received: received.length, observed: observed.length }
       const total = Object.values(held).reduce((sum, count) => sum + count, 0)
       if (!values.json) {
         const given = `${counted(held.threads, 'thread')}, ${counted(held.granted, 'grant')} given, ${held.received} received`
-        print(`${user}: ${given}, seen on ${counted(held.observed, 'thread')}`)
+        print(terminal, `${user}: ${given}, seen on ${counted(held.observed, 'thread')}`)
         const stays = counted(revocations.length, 'revocation')
-        print(`what stays: ${stays}, the log, the audit and backups, and what the upstream holds`)
+        print(terminal, `what stays: ${stays}, the log, the audit and backups, and what the upstream holds`)
       }
       const { interrupted } = dryRun
         ? { interrupted: false }
-        : await withProgress(values, ({ steps, progress }) => {
+        : await withProgress(terminal, values, ({ steps, progress }) => {
             progress.begin('erased', total)
             const now = Date.now()
             return steps(() => store.erase(user, now, STEP))
           })
-      if (values.json) printData({ user, dryRun, ...held, complete: !dryRun && !interrupted })
-      else if (!dryRun && !interrupted) print('erased')
-      if (interrupted) complain('interrupted: the same command goes on')
-      if (dryRun && !values['dry-run']) complain('nothing was done: --yes does it')
+      if (values.json) printData(terminal, { user, dryRun, ...held, complete: !dryRun && !interrupted })
+      else if (!dryRun && !interrupted) print(terminal, 'erased')
+      if (interrupted) complain(terminal, 'interrupted: the same command goes on')
+      if (dryRun && !values['dry-run']) complain(terminal, 'nothing was done: --yes does it')
       if (dryRun) return values['dry-run'] ? EXIT.fine : EXIT.usage
       return interrupted ? EXIT.failure : EXIT.fine
     })

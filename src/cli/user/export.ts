@@ -20,12 +20,12 @@ groups are not included.`,
   options: { config: CONFIG, output: value('FILE', 'writes to a new file instead of stdout') },
   exitCodes: ['done, also without data', 'an invalid configuration, a failing store or a file that cannot be written'],
 
-  async run(values, positionals) {
+  async run(values, terminal, positionals) {
     const user = userNamed(positionals)
-    return onStore(values, async ({ store }) => {
+    return onStore(terminal, values, async ({ store }) => {
       const data = asData(user, await store.userData(user))
       if (values.output === undefined) {
-        printData(data)
+        printData(terminal, data)
         return EXIT.fine
       }
       try {

@@ -1,0 +1,43 @@
+/** The program in the process of the test: for what its commands do, not for how a process starts, reads, writes and ends. */
+import { Readable, Writable } from 'node:stream'
+import { run as runProgram } from '../../src/cli/run.ts'
+import type { Terminal } from '../../src/cli/terminal.ts'
+import type { Ended } from './program.ts'
+
+/** What is around the command. */
+export interface Surroundings {
+  readonly environment?: Readonly<Record<string, string>>
+  /** Whether stdout and stderr are terminals. */
+  readonly isTTY?: boolean
+}
+
+/** A stream that keeps what is written to it. */
+class Kept extends Writable {
+  text = ''
+  readonly isTTY: boolean
+
+  constructor(isTTY: boolean) {
+    super({ decodeStrings: false })
+    this.isTTY = isTTY
+  }
+
+  override _write(chunk: string | Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.text += chunk.toString()
+    done()
+  }
+}
+
+/** Runs what has the exit code of a command, with streams of its own. */
+export async function ended(
+  work: (terminal: Terminal) => Promise<number>,
+  { environment = {}, isTTY = false }: Surroundings = {},
+): Promise<Ended> {
+  const [stdout, stderr] = [new Kept(isTTY), new Kept(isTTY)]
+  const code = await work({ stdin: Readable.from([]), stdout, stderr, env: environment })
+  return { code, stdout: stdout.text, stderr: stderr.text }
+}
+
+/** Runs a command. A fault of the program rejects. */
+export function run(args: readonly string[], surroundings: Surroundings = {}): Promise<Ended> {
+  return ended((terminal) => runProgram(args, terminal), surroundings)
+}
