@@ -21,24 +21,45 @@ const at = (method: string, path: string): RouteDescriptor => {
 const observed = (about: RouteDescriptor, facts: Partial<Facts>, principal: Principal = alice, by = rules) =>
   decide(about, principal, by, { ...FACTS, ...facts })
 
-const ABOUT_A_THREAD = ROUTES.filter(({ thread }) => thread !== undefined).map(({ method, path }) =>
-  at(method, path.join('/').replace(':agentId', 'a').replace(':threadId', 't-1')),
-)
+/** The reason that is reported for a thread of another user, one that such a user deleted, and an unowned one. */
+const REPORTED: readonly (readonly [about: RouteDescriptor, foreign: string, deleted: string, unowned: string | null])[] = [
+  [at('POST', 'agent/a/run'), 'thread-foreign', 'thread-foreign', null],
+  [at('POST', 'agent/a/connect'), 'thread-foreign', 'thread-foreign', null],
+  [at('POST', 'agent/a/suggest'), 'thread-foreign', 'thread-foreign', null],
+  [at('POST', 'agent/a/stop/t-1'), 'thread-foreign', 'thread-foreign', 'thread-unknown'],
+  [at('PATCH', 'threads/t-1'), 'thread-foreign', 'thread-foreign', 'thread-unknown'],
+  [at('DELETE', 'threads/t-1'), 'thread-foreign', 'thread-foreign', 'thread-unknown'],
+  [at('POST', 'threads/t-1/archive'), 'thread-foreign', 'thread-foreign', 'thread-unknown'],
+  [at('GET', 'threads/t-1/messages'), 'thread-foreign', 'thread-foreign', 'thread-unknown'],
+  [at('GET', 'threads/t-1/events'), 'thread-foreign', 'thread-foreign', 'thread-unknown'],
+  [at('GET', 'threads/t-1/state'), 'thread-foreign', 'thread-foreign', 'thread-unknown'],
+  [at('POST', 'annotate'), 'thread-foreign', 'thread-foreign', 'thread-unknown'],
+]
+const ABOUT_A_THREAD = REPORTED.map(([about]) => about)
 
-void test('a refusal that rests on ownership becomes a permit, which says why enforcing would have refused', (t) => {
-  for (const about of ABOUT_A_THREAD) {
+void test('the table has every route of the runtime about a thread', (t) => {
+  t.same(
+    ABOUT_A_THREAD.map(({ route }) => route),
+    ROUTES.filter(({ thread }) => thread !== undefined),
+  )
+  t.end()
+})
+
+void test('a refusal that depends on ownership alone becomes a permit, which says why enforcement would have refused', (t) => {
+  for (const [about, foreign, deleted, unowned] of REPORTED) {
+    const name = `${about.route.method} ${about.route.id}`
     for (const [record, reason, owner] of [
-      [owned('corp:bob'), 'thread-foreign', 'corp:bob'],
-      [owned('corp:bob', true), 'thread-foreign', 'corp:bob'],
-      [null, 'thread-unknown', 'corp:alice'],
+      [owned('corp:bob'), foreign, 'corp:bob'],
+      [owned('corp:bob', true), deleted, 'corp:bob'],
+      [null, unowned, 'corp:alice'],
+      [owned('corp:alice'), null, 'corp:alice'],
     ] as const) {
-      const enforced = observed(about, { record, enforcement: 'enforce' })
-      const expected = enforced.outcome === 'refused' ? reason : null
-      if (enforced.outcome === 'refused') t.equal(enforced.reason, reason)
-      const name = `${about.route.method} ${about.route.id} ${reason}`
-      t.match(observed(about, { record }), { outcome: 'permitted', observed: expected, owner }, name)
+      t.match(observed(about, { record }), { outcome: 'permitted', observed: reason, owner }, name)
     }
-    t.match(observed(about, { record: owned('corp:alice') }), { outcome: 'permitted', observed: null })
+    t.match(observed(about, { record: owned('corp:bob'), enforcement: 'enforce' }), { reason: foreign }, name)
+    t.match(observed(about, { record: owned('corp:bob', true), enforcement: 'enforce' }), { reason: deleted }, name)
+    const enforced = observed(about, { record: null, enforcement: 'enforce' })
+    t.match(enforced, unowned === null ? { outcome: 'permitted' } : { reason: unowned }, name)
   }
   t.end()
 })

@@ -6,6 +6,7 @@ import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/prin
 import type { RouteRules, Rule } from '../../src/core/decide/rules.ts'
 import { user } from '../policy/callers.ts'
 import { descriptor } from '../policy/policies.ts'
+import { lineOf } from './decisions.ts'
 import { rulesOf } from './rules-of.ts'
 
 const FACTS: Facts = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' }
@@ -66,15 +67,17 @@ void test('one’s own thread that no rule opens is not said to be somebody else
 })
 
 void test('a rule may deny by what the thread is to the caller', (t) => {
-  const record: Record<string, OwnerRecord> = { own: owned('corp:olga'), foreign: owned('corp:bob'), unknown: null }
-  for (const relation of ['own', 'foreign', 'unknown'] as const) {
+  const records: readonly OwnerRecord[] = [owned('corp:olga'), owned('corp:bob'), null]
+  const denied = 'refused: denied-by-rule (not-owner) by deny'
+  for (const [relation, own, foreign, unknown] of [
+    ['own', denied, 'permitted by allow for corp:bob, claim', 'permitted by allow for corp:olga, begins, claim'],
+    ['foreign', 'permitted by allow for corp:olga, claim', denied, 'permitted by allow for corp:olga, begins, claim'],
+    ['unknown', 'permitted by allow for corp:olga, claim', 'permitted by allow for corp:bob, claim', denied],
+  ] as const) {
     const rules = [ALLOW, { ...DENY, threads: [relation] }]
     t.match(decided(RUN, olga, rules), { outcome: 'needs', fact: 'record' }, 'which is asked for')
-    for (const [thread, row] of Object.entries(record)) {
-      const expected =
-        thread === relation ? { reason: 'denied-by-rule', code: 'not-owner', rule: { name: 'deny' } } : { outcome: 'permitted' }
-      t.match(decided(RUN, olga, rules, { record: row }), expected, `${relation} denied, ${thread}`)
-    }
+    const lines = records.map((record) => lineOf(decided(RUN, olga, rules, { record })))
+    t.same(lines, [own, foreign, unknown], `${relation} denied`)
   }
   const deleted = { owner: 'corp:olga', deleted: true }
   t.match(decided(RUN, olga, [ALLOW, { ...DENY, threads: ['unknown'] }], { record: deleted }), { reason: 'denied-by-rule' })

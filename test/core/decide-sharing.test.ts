@@ -3,8 +3,8 @@ import { test } from 'tap'
 import type { RouteDescriptor } from '../../src/core/route/classify.ts'
 import { decide, isListed, neededRight, relationOf, type Facts, type OwnerRecord } from '../../src/core/decide/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
-import { ALL_ROUTES, ROUTE_IDS, type Route } from '../../src/core/route/routes.ts'
-import type { Rule, Rules } from '../../src/core/decide/rules.ts'
+import { ALL_ROUTES, ROUTE_IDS } from '../../src/core/route/routes.ts'
+import type { Relation, Rule, Rules } from '../../src/core/decide/rules.ts'
 import type { NeededRight, Right } from '../../src/core/decide/sharing.ts'
 import { user } from '../policy/callers.ts'
 import { descriptor } from '../policy/policies.ts'
@@ -41,23 +41,52 @@ const decided = (
 ) => decide(about, principal, rules, { ...FACTS, ...facts, record })
 const may = (...asked: Parameters<typeof decided>): boolean => decided(...asked).outcome === 'permitted'
 
-/** What every request about a thread wants of somebody else, as issue and design have it. */
-const NEEDED: readonly (readonly [about: RouteDescriptor, needed: NeededRight])[] = [
-  [at('POST', 'agent/a/run'), 'write'],
-  [at('POST', 'agent/a/connect'), 'read'],
-  [at('POST', 'agent/a/suggest'), 'write'],
-  [at('POST', 'agent/a/stop/t-1'), 'write'],
-  [at('PATCH', 'threads/t-1'), 'write'],
-  [ARCHIVING, 'owner'],
-  [at('DELETE', 'threads/t-1'), 'owner'],
-  [at('POST', 'threads/t-1/archive'), 'owner'],
-  [at('GET', 'threads/t-1/messages'), 'read'],
-  [at('GET', 'threads/t-1/events'), 'read'],
-  [at('GET', 'threads/t-1/state'), 'read'],
-  [at('POST', 'annotate'), 'write'],
-  [at('GET', 'threadwarden/threads/t-1/grants'), 'owner'],
-  [at('POST', 'threadwarden/threads/t-1/grants'), 'owner'],
-  [at('DELETE', 'threadwarden/threads/t-1/grants'), 'owner'],
+const GRANTED = [undefined, 'read', 'write'] as const
+
+/** The right that a request needs, and what it gets with no grant, one for reading and one for writing. */
+interface Needed {
+  readonly right: NeededRight
+  readonly relations: readonly Relation[]
+  readonly outcomes: readonly string[]
+  /** Under `observe`: the reason that is only reported, null where enforcement would permit, or the outcome. */
+  readonly observed: readonly (string | null)[]
+}
+const NEEDS_READ: Needed = {
+  right: 'read',
+  relations: ['foreign', 'shared', 'shared'],
+  outcomes: ['refused', 'permitted', 'permitted'],
+  observed: ['thread-foreign', null, null],
+}
+const NEEDS_WRITE: Needed = {
+  right: 'write',
+  relations: ['foreign', 'foreign', 'shared'],
+  outcomes: ['refused', 'refused', 'permitted'],
+  observed: ['thread-foreign', 'thread-foreign', null],
+}
+const NEEDS_OWNER: Needed = {
+  right: 'owner',
+  relations: ['foreign', 'foreign', 'foreign'],
+  outcomes: ['refused', 'refused', 'refused'],
+  observed: ['thread-foreign', 'thread-foreign', 'thread-foreign'],
+}
+const OF_THE_GATEWAY: Needed = { ...NEEDS_OWNER, observed: ['refused', 'refused', 'refused'] }
+
+const NEEDED: readonly (readonly [about: RouteDescriptor, needed: Needed])[] = [
+  [at('POST', 'agent/a/run'), NEEDS_WRITE],
+  [at('POST', 'agent/a/connect'), NEEDS_READ],
+  [at('POST', 'agent/a/suggest'), NEEDS_WRITE],
+  [at('POST', 'agent/a/stop/t-1'), NEEDS_WRITE],
+  [at('PATCH', 'threads/t-1'), NEEDS_WRITE],
+  [ARCHIVING, NEEDS_OWNER],
+  [at('DELETE', 'threads/t-1'), NEEDS_OWNER],
+  [at('POST', 'threads/t-1/archive'), NEEDS_OWNER],
+  [at('GET', 'threads/t-1/messages'), NEEDS_READ],
+  [at('GET', 'threads/t-1/events'), NEEDS_READ],
+  [at('GET', 'threads/t-1/state'), NEEDS_READ],
+  [at('POST', 'annotate'), NEEDS_WRITE],
+  [at('GET', 'threadwarden/threads/t-1/grants'), OF_THE_GATEWAY],
+  [at('POST', 'threadwarden/threads/t-1/grants'), OF_THE_GATEWAY],
+  [at('DELETE', 'threadwarden/threads/t-1/grants'), OF_THE_GATEWAY],
 ]
 const nameOf = ({ route, ownerOnly }: RouteDescriptor) =>
   `${route.method} ${route.path.join('/')}${ownerOnly === true ? ' with archived' : ''}`
@@ -71,15 +100,19 @@ void test('every route about a thread is in the table of rights', (t) => {
 })
 
 for (const [about, needed] of NEEDED) {
-  void test(`${nameOf(about)}: wants ${needed}`, (t) => {
-    const read = needed === 'read'
-    const write = needed !== 'owner'
-    t.equal(neededRight(about), needed)
-    t.same([may(about, bobs()), may(about, bobs('read')), may(about, bobs('write'))], [false, read, write])
+  void test(`${nameOf(about)}: needs ${needed.right}`, (t) => {
+    const outcomes = (rules: Rules) => GRANTED.map((granted) => decided(about, bobs(granted), rules).outcome)
+    t.equal(neededRight(about), needed.right)
+    t.same(outcomes(OPEN), needed.outcomes)
+    t.same(outcomes(opening(['shared'])), needed.outcomes)
+    t.same(
+      GRANTED.map((granted) => relationOf(bobs(granted), alice, about, OPEN)),
+      needed.relations,
+    )
     t.match(decided(about, { owner: 'corp:alice', deleted: false }), { outcome: 'permitted' }, 'its owner may')
     t.match(decided(about, { owner: 'corp:alice', deleted: false, granted: 'read' }), { outcome: 'permitted' })
     t.match(decided(about, bobs()), { reason: 'thread-foreign', code: 'not-owner' })
-    for (const granted of [undefined, 'read', 'write'] as const) {
+    for (const granted of GRANTED) {
       const none = [
         may(about, bobs(granted), { ...OPEN, sharing: false }),
         may(about, bobs(granted, { deleted: true })),
@@ -95,16 +128,14 @@ for (const [about, needed] of NEEDED) {
         Array(8).fill(false),
         `${String(granted)}: sharing off, deleted, seen, withheld, anonymous, everybody, own alone`,
       )
-      const shared = granted !== undefined && (granted === 'write' ? write : read)
-      t.equal(may(about, bobs(granted), opening(['shared'])), shared)
-      t.equal(relationOf(bobs(granted), alice, about, OPEN), shared ? 'shared' : 'foreign')
     }
     t.end()
   })
 }
 
-void test('a route that does not say for what it has to be granted is its owner’s', (t) => {
-  const silent = Object.fromEntries(Object.entries(READ.route).filter(([name]) => name !== 'right')) as unknown as Route
+void test('a route that names no right needs the owner', (t) => {
+  const { right, ...silent } = READ.route
+  t.equal(right, 'read')
   const about = { ...READ, route: silent }
   t.equal(neededRight(about), 'owner')
   t.same([may(about, bobs('write')), may(about, { owner: 'corp:alice', deleted: false })], [false, true])
@@ -112,7 +143,7 @@ void test('a route that does not say for what it has to be granted is its owner�
 })
 
 void test('a refusal of what was granted for less tells no more than one of any foreign thread', (t) => {
-  for (const [about] of NEEDED) {
+  for (const [about, needed] of NEEDED) {
     const foreign = decided(about, bobs())
     for (const [record, rules] of [
       [bobs('write'), { ...OPEN, sharing: false }],
@@ -121,7 +152,7 @@ void test('a refusal of what was granted for less tells no more than one of any 
     ] as const) {
       t.strictSame(decided(about, record, rules), foreign, nameOf(about))
     }
-    if (neededRight(about) !== 'read') t.strictSame(decided(about, bobs('read')), foreign, nameOf(about))
+    if (needed.right !== 'read') t.strictSame(decided(about, bobs('read')), foreign, nameOf(about))
   }
   t.end()
 })
@@ -214,16 +245,12 @@ void test('a list has no grant that only observe mode would let through', (t) =>
 void test('observe: a grant is no observation, what it is not enough for is one; the gateway’s own is enforced', (t) => {
   const observing: Partial<Facts> = { enforcement: 'observe' }
   for (const [about, needed] of NEEDED) {
-    const made = (granted: Right | undefined) => decided(about, bobs(granted), OPEN, alice, observing)
-    if (about.route.own === true) {
-      for (const granted of [undefined, 'read', 'write'] as const)
-        t.match(made(granted), { outcome: 'refused', reason: 'thread-foreign' }, nameOf(about))
-      continue
-    }
-    const said = (enough: boolean) => ({ owner: 'corp:bob', claim: false, observed: enough ? null : 'thread-foreign' })
-    t.match(made(undefined), said(false), nameOf(about))
-    t.match(made('read'), said(needed === 'read'), nameOf(about))
-    t.match(made('write'), said(needed !== 'owner'), nameOf(about))
+    const said = GRANTED.map((granted) => {
+      const decision = decided(about, bobs(granted), OPEN, alice, observing)
+      if (decision.outcome === 'permitted') t.match(decision, { owner: 'corp:bob', claim: false }, nameOf(about))
+      return decision.outcome === 'permitted' ? decision.observed : decision.outcome
+    })
+    t.same(said, needed.observed, nameOf(about))
   }
   t.end()
 })

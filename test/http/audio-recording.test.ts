@@ -1,10 +1,9 @@
 /** A recording that comes as a form, for an upstream that takes JSON alone: one file `audio`, or it is refused. */
-import type { IncomingMessage } from 'node:http'
-import { Readable } from 'node:stream'
 import { test } from 'tap'
 import { headerLines } from '../../src/core/wire/headers.ts'
 import { readRecording } from '../../src/http/pipeline/audio-recording.ts'
 import { makeBudget } from '../../src/http/pipeline/request-body.ts'
+import { arrivingMessage } from '../support/arriving-message.ts'
 
 /** As long as the runtime wants them. */
 const BOUNDARY = 'b'.repeat(30)
@@ -19,14 +18,9 @@ function part(head: string, content: string): string {
 
 /** Reads a form, a few bytes at a time, with a budget of 10,000 bytes. */
 async function read(form: string, budget = makeBudget(10_000), most = 10_000) {
-  const message = Readable.from(form.match(/[^]{1,7}/g)?.map((text) => Buffer.from(text, 'latin1')) ?? [])
+  const message = arrivingMessage(form.match(/[^]{1,7}/g)?.map((text) => Buffer.from(text, 'latin1')) ?? [])
   const lines = headerLines(['content-type', TYPE, 'transfer-encoding', 'chunked'])
-  return readRecording(
-    TYPE,
-    { message: message as unknown as IncomingMessage, lines, caller: 'corp:alice', onWanted: () => {} },
-    most,
-    budget,
-  )
+  return readRecording(TYPE, { message, lines, caller: 'corp:alice', onWanted: () => {} }, most, budget)
 }
 
 void test('the file of a form becomes base64, with its type and its name', async (t) => {

@@ -13,7 +13,7 @@ import type { Settlement } from '../../src/http/pipeline/settlement.ts'
 import { makeOpenAnswers, type OpenAnswers } from '../../src/http/upstream/open-answers.ts'
 import type { Upstream } from '../../src/http/upstream/upstream.ts'
 import { makeLog } from '../../src/observe/log.ts'
-import { makeMetrics, type RequestMetrics } from '../../src/observe/metrics.ts'
+import { makeMetrics } from '../../src/observe/metrics.ts'
 import { rulesOf } from '../core/rules-of.ts'
 import { compiled, SHIPPED } from '../policy/policies.ts'
 import { authorized } from '../support/requests.ts'
@@ -41,7 +41,7 @@ function forwarding() {
     settlement: { settle: async () => {} } satisfies Settlement,
     answers: makeOpenAnswers(Date.now, makeMetrics().streams),
     answerRules: { keepAlive: 0, tokenExpiry: 'ignore', grace: 0, sendTimeout: 0 },
-    metrics: { upstreamFailed: (reason: string) => counted.push(reason) } as unknown as RequestMetrics,
+    metrics: { ...makeMetrics().requests, upstreamFailed: (reason) => void counted.push(reason) },
     log: makeLog('info', { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) }),
   })
   return { forwarder, sent, counted, lines }
@@ -182,7 +182,7 @@ void test('only an answer that the other transport would give makes the gateway 
         settlement: { settle: async () => {} },
         answers: {} as OpenAnswers,
         answerRules: { keepAlive: 0, tokenExpiry: 'ignore', grace: 0, sendTimeout: 0 },
-        metrics: {} as unknown as RequestMetrics,
+        metrics: makeMetrics().requests,
         log: makeLog('silent'),
       })
       await forwarder.ask(authorized(permitted(), { upstream: assumedFacts(transport) }))

@@ -1,6 +1,4 @@
 /** Bodies as the gate gets them: what is read says so, and gives its bytes back whatever comes of it. */
-import type { IncomingMessage } from 'node:http'
-import { Readable } from 'node:stream'
 import { test } from 'tap'
 import type { BodyPolicy } from '../../src/core/route/bodies.ts'
 import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts'
@@ -10,6 +8,7 @@ import { assumedFacts } from '../../src/core/route/transport.ts'
 import { readEnveloped, readPayload, type Payload, type PayloadParts } from '../../src/http/pipeline/payload.ts'
 import { type ArrivingBody, makeBudget } from '../../src/http/pipeline/request-body.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
+import { arrivingMessage } from '../support/arriving-message.ts'
 
 const INFO = classify('GET', ['info'], new Map()) as RouteDescriptor
 const RUN = classify('POST', ['agent', 'a', 'run'], new Map()) as RouteDescriptor
@@ -43,7 +42,7 @@ async function written(...[given, descriptor, raw, body, most = 100]: Parameters
 }
 
 const arriving = (raw: readonly string[], body: string): ArrivingBody => ({
-  message: Readable.from(body === '' ? [] : [Buffer.from(body)]) as unknown as IncomingMessage,
+  message: arrivingMessage(body === '' ? [] : [Buffer.from(body)]),
   lines: headerLines(raw),
   caller: 'corp:alice',
   onWanted: () => {},

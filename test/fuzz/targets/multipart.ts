@@ -3,12 +3,11 @@
  * does in the JSON that is made of it; its memory is given back; and the type that is written has one reading.
  */
 import assert from 'node:assert/strict'
-import type { IncomingMessage } from 'node:http'
-import { Readable } from 'node:stream'
 import { headerLines, multipartType } from '../../../src/core/wire/headers.ts'
 import { readRecording, type Recording } from '../../../src/http/pipeline/audio-recording.ts'
 import type { Refusal } from '../../../src/core/reasons.ts'
 import { makeBudget } from '../../../src/http/pipeline/request-body.ts'
+import { arrivingMessage } from '../../support/arriving-message.ts'
 
 // prettier-ignore
 export const words = [
@@ -79,7 +78,7 @@ function partsOf(body: Buffer, boundary: string): readonly string[] {
 async function recordingOf(type: string, pieces: readonly Buffer[]): Promise<Recording | Refusal> {
   const budget = makeBudget(4 * MOST)
   const lines = headerLines(['content-type', type, 'transfer-encoding', 'chunked'])
-  const message = Readable.from(pieces.map((piece) => Buffer.from(piece))) as unknown as IncomingMessage
+  const message = arrivingMessage(pieces.map((piece) => Buffer.from(piece)))
   const read = await readRecording(type, { message, lines, caller: 'corp:alice', onWanted: () => {} }, MOST, budget)
   if (read.outcome === 'read') read.release()
   assert.ok(budget.take(budget.most), 'its memory is given back')
