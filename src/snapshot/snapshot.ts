@@ -101,7 +101,7 @@ export function makeSnapshot(
   sources.release()
   const observing = config.enforcement === 'observe'
   let keys: NodeJS.Timeout | undefined
-  const records = makeOwnerRecords(store, observing)
+  const records = makeOwnerRecords(store, config.enforcement)
   const { mode, tokenCache } = config.authentication
   const authenticate = makeAuthenticate({ mode, issuers, tokenCache, clock, onClientToken: sayClientToken(log) })
   const onDropped = onceByName((name) =>

@@ -141,7 +141,7 @@ function decided({ about, principal, facts, sharing }: Asked, rules: readonly Ru
 
 const permits = (request: Asked, rules: readonly Rule[]): boolean => decided(request, rules).outcome === 'permitted'
 const verdictOf = (one: Rule, { about, principal, facts }: Asked) =>
-  verdictOn(one, about, principal, rulesOf({}).operators, facts.userScoped)
+  verdictOn(one, about, principal, rulesOf({}).operators, facts)
 const relationIn = ({ about, principal, facts, sharing }: Asked) => relationOf(facts.record, principal, about, { sharing })
 const inserted = (rules: readonly Rule[], at: number, one: Rule): readonly Rule[] =>
   rules.toSpliced(at % (rules.length + 1), 0, one)

@@ -15,7 +15,7 @@ const alice = user('alice')
 const olga = user('olga', { roles: ['operator'] })
 
 const verdict = (more: Partial<Rule>, principal: Principal = alice, about = RUN, userScoped = false) =>
-  verdictOn(rule(more), about, principal, OPERATORS, userScoped)
+  verdictOn(rule(more), about, principal, OPERATORS, { userScoped })
 
 void test('a rule that asks for nothing else applies to those whom it names, whether it allows or denies', (t) => {
   const everybody = [ANONYMOUS, EVERYBODY, alice, olga]
@@ -139,7 +139,8 @@ void test('whether somebody is an operator whose role nobody can read: no rule t
   const operators = [{ issuer: 'corp', role: 'operator' }]
   const about = descriptor('GET', 'info')
   const odd = { ...user('eve'), unreadable: ['role'] as const }
-  const verdict = (more: Parameters<typeof rule>[0], who: Principal = odd) => verdictOn(rule(more), about, who, operators, false)
+  const verdict = (more: Parameters<typeof rule>[0], who: Principal = odd) =>
+    verdictOn(rule(more), about, who, operators, { userScoped: false })
   t.equal(verdict({ who: ['operator'] }), 'who')
   t.equal(verdict({ who: ['operator'], effect: 'deny' }), 'failed')
   t.equal(verdict({ who: ['operator'], effect: 'deny' }, user('eve')), 'who')

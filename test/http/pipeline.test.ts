@@ -101,7 +101,7 @@ function given(told: Told, more: Changes = {}): Given {
     authentication,
     readBody: makeReadBody({ limits, budget, reading: makeBudget(100_000), onDropped: () => {}, metrics }, rules),
     authorize: makeAuthorization({
-      records: makeOwnerRecords(store, false),
+      records: makeOwnerRecords(store, 'enforce'),
       claiming: makeClaiming({ store, runs, metrics, clock }),
       invalidity: authentication.invalidity,
       limits,

@@ -114,13 +114,18 @@ export function isOperator(principal: Principal, selectors: readonly OperatorSel
   )
 }
 
+interface UpstreamScoping {
+  /** True where the upstream itself keeps its users apart. */
+  readonly userScoped: boolean
+}
+
 /** Compares claims last, so that a claim of a wrong type fails only the rules that would otherwise apply. */
 export function verdictOn(
   rule: Rule,
   { route, ids }: Pick<RouteDescriptor, 'route' | 'ids'>,
   principal: Principal,
   operators: readonly OperatorSelector[],
-  userScoped: boolean,
+  { userScoped }: UpstreamScoping,
 ): Verdict {
   if (rule.methods !== null && !rule.methods.includes(route.method)) return 'method'
   const isNamed = isAmong(rule.who, principal, operators)
@@ -150,24 +155,19 @@ export class RuleMatch {
   readonly #agentId: string | undefined
   readonly #userScoped: boolean
 
-  constructor(
-    { route, ids }: RouteDescriptor,
-    principal: Principal,
-    rules: Rules,
-    { userScoped }: { readonly userScoped: boolean },
-  ) {
+  constructor({ route, ids }: RouteDescriptor, principal: Principal, rules: Rules, upstream: UpstreamScoping) {
     this.principal = principal
     this.rules = rules
     this.#route = route
     this.#agentId = ids.agentId
-    this.#userScoped = userScoped
+    this.#userScoped = upstream.userScoped
     this.tried = rules.routes[route.id].rules
     const verdicts: Verdict[] = []
     const applying: Record<Rule['effect'], Rule[]> = { allow: [], deny: [] }
     let failed: Rule | undefined
     const about = { route, ids }
     for (const rule of this.tried) {
-      const verdict = verdictOn(rule, about, principal, rules.operators, userScoped)
+      const verdict = verdictOn(rule, about, principal, rules.operators, upstream)
       verdicts.push(verdict)
       if (verdict === 'failed') failed ??= rule
       if (verdict === 'applies') applying[rule.effect].push(rule)
@@ -178,7 +178,7 @@ export class RuleMatch {
     this.allowing = applying.allow
   }
 
-  isOf({ route, ids }: RouteDescriptor, { userScoped }: { readonly userScoped: boolean }): boolean {
+  isOf({ route, ids }: RouteDescriptor, { userScoped }: UpstreamScoping): boolean {
     return route === this.#route && ids.agentId === this.#agentId && userScoped === this.#userScoped
   }
 }

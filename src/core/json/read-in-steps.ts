@@ -111,10 +111,10 @@ class SteppedReader {
         else this.fault = 'body-not-json'
         return
       case 0x7d: // }
-        this.#close(false, 'key-or-end')
+        this.#close('object', 'key-or-end')
         return
       case 0x5d: // ]
-        this.#close(true, 'value-or-end')
+        this.#close('list', 'value-or-end')
         return
       case 0x3a: // :
         if (next !== 'colon') this.fault = 'body-not-json'
@@ -158,10 +158,10 @@ class SteppedReader {
     this.#next = next
   }
 
-  #close(isList: boolean, whereEmpty: Next): void {
+  #close(kind: 'object' | 'list', whereEmpty: Next): void {
     const container = this.#containers.at(-1)
     const isEnd = this.#next === 'comma-or-end' || this.#next === whereEmpty
-    if (container === undefined || Array.isArray(container) !== isList || !isEnd) {
+    if (container === undefined || Array.isArray(container) !== (kind === 'list') || !isEnd) {
       this.fault = 'body-not-json'
       return
     }
@@ -179,7 +179,7 @@ class SteppedReader {
       return
     }
     const isEscaped = this.#strings.hasEscapes
-    const key = this.#decoded(begin + 1, end, isEscaped)
+    const key = isEscaped ? this.#unescaped(begin + 1, end) : this.#plain(begin + 1, end)
     if (key === null || end === this.#text.length) {
       this.fault = 'body-not-json'
       return
@@ -196,12 +196,13 @@ class SteppedReader {
     this.#next = 'colon'
   }
 
-  #decoded(from: number, end: number, isEscaped: boolean): string | null {
-    if (!isEscaped) {
-      PLAIN.lastIndex = from
-      PLAIN.test(this.#text)
-      return PLAIN.lastIndex === end ? this.#text.slice(from, end) : null
-    }
+  #plain(from: number, end: number): string | null {
+    PLAIN.lastIndex = from
+    PLAIN.test(this.#text)
+    return PLAIN.lastIndex === end ? this.#text.slice(from, end) : null
+  }
+
+  #unescaped(from: number, end: number): string | null {
     try {
       return JSON.parse(`"${this.#text.slice(from, end)}"`) as string
     } catch {
@@ -215,7 +216,8 @@ class SteppedReader {
     const isCut = end === this.#text.length
     const isEscaped = this.#strings.hasEscapes
     if (isCut && isEscaped) end = behindEscapes(this.#text, from)
-    let decoded = isCut && this.#isLast ? null : this.#decoded(from, end, isEscaped)
+    const isOpen = isCut && this.#isLast
+    let decoded = isOpen ? null : isEscaped ? this.#unescaped(from, end) : this.#plain(from, end)
     if (decoded === null) {
       this.fault = 'body-not-json'
       return

@@ -129,7 +129,7 @@ export function makeAuthorization(parts: AuthorizationParts): Authorize {
       }
       const isOwners = facts.record?.owner === decision.owner
       const prepared = await prepare(request, decision, key, asOf, async () => {
-        if (key !== null && isOwners) deletion ??= await claiming.beginDeletion(key, decision, binding.sharesScope)
+        if (key !== null && isOwners) deletion ??= await claiming.beginDeletion(key, decision, binding)
         return deletion
       })
       if (prepared !== 'again') return prepared

@@ -25,7 +25,7 @@ export interface Claiming {
   /** @returns `lost-race` where another user owns the thread by now */
   begin(key: ThreadKey, permit: Permit): Promise<Begun | 'lost-race'>
   /** Null where the table has no such thread. `sharesScope`: another upstream may hold the thread as well. */
-  beginDeletion(key: ThreadKey, permit: Permit, sharesScope: boolean): Promise<Deletion | null>
+  beginDeletion(key: ThreadKey, permit: Permit, upstream: { readonly sharesScope: boolean }): Promise<Deletion | null>
   giveBack(key: ThreadKey, permit: Permit, begun: Begun): Promise<void>
 }
 
@@ -56,7 +56,7 @@ export function makeClaiming({ store, runs, metrics, clock }: ClaimParts): Claim
       metrics.claimed('lost-race')
       return 'lost-race'
     },
-    async beginDeletion(key, { owner }, sharesScope) {
+    async beginDeletion(key, { owner }, { sharesScope }) {
       const token = await store.beginDeletion(key, owner)
       // A run that executes at this moment may write after the deletion, even if the run is over when the upstream answers.
       const isUndisturbed = !sharesScope && !runs.mayBeExecuting(key)

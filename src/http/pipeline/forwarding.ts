@@ -1,7 +1,7 @@
 /** Carries out an authorized request: sends it upstream, or answers it from the ownership table. */
 import { isRefusal, type Refusal } from '../../core/reasons.ts'
 import type { RouteId } from '../../core/route/routes.ts'
-import { isBridged, type Transport } from '../../core/route/transport.ts'
+import { isBridged, type RuntimeFacts, type Transport } from '../../core/route/transport.ts'
 import type { Grants } from '../admin/grants.ts'
 import { AnswerMemory } from '../lists/answer-memory.ts'
 import type { Rewriter } from '../lists/rewriter.ts'
@@ -84,12 +84,12 @@ export function makeForward(parts: ForwardingParts): Forward {
     noteBridged(request)
     if (!permit.answerEmpty) return forwarder.pass(request, onPermitted)
     onPermitted()
-    return Promise.resolve(emptyThread(upstream.managed))
+    return Promise.resolve(emptyThread(upstream))
   }
 }
 
 /** The runtime's answer to a connect with a thread that it does not know (runtime-behaviour.md, "Routes"). */
-function emptyThread(managed: boolean): Answer {
+function emptyThread({ managed }: RuntimeFacts): Answer {
   if (managed) return { status: 204, headers: { 'cache-control': 'no-store' }, body: '' }
   return {
     status: 200,

@@ -28,12 +28,12 @@ export async function openPastLoopback(upstreamUrl: string, addresses: readonly 
 function takesConnection(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, timeout: CONNECT_TIMEOUT_MS })
-    const settle = (taken: boolean): void => {
-      resolve(taken)
+    socket.once('close', () => resolve(false))
+    socket.once('timeout', () => socket.destroy())
+    socket.once('error', () => socket.destroy())
+    socket.once('connect', () => {
+      resolve(true)
       socket.destroy()
-    }
-    socket.once('connect', () => settle(true))
-    socket.once('timeout', () => settle(false))
-    socket.once('error', () => settle(false))
+    })
   })
 }

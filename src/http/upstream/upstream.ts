@@ -170,7 +170,7 @@ function dispatch(
       signal.removeEventListener('abort', onAbort)
       connections.drop(connection)
       if (body === undefined) {
-        const refusal = signal.aborted ? refuse('caller-left') : refusalOf(error, maybeSent)
+        const refusal = signal.aborted ? refuse('caller-left') : refusalOf(error, { maybeSent })
         resolve({ outcome: 'failed', refusal, maybeSent, detail: codeOf(error) })
       } else body.fail(error)
     },
@@ -196,7 +196,7 @@ function* handedOver(pieces: Uint8Array[]): Iterable<Uint8Array> {
   for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) yield piece
 }
 
-function refusalOf(error: Error, maybeSent: boolean): Refusal {
+function refusalOf(error: Error, { maybeSent }: Pick<UpstreamFailure, 'maybeSent'>): Refusal {
   if (error instanceof BodyTooLarge) return refuse('body-too-large')
   switch (codeOf(error)) {
     case 'UND_ERR_HEADERS_TIMEOUT':
