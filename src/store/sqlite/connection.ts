@@ -47,7 +47,7 @@ export function connect(file: string, prepare: (database: Database.Database) => 
   }
   const counter = (name: string): (() => number) => {
     const statement = database.prepare<[], number>(`PRAGMA ${name}`).pluck()
-    return statement.get.bind(statement) as () => number
+    return () => statement.get() as number
   }
   const transaction = database.transaction(<T>(step: () => T): T => step())
   return {
