@@ -119,12 +119,12 @@ async function main(): Promise<number> {
     return 0
   }
   const began = Date.now()
-  const server = process.env['THREADWARDEN_TEST_POSTGRES'] === undefined ? await startServer({}) : null
-  const postgres =
-    server === null ? process.env['THREADWARDEN_TEST_POSTGRES'] : `postgres://postgres@127.0.0.1:${server.port}/postgres`
+  const named = process.env['THREADWARDEN_TEST_POSTGRES']
+  const server = named === undefined ? await startServer({}) : null
+  const postgres = named ?? `postgres://postgres@127.0.0.1:${server?.port}/postgres`
   const results: FileResult[] = []
   try {
-    for (const part of parts) results.push(...(await run(part, postgres ?? '')))
+    for (const part of parts) results.push(...(await run(part, postgres)))
   } finally {
     await server?.remove()
   }

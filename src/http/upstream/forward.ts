@@ -196,16 +196,16 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     if (endRun !== null && !isAccepted) endRun(certainlyNotStarted(result) ? 'over' : 'unknown')
     const settling = settlement.settle(permit, begun, payload, result)
     if (settling !== null) await settling
-    if (!isOutdated) onDecided()
+    // A recording cannot be read again for another decision.
+    if (!isOutdated || payload.kind === 'stream') onDecided()
     if (result.outcome === 'answered') {
       if (endRun !== null) result.body.onOver((how) => endRun(how === 'whole' ? 'over' : 'unknown'))
       return deliverTo(owner, result, request)
     }
     if (payload.kind !== 'stream') return isOutdated ? 'outdated' : failed(result, exchange)
-    // A recording that is not sent is discarded, or its connection would stall. It cannot be read again.
+    // A recording that is not sent is discarded, or its connection would stall.
     payload.body.destroy()
     if (!isOutdated) return failed(result, exchange)
-    onDecided()
     return refused(answers.refusal(owner, AT_EXPIRY) ?? refuse('rules-changed'), exchange)
   }
 

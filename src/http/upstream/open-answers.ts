@@ -119,6 +119,7 @@ export function makeOpenAnswers(
     // A connection that fails counts as closed: no error of a caller may reach the process.
     response.on('error', () => response.destroy())
 
+    const isBetween = (): boolean => boundary === null || boundary.between()
     const awaitReader = (): void => {
       if (rules.sendTimeout === 0) return
       watch ??= stallWatch(response, rules.sendTimeout, () => {
@@ -141,12 +142,11 @@ export function makeOpenAnswers(
         cutOff(response)
         return
       }
-      const isBetween = boundary === null || boundary.between()
       if (form === 'events')
-        response.write(`${isBetween ? '' : '\n\n'}data: ${JSON.stringify({ type: 'RUN_ERROR', message, code })}\n\n`)
-      if (form === 'frames' && isBetween) response.write(binaryRunError(message, code))
+        response.write(`${isBetween() ? '' : '\n\n'}data: ${JSON.stringify({ type: 'RUN_ERROR', message, code })}\n\n`)
+      if (form === 'frames' && isBetween()) response.write(binaryRunError(message, code))
       // The gateway cannot add an event in the middle of a frame: the caller must see a broken answer, not a short one.
-      if (form === 'frames' && !isBetween) cutOff(response)
+      if (form === 'frames' && !isBetween()) cutOff(response)
       else response.end()
       body.destroy()
       // A caller who does not read would otherwise keep the answer under way as long as they like.
@@ -223,8 +223,7 @@ export function makeOpenAnswers(
     if (takePlace !== null) lasting = setTimeout(() => void lastOn(takePlace), LASTING_MS)
     const keep = (): void => {
       // A slow reader has enough to read, and comments would pile up for it.
-      const isBetween = boundary === null || boundary.between()
-      if (isBetween && !response.writableEnded && !response.writableNeedDrain) response.write(KEEP_ALIVE)
+      if (isBetween() && !response.writableEnded && !response.writableNeedDrain) response.write(KEEP_ALIVE)
     }
     if (form === 'events' && rules.keepAlive > 0 && !isWhole) keepAlive = setInterval(keep, rules.keepAlive)
     return state
