@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
-import { startRuntime } from '../../examples/runtime.ts'
+import { clearThreads, startRuntime } from '../../examples/runtime.ts'
 import { doctorOn } from '../../src/cli/doctor.ts'
 import { hush } from '../doctor/examination.ts'
 import { QUIET } from '../doctor/machine.ts'
@@ -19,6 +19,7 @@ function runElsewhere(args: readonly string[]): Promise<Ended> {
 /** A gateway before a runtime, both as they should be, and the configuration by which the doctor finds them. */
 async function startHealthy(t: Test) {
   hush(t)
+  clearThreads()
   const runtime = await startRuntime()
   t.teardown(() => runtime.close())
   const scene = await startScene(t, runtime.url)

@@ -1,18 +1,23 @@
 /** Runs tests: progress on the way, then each failure with its file, the slowest files and one line that sums up. */
 import { spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { startServer } from '../support/postgres-server.ts'
 import { LONG_SUITES, longFiles, pairFiles, quickFiles, ROOT } from './suites.ts'
+import type { FileResult } from './worker.ts'
 
 const USAGE = `Runs the tests of this repository.
 
   npm test                               what has to pass in minutes
   npm run test:all                       what takes longer, and every pair of transports
-  npm run test:suites [NAME…]            suites by name; without a name all of them
-  npx tap FILE…                          files
+  npm run test:suites [NAME…|FILE…]      suites by name, or files; without either, all of them
+  npx tap FILE…                          files, each in a process of its own
 
 Suites: quick, long (all others), pairs, ${LONG_SUITES.map(({ name }) => name).join(', ')}
 
@@ -25,42 +30,71 @@ interface Part {
   readonly environment: Readonly<Record<string, string>>
 }
 
-interface FileResult {
-  readonly file: string
-  readonly passed: boolean
-  readonly seconds: number
-}
-
 const PARTS: readonly Part[] = [
   { name: 'quick', files: quickFiles(), environment: {} },
   { name: 'pairs', files: pairFiles(), environment: { THREADWARDEN_TEST_PAIRS: 'all' } },
   ...LONG_SUITES.map((suite) => ({ name: suite.name, files: longFiles(suite), environment: {} })),
 ]
 
-/** A result of tap: `ok 12 - test/core/json.test.ts # time=123.4ms`. */
-const RESULT = /^(not )?ok \d+ - (test\/\S+) # (?:time=([\d.]+)(m?s))?/
+const WORKER = fileURLToPath(new URL('worker.ts', import.meta.url))
+
+/** How many processes run files: one more than cores, because tests wait for answers and for other processes. */
+const AT_ONCE = availableParallelism() + 1
+
+/** After so many files a process makes room for a new one, so that what they leave in memory does not add up. */
+const FILES_OF_A_PROCESS = 60
 
 /** Every how many files there is a line of progress where the output is no terminal. */
 const SOME = 40
 
 async function run(part: Part, postgres: string): Promise<readonly FileResult[]> {
+  const environment = { ...process.env, THREADWARDEN_TEST_POSTGRES: postgres, ...part.environment }
+  const waiting = [...part.files]
   const results: FileResult[] = []
-  if (part.files.length === 0) return results
-  const child = spawn('tap', ['--reporter=tap', ...part.files], {
-    cwd: ROOT,
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, THREADWARDEN_TEST_POSTGRES: postgres, ...part.environment },
-  })
-  const ended = new Promise<void>((resolve, reject) => child.once('error', reject).once('close', () => resolve()))
-  for await (const line of createInterface({ input: child.stdout })) {
-    const [, failed, file, time, unit] = RESULT.exec(line) ?? []
-    if (file === undefined) continue
-    results.push({ file, passed: failed === undefined, seconds: Number(time ?? 0) / (unit === 'ms' ? 1000 : 1) })
-    tell(part, results)
+  const lane = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      await runProcess(waiting, environment, (result) => {
+        results.push(result)
+        tell(part, results)
+      })
+    }
   }
-  await ended
-  const missing = part.files.filter((file) => !results.some((result) => result.file === file))
-  return [...results, ...missing.map((file) => ({ file, passed: false, seconds: 0 }))]
+  await Promise.all(Array.from({ length: AT_ONCE }, lane))
+  return results
+}
+
+/**
+ * Takes files from those that wait, until none does or the process has had its number of them. A file that failed is the last of its
+ * process, because of what it may have left there.
+ */
+async function runProcess(
+  waiting: string[],
+  environment: NodeJS.ProcessEnv,
+  onResult: (result: FileResult) => void,
+): Promise<void> {
+  const child = spawn(process.execPath, [WORKER], { cwd: ROOT, env: environment, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] })
+  const closed = once(child, 'close') as Promise<[number | null, string | null]>
+  let written: string[] = []
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => written.push(...text.trimEnd().split('\n')))
+  }
+  const channel = child.stdio[3] as Socket
+  let file = waiting.shift()
+  let files = 1
+  channel.write(`${file}\n`)
+  for await (const line of createInterface({ input: channel })) {
+    const result = JSON.parse(line) as FileResult
+    onResult({ ...result, said: [...result.said, ...written] })
+    written = []
+    file = result.passed && files < FILES_OF_A_PROCESS ? waiting.shift() : undefined
+    files += 1
+    if (file === undefined) channel.end()
+    else channel.write(`${file}\n`)
+  }
+  const [code, signal] = await closed
+  if (file === undefined) return
+  const end = `not ok - the process ended with ${signal ?? `exit code ${code}`}`
+  onResult({ file, passed: false, seconds: 0, said: [end, ...written] })
 }
 
 function tell({ name, files }: Part, results: readonly FileResult[]): void {
@@ -74,22 +108,15 @@ function tell({ name, files }: Part, results: readonly FileResult[]): void {
 /** The most lines that are shown of one failed file. */
 const MOST_LINES = 120
 
-function showFailure(file: string): void {
+function showFailure({ file, said }: FileResult): void {
   process.stdout.write(`\nfailed: ${file}    (again: npx tap ${file})\n`)
-  let said: readonly string[]
-  try {
-    said = readFileSync(join(ROOT, '.tap/test-results', `${file}.tap`), 'utf8').split('\n')
-  } catch {
-    process.stdout.write('  it left no result\n')
-    return
-  }
   const lines = said.flatMap((line, at) => (/^\s*not ok/.test(line) ? said.slice(at, at + 30) : []))
   process.stdout.write(`${(lines.length === 0 ? said : lines).slice(0, MOST_LINES).join('\n')}\n`)
 }
 
 function sumUp(results: readonly FileResult[], began: number): void {
   const failed = results.filter(({ passed }) => !passed)
-  for (const { file } of failed) showFailure(file)
+  for (const result of failed) showFailure(result)
   const slowest = results.toSorted((a, b) => b.seconds - a.seconds).slice(0, 10)
   process.stdout.write('\nslowest files:\n')
   for (const { file, seconds } of slowest) process.stdout.write(`${seconds.toFixed(1).padStart(7)} s  ${file}\n`)
@@ -107,21 +134,25 @@ async function main(): Promise<number> {
     process.stdout.write(USAGE)
     return 0
   }
-  const unknown = positionals.find((name) => name !== 'long' && !PARTS.some((part) => part.name === name))
+  const named = positionals.filter((name) => existsSync(join(ROOT, name)))
+  const unknown = positionals.find(
+    (name) => !named.includes(name) && name !== 'long' && PARTS.every((part) => part.name !== name),
+  )
   if (unknown !== undefined) {
-    process.stderr.write(`there is no suite ${unknown}\n\n${USAGE}`)
+    process.stderr.write(`there is no suite and no file ${unknown}\n\n${USAGE}`)
     return 2
   }
   const isAsked = (name: string): boolean => positionals.includes(name) || (positionals.includes('long') && name !== 'quick')
-  const parts = PARTS.filter(({ name }) => positionals.length === 0 || isAsked(name))
+  const suites = PARTS.filter(({ name }) => positionals.length === 0 || isAsked(name))
+  const parts = named.length === 0 ? suites : [...suites, { name: 'files', files: named, environment: {} }]
   if (values.list) {
     for (const { name, files } of parts) process.stdout.write(`${name}\n${files.map((file) => `  ${file}\n`).join('')}`)
     return 0
   }
   const began = Date.now()
-  const named = process.env['THREADWARDEN_TEST_POSTGRES']
-  const server = named === undefined ? await startServer({}) : null
-  const postgres = named ?? `postgres://postgres@127.0.0.1:${server?.port}/postgres`
+  const configured = process.env['THREADWARDEN_TEST_POSTGRES']
+  const server = configured === undefined ? await startServer({}) : null
+  const postgres = configured ?? `postgres://postgres@127.0.0.1:${server?.port}/postgres`
   const results: FileResult[] = []
   try {
     for (const part of parts) results.push(...(await run(part, postgres)))

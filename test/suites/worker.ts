@@ -1,0 +1,55 @@
+/**
+ * Runs test files one after another in this process: what a file needs of Node, tap and the gateway is loaded and compiled once.
+ * The runner (run.ts) names the files.
+ */
+import { registerHooks } from 'node:module'
+import { Socket } from 'node:net'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { Writable } from 'node:stream'
+import { pathToFileURL } from 'node:url'
+import { t as root } from 'tap'
+import { enter } from './current-file.ts'
+import { ROOT } from './suites.ts'
+
+/** The longest that one file may take. */
+const TIMEOUT_MS = 300_000
+
+const CURRENT_FILE = new URL('current-file.ts', import.meta.url).href
+const TESTS = new URL('..', import.meta.url).href
+
+registerHooks({
+  resolve(specifier, context, next) {
+    const isOfTest = context.parentURL?.startsWith(TESTS) === true && context.parentURL !== CURRENT_FILE
+    return specifier === 'tap' && isOfTest ? { url: CURRENT_FILE, shortCircuit: true } : next(specifier, context)
+  },
+})
+
+export interface FileResult {
+  readonly file: string
+  readonly passed: boolean
+  readonly seconds: number
+  /** Lines of TAP. */
+  readonly said: readonly string[]
+}
+
+/** A line of JSON for each result goes out, a line with the name of a file comes in; neither is in the way of what tests do. */
+const channel = new Socket({ fd: 3 })
+
+let said = ''
+root.setTimeout(0)
+root.pipe(new Writable({ write: (text: Buffer, _, done) => ((said += text.toString()), done()) }))
+void root.test('files', { timeout: 0 }, async (files) => {
+  for await (const file of createInterface({ input: channel })) {
+    const path = pathToFileURL(join(ROOT, file)).href
+    const began = performance.now()
+    const result = await files.test(file, { timeout: TIMEOUT_MS }, async (one) => {
+      enter(one)
+      await import(path)
+    })
+    const seconds = (performance.now() - began) / 1000
+    const passed = result?.ok === true && result.count > 0
+    channel.write(`${JSON.stringify({ file, passed, seconds, said: passed ? [] : said.split('\n') } satisfies FileResult)}\n`)
+    said = ''
+  }
+})
