@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
-import { startServer } from '../support/postgres-server.ts'
+import { startServer } from '../../testing/support/postgres-server.ts'
 import { LONG_SUITES, longFiles, pairFiles, quickFiles, ROOT } from './suites.ts'
 
 const USAGE = `Runs the tests of this repository.
