@@ -1,6 +1,6 @@
 /**
- * The dependency rules (docs/contributing/source-layout.md): what each folder of src may import. A folder's name stands for the
- * files in it and below it, a name with an ending for one file.
+ * The dependency rules (docs/contributing/source-layout.md): what each folder of src may import, and who may import
+ * tests. A folder's name stands for the files in it and below it, a name with an ending for one file.
  */
 /** Files of the store port: each consumer asks only for what it uses. */
 const port = (...names) => names.map((name) => `store/port/${name}.ts`)
@@ -133,6 +133,11 @@ const ALSO = {
   'snapshot/assemble-pipeline.ts': ['gateway/operator-notices.ts'],
 }
 
+/** What runs by itself: the program, what applications import, and the process of a worker. */
+const ENTRIES = '^src/(cli|sdk/agent/index|sdk/hooks/index|gateway/workers/worker)[.]ts$'
+
+const BOTH = 'what scripts and tests both need is in testing/'
+
 const filesOf = (name) => (name.endsWith('.ts') ? `^src/${name}$` : `^src/${name}/`)
 
 /** The files of a folder, without those of folders that have a rule of their own. */
@@ -220,7 +225,33 @@ module.exports = {
       from: { path: '^src/', pathNot: '^src/(gateway/workers/|cli/serve.ts$)' },
       to: { path: '^src/gateway/workers/' },
     },
-    { name: 'src-imports-no-tests', severity: 'error', from: { path: '^src/' }, to: { path: '^(test|examples|scripts)/' } },
+    {
+      name: 'src-imports-no-tests',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^(test|testing|examples|scripts)/' },
+    },
+    {
+      name: 'examples-import-no-tests',
+      severity: 'error',
+      from: { path: '^examples/' },
+      to: { path: '^(test|testing|scripts)/' },
+    },
+    { name: 'scripts-import-no-tests', comment: BOTH, severity: 'error', from: { path: '^scripts/' }, to: { path: '^test/' } },
+    { name: 'tests-import-no-scripts', comment: BOTH, severity: 'error', from: { path: '^test/' }, to: { path: '^scripts/' } },
+    {
+      name: 'scripts-start-no-test-runner',
+      severity: 'error',
+      from: { path: '^scripts/' },
+      to: { path: '^testing/support/pairs[.]ts$', reachable: true },
+    },
+    {
+      name: 'testing-imports-neither',
+      comment: BOTH,
+      severity: 'error',
+      from: { path: '^testing/' },
+      to: { path: '^(test|scripts)/' },
+    },
     {
       name: 'declared-dependencies',
       severity: 'error',
@@ -229,9 +260,10 @@ module.exports = {
     },
     {
       name: 'no-orphans',
+      comment: 'what only tests or scripts import is not part of the program',
       severity: 'error',
-      from: { orphan: true, path: '^src/', pathNot: '^src/(cli|sdk/hooks/index).ts$|[.]d[.]ts$' },
-      to: {},
+      from: { path: ENTRIES },
+      to: { path: '^src/', pathNot: ENTRIES, reachable: false },
     },
   ],
   options: {

@@ -55,7 +55,7 @@ export default tseslint.config(
     rules: { 'no-restricted-syntax': 'off' },
   },
   {
-    files: ['test/**', 'examples/**', 'scripts/**'],
+    files: ['test/**', 'testing/**', 'examples/**', 'scripts/**'],
     rules: {
       // The types of libraries that ship none are a local declaration, which has to reach the tests too.
       '@typescript-eslint/triple-slash-reference': 'off',

@@ -1,13 +1,13 @@
-/** The coverage-guided fuzz: readers of what callers and operators write, each with its oracle (test/fuzz/targets). */
+/** The coverage-guided fuzz: readers of what callers and operators write, each with its oracle (testing/fuzz/targets). */
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { inputLine } from '../test/fuzz/corpora.ts'
-import { loadTarget, TARGET_NAMES, type TargetName } from '../test/fuzz/targets.ts'
-import { thisMachine, today } from './bench/machine.ts'
-import { runCommand, UsageError } from './command.ts'
+import { inputLine } from '../testing/fuzz/corpora.ts'
+import { loadTarget, TARGET_NAMES, type TargetName } from '../testing/fuzz/targets.ts'
+import { thisMachine, today } from '../testing/bench/machine.ts'
+import { runCommand, UsageError } from '../testing/command.ts'
 import { fitAddon, FINDINGS, fuzz, type TargetResult } from './coverage-fuzz/campaign.ts'
-import type { Progress } from './coverage-fuzz/figures.ts'
-import { readResult, report, withCorpus, writePage, type FuzzResult } from './coverage-fuzz/page.ts'
+import type { Progress } from '../testing/coverage-fuzz/figures.ts'
+import { readResult, report, withCorpus, writePage, type FuzzResult } from '../testing/coverage-fuzz/page.ts'
 
 const USAGE = `Fuzzes the readers of what callers and operators write, guided by coverage.
 
@@ -18,7 +18,7 @@ const USAGE = `Fuzzes the readers of what callers and operators write, guided by
   --minutes  of processor time for each target (default: 5); parts of a minute may be said
   --at-once  targets side by side (default: 1)
   --seed     a whole number from 1 on, for the choices of the fuzzer (default: any)
-  --keep     writes the corpora anew, test/fuzz/corpora/NAME.txt, minimised
+  --keep     writes the corpora anew, testing/fuzz/corpora/NAME.txt, minimised
   --page     writes the result into docs/fuzzing.md; some targets replace their rows, if minutes and seed are those of the others
   --replay   puts one input to the oracle, and fuzzes nothing
 

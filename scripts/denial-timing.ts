@@ -13,10 +13,10 @@ import { parseArgs } from 'node:util'
 import Database from 'better-sqlite3'
 import { readFileSync } from 'node:fs'
 import { SHIPPED_POLICY } from '../src/snapshot/load.ts'
-import { makeFolder } from '../test/support/gateway.ts'
-import { requestBytes } from '../test/support/raw.ts'
-import { makeSigner, type Signer } from '../test/support/tokens.ts'
-import { startUpstream } from '../test/support/upstream.ts'
+import { makeFolder } from '../testing/support/gateway.ts'
+import { requestBytes } from '../testing/support/raw.ts'
+import { makeSigner, type Signer } from '../testing/support/tokens.ts'
+import { startUpstream } from '../testing/support/upstream.ts'
 
 const USAGE = `Measures whether the time of a 404 tells a foreign thread from a missing one.
 

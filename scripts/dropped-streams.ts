@@ -1,6 +1,6 @@
-/** The long run of test/streams: streams that are opened and dropped by their callers, and what of them is left. */
+/** The long run of testing/streams: streams that are opened and dropped by their callers, and what of them is left. */
 import { parseArgs } from 'node:util'
-import { dropStreams, type Alive } from '../test/streams/dropping.ts'
+import { dropStreams, type Alive } from '../testing/streams/dropping.ts'
 
 const USAGE = `Streams that are opened and dropped by their callers, at every moment and in every way, and what of them is left.
 

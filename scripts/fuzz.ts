@@ -1,13 +1,13 @@
 /**
- * The long run of the differential fuzz (test/fuzz): generated requests, put to the gateway and to the real runtime.
+ * The long run of the differential fuzz (testing/fuzz): generated requests, put to the gateway and to the real runtime.
  * Ends at the first counter-example, printed small, as a test to paste.
  */
 import { parseArgs } from 'node:util'
-import { examine } from '../test/fuzz/differential.ts'
-import { anyCase } from '../test/fuzz/grammar.ts'
-import { run, seedOfEnvironment, type Report, type Run } from '../test/fuzz/run.ts'
-import { MOUNTS, startWire, wireCases } from '../test/fuzz/wire.ts'
-import { runCommand, UsageError } from './command.ts'
+import { examine } from '../testing/fuzz/differential.ts'
+import { anyCase } from '../testing/fuzz/grammar.ts'
+import { run, seedOfEnvironment, type Report, type Run } from '../testing/fuzz/run.ts'
+import { MOUNTS, startWire, wireCases } from '../testing/fuzz/wire.ts'
+import { runCommand, UsageError } from '../testing/command.ts'
 
 const USAGE = `Requests that a hostile caller might write, put to the gateway and to the real runtime.
 

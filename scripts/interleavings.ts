@@ -1,11 +1,11 @@
-/** Takes every order in which a few operations can happen, and says how many there were: test/interleavings. */
+/** Takes every order in which a few operations can happen, and says how many there were: testing/interleavings. */
 import { parseArgs } from 'node:util'
-import { explore } from '../test/interleavings/explore.ts'
-import { combinations, SCENARIOS } from '../test/interleavings/histories.ts'
-import { postgresEngine } from '../test/interleavings/postgres-engine.ts'
-import { sqliteEngine } from '../test/interleavings/sqlite-engine.ts'
-import { makeTemplate } from '../test/interleavings/world.ts'
-import { startServer } from '../test/support/postgres-server.ts'
+import { explore } from '../testing/interleavings/explore.ts'
+import { combinations, SCENARIOS } from '../testing/interleavings/histories.ts'
+import { postgresEngine } from '../testing/interleavings/postgres-engine.ts'
+import { sqliteEngine } from '../testing/interleavings/sqlite-engine.ts'
+import { makeTemplate } from '../testing/interleavings/world.ts'
+import { startServer } from '../testing/support/postgres-server.ts'
 
 const HELP = `usage: npm run interleavings -- [--store sqlite|postgres] [--operations N] [--only TEXT] [--most N]
 

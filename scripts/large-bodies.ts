@@ -7,9 +7,9 @@ import type { AddressInfo } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { isMainThread, parentPort, Worker } from 'node:worker_threads'
-import { runInput } from '../test/support/client.ts'
-import { startTestGateway } from '../test/support/gateway.ts'
-import { makeSigner } from '../test/support/tokens.ts'
+import { runInput } from '../testing/support/client.ts'
+import { startTestGateway } from '../testing/support/gateway.ts'
+import { makeSigner } from '../testing/support/tokens.ts'
 
 const USAGE = `What a large body costs the gateway.
 

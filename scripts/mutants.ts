@@ -3,7 +3,7 @@
  * fail. What survives is a rule that nobody holds, or code that nobody needs.
  */
 import { parseArgs } from 'node:util'
-import { runCommand, UsageError } from './command.ts'
+import { runCommand, UsageError } from '../testing/command.ts'
 import { readAccepted, speaksOf } from './mutants/accepted.ts'
 import { PARTS } from './mutants/parts.ts'
 import { readMutants, runPart, type Mutant } from './mutants/run.ts'

@@ -1,21 +1,21 @@
 /**
- * The long run of the race and crash tests (test/races): first runs of many users, calls that are made at once, and kill -9 at
+ * The long run of the race and crash tests (testing/races): first runs of many users, calls that are made at once, and kill -9 at
  * random moments, on real stores. Prints a table of counts.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import type { Scope } from '../test/cli/program.ts'
-import { manyFirstRuns } from '../test/races/first-runs.ts'
-import { crashGateways, type GatewayCrashes } from '../test/races/gateway-crashes.ts'
-import { runHistories } from '../test/races/histories.ts'
-import { damageIn, damageOn, type StoreAddress } from '../test/races/places.ts'
-import { crashStores, type StoreCrashes } from '../test/races/store-crashes.ts'
-import { killGateways, killServerUnderGateways, killServerUnderWorkers, killWorkers } from '../test/races/strikes.ts'
-import type { Tally } from '../test/races/tally.ts'
-import { startPostgresServer, type TestServer } from '../test/support/postgres.ts'
-import { runCommand, UsageError } from './command.ts'
+import type { Scope } from '../testing/support/program.ts'
+import { manyFirstRuns } from '../testing/races/first-runs.ts'
+import { crashGateways, type GatewayCrashes } from '../testing/races/gateway-crashes.ts'
+import { runHistories } from '../testing/races/histories.ts'
+import { damageIn, damageOn, type StoreAddress } from '../testing/races/places.ts'
+import { crashStores, type StoreCrashes } from '../testing/races/store-crashes.ts'
+import { killGateways, killServerUnderGateways, killServerUnderWorkers, killWorkers } from '../testing/races/strikes.ts'
+import type { Tally } from '../testing/races/tally.ts'
+import { startPostgresServer, type TestServer } from '../testing/support/postgres.ts'
+import { runCommand, UsageError } from '../testing/command.ts'
 
 const USAGE = `Races and crashes on real stores, with counts.
 

@@ -15,8 +15,8 @@ import { parseArgs } from 'node:util'
 import { startGateway } from '../src/gateway/start.ts'
 import { makeLog } from '../src/observe/log.ts'
 import { prepare } from '../src/snapshot/load.ts'
-import { ISSUER, ISSUER_KEY, makeIssuer } from './bench/requests/tokens.ts'
-import { runCommand } from './command.ts'
+import { ISSUER, ISSUER_KEY, makeIssuer } from '../testing/bench/requests/tokens.ts'
+import { runCommand } from '../testing/command.ts'
 
 const USAGE = `The source files and functions that serve one warm run.
 

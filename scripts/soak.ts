@@ -1,10 +1,10 @@
 /** Runs the gateway under load and faults for an hour, and judges what came of it. The result is kept as JSON; docs/soak.md shows it. */
-import { runCommand } from './command.ts'
-import { demandsOf } from './soak/demands.ts'
-import { readOptions, USAGE } from './soak/options.ts'
-import { readResult, writePage, writeResult } from './soak/page.ts'
-import { soakReport } from './soak/report.ts'
-import { soak, type ProgressReport } from './soak/soaking.ts'
+import { runCommand } from '../testing/command.ts'
+import { demandsOf } from '../testing/soak/demands.ts'
+import { readOptions, USAGE } from '../testing/soak/options.ts'
+import { readResult, writePage, writeResult } from '../testing/soak/page.ts'
+import { soakReport } from '../testing/soak/report.ts'
+import { soak, type ProgressReport } from '../testing/soak/soaking.ts'
 
 const report: ProgressReport = {
   line: (text) => void process.stderr.write(`${text}\n`),

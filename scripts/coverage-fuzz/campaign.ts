@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { readCorpus, writeCorpus } from '../../test/fuzz/corpora.ts'
-import { loadTarget, type TargetName } from '../../test/fuzz/targets.ts'
-import { findingIn, NO_PROGRESS, progressOf, type Progress, type TargetFigures } from './figures.ts'
+import { readCorpus, writeCorpus } from '../../testing/fuzz/corpora.ts'
+import { loadTarget, type TargetName } from '../../testing/fuzz/targets.ts'
+import { findingIn, NO_PROGRESS, progressOf, type Progress, type TargetFigures } from '../../testing/coverage-fuzz/figures.ts'
 import { fitToOldLibc } from './old-libc.ts'
 
 /** Where inputs are kept that break a property. */

@@ -5,7 +5,7 @@
 import { createRequire, register } from 'node:module'
 import { constants, setPriority } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { TARGETS, type TargetName } from '../../test/fuzz/targets.ts'
+import { TARGETS, type TargetName } from '../../testing/fuzz/targets.ts'
 
 /** What is used here of the package, which only its own folder has. */
 interface Jazzer {

@@ -1,7 +1,7 @@
 /** The gateway's assertion in an agent: which is good, that no other is, and that it is good for one thread. */
 import { test } from 'tap'
 import { ASSERTION_HEADER, expectThread, makeAssertionVerifier, NotAuthenticated } from '../../src/sdk/agent/index.ts'
-import { PAIRS, pemOf, type Part } from '../support/signing.ts'
+import { PAIRS, pemOf, type Part } from '../../testing/support/signing.ts'
 import { assertion, ASSERTION_TRUST, fate, forged, userToken } from './credentials.ts'
 
 const verify = makeAssertionVerifier(ASSERTION_TRUST)

@@ -1,5 +1,5 @@
 /** Credentials as an agent gets them: tokens of an issuer, and assertions of a gateway, made by hand. */
-import { claims, jwkOf, PAIRS, signedAs, token, type Part } from '../support/signing.ts'
+import { claims, jwkOf, PAIRS, signedAs, token, type Part } from '../../testing/support/signing.ts'
 
 export const ISSUER = 'https://login.example.com/'
 export const GATEWAY = 'https://chat.example.com'

@@ -9,8 +9,8 @@ import { ChatAgent } from '../../examples/chat-agent.ts'
 import { startRuntime } from '../../examples/runtime.ts'
 import { useTool } from '../../examples/tool.ts'
 import { PermissionDenied, type AgentUser } from '../../src/sdk/agent/index.ts'
-import { runInput } from '../support/client.ts'
-import { startKeyServer } from '../support/key-server.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { startKeyServer } from '../../testing/support/key-server.ts'
 import { assertion, ASSERTION_TRUST, TRUST, userToken } from './credentials.ts'
 
 const OPERATOR: AgentUser = { user_id: 'olga', roles: [], permissions: ['threads:operate'] }

@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'tap'
 import { makeVerifier } from '../../src/sdk/agent/index.ts'
-import { assembled, jwkOf, PAIRS, signature, signedAs, token, type Part } from '../support/signing.ts'
+import { assembled, jwkOf, PAIRS, signature, signedAs, token, type Part } from '../../testing/support/signing.ts'
 import { fate, ISSUER, TRUST, userToken } from './credentials.ts'
 
 const HEADER = '{"alg":"RS256","kid":"k1"}'

@@ -1,9 +1,9 @@
 /** The keys of an agent come from where its author said, and neither callers nor a failing issuer change how often or for whom. */
 import { test, type Test } from 'tap'
 import { makeAssertionVerifier, makeVerifier } from '../../src/sdk/agent/index.ts'
-import { startKeyServer } from '../support/key-server.ts'
-import { jwkOf, PAIRS, token, type Part } from '../support/signing.ts'
-import { deferred, until } from '../support/until.ts'
+import { startKeyServer } from '../../testing/support/key-server.ts'
+import { jwkOf, PAIRS, token, type Part } from '../../testing/support/signing.ts'
+import { deferred, until } from '../../testing/support/until.ts'
 import { assertion, ASSERTION_TRUST, fate, forged, TRUST, userToken } from './credentials.ts'
 
 const FIRST = jwkOf(PAIRS.rsa.publicKey, { kid: 'k1' })

@@ -2,7 +2,7 @@
 // `as never`: the options and headers of plain JavaScript, which no type excludes.
 import { test } from 'tap'
 import { makeAssertionVerifier, makeVerifier } from '../../src/sdk/agent/index.ts'
-import { jwkOf, PAIRS, pemOf, type Part } from '../support/signing.ts'
+import { jwkOf, PAIRS, pemOf, type Part } from '../../testing/support/signing.ts'
 import { ASSERTION_TRUST, TRUST, userToken } from './credentials.ts'
 
 const PRIVATE = PAIRS.rsa.privateKey.export({ type: 'pkcs8', format: 'pem' })

@@ -1,7 +1,7 @@
 /** The forwarded token in an agent: which is good, and that every other is refused for the reason that it has. */
 import { test } from 'tap'
 import { makeVerifier } from '../../src/sdk/agent/index.ts'
-import { jwkOf, PAIRS, pemOf, token } from '../support/signing.ts'
+import { jwkOf, PAIRS, pemOf, token } from '../../testing/support/signing.ts'
 import { assertion, fate, forged, ISSUER, TRUST, userToken } from './credentials.ts'
 
 const verify = makeVerifier(TRUST)

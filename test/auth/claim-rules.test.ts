@@ -1,8 +1,8 @@
 /** What claims are held against besides the signature: age, required claims, and the tolerance of clocks of each issuer. */
 import { test, type Test } from 'tap'
 import type { Authenticated } from '../../src/auth/authenticate.ts'
-import { gate, heard, ISSUER, rsaGate, rsaToken } from '../support/gates.ts'
-import { claims, PAIRS, pemOf, type Part } from '../support/signing.ts'
+import { gate, heard, ISSUER, rsaGate, rsaToken } from '../../testing/support/gates.ts'
+import { claims, PAIRS, pemOf, type Part } from '../../testing/support/signing.ts'
 
 const MISSING = 'credential-invalid: claim-missing'
 const OLD = 'credential-invalid: token-too-old'

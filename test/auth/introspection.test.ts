@@ -1,9 +1,9 @@
 /** Opaque tokens, of which only their issuer can say what they are worth (RFC 7662): what is asked, and what an answer is worth. */
 import { test } from 'tap'
-import { heard, gate, ISSUER } from '../support/gates.ts'
-import { active, SECRET, startOpaque } from '../support/issuer-of-opaque-tokens.ts'
-import { claims, jwkOf, PAIRS, token } from '../support/signing.ts'
-import { deferred, until } from '../support/until.ts'
+import { heard, gate, ISSUER } from '../../testing/support/gates.ts'
+import { active, SECRET, startOpaque } from '../../testing/support/issuer-of-opaque-tokens.ts'
+import { claims, jwkOf, PAIRS, token } from '../../testing/support/signing.ts'
+import { deferred, until } from '../../testing/support/until.ts'
 
 const INACTIVE = 'credential-invalid: token-inactive'
 const jwt = (changes = {}) => token({ alg: 'RS256', kid: 'k1' }, claims(changes), PAIRS.rsa.privateKey)

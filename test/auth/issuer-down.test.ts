@@ -1,9 +1,9 @@
 /** A gateway whose issuer is down: at start, later, and when it comes back; what /readyz, the metrics and the log say of it. */
 import { test } from 'tap'
-import { guarded, PASSED, REFUSED } from '../support/guarded.ts'
-import { FIRST, SECOND, startMisbehaving, type Misbehaving } from '../support/issuer-that-misbehaves.ts'
-import { claims, PAIRS, token } from '../support/signing.ts'
-import { until } from '../support/until.ts'
+import { guarded, PASSED, REFUSED } from '../../testing/support/guarded.ts'
+import { FIRST, SECOND, startMisbehaving, type Misbehaving } from '../../testing/support/issuer-that-misbehaves.ts'
+import { claims, PAIRS, token } from '../../testing/support/signing.ts'
+import { until } from '../../testing/support/until.ts'
 
 const UNAVAILABLE = '503 keys-unavailable, nothing upstream'
 const FAILS = 'this issuer fails: its last good keys are used, as long as staleIfError allows'

@@ -1,7 +1,7 @@
 /** Who a request is of, in each mode: a header that is no good token is 401 wherever credentials are read at all. */
 import { test } from 'tap'
-import { heard, rsaGate, rsaToken } from '../support/gates.ts'
-import { claims } from '../support/signing.ts'
+import { heard, rsaGate, rsaToken } from '../../testing/support/gates.ts'
+import { claims } from '../../testing/support/signing.ts'
 
 const BAD = ['', 'garbage', 'Bearer garbage', 'Basic YTpi', 'Bearer ', 'bearer a.b.c']
 

@@ -1,7 +1,7 @@
 /** A token that fails in several respects has one reason in the log; `credential-expired` is said only where nothing else is wrong. */
 import { test } from 'tap'
-import { heard, rsaGate } from '../support/gates.ts'
-import { claims, PAIRS, token, type Part } from '../support/signing.ts'
+import { heard, rsaGate } from '../../testing/support/gates.ts'
+import { claims, PAIRS, token, type Part } from '../../testing/support/signing.ts'
 
 const PAST = { iat: 1000, exp: 2000 }
 const FUTURE = Math.floor(Date.now() / 1000) + 3600

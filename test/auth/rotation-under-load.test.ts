@@ -1,9 +1,9 @@
 /** A real OpenID provider changes its keys while people are at work: nobody notices, until the old key is taken out. */
 import { test } from 'tap'
 import { startIssuer } from '../../examples/issuer.ts'
-import { guarded, PASSED } from '../support/guarded.ts'
-import { ask } from '../support/raw.ts'
-import { until } from '../support/until.ts'
+import { guarded, PASSED } from '../../testing/support/guarded.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { until } from '../../testing/support/until.ts'
 
 const REFUSED = 401
 const FRESH = 600_001

@@ -1,6 +1,6 @@
 /** Where messages begin and end, for what sends load and what answers it. */
 import { test } from 'tap'
-import { makeReader } from '../../scripts/bench/requests/framing.ts'
+import { makeReader } from '../../testing/bench/requests/framing.ts'
 
 const MESSAGES = [
   'GET / HTTP/1.1\r\nhost: a\r\n\r\n',

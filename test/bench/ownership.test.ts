@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { HEAVY, missingId, populate } from '../../scripts/bench/ownership/population.ts'
-import type { OwnershipResult } from '../../scripts/bench/ownership/result.ts'
-import { makeFolder } from '../support/gateway.ts'
+import { HEAVY, missingId, populate } from '../../testing/bench/ownership/population.ts'
+import type { OwnershipResult } from '../../testing/bench/ownership/result.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
 import { bench, benchWith, scratchIn } from './command.ts'
 
 void test('every operation is measured on a small table and on a large one', (t) => {

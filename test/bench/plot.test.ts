@@ -1,6 +1,6 @@
 /** The pictures of results. */
 import { test } from 'tap'
-import { barChart, type Bar } from '../../scripts/bench/plot.ts'
+import { barChart, type Bar } from '../../testing/bench/plot.ts'
 
 const bar = (label: string, value: number, kind: Bar['kind'] = 'other'): Bar => ({ label, value, text: `${value} s`, kind })
 const chartOf = (...bars: readonly Bar[]): string => barChart({ title: 'Times', groups: [{ title: 'all', bars }] })

@@ -2,12 +2,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { IS_TOLD } from '../../scripts/bench/figures.ts'
-import type { Helper } from '../../scripts/bench/processes.ts'
-import type { RoundOrder } from '../../scripts/bench/requests/generator.ts'
-import { againstOf, measureLoad, median } from '../../scripts/bench/requests/measuring.ts'
-import type { RequestsResult } from '../../scripts/bench/requests/result.ts'
-import { makeFolder } from '../support/gateway.ts'
+import { IS_TOLD } from '../../testing/bench/figures.ts'
+import type { Helper } from '../../testing/bench/processes.ts'
+import type { RoundOrder } from '../../testing/bench/requests/generator.ts'
+import { againstOf, measureLoad, median } from '../../testing/bench/requests/measuring.ts'
+import type { RequestsResult } from '../../testing/bench/requests/result.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
 import { bench, benchWith, otherCheckout, scratchIn } from './command.ts'
 
 const BRIEFLY = ['--rounds=1', '--seconds=0.2'] as const

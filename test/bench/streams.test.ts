@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { medianOf } from '../../scripts/bench/streams/measuring.ts'
-import { tooFewFiles } from '../../scripts/bench/streams/open-files.ts'
-import type { MeasuredStreams, StreamsResult } from '../../scripts/bench/streams/result.ts'
-import { makeFolder } from '../support/gateway.ts'
+import { medianOf } from '../../testing/bench/streams/measuring.ts'
+import { tooFewFiles } from '../../testing/bench/streams/open-files.ts'
+import type { MeasuredStreams, StreamsResult } from '../../testing/bench/streams/result.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
 import { bench, benchWith, otherCheckout, scratchIn } from './command.ts'
 
 const BRIEFLY = ['--streams=20', '--seconds=1', '--rounds=1'] as const

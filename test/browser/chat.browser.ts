@@ -1,9 +1,9 @@
 /** The real React client, from another origin, through the gateway: what people see of it. */
 import { randomUUID } from 'node:crypto'
 import { test } from 'tap'
-import { call } from '../support/client.ts'
-import { OPERATOR } from '../support/sharing.ts'
-import { until } from '../support/until.ts'
+import { call } from '../../testing/support/client.ts'
+import { OPERATOR } from '../../testing/support/sharing.ts'
+import { until } from '../../testing/support/until.ts'
 import { startScene, type Seat } from './scene.ts'
 
 /** The threads that the page lists, asked for anew until they are these. */

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { chromium, type Page as Window } from 'playwright-core'
 import type { Test } from 'tap'
 import { startPage } from '../../examples/page.ts'
-import { OPERATOR } from '../support/sharing.ts'
-import { startStack, type Stack } from '../support/stack.ts'
+import { OPERATOR } from '../../testing/support/sharing.ts'
+import { startStack, type Stack } from '../../testing/support/stack.ts'
 
 /** Where Debian puts it. */
 const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium'

@@ -1,12 +1,12 @@
 /** A configuration with a store that is there, and the program on it. */
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { Changes } from '../config/configuration.ts'
+import type { Changes } from '../../testing/support/configuration.ts'
 import type { Store } from '../../src/store/port/store.ts'
 import type { ThreadKey } from '../../src/store/port/thread.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { run, type Surroundings } from './in-process.ts'
-import { configFile, type Ended } from './program.ts'
+import { configFile, type Ended } from '../../testing/support/program.ts'
 
 /** What a test of a command works with. */
 export interface Deployment {

@@ -2,9 +2,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { SHIPPED } from '../policy/policies.ts'
+import { SHIPPED } from '../../testing/support/policies.ts'
 import { run } from './in-process.ts'
-import { configFile } from './program.ts'
+import { configFile } from '../../testing/support/program.ts'
 
 const FINANCE = SHIPPED.replace(
   'rules:\n',

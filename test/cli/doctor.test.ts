@@ -9,7 +9,7 @@ import { hush } from '../doctor/examination.ts'
 import { QUIET } from '../doctor/machine.ts'
 import { startScene } from '../doctor/gateway-scene.ts'
 import { ended, run } from './in-process.ts'
-import { configFile, type Ended } from './program.ts'
+import { configFile, type Ended } from '../../testing/support/program.ts'
 
 /** Runs the doctor on a machine whose disk keeps what is written. */
 function runElsewhere(args: readonly string[]): Promise<Ended> {

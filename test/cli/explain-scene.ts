@@ -2,9 +2,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import type { Changes } from '../config/configuration.ts'
+import type { Changes } from '../../testing/support/configuration.ts'
 import { run } from './in-process.ts'
-import { configFile } from './program.ts'
+import { configFile } from '../../testing/support/program.ts'
 
 /**
  * Makes a configuration and files beside it, and the command on it.

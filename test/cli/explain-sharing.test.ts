@@ -1,8 +1,8 @@
 /** `threadwarden explain` of shared threads: for what it was granted, whether that is enough, and why it makes no difference. */
 import { test } from 'tap'
 import { auditLine } from '../../src/audit/line.ts'
-import { edited } from '../policy/policies.ts'
-import { audited, READING } from '../support/audited.ts'
+import { edited } from '../../testing/support/policies.ts'
+import { audited, READING } from '../../testing/support/audited.ts'
 import { scene } from './explain-scene.ts'
 
 const THREAD = '/api/copilotkit/threads/t-1'

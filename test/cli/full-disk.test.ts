@@ -5,8 +5,8 @@ import { openSync, closeSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
-import { until } from '../support/until.ts'
-import { configFile } from './program.ts'
+import { until } from '../../testing/support/until.ts'
+import { configFile } from '../../testing/support/program.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
 

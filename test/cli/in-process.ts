@@ -2,7 +2,7 @@
 import { Readable, Writable } from 'node:stream'
 import { run as runProgram } from '../../src/cli/run.ts'
 import type { Terminal } from '../../src/cli/terminal.ts'
-import type { Ended } from './program.ts'
+import type { Ended } from '../../testing/support/program.ts'
 
 /** What is around the command. */
 export interface Surroundings {

@@ -1,6 +1,6 @@
 /** On a Node that is too old the program says so in one line, before it imports anything that such a Node could not read. */
 import { test } from 'tap'
-import { run } from './program.ts'
+import { run } from '../../testing/support/program.ts'
 
 const withNode = (version: string): string =>
   `data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"${version}"}})`

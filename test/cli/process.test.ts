@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { auditLine } from '../../src/audit/line.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { audited, READING } from '../support/audited.ts'
+import { audited, READING } from '../../testing/support/audited.ts'
 import { own } from './deployment.ts'
-import { configFile, run } from './program.ts'
+import { configFile, run } from '../../testing/support/program.ts'
 
 void test('exit code 0: the result is on stdout', async (t) => {
   const { file } = configFile(t)

@@ -3,9 +3,9 @@ import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 
 import { dirname, join } from 'node:path'
 import { createSigner } from 'fast-jwt'
 import { test, type Test } from 'tap'
-import { call } from '../support/client.ts'
-import { startUpstream } from '../support/upstream.ts'
-import { configFile, serving, type Line } from './program.ts'
+import { call } from '../../testing/support/client.ts'
+import { startUpstream } from '../../testing/support/upstream.ts'
+import { configFile, serving, type Line } from '../../testing/support/program.ts'
 
 const OPEN = 'version: 1\nrules:\n  - { routes: [info], allow: [signed-in] }\n'
 const CLOSED = 'version: 1\nrules:\n  - { routes: [info], allow: [] }\n'

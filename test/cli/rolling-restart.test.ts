@@ -2,13 +2,13 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { runInput } from '../support/client.ts'
-import { makeFolder } from '../support/gateway.ts'
-import { loadService } from '../support/service.ts'
-import { makeSigner } from '../support/tokens.ts'
-import { events, json, startUpstream } from '../support/upstream.ts'
-import { deferred, until } from '../support/until.ts'
-import { serving } from './program.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { loadService } from '../../testing/support/service.ts'
+import { makeSigner } from '../../testing/support/tokens.ts'
+import { events, json, startUpstream } from '../../testing/support/upstream.ts'
+import { deferred, until } from '../../testing/support/until.ts'
+import { serving } from '../../testing/support/program.ts'
 
 /** Longer than a service takes to hear of an end, here as there. */
 const DELAY_S = 10

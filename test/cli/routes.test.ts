@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { ALL_ROUTES } from '../../src/core/route/routes.ts'
 import { run } from './in-process.ts'
-import { configFile } from './program.ts'
+import { configFile } from '../../testing/support/program.ts'
 
 interface Listed {
   readonly routes: readonly {

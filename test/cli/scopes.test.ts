@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import type { Store } from '../../src/store/port/store.ts'
-import type { Changes } from '../config/configuration.ts'
+import type { Changes } from '../../testing/support/configuration.ts'
 import { deployment, type Deployment } from './deployment.ts'
 
 const ALICE = 'corp:alice'

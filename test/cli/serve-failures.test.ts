@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { run } from './in-process.ts'
-import { configFile, run as runProcess } from './program.ts'
+import { configFile, run as runProcess } from '../../testing/support/program.ts'
 
 void test('an invalid configuration is not served: every fault is told', async (t) => {
   const { file } = configFile(t, { 'listen.prot': 1, 'ownership.unknownThread': undefined })

@@ -1,6 +1,6 @@
 /** `threadwarden serve`: one line says that it listens and where; a signal ends it in order. */
 import { test } from 'tap'
-import { configFile, serving } from './program.ts'
+import { configFile, serving } from '../../testing/support/program.ts'
 
 void test('the listening line names the bound addresses, and they answer', async (t) => {
   const { listening, lines, end } = await serving(t, configFile(t).file)

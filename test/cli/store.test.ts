@@ -7,7 +7,7 @@ import { command as backup } from '../../src/cli/store/backup.ts'
 import { SCHEMA_VERSION } from '../../src/store/sqlite/schema.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { commandsOn, deployment, own, ownersIn } from './deployment.ts'
-import { configFile } from './program.ts'
+import { configFile } from '../../testing/support/program.ts'
 
 /** A store of schema 1, as the first version of this program made it. */
 function makeOld(file: string): void {

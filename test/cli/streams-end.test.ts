@@ -2,9 +2,9 @@
 import { join } from 'node:path'
 import { createSigner } from 'fast-jwt'
 import { test } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { startUpstream, type Answering } from '../support/upstream.ts'
-import { configFile, run, serving } from './program.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { startUpstream, type Answering } from '../../testing/support/upstream.ts'
+import { configFile, run, serving } from '../../testing/support/program.ts'
 
 /** A stream that has begun and does not end by itself. */
 const begun: Answering = (_request, response) =>

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { ROOT } from '../docs/markdown.ts'
 import { run } from './in-process.ts'
-import { configFile } from './program.ts'
+import { configFile } from '../../testing/support/program.ts'
 
 const PEOPLE = `version: 1
 principals:

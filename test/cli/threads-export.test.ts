@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import type { Store } from '../../src/store/port/store.ts'
 import { deployment, key, own, ownersIn } from './deployment.ts'
-import { run } from './program.ts'
+import { run } from '../../testing/support/program.ts'
 
 const ALICE = 'corp:alice'
 

@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { clearThreads, startRuntime } from '../../examples/runtime.ts'
-import { call, runInput } from '../support/client.ts'
+import { call, runInput } from '../../testing/support/client.ts'
 import { deployment, ownersIn } from './deployment.ts'
 
 /** A runtime that lists one thread, and tells what it was asked with. */

@@ -3,9 +3,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { test, type Test } from 'tap'
-import { until } from '../support/until.ts'
+import { until } from '../../testing/support/until.ts'
 import { commandsOn, deployment, key, own, ownersIn, type Deployment } from './deployment.ts'
-import { background, configFile, run, type Background, type Surroundings } from './program.ts'
+import { background, configFile, run, type Background, type Surroundings } from '../../testing/support/program.ts'
 
 const ALICE = 'corp:alice'
 

@@ -1,7 +1,7 @@
 /** `threadwarden threads`: what it shows is what the store holds, and what it changes is in force for whoever uses the store. */
 import { test } from 'tap'
 import { NOBODY } from '../../src/store/port/thread.ts'
-import { until } from '../support/until.ts'
+import { until } from '../../testing/support/until.ts'
 import { deployment, key, own, ownersIn } from './deployment.ts'
 
 const ALICE = 'corp:alice'

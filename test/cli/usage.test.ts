@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { commandsOn, deployment } from './deployment.ts'
 import { run } from './in-process.ts'
-import { configFile } from './program.ts'
+import { configFile } from '../../testing/support/program.ts'
 
 const seeHelp = /See threadwarden( \w+)* --help\.\n$/
 

@@ -5,7 +5,7 @@ import Database from 'better-sqlite3'
 import { test } from 'tap'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { run } from './in-process.ts'
-import { configFile, run as runProcess } from './program.ts'
+import { configFile, run as runProcess } from '../../testing/support/program.ts'
 
 const INVALID = { 'listen.prot': 1, 'log.level': 'loud', 'ownership.unknownThread': undefined }
 const WARNED = { 'upstream.headers': { 'x-api-key': 'hunter2' } }

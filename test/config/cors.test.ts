@@ -1,6 +1,6 @@
 /** Cross-origin callers are named exactly: a pattern or a wildcard with credentials would let any page speak for its visitor. */
 import { test } from 'tap'
-import { accepted, faultsIn } from './configuration.ts'
+import { accepted, faultsIn } from '../../testing/support/configuration.ts'
 
 void test('exact origins are accepted, with credentials too', (t) => {
   const cors = { origins: ['https://app.example.com', 'http://localhost:3000'], credentials: true }

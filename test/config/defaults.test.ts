@@ -1,6 +1,6 @@
 /** Every default, written out as the design lists them: what is left out of a file must mean the same tomorrow. */
 import { test } from 'tap'
-import { accepted } from './configuration.ts'
+import { accepted } from '../../testing/support/configuration.ts'
 
 void test('what is left out has the documented value', (t) => {
   const { config, warnings } = accepted({

@@ -1,7 +1,7 @@
 /** A broken file is mended in one go: every fault is reported at once, with its file, line, path and what to do. */
 import { test } from 'tap'
 import { faultLine } from '../../src/document/fault.ts'
-import { faultPaths, faultsIn } from './configuration.ts'
+import { faultPaths, faultsIn } from '../../testing/support/configuration.ts'
 
 const BROKEN = `version: 1
 listen:

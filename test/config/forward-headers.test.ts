@@ -3,7 +3,7 @@
  * a caller must not choose are refused; other `x-*` names draw a warning, because agents may take them for identity.
  */
 import { test } from 'tap'
-import { accepted, faultsIn } from './configuration.ts'
+import { accepted, faultsIn } from '../../testing/support/configuration.ts'
 
 const REFUSED = {
   'ends at every hop': ['Connection', 'keep-alive', 'TE', 'Transfer-Encoding', 'upgrade', 'proxy-authorization', 'trailer'],

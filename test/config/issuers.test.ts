@@ -3,7 +3,7 @@
  * anybody on the way could swap, is refused before anything is served.
  */
 import { test } from 'tap'
-import { accepted, faultsIn } from './configuration.ts'
+import { accepted, faultsIn } from '../../testing/support/configuration.ts'
 
 const GOOD = { issuer: 'https://login.example.com/', audiences: ['chat'], algorithms: ['RS256'] }
 const corp = (changes: Record<string, unknown>) => ({ 'authentication.issuers': { corp: { ...GOOD, ...changes } } })

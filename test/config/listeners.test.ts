@@ -1,6 +1,6 @@
 /** The listeners: ports that exist, and proxies that are trusted by network, never everybody. */
 import { test } from 'tap'
-import { accepted, faultsIn } from './configuration.ts'
+import { accepted, faultsIn } from '../../testing/support/configuration.ts'
 
 void test('port 0 and the last port are ports', (t) => {
   t.equal(accepted({ 'listen.port': 0 }).config.listen.port, 0)

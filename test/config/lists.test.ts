@@ -1,6 +1,6 @@
 /** Where lists come from: a word of three, and one that has no effect while nothing is enforced is warned about. */
 import { test } from 'tap'
-import { accepted, faultsIn } from './configuration.ts'
+import { accepted, faultsIn } from '../../testing/support/configuration.ts'
 
 void test('lists come from the upstream, the table, or wherever there are some', (t) => {
   for (const lists of ['upstream', 'table', 'auto']) {

@@ -1,7 +1,7 @@
 /** Several upstreams in one gateway: none in another's way, each with a scope and settings of its own. */
 import { test } from 'tap'
 import { mountsOf } from '../../src/config/mounts.ts'
-import { accepted, configuration, faultPaths, faultsIn, type Changes } from './configuration.ts'
+import { accepted, configuration, faultPaths, faultsIn, type Changes } from '../../testing/support/configuration.ts'
 
 const LEGAL = { url: 'http://127.0.0.1:4100', basePath: '/api/copilotkit', publicPath: '/legal' }
 const RESEARCH = { url: 'http://127.0.0.1:5000' }

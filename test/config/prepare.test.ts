@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import type { Fault } from '../../src/document/fault.ts'
 import { prepare } from '../../src/snapshot/load.ts'
-import { makeFolder } from '../support/gateway.ts'
-import { configuration, type Changes } from './configuration.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { configuration, type Changes } from '../../testing/support/configuration.ts'
 
 const pem = (pair: { publicKey: { export(options: object): unknown } }) =>
   String(pair.publicKey.export({ type: 'spki', format: 'pem' }))

@@ -1,6 +1,6 @@
 /** `${env:NAME}` and `${file:/path}`: how secrets get in without standing in the file. One that leads nowhere is a fault. */
 import { test } from 'tap'
-import { accepted, faultsIn, type Changes, type Surroundings } from './configuration.ts'
+import { accepted, faultsIn, type Changes, type Surroundings } from '../../testing/support/configuration.ts'
 
 const token = (value: string): Changes => ({ 'upstream.headers': { 'x-token': value } })
 const valueOf = (value: string, around: Surroundings): string | undefined =>

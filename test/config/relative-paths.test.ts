@@ -4,8 +4,8 @@ import { join, relative } from 'node:path'
 import { test } from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
 import { Sources } from '../../src/document/sources.ts'
-import { makeFolder } from '../support/gateway.ts'
-import { configuration } from './configuration.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { configuration } from '../../testing/support/configuration.ts'
 
 const ISSUER = { audiences: ['chat'], algorithms: ['RS256'] }
 const CHANGES = {

@@ -3,7 +3,7 @@
  * of unknown threads would guard something else than what it was put in front of.
  */
 import { test } from 'tap'
-import { accepted, faultPaths, faultsIn } from './configuration.ts'
+import { accepted, faultPaths, faultsIn } from '../../testing/support/configuration.ts'
 
 for (const path of ['version', 'upstream.url', 'upstream.basePath', 'ownership.unknownThread']) {
   void test(`${path} is required`, (t) => {

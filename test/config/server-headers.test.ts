@@ -1,6 +1,6 @@
 /** `upstream.headers` win over the caller's and arrive once: so they stand there once, well-formed, and secrets not in plain. */
 import { test } from 'tap'
-import { accepted, faultsIn } from './configuration.ts'
+import { accepted, faultsIn } from '../../testing/support/configuration.ts'
 
 const headers = (values: Record<string, string>) => ({ 'upstream.headers': values })
 

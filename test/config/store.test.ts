@@ -2,7 +2,7 @@
 import { test } from 'tap'
 import { storeOf } from '../../src/config/store-place.ts'
 import { needsRestart } from '../../src/config/restart.ts'
-import { accepted, faultsIn, type Changes, type Surroundings } from './configuration.ts'
+import { accepted, faultsIn, type Changes, type Surroundings } from '../../testing/support/configuration.ts'
 
 const POSTGRES = 'postgres://gateway@db.example.com/chat'
 

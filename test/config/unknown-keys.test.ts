@@ -1,6 +1,6 @@
 /** A key that nobody knows is a setting that an operator believes in and that has no effect: always a fault. */
 import { test } from 'tap'
-import { faultsIn } from './configuration.ts'
+import { faultsIn } from '../../testing/support/configuration.ts'
 
 const MISTYPED = [
   ['polcy', 'policy'],

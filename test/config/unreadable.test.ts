@@ -2,7 +2,7 @@
 import { test } from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
 import { Sources } from '../../src/document/sources.ts'
-import { accepted, configuration, faultsIn } from './configuration.ts'
+import { accepted, configuration, faultsIn } from '../../testing/support/configuration.ts'
 
 void test('a file that is not there says so', (t) => {
   const outcome = loadConfig('/nowhere/threadwarden.yaml', {}, new Sources())

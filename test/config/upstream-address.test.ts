@@ -1,6 +1,6 @@
 /** Where the upstream is: an address and a path, each where it belongs, so that nothing is joined twice or by chance. */
 import { test } from 'tap'
-import { accepted, faultPaths, faultsIn } from './configuration.ts'
+import { accepted, faultPaths, faultsIn } from '../../testing/support/configuration.ts'
 
 for (const url of ['http://127.0.0.1:4000', 'https://runtime.internal', 'http://runtime:80/', 'http://[::1]:4000']) {
   void test(`${url} is an address of an upstream`, (t) => {

@@ -3,7 +3,7 @@
  * in-memory runtime answers 422 to update, archive and DELETE and ignores paging, so it cannot play this part. It watches
  * who comes: whatever reaches it about a thread from somebody whom the model does not allow is noted.
  */
-import { json, events, INFO, type Answering, type Recorded } from '../support/upstream.ts'
+import { json, events, INFO, type Answering, type Recorded } from '../../testing/support/upstream.ts'
 import type { Model, ThreadRoute } from './model.ts'
 
 interface Thread {

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'tap'
 import { listen, readBody, stop } from '../../examples/http.ts'
-import { runInput } from '../support/client.ts'
+import { runInput } from '../../testing/support/client.ts'
 import { connecting, envelope, RUNTIMES, send, start, type AnyRuntime, type Asked, type Mode } from './runtimes.ts'
 
 const MODES: readonly Mode[] = ['multi-route', 'single-route']

@@ -7,7 +7,7 @@ import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts
 import { ROUTES, type Route } from '../../src/core/route/routes.ts'
 import { assumedFacts, hasOperation, TRANSPORTS } from '../../src/core/route/transport.ts'
 import { upstreamRequest } from '../../src/http/upstream/upstream.ts'
-import { runInput } from '../support/client.ts'
+import { runInput } from '../../testing/support/client.ts'
 import { hush, RUNTIMES, send, start, type Asked } from './runtimes.ts'
 
 /** Every key that the gateway lets through on the route, with what a caller might like to see obeyed. */

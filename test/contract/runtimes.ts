@@ -2,7 +2,7 @@
 import type { Test } from 'tap'
 import { startOldRuntime } from '../../examples/runtime-1.54/runtime.ts'
 import { startRuntime, type RuntimeRequest } from '../../examples/runtime.ts'
-import { call, runInput, type Reply } from '../support/client.ts'
+import { call, runInput, type Reply } from '../../testing/support/client.ts'
 
 /** How a version is mounted. */
 export const RUNTIMES = ['1.75 node', '1.75 express', '1.54 express', '1.54 hono'] as const

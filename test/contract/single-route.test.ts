@@ -1,6 +1,6 @@
 /** The real runtime, with one POST for everything, behaves as the gateway believes, in either version. */
 import { test } from 'tap'
-import { runInput } from '../support/client.ts'
+import { runInput } from '../../testing/support/client.ts'
 import { envelope, tell, type Answer, type Row } from './runtimes.ts'
 
 const RUNS: Answer = { status: 200, body: /^data: \{"type":"RUN_STARTED"/, ran: true }

@@ -2,8 +2,8 @@
 import { test } from 'tap'
 import { startOldRuntime } from '../../examples/runtime-1.54/runtime.ts'
 import { TRANSPORTS } from '../../src/core/route/transport.ts'
-import { call, runInput, type Call } from '../support/client.ts'
-import { gateBefore } from '../support/gated.ts'
+import { call, runInput, type Call } from '../../testing/support/client.ts'
+import { gateBefore } from '../../testing/support/gated.ts'
 
 for (const adapter of ['express', 'hono'] as const) {
   for (const mode of TRANSPORTS) {

@@ -8,9 +8,9 @@ import type { Json } from '../../src/core/json/read.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
 import { refuse, type Refusal } from '../../src/core/reasons.ts'
 import { ALL_ROUTES, type Route } from '../../src/core/route/routes.ts'
-import { compiled, ruled } from '../policy/policies.ts'
-import { user } from '../policy/callers.ts'
-import { audited, READING, type FlatDecision } from '../support/audited.ts'
+import { compiled, ruled } from '../../testing/support/policies.ts'
+import { user } from '../../testing/support/callers.ts'
+import { audited, READING, type FlatDecision } from '../../testing/support/audited.ts'
 
 const FACTS: Facts = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' }
 const ALICE = user('alice', {

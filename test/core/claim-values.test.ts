@@ -3,8 +3,8 @@ import { test } from 'tap'
 import { claimPointersOf, claimsFrom, takeClaims } from '../../src/core/decide/claim-values.ts'
 import { holdsOf, type ClaimTest } from '../../src/core/decide/rules.ts'
 import type { Json } from '../../src/core/json/read.ts'
-import { compiled, ruled } from '../policy/policies.ts'
-import { user } from '../policy/callers.ts'
+import { compiled, ruled } from '../../testing/support/policies.ts'
+import { user } from '../../testing/support/callers.ts'
 
 void test('the pointers of a policy are those that its rules compare, each once', (t) => {
   const policy = compiled(

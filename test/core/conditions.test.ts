@@ -2,7 +2,7 @@
 import { test } from 'tap'
 import { holdsOf, unmetOf, type CallerConditions, type ClaimTest } from '../../src/core/decide/rules.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
-import { user } from '../policy/callers.ts'
+import { user } from '../../testing/support/callers.ts'
 
 type Comparison = ClaimTest extends infer T ? (T extends unknown ? Omit<T, 'at'> : never) : never
 type Outcome = boolean | 'failed'

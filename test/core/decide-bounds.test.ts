@@ -2,10 +2,10 @@
 import { test } from 'tap'
 import { mayUseAgent, mostBody, mostBodyOfAny, type StandingFacts } from '../../src/core/decide/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
-import { user } from '../policy/callers.ts'
-import { descriptor } from '../policy/policies.ts'
+import { user } from '../../testing/support/callers.ts'
+import { descriptor } from '../../testing/support/policies.ts'
 import { RuleMatch } from '../../src/core/decide/rules.ts'
-import { rulesOf } from './rules-of.ts'
+import { rulesOf } from '../../testing/support/rules-of.ts'
 
 const FACTS: StandingFacts = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' }
 const RUN = descriptor('POST', 'agent/a/run')

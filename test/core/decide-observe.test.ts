@@ -4,9 +4,9 @@ import type { RouteDescriptor } from '../../src/core/route/classify.ts'
 import { decide, type Facts, type OwnerRecord } from '../../src/core/decide/decide.ts'
 import { ANONYMOUS, type Principal } from '../../src/core/decide/principal.ts'
 import { ROUTES } from '../../src/core/route/routes.ts'
-import { user } from '../policy/callers.ts'
-import { compiled, descriptor, SHIPPED } from '../policy/policies.ts'
-import { rulesOf } from './rules-of.ts'
+import { user } from '../../testing/support/callers.ts'
+import { compiled, descriptor, SHIPPED } from '../../testing/support/policies.ts'
+import { rulesOf } from '../../testing/support/rules-of.ts'
 
 const { rules } = compiled(SHIPPED)
 const alice = user('alice')

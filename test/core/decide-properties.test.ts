@@ -18,10 +18,10 @@ import {
 } from '../../src/core/decide/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
 import { suffices, type Right } from '../../src/core/decide/sharing.ts'
-import { user } from '../policy/callers.ts'
-import { descriptor } from '../policy/policies.ts'
-import { seedOfEnvironment } from '../fuzz/run.ts'
-import { rule, rulesOf } from './rules-of.ts'
+import { user } from '../../testing/support/callers.ts'
+import { descriptor } from '../../testing/support/policies.ts'
+import { seedOfEnvironment } from '../../testing/fuzz/run.ts'
+import { rule, rulesOf } from '../../testing/support/rules-of.ts'
 
 const RUNS = 2000
 

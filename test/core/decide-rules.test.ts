@@ -4,10 +4,10 @@ import type { RouteDescriptor } from '../../src/core/route/classify.ts'
 import { decide, type Facts, type OwnerRecord } from '../../src/core/decide/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
 import type { RouteRules, Rule } from '../../src/core/decide/rules.ts'
-import { user } from '../policy/callers.ts'
-import { descriptor } from '../policy/policies.ts'
+import { user } from '../../testing/support/callers.ts'
+import { descriptor } from '../../testing/support/policies.ts'
 import { lineOf } from './decisions.ts'
-import { rulesOf } from './rules-of.ts'
+import { rulesOf } from '../../testing/support/rules-of.ts'
 
 const FACTS: Facts = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' }
 const INFO = descriptor('GET', 'info')

@@ -6,9 +6,9 @@ import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/prin
 import { ALL_ROUTES, ROUTE_IDS } from '../../src/core/route/routes.ts'
 import type { Relation, Rule, Rules } from '../../src/core/decide/rules.ts'
 import type { NeededRight, Right } from '../../src/core/decide/sharing.ts'
-import { user } from '../policy/callers.ts'
-import { descriptor } from '../policy/policies.ts'
-import { rulesOf } from './rules-of.ts'
+import { user } from '../../testing/support/callers.ts'
+import { descriptor } from '../../testing/support/policies.ts'
+import { rulesOf } from '../../testing/support/rules-of.ts'
 
 const FACTS: Facts = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' }
 const alice = user('alice')

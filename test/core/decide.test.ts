@@ -12,10 +12,10 @@ import {
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
 import { ALL_ROUTES, type RouteId } from '../../src/core/route/routes.ts'
 import { RuleMatch, type Rule, type Rules } from '../../src/core/decide/rules.ts'
-import { user } from '../policy/callers.ts'
-import { compiled, SHIPPED } from '../policy/policies.ts'
+import { user } from '../../testing/support/callers.ts'
+import { compiled, SHIPPED } from '../../testing/support/policies.ts'
 import { lineOf, requestOf } from './decisions.ts'
-import { rulesOf } from './rules-of.ts'
+import { rulesOf } from '../../testing/support/rules-of.ts'
 
 const { rules: shipped } = compiled(SHIPPED)
 

@@ -1,7 +1,7 @@
 /** Decisions as one line each, so that a table of cases can spell out the whole of what it expects. */
 import type { RouteDescriptor } from '../../src/core/route/classify.ts'
 import type { decide } from '../../src/core/decide/decide.ts'
-import { descriptor } from '../policy/policies.ts'
+import { descriptor } from '../../testing/support/policies.ts'
 
 /** `POST agent/a/run` on the thread `t-1`, which a body names on some routes. `PATCH threads/t-1 with archived` archives. */
 export function requestOf(request: string): RouteDescriptor {

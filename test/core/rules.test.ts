@@ -2,9 +2,9 @@
 import { test } from 'tap'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
 import { isOperator, verdictOn, type OperatorSelector, type Rule } from '../../src/core/decide/rules.ts'
-import { user } from '../policy/callers.ts'
-import { descriptor } from '../policy/policies.ts'
-import { rule } from './rules-of.ts'
+import { user } from '../../testing/support/callers.ts'
+import { descriptor } from '../../testing/support/policies.ts'
+import { rule } from '../../testing/support/rules-of.ts'
 
 const OPERATORS: readonly OperatorSelector[] = [
   { issuer: 'corp', role: 'operator' },

@@ -2,7 +2,7 @@
 import { test } from 'tap'
 import { ANONYMOUS, EVERYBODY, readerOf, userFromClaims, type User } from '../../src/core/decide/principal.ts'
 import { isGranteeId, rightIn, suffices, type Grant } from '../../src/core/decide/sharing.ts'
-import { user } from '../policy/callers.ts'
+import { user } from '../../testing/support/callers.ts'
 
 const to = (kind: Grant['kind'], id: string, right: Grant['right']): Grant => ({ kind, id, right })
 const alice = { userId: 'corp:alice', groups: ['corp:staff', 'corp:leads'] }

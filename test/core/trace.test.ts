@@ -4,10 +4,10 @@ import type { RouteDescriptor } from '../../src/core/route/classify.ts'
 import { decide, type Facts } from '../../src/core/decide/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
 import { traceOf, type Trace } from '../../src/core/decide/trace.ts'
-import { user } from '../policy/callers.ts'
-import { descriptor } from '../policy/policies.ts'
+import { user } from '../../testing/support/callers.ts'
+import { descriptor } from '../../testing/support/policies.ts'
 import { drawing, madeRules, MADE_ROWS, WORDS } from '../simulate/generated.ts'
-import { rulesOf } from './rules-of.ts'
+import { rulesOf } from '../../testing/support/rules-of.ts'
 
 const CALLERS: readonly Principal[] = [
   ANONYMOUS,

@@ -10,7 +10,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import { Sources } from '../../src/document/sources.ts'
 import { faultLine } from '../../src/document/fault.ts'
 import { loadPolicy } from '../../src/policy/compile.ts'
-import { makeFolder } from '../support/gateway.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
 import { blocks, pages, ROOT } from './markdown.ts'
 
 type Tree = Readonly<Record<string, unknown>>

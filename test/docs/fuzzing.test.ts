@@ -1,8 +1,8 @@
 /** docs/fuzzing.md shows the result that is kept beside it, and names every target. */
 import { test } from 'tap'
-import { findingIn, NO_PROGRESS, progressOf } from '../../scripts/coverage-fuzz/figures.ts'
-import { readResult, withResult } from '../../scripts/coverage-fuzz/page.ts'
-import { TARGET_NAMES } from '../fuzz/targets.ts'
+import { findingIn, NO_PROGRESS, progressOf } from '../../testing/coverage-fuzz/figures.ts'
+import { readResult, withResult } from '../../testing/coverage-fuzz/page.ts'
+import { TARGET_NAMES } from '../../testing/fuzz/targets.ts'
 import { page } from './markdown.ts'
 
 const PAGE = page('docs/fuzzing.md').text
@@ -14,7 +14,7 @@ void test('the table is that of the kept result, with every target', (t) => {
     KEPT.targets.map(({ target }) => target),
     TARGET_NAMES,
   )
-  for (const name of TARGET_NAMES) t.match(PAGE, `| [\`${name}\`](../test/fuzz/targets/`, name)
+  for (const name of TARGET_NAMES) t.match(PAGE, `| [\`${name}\`](../testing/fuzz/targets/`, name)
   t.throws(() => withResult('# A page without a place', KEPT), /no place for the result/)
   t.end()
 })

@@ -18,9 +18,9 @@ import { Sources } from '../../src/document/sources.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { faultLine } from '../../src/document/fault.ts'
 import { prepare, type Prepared } from '../../src/snapshot/load.ts'
-import { AUTHORITY } from '../support/certificates.ts'
-import { makeFolder } from '../support/gateway.ts'
-import { heard } from '../support/gates.ts'
+import { AUTHORITY } from '../../testing/support/certificates.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { heard } from '../../testing/support/gates.ts'
 import { blocks, page, prose, section } from './markdown.ts'
 
 const PAGE = page('docs/identity-providers.md')

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { test } from 'tap'
-import { PART_NAMES, plotFile, readPlot, readTable, RESULTS, withTables } from '../../scripts/bench/page.ts'
+import { PART_NAMES, plotFile, readPlot, readTable, RESULTS, withTables } from '../../testing/bench/page.ts'
 import { page } from './markdown.ts'
 
 const PAGE = page('docs/performance.md').text

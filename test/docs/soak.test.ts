@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { test } from 'tap'
-import { PICTURE, readResult, RESULT, withReport } from '../../scripts/soak/page.ts'
-import { memoryPlot } from '../../scripts/soak/plot.ts'
+import { PICTURE, readResult, RESULT, withReport } from '../../testing/soak/page.ts'
+import { memoryPlot } from '../../testing/soak/plot.ts'
 import { page } from './markdown.ts'
 
 const PAGE = page('docs/soak.md').text

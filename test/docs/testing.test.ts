@@ -1,5 +1,5 @@
 /** docs/contributing/testing.md tells which suite runs where, and no test file is left out. */
-import { globSync, readFileSync } from 'node:fs'
+import { globSync, readdirSync, readFileSync } from 'node:fs'
 import { test } from 'tap'
 import { LONG_SUITES, longFiles, pairFiles, quickFiles, ROOT } from '../suites/suites.ts'
 
@@ -32,5 +32,18 @@ void test('a sample is of its suite, and each glob finds files', (t) => {
     for (const glob of files) t.not(globSync(glob, { cwd: ROOT }).length, 0, `${name}: ${glob}`)
   }
   t.not(pairFiles().length, 0)
+  t.end()
+})
+
+void test('the page of the support files names each of them, and no other', (t) => {
+  const page = readFileSync(`${ROOT}/docs/contributing/test-support.md`, 'utf8')
+  const [, tables = ''] = page.split('The tables list the files')
+  const rows = [...tables.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, files = '']) => files.split(', '))
+  t.same(
+    rows.toSorted(),
+    readdirSync(`${ROOT}/testing/support`)
+      .map((file) => `\`${file}\``)
+      .toSorted(),
+  )
   t.end()
 })

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { z } from 'zod'
 import { testSchema } from '../../src/tools/simulate/test-schema.ts'
-import { run } from '../cli/program.ts'
-import { makeFolder } from '../support/gateway.ts'
+import { run } from '../../testing/support/program.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
 import { blocks, code, page, rows } from './markdown.ts'
 
 const PAGE = page('docs/trying.md')

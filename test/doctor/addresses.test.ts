@@ -2,7 +2,7 @@
 import { test } from 'tap'
 import { mountsOf } from '../../src/config/mounts.ts'
 import { healthOrigin, publicBase } from '../../src/tools/doctor/addresses.ts'
-import { accepted, type Changes } from '../config/configuration.ts'
+import { accepted, type Changes } from '../../testing/support/configuration.ts'
 
 const NOTHING = { timeout: 1000, token: null, url: null, run: null }
 

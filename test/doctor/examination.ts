@@ -4,8 +4,8 @@ import { examine } from '../../src/tools/doctor/examine.ts'
 import type { Finding } from '../../src/tools/doctor/finding.ts'
 import type { Machine, Wishes } from '../../src/tools/doctor/subject.ts'
 import { prepare } from '../../src/snapshot/load.ts'
-import { configFile } from '../cli/program.ts'
-import type { Changes } from '../config/configuration.ts'
+import { configFile } from '../../testing/support/program.ts'
+import type { Changes } from '../../testing/support/configuration.ts'
 import { QUIET } from './machine.ts'
 
 /** What differs from the usual. */

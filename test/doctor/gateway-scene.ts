@@ -2,9 +2,9 @@
 import { createServer, request as send, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
-import { startTestGateway, type ConfigTree, type TestGateway } from '../support/gateway.ts'
-import { makeSigner, type Signer } from '../support/tokens.ts'
-import type { Changes } from '../config/configuration.ts'
+import { startTestGateway, type ConfigTree, type TestGateway } from '../../testing/support/gateway.ts'
+import { makeSigner, type Signer } from '../../testing/support/tokens.ts'
+import type { Changes } from '../../testing/support/configuration.ts'
 
 /** The gateway, and how it is found. */
 export interface Scene {

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'tap'
 import { startRuntime } from '../../examples/runtime.ts'
-import { INFO, json, startUpstream } from '../support/upstream.ts'
+import { INFO, json, startUpstream } from '../../testing/support/upstream.ts'
 import { bothAt, examined, hush } from './examination.ts'
 import { startScene } from './gateway-scene.ts'
 

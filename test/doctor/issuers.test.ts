@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { startIssuer } from '../../examples/issuer.ts'
-import { makeFolder } from '../support/gateway.ts'
-import { startKeyServer } from '../support/key-server.ts'
-import { JWK, makeSigner } from '../support/tokens.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { startKeyServer } from '../../testing/support/key-server.ts'
+import { JWK, makeSigner } from '../../testing/support/tokens.ts'
 import { examined } from './examination.ts'
 
 const issuerAt = (issuer: string, more: object = {}) => ({

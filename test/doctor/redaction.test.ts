@@ -2,7 +2,7 @@
 import { test } from 'tap'
 import { makeRedactor } from '../../src/tools/doctor/redaction.ts'
 import { report } from '../../src/tools/doctor/report.ts'
-import { INFO, json, startUpstream } from '../support/upstream.ts'
+import { INFO, json, startUpstream } from '../../testing/support/upstream.ts'
 import { bothAt, examined } from './examination.ts'
 
 const SECRET = 'correct-horse-battery'

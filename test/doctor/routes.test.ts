@@ -2,8 +2,8 @@
 import { test } from 'tap'
 import { clearThreads, startRuntime } from '../../examples/runtime.ts'
 import { RUNTIMES, start } from '../contract/runtimes.ts'
-import { call, runInput } from '../support/client.ts'
-import { INFO, json, startUpstream, type Recorded } from '../support/upstream.ts'
+import { call, runInput } from '../../testing/support/client.ts'
+import { INFO, json, startUpstream, type Recorded } from '../../testing/support/upstream.ts'
 import { examined, hush } from './examination.ts'
 
 for (const name of RUNTIMES) {

@@ -1,7 +1,7 @@
 /** A store on a PostgreSQL server: asked, and never changed. */
 import { test } from 'tap'
 import { openStoreOn, settingsOf } from '../store/postgres-stores.ts'
-import { startPostgres } from '../support/postgres.ts'
+import { startPostgres } from '../../testing/support/postgres.ts'
 import { examined } from './examination.ts'
 
 const SLOW = { wishes: { timeout: 30_000 } }

@@ -1,7 +1,7 @@
 /** What the head of a stream tells of what stands between gateway and runtime. */
 import { test } from 'tap'
 import { RUNTIMES, start } from '../contract/runtimes.ts'
-import { INFO, json, startUpstream, type Answering } from '../support/upstream.ts'
+import { INFO, json, startUpstream, type Answering } from '../../testing/support/upstream.ts'
 import { examined, hush } from './examination.ts'
 
 for (const name of RUNTIMES) {

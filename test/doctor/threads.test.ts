@@ -5,9 +5,9 @@ import { test } from 'tap'
 import { clearThreads } from '../../examples/runtime.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { RUNTIMES, start, type Mode, type RuntimeName } from '../contract/runtimes.ts'
-import { call, runInput } from '../support/client.ts'
-import { makeFolder } from '../support/gateway.ts'
-import { INFO, json, startUpstream, type Answering } from '../support/upstream.ts'
+import { call, runInput } from '../../testing/support/client.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { INFO, json, startUpstream, type Answering } from '../../testing/support/upstream.ts'
 import { examined, hush } from './examination.ts'
 
 const VERIFY = { 'ownership.unknownThread': 'verify' }

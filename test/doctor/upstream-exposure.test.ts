@@ -2,7 +2,7 @@
 import { test } from 'tap'
 import { startRuntime, type RuntimeOptions } from '../../examples/runtime.ts'
 import { ownAddresses } from '../../src/http/upstream/exposure.ts'
-import { INFO, json, startUpstream } from '../support/upstream.ts'
+import { INFO, json, startUpstream } from '../../testing/support/upstream.ts'
 import { examined, hush, type Findings } from './examination.ts'
 
 async function examinedRuntime(t: Parameters<typeof examined>[0], options: RuntimeOptions): Promise<Findings> {

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { test } from 'tap'
 import { RUNTIMES, start } from '../contract/runtimes.ts'
-import { INFO, json, startUpstream, type Answering } from '../support/upstream.ts'
+import { INFO, json, startUpstream, type Answering } from '../../testing/support/upstream.ts'
 import { examined, hush } from './examination.ts'
 
 for (const name of RUNTIMES) {

@@ -3,7 +3,7 @@ import { chmodSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { areSame, Sources } from '../../src/document/sources.ts'
-import { makeFolder } from '../support/gateway.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
 
 const CHANGED = { message: /^keys or certificates have changed/ }
 

@@ -1,8 +1,8 @@
 /** What people do on a chat page; the same for every transport. */
 import type { Test } from 'tap'
-import type { ChatCore } from '../support/chat-core.ts'
-import { asked, type Sent } from '../support/chat-requests.ts'
-import { until } from '../support/until.ts'
+import type { ChatCore } from '../../testing/support/chat-core.ts'
+import { asked, type Sent } from '../../testing/support/chat-requests.ts'
+import { until } from '../../testing/support/until.ts'
 import type { Scene } from './scene.ts'
 
 const HELLO = [

@@ -3,7 +3,7 @@
  * the real client core on one side and the real runtime on the other: a chat looks the same to everybody in all of them.
  */
 import { test } from 'tap'
-import type { ChatCore } from '../support/chat-core.ts'
+import type { ChatCore } from '../../testing/support/chat-core.ts'
 import { dictation, refusals, replaying, resources, signedOut, stopping, suggesting } from './chat-steps.ts'
 import { startScene, type Row } from './scene.ts'
 

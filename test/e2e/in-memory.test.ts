@@ -1,7 +1,7 @@
 /** The runtime with its own runner behind a gateway from the ready configuration, with the real client core. */
 import { test } from 'tap'
 import { startScene } from './scene.ts'
-import { call, codeOf, runInput } from '../support/client.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
 
 const ROW = { client: 'rest', upstream: 'multi-route' } as const
 const DEPLOYMENT = { deployment: { name: 'in-memory' } }

@@ -4,9 +4,9 @@ import { test } from 'tap'
 import { startServer } from '../../examples/deployments/in-process/server.ts'
 import { startIssuer } from '../../examples/issuer.ts'
 import { clearThreads } from '../../examples/runtime.ts'
-import { ChatCore } from '../support/chat-core.ts'
-import { makeFolder } from '../support/gateway.ts'
-import { until } from '../support/until.ts'
+import { ChatCore } from '../../testing/support/chat-core.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { until } from '../../testing/support/until.ts'
 
 for (const transport of ['rest', 'single', 'auto'] as const) {
   void test(`two people chat, list and stop, and neither gets at the other’s: ${transport}`, async (t) => {

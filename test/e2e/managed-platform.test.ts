@@ -3,8 +3,8 @@
  * deletions. The platform's API is closed: a stand-in for it answers the real runtime.
  */
 import { test, type Test } from 'tap'
-import { ChatCore } from '../support/chat-core.ts'
-import { codeOf, runInput, type Reply } from '../support/client.ts'
+import { ChatCore } from '../../testing/support/chat-core.ts'
+import { codeOf, runInput, type Reply } from '../../testing/support/client.ts'
 import { AGENT, asked, LIST, newThread, page, SECRET, startManaged, type ManagedScene, type Person } from './managed-scene.ts'
 
 const tokenIn = ({ json }: Reply): string => String((json as { joinToken?: unknown }).joinToken)

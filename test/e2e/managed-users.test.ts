@@ -4,8 +4,8 @@
  * runtime.
  */
 import { test } from 'tap'
-import { codeOf, runInput } from '../support/client.ts'
-import { deferred, until } from '../support/until.ts'
+import { codeOf, runInput } from '../../testing/support/client.ts'
+import { deferred, until } from '../../testing/support/until.ts'
 import { AGENT, asked, LIST, newKey, newThread, page, SECRET, startManaged } from './managed-scene.ts'
 
 void test('the user at the platform is the one of the gateway’s assertion, whatever a caller sends', async (t) => {

@@ -1,8 +1,8 @@
 /** Chat pages before a gateway before a runtime. */
 import type { Test } from 'tap'
-import { ChatCore, type ChatOptions } from '../support/chat-core.ts'
-import { asked } from '../support/chat-requests.ts'
-import { startStack, type People, type StackOptions, type Stack } from '../support/stack.ts'
+import { ChatCore, type ChatOptions } from '../../testing/support/chat-core.ts'
+import { asked } from '../../testing/support/chat-requests.ts'
+import { startStack, type People, type StackOptions, type Stack } from '../../testing/support/stack.ts'
 
 /** Who speaks which transport. */
 export interface Row {

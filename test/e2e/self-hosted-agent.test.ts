@@ -7,10 +7,10 @@ import { startAgent, type Agent } from '../../examples/agent.ts'
 import { agentClient, MEDIA_TYPES, type Asked } from '../../examples/agent-client.ts'
 import { startIssuer } from '../../examples/issuer.ts'
 import { startRuntime } from '../../examples/runtime.ts'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { startDeployment } from '../support/deployment.ts'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { owners } from '../support/rows.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { startDeployment } from '../../testing/support/deployment.ts'
+import { startTestGateway, type TestGateway } from '../../testing/support/gateway.ts'
+import { owners } from '../../testing/support/rows.ts'
 
 // The client tells of every run that fails.
 tap.capture(console, 'error')

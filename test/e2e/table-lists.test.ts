@@ -6,10 +6,10 @@
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import type { ChatCore, DrawerContext } from '../support/chat-core.ts'
-import { owners } from '../support/rows.ts'
-import type { StackOptions } from '../support/stack.ts'
-import { until } from '../support/until.ts'
+import type { ChatCore, DrawerContext } from '../../testing/support/chat-core.ts'
+import { owners } from '../../testing/support/rows.ts'
+import type { StackOptions } from '../../testing/support/stack.ts'
+import { until } from '../../testing/support/until.ts'
 import { startScene, type Row, type Scene } from './scene.ts'
 
 const ROWS: readonly Row[] = [

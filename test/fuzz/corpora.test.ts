@@ -1,7 +1,7 @@
 /** Every input that the coverage-guided fuzz has kept, put through the oracle of its target; the fuzzer itself is not needed. */
 import { test } from 'tap'
-import { inputLine, readCorpus } from './corpora.ts'
-import { loadTarget, TARGET_NAMES } from './targets.ts'
+import { inputLine, readCorpus } from '../../testing/fuzz/corpora.ts'
+import { loadTarget, TARGET_NAMES } from '../../testing/fuzz/targets.ts'
 
 for (const name of TARGET_NAMES) {
   void test(`what is kept for ${name}`, async (t) => {

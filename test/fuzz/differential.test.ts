@@ -5,10 +5,10 @@
 import { test } from 'tap'
 import { REASONS, type Code, type Reason } from '../../src/core/reasons.ts'
 import { ROUTE_IDS, type RouteId } from '../../src/core/route/routes.ts'
-import { TRANSPORT_PAIRS, type Pair } from './case.ts'
-import { examine } from './differential.ts'
-import { anyCase } from './grammar.ts'
-import { run, seedOfEnvironment } from './run.ts'
+import { TRANSPORT_PAIRS, type Pair } from '../../testing/fuzz/case.ts'
+import { examine } from '../../testing/fuzz/differential.ts'
+import { anyCase } from '../../testing/fuzz/grammar.ts'
+import { run, seedOfEnvironment } from '../../testing/fuzz/run.ts'
 
 const CASES = 22_000
 

@@ -6,9 +6,9 @@ import { test } from 'tap'
 import type { Reason } from '../../src/core/reasons.ts'
 import type { RouteId } from '../../src/core/route/routes.ts'
 import { TRANSPORTS } from '../../src/core/route/transport.ts'
-import { caseOf, ADAPTERS, type Case } from './case.ts'
-import { examine } from './differential.ts'
-import { hush } from './judge.ts'
+import { caseOf, ADAPTERS, type Case } from '../../testing/fuzz/case.ts'
+import { examine } from '../../testing/fuzz/differential.ts'
+import { hush } from '../../testing/fuzz/judge.ts'
 
 /** What the gateway does; what the runtime would do, where that is something else. */
 type Row = readonly [one: Partial<Case> & Pick<Case, 'target'>, gateway: RouteId | Reason, runtime?: RouteId | null]

@@ -1,7 +1,7 @@
 /** Generated requests over real sockets, through a gateway as an operator starts it, to the real runtime. */
 import { test } from 'tap'
-import { run, seedOfEnvironment } from './run.ts'
-import { MOUNTS, startWire, wireCases } from './wire.ts'
+import { run, seedOfEnvironment } from '../../testing/fuzz/run.ts'
+import { MOUNTS, startWire, wireCases } from '../../testing/fuzz/wire.ts'
 
 const CASES = 300
 

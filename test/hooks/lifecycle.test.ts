@@ -2,8 +2,8 @@
 import { test } from 'tap'
 import { createCopilotRuntimeHandler } from '../../examples/mounting.ts'
 import { ConfigurationInvalid, makeHooks } from '../../src/sdk/hooks/index.ts'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { until } from '../support/until.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { until } from '../../testing/support/until.ts'
 import { startScene } from './scene.ts'
 
 const thread = (): string => crypto.randomUUID()

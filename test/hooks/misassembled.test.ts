@@ -2,7 +2,7 @@
 import { test } from 'tap'
 import { createCopilotRuntimeHandler } from '../../examples/mounting.ts'
 import { startRuntime } from '../../examples/runtime.ts'
-import { call, codeOf, runInput } from '../support/client.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
 import { startScene } from './scene.ts'
 
 const thread = (): string => crypto.randomUUID()

@@ -7,9 +7,9 @@ import { listen, stop } from '../../examples/http.ts'
 import { createCopilotRuntimeHandler, mount, type Mounting } from '../../examples/mounting.ts'
 import { startRuntime, type Runtime, type RuntimeOptions } from '../../examples/runtime.ts'
 import { makeHooks, type CreateHandler, type Hooks } from '../../src/sdk/hooks/index.ts'
-import { makeFolder, type ConfigTree } from '../support/gateway.ts'
-import { recordIn } from '../support/in-process.ts'
-import { makeSigner, type Signer } from '../support/tokens.ts'
+import { makeFolder, type ConfigTree } from '../../testing/support/gateway.ts'
+import { recordIn } from '../../testing/support/in-process.ts'
+import { makeSigner, type Signer } from '../../testing/support/tokens.ts'
 
 /** The kind of the runtime's object. */
 export type RuntimeObject = Runtime['runtime']

@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { createCopilotRuntimeHandler } from '../../examples/mounting.ts'
 import type { CreateHandler } from '../../src/sdk/hooks/index.ts'
-import { call, runInput } from '../support/client.ts'
-import { makeFolder } from '../support/gateway.ts'
-import { OWNERS_SHARE } from '../support/sharing.ts'
+import { call, runInput } from '../../testing/support/client.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { OWNERS_SHARE } from '../../testing/support/sharing.ts'
 import { startScene, type RuntimeObject } from './scene.ts'
 
 void test('runs beside changes of grants on their thread are executed once each', async (t) => {

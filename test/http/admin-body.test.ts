@@ -1,7 +1,7 @@
 /** A body of the admin API is read to the letter: what has a fault, or two readings, changes nothing. */
 import { test } from 'tap'
-import { OPERATOR, startAdmin } from '../support/admin.ts'
-import { codeOf } from '../support/client.ts'
+import { OPERATOR, startAdmin } from '../../testing/support/admin.ts'
+import { codeOf } from '../../testing/support/client.ts'
 
 const BAD_BODIES: readonly (readonly [string, unknown])[] = [
   ['nothing', {}],

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { isAdmitted, makeAdminCredentials } from '../../src/http/admin/credentials.ts'
 import { Sources } from '../../src/document/sources.ts'
-import { OPERATOR, startAdmin } from '../support/admin.ts'
-import { codeOf } from '../support/client.ts'
-import { makeFolder } from '../support/gateway.ts'
-import { ask as askRaw, firstAnswer, sendRaw } from '../support/raw.ts'
+import { OPERATOR, startAdmin } from '../../testing/support/admin.ts'
+import { codeOf } from '../../testing/support/client.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { ask as askRaw, firstAnswer, sendRaw } from '../../testing/support/raw.ts'
 
 const OLD = `old-${'o'.repeat(40)}`
 const NEW = `new-${'n'.repeat(40)}`

@@ -2,8 +2,8 @@
 import { test } from 'tap'
 import { MAX_GRANTS } from '../../src/core/decide/sharing.ts'
 import type { Store } from '../../src/store/port/store.ts'
-import { NOW, startAdmin, type Admin } from '../support/admin.ts'
-import { codeOf } from '../support/client.ts'
+import { NOW, startAdmin, type Admin } from '../../testing/support/admin.ts'
+import { codeOf } from '../../testing/support/client.ts'
 
 const T1 = { scope: '', threadId: 't-1' }
 const AT = '2026-01-31T12:00:00.000Z'

@@ -1,8 +1,8 @@
 /** The admin API: what is ordered is in force when it is answered, to the letter, and stands in the log. */
 import { test } from 'tap'
 import type { Credential } from '../../src/core/decide/credential.ts'
-import { codeOf } from '../support/client.ts'
-import { NOW, startAdmin } from '../support/admin.ts'
+import { codeOf } from '../../testing/support/client.ts'
+import { NOW, startAdmin } from '../../testing/support/admin.ts'
 
 const at = (tokenId: string | undefined, issuedAt: number | undefined): Credential => ({
   tokenId,

@@ -1,12 +1,12 @@
 /** A self-hosted agent in front: what of a request reaches it, what does not, and how its streams pass and end. */
 import { test, type Test } from 'tap'
 import { eventBytes, eventsIn, MEDIA_TYPES } from '../../examples/agent-client.ts'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { gated, type GatedOptions, type GatedUpstream } from '../support/gated.ts'
-import { OWNERS_SHARE } from '../support/sharing.ts'
-import { owners } from '../support/rows.ts'
-import { until } from '../support/until.ts'
-import { events, json, startUpstream, type Answering, type Upstream } from '../support/upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { gated, type GatedOptions, type GatedUpstream } from '../../testing/support/gated.ts'
+import { OWNERS_SHARE } from '../../testing/support/sharing.ts'
+import { owners } from '../../testing/support/rows.ts'
+import { until } from '../../testing/support/until.ts'
+import { events, json, startUpstream, type Answering, type Upstream } from '../../testing/support/upstream.ts'
 
 const EVENTS = [
   { type: 'RUN_STARTED', threadId: 't1', runId: 'r1' },

@@ -1,9 +1,9 @@
 /** Agents that not everybody may name, and what of a request reaches them: by rule of the policy, for every transport. */
-import { startStack } from '../support/stack.ts'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { events, INFO, json, type Answering } from '../support/upstream.ts'
+import { startStack } from '../../testing/support/stack.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { events, INFO, json, type Answering } from '../../testing/support/upstream.ts'
 
 /** Finance is for those with its permission; others don't hear of it. */
 const FINANCE = `version: 1

@@ -1,9 +1,9 @@
 /** What of the upstream's answer headers reaches the caller: nothing hop-by-hop, nothing of CORS, nothing that a cache may use. */
 import { test } from 'tap'
-import { call, runInput } from '../support/client.ts'
-import { gateBefore, gated } from '../support/gated.ts'
-import { startRawUpstream } from '../support/raw-upstream.ts'
-import { json } from '../support/upstream.ts'
+import { call, runInput } from '../../testing/support/client.ts'
+import { gateBefore, gated } from '../../testing/support/gated.ts'
+import { startRawUpstream } from '../../testing/support/raw-upstream.ts'
+import { json } from '../../testing/support/upstream.ts'
 
 const TELLING = {
   'access-control-allow-origin': '*',

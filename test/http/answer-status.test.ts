@@ -1,9 +1,9 @@
 /** What the upstream answers passes as it is, except redirects and pages: a chat client can show neither. */
 import { test } from 'tap'
-import { call, codeOf } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { json } from '../support/upstream.ts'
-import { until } from '../support/until.ts'
+import { call, codeOf } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { json } from '../../testing/support/upstream.ts'
+import { until } from '../../testing/support/until.ts'
 
 void test('the upstream’s own refusals pass unchanged', async (t) => {
   const { base, alice, upstream } = await gated(t)

@@ -3,7 +3,7 @@ import { test } from 'tap'
 import { headerLines } from '../../src/core/wire/headers.ts'
 import { readRecording } from '../../src/http/pipeline/audio-recording.ts'
 import { makeBudget } from '../../src/http/pipeline/request-body.ts'
-import { arrivingMessage } from '../support/arriving-message.ts'
+import { arrivingMessage } from '../../testing/support/arriving-message.ts'
 
 /** As long as the runtime wants them. */
 const BOUNDARY = 'b'.repeat(30)

@@ -1,10 +1,10 @@
 /** Of a body the keys of its route pass: all else ends here and is counted. */
 import { readFileSync } from 'node:fs'
 import { test } from 'tap'
-import { call, runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
+import { call, runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
 import { SHIPPED_POLICY } from '../../src/snapshot/load.ts'
-import { events, json } from '../support/upstream.ts'
+import { events, json } from '../../testing/support/upstream.ts'
 
 const SHIPPED = readFileSync(SHIPPED_POLICY, 'utf8')
 

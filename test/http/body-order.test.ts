@@ -1,9 +1,9 @@
 /** Which refusal comes first where several would do, and which routes have a body at all. */
 import { test } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { firstAnswer, head, sendRaw } from '../support/raw.ts'
-import { events, json } from '../support/upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { firstAnswer, head, sendRaw } from '../../testing/support/raw.ts'
+import { events, json } from '../../testing/support/upstream.ts'
 
 void test('each refusal comes before those behind it', async (t) => {
   const { gateway, base, alice, bob, upstream } = await gated(t, events(), {

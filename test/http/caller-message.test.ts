@@ -5,8 +5,8 @@ import { connect, type AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test, type Test } from 'tap'
 import { CallerMessage } from '../../src/http/listeners/caller-connections.ts'
-import { chunked } from '../support/raw.ts'
-import { until } from '../support/until.ts'
+import { chunked } from '../../testing/support/raw.ts'
+import { until } from '../../testing/support/until.ts'
 
 /** A server that keeps each request as it comes, and reads nothing of it by itself. */
 async function listening(t: Test) {

@@ -1,9 +1,9 @@
 /** Runs that meet on one new thread: the row goes only with the last that failed, and belongs to one user for ever. */
 import { test } from 'tap'
-import { call, codeOf, runInput, type Reply } from '../support/client.ts'
-import { gated, type GatedUpstream } from '../support/gated.ts'
-import { owners, rows } from '../support/rows.ts'
-import { events, json, type Answering } from '../support/upstream.ts'
+import { call, codeOf, runInput, type Reply } from '../../testing/support/client.ts'
+import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import { owners, rows } from '../../testing/support/rows.ts'
+import { events, json, type Answering } from '../../testing/support/upstream.ts'
 
 /** Starts two runs of alice's on one thread; both are at the upstream when it returns. */
 async function twoRuns(gate: GatedUpstream): Promise<{ answer(at: 0 | 1, how: Answering): Promise<Reply> }> {

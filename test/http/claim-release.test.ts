@@ -2,13 +2,13 @@
 import { readFileSync } from 'node:fs'
 import { test } from 'tap'
 import { SHIPPED_POLICY } from '../../src/snapshot/load.ts'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { gateBefore, gated } from '../support/gated.ts'
-import { head, openRaw } from '../support/raw.ts'
-import { startRawUpstream } from '../support/raw-upstream.ts'
-import { owners, rows } from '../support/rows.ts'
-import { events, json } from '../support/upstream.ts'
-import { until } from '../support/until.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { gateBefore, gated } from '../../testing/support/gated.ts'
+import { head, openRaw } from '../../testing/support/raw.ts'
+import { startRawUpstream } from '../../testing/support/raw-upstream.ts'
+import { owners, rows } from '../../testing/support/rows.ts'
+import { events, json } from '../../testing/support/upstream.ts'
+import { until } from '../../testing/support/until.ts'
 
 void test('the row is there before the run is sent, and provisional until the run is confirmed', async (t) => {
   const { base, alice, upstream, gateway } = await gated(t)

@@ -3,12 +3,12 @@
  * somebody else's, from before the gateway, and not every upstream asks whose (docs/how-it-works.md, "Ownership").
  */
 import { test, type Test } from 'tap'
-import { call, codeOf, runInput, type Call, type Reply } from '../support/client.ts'
-import type { GatedOptions } from '../support/gated.ts'
-import { rows } from '../support/rows.ts'
-import { OWNERS_SHARE, sharing } from '../support/sharing.ts'
-import { deferred, until } from '../support/until.ts'
-import { events, json, type Answering } from '../support/upstream.ts'
+import { call, codeOf, runInput, type Call, type Reply } from '../../testing/support/client.ts'
+import type { GatedOptions } from '../../testing/support/gated.ts'
+import { rows } from '../../testing/support/rows.ts'
+import { OWNERS_SHARE, sharing } from '../../testing/support/sharing.ts'
+import { deferred, until } from '../../testing/support/until.ts'
+import { events, json, type Answering } from '../../testing/support/upstream.ts'
 
 const WRITE = { user: 'corp:bob', right: 'write' }
 

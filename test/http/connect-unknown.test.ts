@@ -1,8 +1,8 @@
 /** A fresh page connects to a thread that nobody owns yet: it gets what a new thread has, and the upstream is not asked. */
 import { test } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { gateBefore, gated } from '../support/gated.ts'
-import { events, INFO, json, startUpstream } from '../support/upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { gateBefore, gated } from '../../testing/support/gated.ts'
+import { events, INFO, json, startUpstream } from '../../testing/support/upstream.ts'
 
 void test('connect with an unknown id is an empty event stream, in every setting', async (t) => {
   for (const unknownThread of ['claim', 'verify', 'deny']) {

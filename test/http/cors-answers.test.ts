@@ -1,8 +1,8 @@
 /** Every answer to a listed origin can be read there, refusals and streams included, and says so in the gateway's words alone. */
 import { test } from 'tap'
-import { call, runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { json } from '../support/upstream.ts'
+import { call, runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { json } from '../../testing/support/upstream.ts'
 
 const APP = 'https://app.example.com'
 const EXPOSED = 'x-request-id, retry-after, www-authenticate'

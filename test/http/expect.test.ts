@@ -1,8 +1,8 @@
 /** `Expect` (RFC 9110 §10.1.1): a body is asked for when it is wanted, and an expectation that can't be met is refused. */
 import { test } from 'tap'
-import { runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { firstAnswer, head, openRaw, sendRaw } from '../support/raw.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { firstAnswer, head, openRaw, sendRaw } from '../../testing/support/raw.ts'
 
 void test('an expectation that nobody can meet is refused in our words', async (t) => {
   const { gateway, alice, upstream } = await gated(t)

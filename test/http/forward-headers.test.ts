@@ -1,9 +1,9 @@
 /** Few of the caller's headers arrive, each once, and nothing that the caller writes takes one away. */
 import { test } from 'tap'
-import { call } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { head, sendRaw } from '../support/raw.ts'
-import type { Recorded } from '../support/upstream.ts'
+import { call } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { head, sendRaw } from '../../testing/support/raw.ts'
+import type { Recorded } from '../../testing/support/upstream.ts'
 
 const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 

@@ -14,9 +14,9 @@ import { makeOpenAnswers, type OpenAnswers } from '../../src/http/upstream/open-
 import type { Upstream } from '../../src/http/upstream/upstream.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
-import { rulesOf } from '../core/rules-of.ts'
-import { compiled, SHIPPED } from '../policy/policies.ts'
-import { authorized } from '../support/requests.ts'
+import { rulesOf } from '../../testing/support/rules-of.ts'
+import { compiled, SHIPPED } from '../../testing/support/policies.ts'
+import { authorized } from '../../testing/support/requests.ts'
 
 const GONE = { outcome: 'failed', refusal: refuse('upstream-unreachable'), maybeSent: false, detail: 'ECONNREFUSED' } as const
 

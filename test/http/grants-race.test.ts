@@ -1,6 +1,6 @@
 /** Grants where the thread changes hands between the decision and the store: decided again, with what is known then. */
 import { test } from 'tap'
-import { authorized } from '../support/requests.ts'
+import { authorized } from '../../testing/support/requests.ts'
 import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts'
 import { decide, type OwnerRecord, type Permit, type StandingFacts } from '../../src/core/decide/decide.ts'
 import type { Rules } from '../../src/core/decide/rules.ts'
@@ -9,8 +9,8 @@ import type { Payload } from '../../src/http/pipeline/payload.ts'
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import type { GrantOutcome, GrantStore, StoredGrant } from '../../src/store/port/grants.ts'
-import { rulesOf } from '../core/rules-of.ts'
-import { user } from '../policy/callers.ts'
+import { rulesOf } from '../../testing/support/rules-of.ts'
+import { user } from '../../testing/support/callers.ts'
 
 const ALICE = user('alice')
 const FACTS: StandingFacts = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' }

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { test } from 'tap'
 import type { AuditLine } from '../../src/audit/line.ts'
-import { call, codeOf } from '../support/client.ts'
-import { gateBefore } from '../support/gated.ts'
-import { makeFolder } from '../support/gateway.ts'
-import { OWNERS_SHARE, reasons, sharing } from '../support/sharing.ts'
-import { until } from '../support/until.ts'
+import { call, codeOf } from '../../testing/support/client.ts'
+import { gateBefore } from '../../testing/support/gated.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { OWNERS_SHARE, reasons, sharing } from '../../testing/support/sharing.ts'
+import { until } from '../../testing/support/until.ts'
 
 const BOB = { user: 'corp:bob', right: 'read' }
 

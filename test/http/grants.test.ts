@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { MAX_GRANTS } from '../../src/core/decide/sharing.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { SHIPPED } from '../policy/policies.ts'
-import { call, codeOf } from '../support/client.ts'
-import { testEachUpstream } from '../support/pairs.ts'
-import { OPERATORS_SHARE, OWNERS_SHARE, reasons, sharing } from '../support/sharing.ts'
+import { SHIPPED } from '../../testing/support/policies.ts'
+import { call, codeOf } from '../../testing/support/client.ts'
+import { testEachUpstream } from '../../testing/support/pairs.ts'
+import { OPERATORS_SHARE, OWNERS_SHARE, reasons, sharing } from '../../testing/support/sharing.ts'
 
 const BOB = { user: 'corp:bob', right: 'read' }
 

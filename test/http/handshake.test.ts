@@ -1,10 +1,10 @@
 /** After a refused GET /info the client posts {"method":"info"} to the base path and shows that answer: it is the same one, but
  * for what works by envelope (transports.test.ts). */
 import { test } from 'tap'
-import { call, codeOf } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { ask } from '../support/raw.ts'
-import { json } from '../support/upstream.ts'
+import { call, codeOf } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { json } from '../../testing/support/upstream.ts'
 
 const ENVELOPE = { method: 'info' }
 

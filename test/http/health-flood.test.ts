@@ -6,8 +6,8 @@ import { makeHealthApp, MOST_CONNECTIONS } from '../../src/http/listeners/health
 import { makeReadiness } from '../../src/http/listeners/readiness.ts'
 import { makeMetrics, type Figures, type Metrics } from '../../src/observe/metrics.ts'
 import { joinMetrics } from '../../src/gateway/workers/metrics.ts'
-import { call } from '../support/client.ts'
-import { deferred, until } from '../support/until.ts'
+import { call } from '../../testing/support/client.ts'
+import { deferred, until } from '../../testing/support/until.ts'
 
 const MANY = 64
 

@@ -1,9 +1,9 @@
 /** The health listener: what lives, what has started, what is pending by name; nothing secret and nothing to change. */
 import { test } from 'tap'
-import { call, codeOf } from '../support/client.ts'
-import { gateBefore, gated, NOWHERE } from '../support/gated.ts'
-import { ISSUER, AUDIENCE, makeSigner } from '../support/tokens.ts'
-import { until } from '../support/until.ts'
+import { call, codeOf } from '../../testing/support/client.ts'
+import { gateBefore, gated, NOWHERE } from '../../testing/support/gated.ts'
+import { ISSUER, AUDIENCE, makeSigner } from '../../testing/support/tokens.ts'
+import { until } from '../../testing/support/until.ts'
 
 async function pendingOf(healthUrl: string): Promise<Record<string, string>> {
   return ((await call(`${healthUrl}/readyz`)).json as { pending: Record<string, string> }).pending

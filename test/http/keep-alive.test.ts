@@ -2,10 +2,10 @@
 import type { ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { test } from 'tap'
-import { openRun, unchunked } from '../support/event-stream.ts'
-import { gated, type GatedUpstream } from '../support/gated.ts'
-import { deferred, until } from '../support/until.ts'
-import type { RawConnection } from '../support/raw.ts'
+import { openRun, unchunked } from '../../testing/support/event-stream.ts'
+import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import { deferred, until } from '../../testing/support/until.ts'
+import type { RawConnection } from '../../testing/support/raw.ts'
 
 const COMMENT = ': keep-alive\n\n'
 

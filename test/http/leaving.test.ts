@@ -1,10 +1,10 @@
 /** Whoever a thread was shared with may leave it: they take back the grant that names exactly them, and no other one. */
 import { test } from 'tap'
-import { edited, SHIPPED } from '../policy/policies.ts'
-import { call, codeOf } from '../support/client.ts'
-import { reasons, sharing, type Sharing } from '../support/sharing.ts'
+import { edited, SHIPPED } from '../../testing/support/policies.ts'
+import { call, codeOf } from '../../testing/support/client.ts'
+import { reasons, sharing, type Sharing } from '../../testing/support/sharing.ts'
 import type { Test } from 'tap'
-import { json } from '../support/upstream.ts'
+import { json } from '../../testing/support/upstream.ts'
 
 const BOB = { user: 'corp:bob' }
 

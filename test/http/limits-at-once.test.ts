@@ -1,13 +1,13 @@
 /** Limits of what a caller may have open at once, and of how large a body may be. */
 import { test, type Test } from 'tap'
-import { ruled } from '../policy/policies.ts'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { openRun } from '../support/event-stream.ts'
-import { gated, type GatedUpstream } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { chunked, ask, head, openRaw, sendRaw } from '../support/raw.ts'
-import { events, json, type Answering } from '../support/upstream.ts'
-import { until } from '../support/until.ts'
+import { ruled } from '../../testing/support/policies.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { openRun } from '../../testing/support/event-stream.ts'
+import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { chunked, ask, head, openRaw, sendRaw } from '../../testing/support/raw.ts'
+import { events, json, type Answering } from '../../testing/support/upstream.ts'
+import { until } from '../../testing/support/until.ts'
 
 /** A stream that goes on until its caller leaves. */
 const ENDLESS: Answering = (_request, response) => {

@@ -1,14 +1,14 @@
 /** Limits per time (issue: a thousand tiny runs evict everybody's history from the in-memory runner): whom they count, and when. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { test, type Test } from 'tap'
-import { ruled } from '../policy/policies.ts'
-import { call, codeOf, runInput, type Reply } from '../support/client.ts'
-import { gated, type GatedOptions, type GatedUpstream } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask, head, openRaw } from '../support/raw.ts'
-import { owners } from '../support/rows.ts'
-import { makeSigner } from '../support/tokens.ts'
-import { events, INFO, json, type Answering } from '../support/upstream.ts'
+import { ruled } from '../../testing/support/policies.ts'
+import { call, codeOf, runInput, type Reply } from '../../testing/support/client.ts'
+import { gated, type GatedOptions, type GatedUpstream } from '../../testing/support/gated.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask, head, openRaw } from '../../testing/support/raw.ts'
+import { owners } from '../../testing/support/rows.ts'
+import { makeSigner } from '../../testing/support/tokens.ts'
+import { events, INFO, json, type Answering } from '../../testing/support/upstream.ts'
 
 /** So few that a test gets to the end of them: two in two hours. */
 const TWO = '1/h'

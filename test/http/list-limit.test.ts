@@ -1,8 +1,8 @@
 /** A page has at most `limit` items, also where the upstream takes no notice of it; a limit that is none is refused. */
 import { test } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { events, json } from '../support/upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { events, json } from '../../testing/support/upstream.ts'
 
 void test('the limit holds before an upstream that ignores it', async (t) => {
   const { base, alice, upstream } = await gated(t, events())

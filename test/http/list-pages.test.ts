@@ -1,8 +1,8 @@
 /** A list is the caller's own threads, gathered from as many upstream pages as it takes, each once. */
 import { test } from 'tap'
-import { call, runInput } from '../support/client.ts'
-import { gated, type GatedUpstream } from '../support/gated.ts'
-import { events, json, type Answering } from '../support/upstream.ts'
+import { call, runInput } from '../../testing/support/client.ts'
+import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import { events, json, type Answering } from '../../testing/support/upstream.ts'
 
 interface List {
   readonly threads: readonly { readonly id: string }[]

@@ -11,10 +11,10 @@ import { test, type Test } from 'tap'
 import { beginExchange } from '../../src/http/pipeline/exchange.ts'
 import { listenOn, OPERATOR_LISTENER, publicListener } from '../../src/http/listeners/listening.ts'
 import { connectionsFor } from '../../src/http/upstream/upstream.ts'
-import { gated } from '../support/gated.ts'
-import { firstAnswer, head, openRaw } from '../support/raw.ts'
-import { steadySnapshot } from '../support/requests.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { firstAnswer, head, openRaw } from '../../testing/support/raw.ts'
+import { steadySnapshot } from '../../testing/support/requests.ts'
+import { startUpstream } from '../../testing/support/upstream.ts'
 
 /** What cuts or caps, by its name. */
 const BOUND = /timeout|max|(?<!de)limit|interval|threshold|keepalive|watermark|nodelay/i

@@ -1,11 +1,11 @@
 /** One log line a request, whatever became of it, with who, what and why. What may never be in one: test/security/secrets-nowhere. */
 import { test } from 'tap'
-import { call, runInput } from '../support/client.ts'
-import { openRun } from '../support/event-stream.ts'
-import { gateBefore, gated, type Gated } from '../support/gated.ts'
-import { startRawUpstream } from '../support/raw-upstream.ts'
-import { events } from '../support/upstream.ts'
-import { until } from '../support/until.ts'
+import { call, runInput } from '../../testing/support/client.ts'
+import { openRun } from '../../testing/support/event-stream.ts'
+import { gateBefore, gated, type Gated } from '../../testing/support/gated.ts'
+import { startRawUpstream } from '../../testing/support/raw-upstream.ts'
+import { events } from '../../testing/support/upstream.ts'
+import { until } from '../../testing/support/until.ts'
 
 const requestsOf = ({ gateway }: Gated) => gateway.lines.filter((line) => line['msg'] === 'request')
 

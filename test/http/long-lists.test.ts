@@ -2,10 +2,10 @@
 import { join } from 'node:path'
 import { test } from 'tap'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { call } from '../support/client.ts'
-import { gated, type GatedOptions, type GatedUpstream } from '../support/gated.ts'
-import { json } from '../support/upstream.ts'
-import { edited } from '../policy/policies.ts'
+import { call } from '../../testing/support/client.ts'
+import { gated, type GatedOptions, type GatedUpstream } from '../../testing/support/gated.ts'
+import { json } from '../../testing/support/upstream.ts'
+import { edited } from '../../testing/support/policies.ts'
 
 interface List {
   readonly threads: readonly { readonly id: string }[]

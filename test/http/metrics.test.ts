@@ -1,10 +1,10 @@
 /** The figures of /metrics: each request one decision, by route and reason, and no label that a caller chose. */
 import { test } from 'tap'
-import { call, runInput } from '../support/client.ts'
-import { openRun } from '../support/event-stream.ts'
-import { gated, type Gated } from '../support/gated.ts'
-import { events, json } from '../support/upstream.ts'
-import { until } from '../support/until.ts'
+import { call, runInput } from '../../testing/support/client.ts'
+import { openRun } from '../../testing/support/event-stream.ts'
+import { gated, type Gated } from '../../testing/support/gated.ts'
+import { events, json } from '../../testing/support/upstream.ts'
+import { until } from '../../testing/support/until.ts'
 
 /** Lines of our own figures that are not zero, by name and labels. */
 async function figures({ gateway }: Gated): Promise<Record<string, number>> {

@@ -1,10 +1,10 @@
 /** A request that may have been read is never sent again: an agent's run costs money and has effects. */
 import { test } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { gateBefore, gated } from '../support/gated.ts'
-import { startRawUpstream } from '../support/raw-upstream.ts'
-import { json } from '../support/upstream.ts'
-import { until } from '../support/until.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { gateBefore, gated } from '../../testing/support/gated.ts'
+import { startRawUpstream } from '../../testing/support/raw-upstream.ts'
+import { json } from '../../testing/support/upstream.ts'
+import { until } from '../../testing/support/until.ts'
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}'
 

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { test } from 'tap'
 import { startScene, type Scene } from '../reload/scene.ts'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { rows } from '../support/rows.ts'
-import { events, json, type Answering } from '../support/upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { rows } from '../../testing/support/rows.ts'
+import { events, json, type Answering } from '../../testing/support/upstream.ts'
 
 const observing = (t: Parameters<typeof startScene>[0], changes = {}, policy?: string) =>
   startScene(t, { enforcement: 'observe', ...changes }, policy)

@@ -8,9 +8,9 @@ import type { StreamForm } from '../../src/core/wire/headers.ts'
 import { ArrivingBody, streamedBody } from '../../src/http/upstream/answer-body.ts'
 import { makeOpenAnswers, type AnswerRules } from '../../src/http/upstream/open-answers.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
-import { head, openRaw } from '../support/raw.ts'
-import { callerOf } from '../support/stream-caller.ts'
-import { until } from '../support/until.ts'
+import { head, openRaw } from '../../testing/support/raw.ts'
+import { callerOf } from '../../testing/support/stream-caller.ts'
+import { until } from '../../testing/support/until.ts'
 
 const NOW = 1_000_000_000_000
 /** Rules by which no stream ends, and nothing is put in. */

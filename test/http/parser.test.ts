@@ -1,8 +1,8 @@
 /** The HTTP parser's bounds, old protocol versions and requests in a row: answered in our words and in order. */
 import { test } from 'tap'
-import { gated } from '../support/gated.ts'
-import { firstAnswer, head, sendRaw } from '../support/raw.ts'
-import { json } from '../support/upstream.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { firstAnswer, head, sendRaw } from '../../testing/support/raw.ts'
+import { json } from '../../testing/support/upstream.ts'
 
 void test('answers of the parser carry a request id as all others do', async (t) => {
   const { gateway } = await gated(t, undefined, { config: { limits: { headers: '4KiB' } } })

@@ -8,7 +8,7 @@ import { assumedFacts } from '../../src/core/route/transport.ts'
 import { readEnveloped, readPayload, type Payload, type PayloadParts } from '../../src/http/pipeline/payload.ts'
 import { type ArrivingBody, makeBudget } from '../../src/http/pipeline/request-body.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
-import { arrivingMessage } from '../support/arriving-message.ts'
+import { arrivingMessage } from '../../testing/support/arriving-message.ts'
 
 const INFO = classify('GET', ['info'], new Map()) as RouteDescriptor
 const RUN = classify('POST', ['agent', 'a', 'run'], new Map()) as RouteDescriptor

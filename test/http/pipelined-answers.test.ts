@@ -6,10 +6,10 @@
  */
 import { createServer, type AddressInfo } from 'node:net'
 import { test, type Test } from 'tap'
-import { runInput } from '../support/client.ts'
-import { gateBefore } from '../support/gated.ts'
-import { head, openRaw } from '../support/raw.ts'
-import { until } from '../support/until.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { gateBefore } from '../../testing/support/gated.ts'
+import { head, openRaw } from '../../testing/support/raw.ts'
+import { until } from '../../testing/support/until.ts'
 
 interface Answer {
   readonly framing: 'content-length' | 'none'

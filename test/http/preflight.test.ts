@@ -1,9 +1,9 @@
 /** Browsers ask before they send: the gateway answers for listed origins, without a token, and the upstream never does. */
 import { test } from 'tap'
-import { call, codeOf } from '../support/client.ts'
-import { gated, type GatedUpstream } from '../support/gated.ts'
-import { firstAnswer, head, sendRaw } from '../support/raw.ts'
-import { until } from '../support/until.ts'
+import { call, codeOf } from '../../testing/support/client.ts'
+import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import { firstAnswer, head, sendRaw } from '../../testing/support/raw.ts'
+import { until } from '../../testing/support/until.ts'
 
 const APP = 'https://app.example.com'
 

@@ -1,9 +1,9 @@
 /** What does not fit between `unknownThread` and the upstream is said aloud, before somebody pays for it. */
 import { test } from 'tap'
-import { call, runInput } from '../support/client.ts'
-import { gateBefore, gated } from '../support/gated.ts'
-import { events, json, startUpstream, type Upstream } from '../support/upstream.ts'
-import { until } from '../support/until.ts'
+import { call, runInput } from '../../testing/support/client.ts'
+import { gateBefore, gated } from '../../testing/support/gated.ts'
+import { events, json, startUpstream, type Upstream } from '../../testing/support/upstream.ts'
+import { until } from '../../testing/support/until.ts'
 
 /** An upstream whose own threads, and answers for histories, are these. */
 async function upstreamWith(t: Parameters<typeof gated>[0], threads: unknown, histories: number): Promise<Upstream> {

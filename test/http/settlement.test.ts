@@ -10,8 +10,8 @@ import type { UpstreamAnswer, UpstreamFailure } from '../../src/http/upstream/up
 import { makeLog } from '../../src/observe/log.ts'
 import type { RequestMetrics } from '../../src/observe/metrics.ts'
 import type { ClaimStore, OwnerChanges } from '../../src/store/port/claims.ts'
-import { user } from '../policy/callers.ts'
-import { compiled, SHIPPED } from '../policy/policies.ts'
+import { user } from '../../testing/support/callers.ts'
+import { compiled, SHIPPED } from '../../testing/support/policies.ts'
 
 const ALICE = user('alice')
 

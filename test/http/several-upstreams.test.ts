@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { makeAssertionVerifier, type Verify } from '../../src/sdk/agent/index.ts'
 import { fate } from '../agent/credentials.ts'
-import { call, codeOf, runInput, type Reply } from '../support/client.ts'
-import { gated, type GatedOptions, type GatedUpstream } from '../support/gated.ts'
-import { makeFolder } from '../support/gateway.ts'
-import { until } from '../support/until.ts'
-import { events, json, startUpstream, type Answering, type Recorded, type Upstream } from '../support/upstream.ts'
+import { call, codeOf, runInput, type Reply } from '../../testing/support/client.ts'
+import { gated, type GatedOptions, type GatedUpstream } from '../../testing/support/gated.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { until } from '../../testing/support/until.ts'
+import { events, json, startUpstream, type Answering, type Recorded, type Upstream } from '../../testing/support/upstream.ts'
 
 interface Scene extends GatedUpstream {
   /** The further runtime, and where callers find it. */

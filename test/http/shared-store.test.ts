@@ -1,9 +1,9 @@
 /** Two gateways on one store are one gate: a claim at one holds at the other, at once. */
 import { test } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { gateBefore, gated } from '../support/gated.ts'
-import { owners } from '../support/rows.ts'
-import { events, json } from '../support/upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { gateBefore, gated } from '../../testing/support/gated.ts'
+import { owners } from '../../testing/support/rows.ts'
+import { events, json } from '../../testing/support/upstream.ts'
 
 void test('what one gateway claimed is foreign to others at the second', async (t) => {
   const one = await gated(t, events())

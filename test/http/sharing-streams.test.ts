@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import Database from 'better-sqlite3'
 import { test, type Test } from 'tap'
-import { call, runInput } from '../support/client.ts'
-import { gateBefore } from '../support/gated.ts'
-import { head, openRaw, type RawConnection } from '../support/raw.ts'
-import { OWNERS_SHARE, sharing, type Sharing } from '../support/sharing.ts'
-import { until } from '../support/until.ts'
-import { json, type Answering } from '../support/upstream.ts'
+import { call, runInput } from '../../testing/support/client.ts'
+import { gateBefore } from '../../testing/support/gated.ts'
+import { head, openRaw, type RawConnection } from '../../testing/support/raw.ts'
+import { OWNERS_SHARE, sharing, type Sharing } from '../../testing/support/sharing.ts'
+import { until } from '../../testing/support/until.ts'
+import { json, type Answering } from '../../testing/support/upstream.ts'
 
 /** What a guest sees of the end. */
 const ENDED = /"type":"RUN_ERROR","message":"You are no longer allowed to do this.","code":"not-allowed"/

@@ -1,16 +1,16 @@
 /** Shared threads end to end: what a right opens and what it does not, on every route; lists; one switch for all of it. */
-import { until } from '../support/until.ts'
+import { until } from '../../testing/support/until.ts'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { BASE, BODY_ROUTES, codeIn, PATH_ROUTES, type ThreadRoute } from '../security/thread-routes.ts'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
-import { owners, rows } from '../support/rows.ts'
-import { OWNERS_SHARE, sharing, type Sharing } from '../support/sharing.ts'
-import { events, json, type Answering } from '../support/upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { owners, rows } from '../../testing/support/rows.ts'
+import { OWNERS_SHARE, sharing, type Sharing } from '../../testing/support/sharing.ts'
+import { events, json, type Answering } from '../../testing/support/upstream.ts'
 
 /** What reading opens, and what writing opens besides; the rest stays with the owner. */
 const READING = ['threads/messages', 'threads/events', 'threads/state', 'agent/connect']

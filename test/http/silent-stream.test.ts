@@ -9,11 +9,11 @@ import type { AddressInfo, Socket } from 'node:net'
 import fastify from 'fastify'
 import { test, type Test } from 'tap'
 import { publicListener } from '../../src/http/listeners/listening.ts'
-import { openRun, unchunked } from '../support/event-stream.ts'
-import { gated } from '../support/gated.ts'
-import type { ConfigTree } from '../support/gateway.ts'
-import { head, openRaw } from '../support/raw.ts'
-import { deferred, until } from '../support/until.ts'
+import { openRun, unchunked } from '../../testing/support/event-stream.ts'
+import { gated } from '../../testing/support/gated.ts'
+import type { ConfigTree } from '../../testing/support/gateway.ts'
+import { head, openRaw } from '../../testing/support/raw.ts'
+import { deferred, until } from '../../testing/support/until.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 

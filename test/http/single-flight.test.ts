@@ -1,7 +1,7 @@
 /** An operation that many ask for at once runs once at a time, and for a tenth of the time at most. */
 import { test } from 'tap'
 import { singleFlight } from '../../src/http/listeners/single-flight.ts'
-import { deferred } from '../support/until.ts'
+import { deferred } from '../../testing/support/until.ts'
 
 /** An operation whose runs the test ends, on a clock that the test moves. */
 function operation() {

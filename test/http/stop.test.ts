@@ -4,11 +4,11 @@
  */
 import type { ServerResponse } from 'node:http'
 import { test } from 'tap'
-import { openRun, unchunked } from '../support/event-stream.ts'
-import { gated } from '../support/gated.ts'
-import { firstAnswer, head, openRaw } from '../support/raw.ts'
-import { json } from '../support/upstream.ts'
-import { deferred, until } from '../support/until.ts'
+import { openRun, unchunked } from '../../testing/support/event-stream.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { firstAnswer, head, openRaw } from '../../testing/support/raw.ts'
+import { json } from '../../testing/support/upstream.ts'
+import { deferred, until } from '../../testing/support/until.ts'
 
 const HOUR = 3_600_000
 

@@ -2,9 +2,9 @@
 import type { ServerResponse } from 'node:http'
 import { createHash } from 'node:crypto'
 import { test } from 'tap'
-import { openRun, unchunked } from '../support/event-stream.ts'
-import { gated } from '../support/gated.ts'
-import { deferred, until } from '../support/until.ts'
+import { openRun, unchunked } from '../../testing/support/event-stream.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { deferred, until } from '../../testing/support/until.ts'
 
 const QUIET = { config: { streams: { keepAlive: '0s' } } }
 

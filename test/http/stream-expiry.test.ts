@@ -1,11 +1,11 @@
 /** Streams whose credential ends: at once, after a grace, or not; and streams whose credential was revoked. */
 import { test, type Test } from 'tap'
-import { runInput, call, codeOf } from '../support/client.ts'
-import { gateBefore, gated, type GatedUpstream } from '../support/gated.ts'
-import { head, openRaw } from '../support/raw.ts'
-import { owners } from '../support/rows.ts'
-import { until } from '../support/until.ts'
-import { events, type Answering } from '../support/upstream.ts'
+import { runInput, call, codeOf } from '../../testing/support/client.ts'
+import { gateBefore, gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import { head, openRaw } from '../../testing/support/raw.ts'
+import { owners } from '../../testing/support/rows.ts'
+import { until } from '../../testing/support/until.ts'
+import { events, type Answering } from '../../testing/support/upstream.ts'
 
 /** A stream that has begun and does not end by itself. */
 const begun: Answering = (_request, response) =>

@@ -6,9 +6,9 @@ import type { AnswerOwner } from '../../src/http/upstream/open-answers.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import type { ThreadKey } from '../../src/store/port/thread.ts'
 import { makeAnswerRecheck, type AnswerRecheck } from '../../src/snapshot/stream-recheck.ts'
-import { rulesOf } from '../core/rules-of.ts'
-import { deferred, until } from '../support/until.ts'
-import { user } from '../policy/callers.ts'
+import { rulesOf } from '../../testing/support/rules-of.ts'
+import { deferred, until } from '../../testing/support/until.ts'
+import { user } from '../../testing/support/callers.ts'
 
 const BOB = user('bob')
 const RULES = rulesOf({ 'agent/connect': [{ threads: ['own', 'shared'] }] })

@@ -7,13 +7,13 @@ import { test } from 'tap'
 import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts'
 import { decide, type Permit } from '../../src/core/decide/decide.ts'
 import { assumedFacts, type RuntimeFacts } from '../../src/core/route/transport.ts'
-import { authorized } from '../support/requests.ts'
+import { authorized } from '../../testing/support/requests.ts'
 import type { Payload } from '../../src/http/pipeline/payload.ts'
 import { makeTableChange, type TableChangeParts } from '../../src/http/lists/table-changes.ts'
 import type { ThreadRow } from '../../src/store/port/administration.ts'
 import { StoreUnavailable } from '../../src/store/port/state.ts'
-import { rulesOf } from '../core/rules-of.ts'
-import { user } from '../policy/callers.ts'
+import { rulesOf } from '../../testing/support/rules-of.ts'
+import { user } from '../../testing/support/callers.ts'
 
 const ALICE = user('alice')
 const RULES = rulesOf({ 'threads/update': [{ threads: ['own'] }], 'threads/archive': [{ threads: ['own'] }] })

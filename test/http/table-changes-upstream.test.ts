@@ -2,9 +2,9 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { test } from 'tap'
-import { codeOf } from '../support/client.ts'
-import { unlisted } from '../support/unlisted.ts'
-import { json } from '../support/upstream.ts'
+import { codeOf } from '../../testing/support/client.ts'
+import { unlisted } from '../../testing/support/unlisted.ts'
+import { json } from '../../testing/support/upstream.ts'
 
 void test('what the upstream does itself passes as it answers, and is noted', async (t) => {
   const { run, list, ids, change, alice, upstream } = await unlisted(t, 'table')

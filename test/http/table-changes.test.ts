@@ -1,9 +1,9 @@
 /** Names, archives and ends where threads are listed from the table: the upstream is asked first, and its 422 is done here. */
 import { test } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { NO_LISTS, unlisted, type Unlisted } from '../support/unlisted.ts'
-import { json } from '../support/upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { NO_LISTS, unlisted, type Unlisted } from '../../testing/support/unlisted.ts'
+import { json } from '../../testing/support/upstream.ts'
 
 const ITEM = { agentId: 'default', organizationId: '', createdById: '', createdAt: /Z$/, updatedAt: /Z$/ }
 

@@ -1,10 +1,10 @@
 /** /info where lists come from the table: each client is told, where it looks, that it may ask for lists and change threads. */
 import { test } from 'tap'
-import { call, codeOf } from '../support/client.ts'
-import { PAIRS } from '../support/pair.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { NONE, unlisted, withoutLists } from '../support/unlisted.ts'
-import { json } from '../support/upstream.ts'
+import { call, codeOf } from '../../testing/support/client.ts'
+import { PAIRS } from '../../testing/support/pair.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { NONE, unlisted, withoutLists } from '../../testing/support/unlisted.ts'
+import { json } from '../../testing/support/upstream.ts'
 
 const SERVED = { ...NONE, list: true, mutations: true }
 const INFO = { version: '1.75.0', agents: { default: { name: 'default' } }, mode: 'sse' }

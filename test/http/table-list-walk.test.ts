@@ -12,9 +12,9 @@ import { makeCursorSeal } from '../../src/http/lists/cursor.ts'
 import { makeBudget } from '../../src/http/pipeline/request-body.ts'
 import { makeTableList, type TableListParts } from '../../src/http/lists/table-list.ts'
 import type { ListedThread, ListWindow } from '../../src/store/port/lists.ts'
-import { rule, rulesOf } from '../core/rules-of.ts'
-import { user } from '../policy/callers.ts'
-import { authorized } from '../support/requests.ts'
+import { rule, rulesOf } from '../../testing/support/rules-of.ts'
+import { user } from '../../testing/support/callers.ts'
+import { authorized } from '../../testing/support/requests.ts'
 
 const FACTS = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' } as const
 const ALICE = user('alice')

@@ -2,10 +2,10 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { test } from 'tap'
-import { call, codeOf } from '../support/client.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { NO_LISTS, unlisted } from '../support/unlisted.ts'
-import { json } from '../support/upstream.ts'
+import { call, codeOf } from '../../testing/support/client.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { NO_LISTS, unlisted } from '../../testing/support/unlisted.ts'
+import { json } from '../../testing/support/upstream.ts'
 
 /** Another process takes the table away. */
 function breakStore(folder: string): void {

@@ -1,11 +1,11 @@
 /** The list from the ownership table: whose threads, in which form and order. */
 import { test } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { edited } from '../policy/policies.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { makeSigner } from '../support/tokens.ts'
-import { unlisted, withoutLists, type List } from '../support/unlisted.ts'
-import { json } from '../support/upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { edited } from '../../testing/support/policies.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { makeSigner } from '../../testing/support/tokens.ts'
+import { unlisted, withoutLists, type List } from '../../testing/support/unlisted.ts'
+import { json } from '../../testing/support/upstream.ts'
 
 void testEachPair('everybody gets their own threads, the last used first, and the upstream is not asked', async (t) => {
   const { run, ids, alice, bob, olga, asked } = await unlisted(t, 'table')

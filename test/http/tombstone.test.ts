@@ -1,9 +1,9 @@
 /** A deleted thread stays its owner's: nobody else can ever claim it, and only the owner's run brings it back. */
 import { test } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { gated, type GatedUpstream } from '../support/gated.ts'
-import { rows } from '../support/rows.ts'
-import { events, json } from '../support/upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import { rows } from '../../testing/support/rows.ts'
+import { events, json } from '../../testing/support/upstream.ts'
 
 /** A gateway where alice's thread t1 was deleted, with this answer of the upstream. */
 async function deleted(t: Parameters<typeof gated>[0], status: number): Promise<GatedUpstream> {

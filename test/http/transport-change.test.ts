@@ -5,11 +5,11 @@ import { makeReadiness } from '../../src/http/listeners/readiness.ts'
 import { makeTransportProbe, type ProbeParts } from '../../src/http/upstream/transport-probe.ts'
 import { openUpstream } from '../../src/http/upstream/upstream.ts'
 import { makeLog } from '../../src/observe/log.ts'
-import { call, runInput } from '../support/client.ts'
-import { gateBefore, type Gated } from '../support/gated.ts'
-import { owners } from '../support/rows.ts'
-import { INFO, json, startUpstream, type Answering, type Upstream } from '../support/upstream.ts'
-import { until } from '../support/until.ts'
+import { call, runInput } from '../../testing/support/client.ts'
+import { gateBefore, type Gated } from '../../testing/support/gated.ts'
+import { owners } from '../../testing/support/rows.ts'
+import { INFO, json, startUpstream, type Answering, type Upstream } from '../../testing/support/upstream.ts'
+import { until } from '../../testing/support/until.ts'
 
 const AUTO = { config: { upstream: { transport: 'auto' } } }
 const NOT_HERE = json({ error: 'Not found' }, 404)

@@ -1,10 +1,10 @@
 /** Until the upstream has shown which transport it speaks nothing is forwarded, unless the configuration names it. */
 import { test } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { gateBefore, NOWHERE, type Gated } from '../support/gated.ts'
-import { owners } from '../support/rows.ts'
-import { events, INFO, json, startUpstream, type Answering, type Upstream } from '../support/upstream.ts'
-import { until } from '../support/until.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { gateBefore, NOWHERE, type Gated } from '../../testing/support/gated.ts'
+import { owners } from '../../testing/support/rows.ts'
+import { events, INFO, json, startUpstream, type Answering, type Upstream } from '../../testing/support/upstream.ts'
+import { until } from '../../testing/support/until.ts'
 
 const AUTO = { config: { upstream: { transport: 'auto' } } }
 

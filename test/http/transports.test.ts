@@ -1,11 +1,11 @@
 /** The two transports and the two bridges, by what an upstream that records gets, and what the client is answered. */
 import { test, type Test } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { gateBefore, gated, type GatedUpstream } from '../support/gated.ts'
-import { owners } from '../support/rows.ts'
-import { events, INFO, json, startUpstream, type Answering } from '../support/upstream.ts'
-import { makeSigner } from '../support/tokens.ts'
-import { until } from '../support/until.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { gateBefore, gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import { owners } from '../../testing/support/rows.ts'
+import { events, INFO, json, startUpstream, type Answering } from '../../testing/support/upstream.ts'
+import { makeSigner } from '../../testing/support/tokens.ts'
+import { until } from '../../testing/support/until.ts'
 
 const BASE = '/api/copilotkit'
 const SINGLE = {

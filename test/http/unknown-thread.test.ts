@@ -1,9 +1,9 @@
 /** Threads that nobody owns: what a run and a suggestion may do with them is `ownership.unknownThread`, and no more. */
 import { test } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { owners } from '../support/rows.ts'
-import { events } from '../support/upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { owners } from '../../testing/support/rows.ts'
+import { events } from '../../testing/support/upstream.ts'
 
 void test('claim: a run owns the thread, a suggestion passes and owns nothing, and the upstream is not asked', async (t) => {
   const { base, alice, upstream, gateway } = await gated(t, events(), { config: { ownership: { unknownThread: 'claim' } } })

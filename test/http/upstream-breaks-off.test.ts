@@ -1,9 +1,9 @@
 /** An upstream that breaks off or talks nonsense: before the head a 502, after it the caller's connection breaks too. */
 import { test } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { gateBefore } from '../support/gated.ts'
-import { head, openRaw } from '../support/raw.ts'
-import { startRawUpstream } from '../support/raw-upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { gateBefore } from '../../testing/support/gated.ts'
+import { head, openRaw } from '../../testing/support/raw.ts'
+import { startRawUpstream } from '../../testing/support/raw-upstream.ts'
 
 const STREAM = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n'
 

@@ -1,9 +1,9 @@
 /** Connections to the upstream: one request at a time on each, used again, and let go of. */
 import { test, type Test } from 'tap'
 import { connectionsTo, type Connections, openUpstream, type UpstreamAnswer } from '../../src/http/upstream/upstream.ts'
-import { startRawUpstream } from '../support/raw-upstream.ts'
-import { startUpstream, json } from '../support/upstream.ts'
-import { until } from '../support/until.ts'
+import { startRawUpstream } from '../../testing/support/raw-upstream.ts'
+import { startUpstream, json } from '../../testing/support/upstream.ts'
+import { until } from '../../testing/support/until.ts'
 
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'
 const REQUEST = { method: 'GET', path: '/', headers: { 'x-request-id': 'r' } } as const

@@ -2,9 +2,9 @@
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { test } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { startFullBacklog } from '../support/full-backlog.ts'
-import { gateBefore, gated } from '../support/gated.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { startFullBacklog } from '../../testing/support/full-backlog.ts'
+import { gateBefore, gated } from '../../testing/support/gated.ts'
 
 /** A port that nobody listens on. */
 async function freePort(): Promise<number> {

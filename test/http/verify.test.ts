@@ -1,11 +1,11 @@
 /** `unknownThread: verify`: the upstream is asked first whether it holds something of a thread that nobody owns. */
 import { test } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { gateBefore, gated, NOWHERE, type GatedUpstream } from '../support/gated.ts'
-import { startRawUpstream } from '../support/raw-upstream.ts'
-import { owners } from '../support/rows.ts'
-import { until } from '../support/until.ts'
-import { events, json, type Answering } from '../support/upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { gateBefore, gated, NOWHERE, type GatedUpstream } from '../../testing/support/gated.ts'
+import { startRawUpstream } from '../../testing/support/raw-upstream.ts'
+import { owners } from '../../testing/support/rows.ts'
+import { until } from '../../testing/support/until.ts'
+import { events, json, type Answering } from '../../testing/support/upstream.ts'
 
 const VERIFY = { config: { ownership: { unknownThread: 'verify' } } }
 

@@ -7,7 +7,7 @@ import { test, type Test } from 'tap'
 import { fill } from '../../src/tools/import-export/fill.ts'
 import { entriesOf } from '../../src/tools/import-export/source-file.ts'
 import { makeStagingTable, type StagingTable } from '../../src/tools/import-export/staging-table.ts'
-import { makeFolder } from '../support/gateway.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
 import { inPieces, READING } from './sources.ts'
 import { key } from './store.ts'
 

@@ -9,7 +9,7 @@ import type { TakeoverOptions, Target } from '../../src/tools/import-export/take
 import type { Store } from '../../src/store/port/store.ts'
 import type { ThreadKey } from '../../src/store/port/thread.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { makeFolder } from '../support/gateway.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
 import { inPieces, NOW, READING } from './sources.ts'
 
 /** An empty store that goes with the test. */

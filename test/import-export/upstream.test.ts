@@ -8,7 +8,7 @@ import { byField, byMapping, upstreamEntries, type Whose } from '../../src/tools
 import { upstreamList } from '../../src/tools/import-export/upstream-list.ts'
 import { openUpstream } from '../../src/http/upstream/upstream.ts'
 import { clearThreads, startRuntime } from '../../examples/runtime.ts'
-import { call, runInput } from '../support/client.ts'
+import { call, runInput } from '../../testing/support/client.ts'
 import { inPieces, READING } from './sources.ts'
 import { importLines, key, optionsFor, own, ownersIn, startStore } from './store.ts'
 

@@ -1,8 +1,8 @@
 /** Every order in which a few operations can happen, with the store on PostgreSQL, statement by statement. */
 import { test } from 'tap'
-import { startPostgres } from '../support/postgres.ts'
-import { inEveryOrder } from './explore.ts'
-import { postgresEngine } from './postgres-engine.ts'
+import { startPostgres } from '../../testing/support/postgres.ts'
+import { inEveryOrder } from '../../testing/interleavings/explore.ts'
+import { postgresEngine } from '../../testing/interleavings/postgres-engine.ts'
 
 void test('a few operations at once, in every order, on PostgreSQL', async (t) => {
   const { url } = await startPostgres(t)

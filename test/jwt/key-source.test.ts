@@ -6,8 +6,8 @@ import { test, type Test } from 'tap'
 import { makeFetching } from '../../src/auth/fetching.ts'
 import { keyFromJwk } from '../../src/jwt/key.ts'
 import { fixedKeys, remoteKeys } from '../../src/jwt/key-source.ts'
-import { FIRST, SECOND, startMisbehaving } from '../support/issuer-that-misbehaves.ts'
-import { until } from '../support/until.ts'
+import { FIRST, SECOND, startMisbehaving } from '../../testing/support/issuer-that-misbehaves.ts'
+import { until } from '../../testing/support/until.ts'
 
 const COOL_DOWN = 5000
 const MINUTE = 60_000

@@ -4,8 +4,8 @@ import { makePostgresLimiter, type PostgresLimiter } from '../../src/limits/post
 import { migrate } from '../../src/store/postgres/migrations.ts'
 import { openPool } from '../../src/postgres/pool.ts'
 import type { PostgresSettings } from '../../src/postgres/settings.ts'
-import { startPostgres, startPostgresServer, type TestDatabase } from '../support/postgres.ts'
-import { until } from '../support/until.ts'
+import { startPostgres, startPostgresServer, type TestDatabase } from '../../testing/support/postgres.ts'
+import { until } from '../../testing/support/until.ts'
 
 const PER_HOUR = { amount: 3, per: 3_600_000 }
 const SCHEMA = 'threadwarden'

@@ -20,8 +20,8 @@ import { test, type Test } from 'tap'
 import { auditFileFault, openAuditFile } from '../../src/audit/file.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import { makeOutage, type LineSink } from '../../src/audit/outage.ts'
-import { makeFolder } from '../support/gateway.ts'
-import { until } from '../support/until.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { until } from '../../testing/support/until.ts'
 
 /** A file under test, with what is said and counted of it. */
 interface Scene {

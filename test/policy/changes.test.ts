@@ -1,8 +1,8 @@
 /** The file decides, and nothing else does: changing one line changes exactly the answer that it speaks of. */
 import { test } from 'tap'
 import { decide } from '../../src/core/decide/decide.ts'
-import { CALLERS, told, type Thread } from './callers.ts'
-import { compiled, descriptor, edited, ruled, SHIPPED } from './policies.ts'
+import { CALLERS, told, type Thread } from '../../testing/support/callers.ts'
+import { compiled, descriptor, edited, ruled, SHIPPED } from '../../testing/support/policies.ts'
 
 const shipped = compiled(SHIPPED)
 const CHANGES: readonly (readonly [

@@ -8,8 +8,8 @@ import { ALL_ROUTES } from '../../src/core/route/routes.ts'
 import { SHIPPED_POLICY } from '../../src/snapshot/load.ts'
 import { loadPolicy } from '../../src/policy/compile.ts'
 import { Sources } from '../../src/document/sources.ts'
-import { CALLERS, told, type Thread } from './callers.ts'
-import { compiled, SHIPPED } from './policies.ts'
+import { CALLERS, told, type Thread } from '../../testing/support/callers.ts'
+import { compiled, SHIPPED } from '../../testing/support/policies.ts'
 
 const policy = compiled(SHIPPED)
 const no = 'not-allowed'

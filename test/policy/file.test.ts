@@ -2,7 +2,7 @@
 import { test } from 'tap'
 import { loadPolicy } from '../../src/policy/compile.ts'
 import { Sources } from '../../src/document/sources.ts'
-import { faultsIn, load, ruled } from './policies.ts'
+import { faultsIn, load, ruled } from '../../testing/support/policies.ts'
 
 const RULE = { routes: ['info'], allow: ['signed-in'] }
 

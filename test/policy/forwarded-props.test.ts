@@ -5,7 +5,7 @@
 import { test } from 'tap'
 import { passingBody } from '../../src/core/route/bodies.ts'
 import type { Json, JsonObject } from '../../src/core/json/read.ts'
-import { compiled, descriptor, faultsIn, load, ruled } from './policies.ts'
+import { compiled, descriptor, faultsIn, load, ruled } from '../../testing/support/policies.ts'
 
 const RUN = descriptor('POST', 'agent/a/run').route
 const RULES = [{ routes: ['agent/run'], allow: ['signed-in'], threads: ['own'] }]

@@ -1,7 +1,7 @@
 /** Rules for the users of some issuers alone: what they open is open to nobody else. */
 import { test } from 'tap'
-import { CALLERS, told, user } from './callers.ts'
-import { compiled, faultsIn, ruled } from './policies.ts'
+import { CALLERS, told, user } from '../../testing/support/callers.ts'
+import { compiled, faultsIn, ruled } from '../../testing/support/policies.ts'
 
 const TWO = ['corp', 'partner']
 const partner = user('alice', { issuer: 'partner' })

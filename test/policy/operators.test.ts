@@ -1,7 +1,7 @@
 /** Who is an operator is named per issuer: another issuer may call anybody by any role. */
 import { test } from 'tap'
-import { told, user } from './callers.ts'
-import { compiled, faultsIn, ruled, SHIPPED } from './policies.ts'
+import { told, user } from '../../testing/support/callers.ts'
+import { compiled, faultsIn, ruled, SHIPPED } from '../../testing/support/policies.ts'
 
 const CLEAR = [{ routes: ['threads/clear'], allow: ['operator'] }]
 const policy = (operators: readonly object[]) => ruled(CLEAR, { operators })

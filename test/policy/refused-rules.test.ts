@@ -1,6 +1,6 @@
 /** Rules that would open more than they say are refused when the file is read, with the place and the way out. */
 import { test } from 'tap'
-import { faultsIn, ruled } from './policies.ts'
+import { faultsIn, ruled } from '../../testing/support/policies.ts'
 
 const OPERATORS = ['threads/clear', 'cpk-debug-events']
 

@@ -9,7 +9,7 @@ import { parse, stringify } from 'yaml'
 import { prepare } from '../../src/snapshot/load.ts'
 import { runTests } from '../../src/tools/simulate/run-tests.ts'
 import { loadTests } from '../../src/tools/simulate/test-file.ts'
-import { configFile, run } from '../cli/program.ts'
+import { configFile, run } from '../../testing/support/program.ts'
 import { ROOT } from '../docs/markdown.ts'
 
 /** What each needs of a configuration. */

@@ -6,7 +6,7 @@ import { test, type Test } from 'tap'
 import { ROUTE_IDS } from '../../src/core/route/routes.ts'
 import { faultLine } from '../../src/document/fault.ts'
 import type { PolicySurroundings } from '../../src/policy/faults.ts'
-import { load, ruled, SHIPPED } from './policies.ts'
+import { load, ruled, SHIPPED } from '../../testing/support/policies.ts'
 
 type Mode = NonNullable<PolicySurroundings['mode']>
 type Part = Readonly<Record<string, unknown>>

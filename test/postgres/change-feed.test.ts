@@ -5,8 +5,8 @@ import { migrate } from '../../src/store/postgres/migrations.ts'
 import { openPool, type PostgresPool } from '../../src/postgres/pool.ts'
 import type { PostgresSettings } from '../../src/postgres/settings.ts'
 import { settingsOf } from '../store/postgres-stores.ts'
-import { startPostgres, startPostgresServer } from '../support/postgres.ts'
-import { until } from '../support/until.ts'
+import { startPostgres, startPostgresServer } from '../../testing/support/postgres.ts'
+import { until } from '../../testing/support/until.ts'
 
 /** A feed, with what it told: `lost` where it gave everything up. */
 interface Heard {

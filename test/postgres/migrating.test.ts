@@ -6,7 +6,7 @@ import { test } from 'tap'
 import { migrate } from '../../src/store/postgres/migrations.ts'
 import { MIGRATIONS, type Migration } from '../../src/store/postgres/schema.ts'
 import { openStoreOn, settingsOf } from '../store/postgres-stores.ts'
-import { startPostgres, type TestDatabase } from '../support/postgres.ts'
+import { startPostgres, type TestDatabase } from '../../testing/support/postgres.ts'
 
 const run = promisify(execFile)
 const WORKER = fileURLToPath(new URL('migration-worker.ts', import.meta.url))

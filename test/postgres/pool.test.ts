@@ -3,8 +3,8 @@ import { test } from 'tap'
 import { Crossed, openPool, type PostgresPool } from '../../src/postgres/pool.ts'
 import type { PostgresSettings } from '../../src/postgres/settings.ts'
 import { settingsOf } from '../store/postgres-stores.ts'
-import { startPostgres, startPostgresServer } from '../support/postgres.ts'
-import { deferred, until } from '../support/until.ts'
+import { startPostgres, startPostgresServer } from '../../testing/support/postgres.ts'
+import { deferred, until } from '../../testing/support/until.ts'
 import type { Test } from 'tap'
 
 function opened(t: Test, settings: PostgresSettings): PostgresPool {

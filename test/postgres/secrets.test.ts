@@ -2,8 +2,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { configFile, run, serving } from '../cli/program.ts'
-import { startPostgresServer } from '../support/postgres.ts'
+import { configFile, run, serving } from '../../testing/support/program.ts'
+import { startPostgresServer } from '../../testing/support/postgres.ts'
 
 const SECRET = 'correct-horse-battery'
 const WRONG = 'staple-of-another'

@@ -5,9 +5,9 @@ import t from 'tap'
 import { openPool } from '../../src/postgres/pool.ts'
 import type { PostgresSettings } from '../../src/postgres/settings.ts'
 import { settingsOf } from '../store/postgres-stores.ts'
-import { AUTHORITY, SERVER } from '../support/certificates.ts'
-import { makeFolder } from '../support/gateway.ts'
-import { startPostgres, startPostgresServer } from '../support/postgres.ts'
+import { AUTHORITY, SERVER } from '../../testing/support/certificates.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { startPostgres, startPostgresServer } from '../../testing/support/postgres.ts'
 
 async function ask(settings: PostgresSettings): Promise<unknown> {
   const pool = openPool(settings)

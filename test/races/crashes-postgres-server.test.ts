@@ -3,12 +3,12 @@
  * twice, nobody is let through meanwhile, and whoever works on it goes on by itself.
  */
 import { test } from 'tap'
-import { makeFolder } from '../support/gateway.ts'
-import { startPostgresServer } from '../support/postgres.ts'
-import { crashGateways } from './gateway-crashes.ts'
-import { damageOn } from './places.ts'
-import { crashStores } from './store-crashes.ts'
-import { killServerUnderGateways, killServerUnderWorkers } from './strikes.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { startPostgresServer } from '../../testing/support/postgres.ts'
+import { crashGateways } from '../../testing/races/gateway-crashes.ts'
+import { damageOn } from '../../testing/races/places.ts'
+import { crashStores } from '../../testing/races/store-crashes.ts'
+import { killServerUnderGateways, killServerUnderWorkers } from '../../testing/races/strikes.ts'
 
 const { random } = Math
 const SIZE = { seed: 1, threads: 6, random }

@@ -3,11 +3,11 @@
  * twice.
  */
 import { test } from 'tap'
-import { makeFolder } from '../support/gateway.ts'
-import { startPostgres } from '../support/postgres.ts'
-import { crashGateways } from './gateway-crashes.ts'
-import { crashStores } from './store-crashes.ts'
-import { killGateways, killWorkers } from './strikes.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { startPostgres } from '../../testing/support/postgres.ts'
+import { crashGateways } from '../../testing/races/gateway-crashes.ts'
+import { crashStores } from '../../testing/races/store-crashes.ts'
+import { killGateways, killWorkers } from '../../testing/races/strikes.ts'
 
 const { random } = Math
 const SIZE = { seed: 1, threads: 6, random, damage: async () => null }

@@ -1,11 +1,11 @@
 /** kill -9 at random moments of the work on one SQLite file: no claim that was confirmed is lost, and none is given twice. */
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { makeFolder } from '../support/gateway.ts'
-import { crashGateways } from './gateway-crashes.ts'
-import { damageIn } from './places.ts'
-import { crashStores } from './store-crashes.ts'
-import { killGateways, killWorkers } from './strikes.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { crashGateways } from '../../testing/races/gateway-crashes.ts'
+import { damageIn } from '../../testing/races/places.ts'
+import { crashStores } from '../../testing/races/store-crashes.ts'
+import { killGateways, killWorkers } from '../../testing/races/strikes.ts'
 
 function place(t: Test) {
   const { folder, remove } = makeFolder()

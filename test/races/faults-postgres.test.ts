@@ -3,9 +3,9 @@
  * so, nobody is let through who should not be, and it is right again by itself.
  */
 import { test } from 'tap'
-import { startPostgresServer } from '../support/postgres.ts'
-import { until } from '../support/until.ts'
-import { askAs } from './crowd.ts'
+import { startPostgresServer } from '../../testing/support/postgres.ts'
+import { until } from '../../testing/support/until.ts'
+import { askAs } from '../../testing/races/crowd.ts'
 import { faultyScene } from './faulty-scene.ts'
 
 /** So that a server that says nothing is not waited for as long as in production. */

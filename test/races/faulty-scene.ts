@@ -1,12 +1,12 @@
 /** Gateways with a thread that alice owns and bob does not, whose store may fail. */
 import type { Test } from 'tap'
-import { until } from '../support/until.ts'
-import { askAs } from './crowd.ts'
-import { prepareSite, readiness, ready, type Gateway } from './gateways.ts'
-import { startLedger } from './ledger.ts'
-import { makeMoments } from './moments.ts'
-import { outageFaults, recoveryFaults, type Left, type OutageParts } from './outage.ts'
-import type { StoreAddress } from './places.ts'
+import { until } from '../../testing/support/until.ts'
+import { askAs } from '../../testing/races/crowd.ts'
+import { prepareSite, readiness, ready, type Gateway } from '../../testing/races/gateways.ts'
+import { startLedger } from '../../testing/races/ledger.ts'
+import { makeMoments } from '../../testing/races/moments.ts'
+import { outageFaults, recoveryFaults, type Left, type OutageParts } from '../../testing/races/outage.ts'
+import type { StoreAddress } from '../../testing/races/places.ts'
 
 /** What a test does with them. */
 export interface FaultyScene extends OutageParts {

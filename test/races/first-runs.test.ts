@@ -1,10 +1,10 @@
 /** Of a hundred users whose first run is on one new thread, over four gateways, one is the owner, and only that one is served. */
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { makeFolder } from '../support/gateway.ts'
-import { startPostgres } from '../support/postgres.ts'
-import { manyFirstRuns } from './first-runs.ts'
-import type { StoreAddress } from './places.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { startPostgres } from '../../testing/support/postgres.ts'
+import { manyFirstRuns } from '../../testing/races/first-runs.ts'
+import type { StoreAddress } from '../../testing/races/places.ts'
 
 const SIZE = { users: 100, gateways: 4, rounds: 4, seed: 1, random: Math.random } as const
 

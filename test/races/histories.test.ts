@@ -4,10 +4,10 @@
  */
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
-import { makeFolder } from '../support/gateway.ts'
-import { startPostgres } from '../support/postgres.ts'
-import { runHistories } from './histories.ts'
-import type { StoreAddress } from './places.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { startPostgres } from '../../testing/support/postgres.ts'
+import { runHistories } from '../../testing/races/histories.ts'
+import type { StoreAddress } from '../../testing/races/places.ts'
 
 const ROUNDS = 20
 

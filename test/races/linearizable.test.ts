@@ -1,9 +1,9 @@
 /** The search itself: a checker that says yes to everything would make every race test green. */
 import { test } from 'tap'
 import type { RunOutcome } from '../../src/store/port/claims.ts'
-import { findOrder, type Operation } from './linearizable.ts'
-import type { Answer, Call } from './thread-calls.ts'
-import { doCall, stateText, type ThreadState } from './thread-model.ts'
+import { findOrder, type Operation } from '../../testing/races/linearizable.ts'
+import type { Answer, Call } from '../../testing/races/thread-calls.ts'
+import { doCall, stateText, type ThreadState } from '../../testing/races/thread-model.ts'
 
 type One = Operation<Call, Answer>
 

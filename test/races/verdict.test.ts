@@ -1,8 +1,8 @@
 /** The verdict itself: one that finds nothing would make every crash test green. */
 import { test } from 'tap'
-import type { Told } from './crowd.ts'
-import type { Arrival, Fate } from './ledger.ts'
-import { judge } from './verdict.ts'
+import type { Told } from '../../testing/races/crowd.ts'
+import type { Arrival, Fate } from '../../testing/races/ledger.ts'
+import { judge } from '../../testing/races/verdict.ts'
 
 /** A request of somebody's that reached the upstream at one moment and was answered at another. */
 const came = (user: string, fate: Fate | null, at: number, ended: number | null): Arrival => ({

@@ -2,8 +2,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { test } from 'tap'
-import type { Changes } from '../config/configuration.ts'
-import { until } from '../support/until.ts'
+import type { Changes } from '../../testing/support/configuration.ts'
+import { until } from '../../testing/support/until.ts'
 import { startScene, type Scene } from './scene.ts'
 
 setFlagsFromString('--expose-gc')

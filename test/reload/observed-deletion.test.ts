@@ -6,9 +6,9 @@ import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { until } from '../support/until.ts'
-import { events, json, type Answering } from '../support/upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { until } from '../../testing/support/until.ts'
+import { events, json, type Answering } from '../../testing/support/upstream.ts'
 import { startScene, type Scene } from './scene.ts'
 
 const run = ({ base }: Scene, token: string) => call(`${base}/agent/default/run`, { token, body: runInput('t1') })

@@ -3,9 +3,9 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { test } from 'tap'
 import { prepare } from '../../src/snapshot/load.ts'
-import { AUTHORITY } from '../support/certificates.ts'
-import { countReads } from '../support/counted-reads.ts'
-import { PAIRS, pemOf } from '../support/signing.ts'
+import { AUTHORITY } from '../../testing/support/certificates.ts'
+import { countReads } from '../../testing/support/counted-reads.ts'
+import { PAIRS, pemOf } from '../../testing/support/signing.ts'
 import { CHAT, startScene } from './scene.ts'
 
 const FILES: Readonly<Record<string, string>> = {

@@ -2,8 +2,8 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { call } from '../support/client.ts'
-import { json } from '../support/upstream.ts'
+import { call } from '../../testing/support/client.ts'
+import { json } from '../../testing/support/upstream.ts'
 import { ADMIN_CREDENTIAL, CHAT, startScene, type Scene } from './scene.ts'
 
 /** Each breaks the files of a gateway, and says what is then to be read. */

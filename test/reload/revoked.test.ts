@@ -2,9 +2,9 @@
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { until } from '../support/until.ts'
-import { json, type Answering } from '../support/upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { until } from '../../testing/support/until.ts'
+import { json, type Answering } from '../../testing/support/upstream.ts'
 import { CHAT, startScene, waitingRun, type Scene } from './scene.ts'
 
 /** A stream that has begun and does not end by itself. */

@@ -9,10 +9,10 @@ import type { Test } from 'tap'
 import { startGateway, type Gateway } from '../../src/gateway/start.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import { prepare } from '../../src/snapshot/load.ts'
-import { configuration, type Changes } from '../config/configuration.ts'
-import { makeFolder } from '../support/gateway.ts'
-import { startUpstream, type Upstream } from '../support/upstream.ts'
-import { until } from '../support/until.ts'
+import { configuration, type Changes } from '../../testing/support/configuration.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { startUpstream, type Upstream } from '../../testing/support/upstream.ts'
+import { until } from '../../testing/support/until.ts'
 
 /** Everything. */
 export interface Scene {

@@ -3,9 +3,9 @@
  * headers of each generation bear its letter, so that the upstream sees what a request was made of.
  */
 import { test } from 'tap'
-import { call, runInput } from '../support/client.ts'
-import { events, INFO, json, startUpstream } from '../support/upstream.ts'
-import { until } from '../support/until.ts'
+import { call, runInput } from '../../testing/support/client.ts'
+import { events, INFO, json, startUpstream } from '../../testing/support/upstream.ts'
+import { until } from '../../testing/support/until.ts'
 import { CHAT, startScene, waitingRun } from './scene.ts'
 
 const CLIENTS = 12

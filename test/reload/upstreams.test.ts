@@ -1,8 +1,8 @@
 /** Upstreams that come and go while the gateway runs: what is served, what ends, and what goes on. */
 import { test, type Test } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { until } from '../support/until.ts'
-import { events, startUpstream, type Answering, type Upstream } from '../support/upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { until } from '../../testing/support/until.ts'
+import { events, startUpstream, type Answering, type Upstream } from '../../testing/support/upstream.ts'
 import { startScene, type Scene } from './scene.ts'
 
 /** A stream that has begun and does not end by itself. */

@@ -1,8 +1,8 @@
 /** What people do on one of several gateways, and the upstream behind all of them. */
 import type { Test } from 'tap'
-import { call, runInput, type Reply } from '../support/client.ts'
-import { head, openRaw, type RawConnection } from '../support/raw.ts'
-import { events, json, type Answering } from '../support/upstream.ts'
+import { call, runInput, type Reply } from '../../testing/support/client.ts'
+import { head, openRaw, type RawConnection } from '../../testing/support/raw.ts'
+import { events, json, type Answering } from '../../testing/support/upstream.ts'
 
 /** What a caller sees of a stream that lost what it rests on. */
 export const ENDED = /"type":"RUN_ERROR"/

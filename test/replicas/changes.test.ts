@@ -3,8 +3,8 @@
  * one remembers what was so before, and for streams that are open there. The report says how long each took.
  */
 import { test } from 'tap'
-import { call } from '../support/client.ts'
-import { until } from '../support/until.ts'
+import { call } from '../../testing/support/client.ts'
+import { until } from '../../testing/support/until.ts'
 import { ENDED, within } from './callers.ts'
 import { KEY, replicas, type Replicas } from './scene.ts'
 

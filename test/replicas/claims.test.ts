@@ -1,7 +1,7 @@
 /** A claim that one gateway has made is seen on the other at once: the very next request there is decided by it. */
 import { test } from 'tap'
-import { call } from '../support/client.ts'
-import { events } from '../support/upstream.ts'
+import { call } from '../../testing/support/client.ts'
+import { events } from '../../testing/support/upstream.ts'
 import { replicas } from './scene.ts'
 
 void test('whoever began a thread on one is its owner on the other with the next request, and nobody else is', async (t) => {

@@ -1,8 +1,8 @@
 /** A grant that ends while a request waits for a limit: the request was decided before, and nothing has been begun for it yet. */
 import pg from 'pg'
 import { test, type Test } from 'tap'
-import type { TestDatabase } from '../support/postgres.ts'
-import { until } from '../support/until.ts'
+import type { TestDatabase } from '../../testing/support/postgres.ts'
+import { until } from '../../testing/support/until.ts'
 import { replicas } from './scene.ts'
 
 /** Makes whoever counts wait until the function returned is called. */

@@ -1,7 +1,7 @@
 /** Limits count over all gateways on one database. */
 import { test, type Test } from 'tap'
-import { codeOf } from '../support/client.ts'
-import { until } from '../support/until.ts'
+import { codeOf } from '../../testing/support/client.ts'
+import { until } from '../../testing/support/until.ts'
 import { ENDED } from './callers.ts'
 import { replicas } from './scene.ts'
 

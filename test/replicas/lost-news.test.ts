@@ -1,6 +1,6 @@
 /** Changes that one gateway is not notified of are in force there all the same. The report says how long each took. */
 import { test, type Test } from 'tap'
-import { until } from '../support/until.ts'
+import { until } from '../../testing/support/until.ts'
 import { ENDED, within } from './callers.ts'
 import { hinderedWay, type HinderedWay } from './hindered-way.ts'
 import { KEY, replicas } from './scene.ts'

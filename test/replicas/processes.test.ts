@@ -1,10 +1,10 @@
 /** Gateways in processes of their own over one PostgreSQL database, and the command line beside them. */
 import { createSigner } from 'fast-jwt'
 import { test, type Test } from 'tap'
-import { configFile, run, serving } from '../cli/program.ts'
-import { startPostgres } from '../support/postgres.ts'
-import { until } from '../support/until.ts'
-import { startUpstream } from '../support/upstream.ts'
+import { configFile, run, serving } from '../../testing/support/program.ts'
+import { startPostgres } from '../../testing/support/postgres.ts'
+import { until } from '../../testing/support/until.ts'
+import { startUpstream } from '../../testing/support/upstream.ts'
 import { ANSWERS, callersOn, ENDED, within } from './callers.ts'
 
 const signer = createSigner({ key: 'x'.repeat(64), algorithm: 'HS256' })

@@ -2,12 +2,12 @@
 import type { Test } from 'tap'
 import type { Store } from '../../src/store/port/store.ts'
 import { openStoreOn, settingsOf } from '../store/postgres-stores.ts'
-import { call, type Reply } from '../support/client.ts'
-import { gateBefore, gated, type GatedUpstream } from '../support/gated.ts'
-import type { TestGateway } from '../support/gateway.ts'
-import { startPostgres, type TestDatabase } from '../support/postgres.ts'
-import { OPERATOR, OWNERS_SHARE } from '../support/sharing.ts'
-import { until } from '../support/until.ts'
+import { call, type Reply } from '../../testing/support/client.ts'
+import { gateBefore, gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import type { TestGateway } from '../../testing/support/gateway.ts'
+import { startPostgres, type TestDatabase } from '../../testing/support/postgres.ts'
+import { OPERATOR, OWNERS_SHARE } from '../../testing/support/sharing.ts'
+import { until } from '../../testing/support/until.ts'
 import { ANSWERS, callersOn, type Callers } from './callers.ts'
 
 /** The thread of most tests. */

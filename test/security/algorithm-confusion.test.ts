@@ -8,11 +8,11 @@
  */
 import { createHash, generateKeyPairSync, randomBytes, type KeyObject } from 'node:crypto'
 import { test } from 'tap'
-import { gate, heard, rsaGate, rsaToken } from '../support/gates.ts'
-import { guarded, PASSED, REFUSED } from '../support/guarded.ts'
-import { startKeyServer } from '../support/key-server.ts'
-import { testFirstPair } from '../support/pairs.ts'
-import { assembled, claims, jwkOf, PAIRS, pemOf, signature, signedAs, token } from '../support/signing.ts'
+import { gate, heard, rsaGate, rsaToken } from '../../testing/support/gates.ts'
+import { guarded, PASSED, REFUSED } from '../../testing/support/guarded.ts'
+import { startKeyServer } from '../../testing/support/key-server.ts'
+import { testFirstPair } from '../../testing/support/pairs.ts'
+import { assembled, claims, jwkOf, PAIRS, pemOf, signature, signedAs, token } from '../../testing/support/signing.ts'
 
 const SECRET = 'a secret of 64 bytes, which is what HS512 asks for: 0123456789abc'
 const HMACS = ['HS256', 'HS384', 'HS512'] as const

@@ -7,9 +7,9 @@
  */
 import type { KeyObject } from 'node:crypto'
 import { test, type Test } from 'tap'
-import { gate, heard } from '../support/gates.ts'
-import { startKeyServer } from '../support/key-server.ts'
-import { claims, jwkOf, PAIRS, pemOf, signedAs } from '../support/signing.ts'
+import { gate, heard } from '../../testing/support/gates.ts'
+import { startKeyServer } from '../../testing/support/key-server.ts'
+import { claims, jwkOf, PAIRS, pemOf, signedAs } from '../../testing/support/signing.ts'
 
 const SECRET = Buffer.alloc(64, 's')
 

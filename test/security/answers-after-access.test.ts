@@ -6,12 +6,12 @@
 import type { ServerResponse } from 'node:http'
 import { test, type Test } from 'tap'
 import { CHAT, startScene } from '../reload/scene.ts'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { head, openRaw, type RawConnection } from '../support/raw.ts'
-import { rows } from '../support/rows.ts'
-import { OPERATOR, OWNERS_SHARE, sharing, type Sharing } from '../support/sharing.ts'
-import { until } from '../support/until.ts'
-import { events, json, type Answering } from '../support/upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { head, openRaw, type RawConnection } from '../../testing/support/raw.ts'
+import { rows } from '../../testing/support/rows.ts'
+import { OPERATOR, OWNERS_SHARE, sharing, type Sharing } from '../../testing/support/sharing.ts'
+import { until } from '../../testing/support/until.ts'
+import { events, json, type Answering } from '../../testing/support/upstream.ts'
 
 const SECRET = 'the content of the thread'
 

@@ -7,10 +7,10 @@
  * GHSA-hcxc-wf8j-23hv (OpenFGA: no check where none was configured).
  */
 import { test } from 'tap'
-import { heard, rsaGate, rsaToken } from '../support/gates.ts'
-import { guarded, PASSED, REFUSED } from '../support/guarded.ts'
-import { testFirstPair } from '../support/pairs.ts'
-import { claims, PAIRS, pemOf } from '../support/signing.ts'
+import { heard, rsaGate, rsaToken } from '../../testing/support/gates.ts'
+import { guarded, PASSED, REFUSED } from '../../testing/support/guarded.ts'
+import { testFirstPair } from '../../testing/support/pairs.ts'
+import { claims, PAIRS, pemOf } from '../../testing/support/signing.ts'
 
 const PUBLIC = { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) }
 const MISMATCH = 'credential-invalid: audience-mismatch'

@@ -4,10 +4,10 @@
  * not be the one that is used. Envoy's rules matched such joined values against single ones (CVE-2026-26308). The gateway
  * looks at the raw lines, and refuses more than one, or one with a comma in it, before it reads either.
  */
-import { gated } from '../support/gated.ts'
-import { testFirstPair } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
-import { makeSigner } from '../support/tokens.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { testFirstPair } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { makeSigner } from '../../testing/support/tokens.ts'
 
 const TARGET = '/api/copilotkit/info'
 

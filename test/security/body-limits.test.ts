@@ -3,11 +3,11 @@
  * where its stack ends, runtime-behaviour.md, "Run input"), too many values, or a chunk whose extensions never end (Node, CVE-2024-22019). Each is
  * bounded by its route's limit and all together by one, the answer comes before the work, and what was held is given back.
  */
-import { call, codeOf, runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask, firstAnswer, openRaw, requestBytes, sendRaw, type RawRequest } from '../support/raw.ts'
-import { events, json } from '../support/upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask, firstAnswer, openRaw, requestBytes, sendRaw, type RawRequest } from '../../testing/support/raw.ts'
+import { events, json } from '../../testing/support/upstream.ts'
 import { BASE, BODY_TARGETS, codeIn, PATH_ROUTES, run } from './thread-routes.ts'
 
 const RUN = `${BASE}/agent/default/run`

@@ -5,11 +5,11 @@
  * and no coding passes, and the upstream gets it in the gateway's own spelling.
  */
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
-import { runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
-import { events } from '../support/upstream.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { events } from '../../testing/support/upstream.ts'
 import { BASE, BODY_TARGETS, codeIn } from './thread-routes.ts'
 
 const RUN = `${BASE}/agent/default/run`

@@ -4,11 +4,11 @@
  * (runtime-behaviour.md, "What the runtime does not check"), and the empty id skips its check. Every route whose body names a thread is checked, by the
  * one key that the upstream reads.
  */
-import { gated, type GatedUpstream } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
-import { owners } from '../support/rows.ts'
-import { events } from '../support/upstream.ts'
+import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { owners } from '../../testing/support/rows.ts'
+import { events } from '../../testing/support/upstream.ts'
 import { BODY_TARGETS, codeIn, run } from './thread-routes.ts'
 
 /** A gateway where `mine` is alice's and `foreign` is bob's. */

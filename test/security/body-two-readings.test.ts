@@ -4,10 +4,10 @@
  * §4 leaves it open, as §8.1 does byte order marks. What has two readings is refused, what passes is written anew.
  */
 import { gzipSync } from 'node:zlib'
-import { testEachPair } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
-import { gated } from '../support/gated.ts'
-import { events } from '../support/upstream.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { events } from '../../testing/support/upstream.ts'
 import { BASE, BODY_TARGETS, codeIn, run } from './thread-routes.ts'
 
 const RUN = `${BASE}/agent/default/run`

@@ -7,12 +7,12 @@ import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { test, type Test } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { head, openRaw, type RawConnection } from '../support/raw.ts'
-import { owners } from '../support/rows.ts'
-import { until } from '../support/until.ts'
-import { events, json } from '../support/upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { head, openRaw, type RawConnection } from '../../testing/support/raw.ts'
+import { owners } from '../../testing/support/rows.ts'
+import { until } from '../../testing/support/until.ts'
+import { events, json } from '../../testing/support/upstream.ts'
 
 const ENDED = /"code":"not-allowed"/
 

@@ -9,11 +9,11 @@
 import { test } from 'tap'
 import type { Authenticated } from '../../src/auth/authenticate.ts'
 import type { User } from '../../src/core/decide/principal.ts'
-import { heard, rsaGate, rsaToken } from '../support/gates.ts'
-import { guarded } from '../support/guarded.ts'
-import { testFirstPair } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
-import { claims, PAIRS, pemOf, type Part } from '../support/signing.ts'
+import { heard, rsaGate, rsaToken } from '../../testing/support/gates.ts'
+import { guarded } from '../../testing/support/guarded.ts'
+import { testFirstPair } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { claims, PAIRS, pemOf, type Part } from '../../testing/support/signing.ts'
 
 const CORP = { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } }
 

@@ -3,11 +3,11 @@
  * theirs lose their own (@fastify/reply-from CVE-2026-33805, Fabio CVE-2025-48865). The gateway writes the upstream's headers from
  * nothing, so nothing that a caller writes takes one away; and what is meant for this hop ends here (RFC 9110 §7.6.1).
  */
-import { runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { testFirstPair } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
-import { json } from '../support/upstream.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { testFirstPair } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { json } from '../../testing/support/upstream.ts'
 
 const TARGET = '/api/copilotkit/info'
 

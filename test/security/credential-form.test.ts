@@ -7,11 +7,11 @@
  */
 import { test } from 'tap'
 import { bearerToken } from '../../src/auth/bearer.ts'
-import { rsaToken } from '../support/gates.ts'
-import { guarded, PASSED, REFUSED } from '../support/guarded.ts'
-import { testFirstPair } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
-import { claims, PAIRS, pemOf } from '../support/signing.ts'
+import { rsaToken } from '../../testing/support/gates.ts'
+import { guarded, PASSED, REFUSED } from '../../testing/support/guarded.ts'
+import { testFirstPair } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { claims, PAIRS, pemOf } from '../../testing/support/signing.ts'
 
 const CORP = { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } }
 const MALFORMED = '400 header-malformed, nothing upstream'

@@ -7,11 +7,11 @@ import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { gateBefore, gated, type Gated } from '../support/gated.ts'
-import { head, openRaw } from '../support/raw.ts'
-import { until } from '../support/until.ts'
-import { events, json, startUpstream, type Answering } from '../support/upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { gateBefore, gated, type Gated } from '../../testing/support/gated.ts'
+import { head, openRaw } from '../../testing/support/raw.ts'
+import { until } from '../../testing/support/until.ts'
+import { events, json, startUpstream, type Answering } from '../../testing/support/upstream.ts'
 
 /** An upstream whose answers to deletions the test gives, in their order; runs begin at once and end when the test says so. */
 function playing() {

@@ -5,12 +5,12 @@
  * method, body and framing, and on routes that hide they are those of a route that isn't there. How long they take is
  * measured by scripts/denial-timing.ts.
  */
-import { gateBefore, gated, type Gated, type GatedUpstream } from '../support/gated.ts'
-import { methodsHere } from '../support/pair.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask, requestBytes, sendRaw, type RawRequest } from '../support/raw.ts'
-import { events } from '../support/upstream.ts'
-import { ruled } from '../policy/policies.ts'
+import { gateBefore, gated, type Gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import { methodsHere } from '../../testing/support/pair.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask, requestBytes, sendRaw, type RawRequest } from '../../testing/support/raw.ts'
+import { events } from '../../testing/support/upstream.ts'
+import { ruled } from '../../testing/support/policies.ts'
 import { BASE, BODY_ROUTES, BODY_TARGETS, PATH_ROUTES, run, type ThreadRoute } from './thread-routes.ts'
 
 // Of one length, because an id stands in what is sent.

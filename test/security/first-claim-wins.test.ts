@@ -3,12 +3,12 @@
  * (CWE-367, time of check to time of use). The first claim wins, once; a deleted thread can be claimed by nobody else, in
  * whatever order the upstream answers.
  */
-import { runInput } from '../support/client.ts'
-import { gateBefore, gated, type Gated } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask, firstAnswer, openRaw, requestBytes } from '../support/raw.ts'
-import { rows } from '../support/rows.ts'
-import { events, json, type Answering } from '../support/upstream.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { gateBefore, gated, type Gated } from '../../testing/support/gated.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask, firstAnswer, openRaw, requestBytes } from '../../testing/support/raw.ts'
+import { rows } from '../../testing/support/rows.ts'
+import { events, json, type Answering } from '../../testing/support/upstream.ts'
 import { BASE, run } from './thread-routes.ts'
 
 const runOn = (token: string, threadId: string): Buffer =>

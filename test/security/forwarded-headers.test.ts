@@ -4,10 +4,10 @@
  * against X-Forwarded-Uri (GHSA-7x63-xv5r-3p2x), frameworks take the path from X-Original-URL and X-Rewrite-URL (CVE-2018-14773).
  * Here they decide nothing and go nowhere; X-Forwarded-For of a proxy in `trustedProxies` names the caller in the log, and no more.
  */
-import { gated } from '../support/gated.ts'
-import { testFirstPair } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
-import { until } from '../support/until.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { testFirstPair } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { until } from '../../testing/support/until.ts'
 
 const BASE = '/api/copilotkit'
 const CLEAR = `${BASE}/threads/clear`

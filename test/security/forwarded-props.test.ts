@@ -4,12 +4,12 @@
  * a graph, and Python agents turn camelCase into snake_case (runtime-behaviour.md, "What the runtime does not check"). An allow-list passes two names, and
  * those that the policy spells out, byte for byte.
  */
-import { runInput } from '../support/client.ts'
-import { gated, type GatedUpstream } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
-import { events } from '../support/upstream.ts'
-import { edited } from '../policy/policies.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { events } from '../../testing/support/upstream.ts'
+import { edited } from '../../testing/support/policies.ts'
 import { BASE, codeIn, run } from './thread-routes.ts'
 
 const ROUTES = ['agent/default/run', 'agent/default/connect', 'agent/default/suggest']

@@ -4,10 +4,10 @@
  * that can't be part of an acceptable one: nothing of the rest is waited for, held or parsed.
  */
 import { MAX_DEPTH, MAX_VALUES } from '../../src/core/json/read.ts'
-import { runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { testEachPair, testUnbridged } from '../support/pairs.ts'
-import { ask, firstAnswer, openRaw, requestBytes } from '../support/raw.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { testEachPair, testUnbridged } from '../../testing/support/pairs.ts'
+import { ask, firstAnswer, openRaw, requestBytes } from '../../testing/support/raw.ts'
 
 const RUN = '/api/copilotkit/agent/default/run'
 const LENGTH = 27 * 1024 * 1024

@@ -4,10 +4,10 @@
  * single words for such requests until its fix "reject malformed HTTP/0.9 requests"; this gateway served them, to holders
  * of a good token, until it looked at the version.
  */
-import { runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { testFirstPair } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { testFirstPair } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
 
 const BASE = '/api/copilotkit'
 

@@ -3,12 +3,12 @@
  * to case and trailing spaces, and gave one object's permissions to another (CVE-2026-55170). Threads and users compare byte for
  * byte: by case, by Unicode form, by spaces, as numbers, as patterns, and by the names that every JavaScript object has.
  */
-import { runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
-import { owners } from '../support/rows.ts'
-import { events, json } from '../support/upstream.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { owners } from '../../testing/support/rows.ts'
+import { events, json } from '../../testing/support/upstream.ts'
 import { BASE, codeIn, PATH_ROUTES, run } from './thread-routes.ts'
 
 /** Ids that somebody might take for the same as the first of their group. */

@@ -7,10 +7,10 @@
  * RFC 7662 §2.2-2.3 and §4; RFC 8725 §3.10.
  */
 import { test } from 'tap'
-import { guarded, PASSED, REFUSED } from '../support/guarded.ts'
-import { active, SECRET, startOpaque } from '../support/issuer-of-opaque-tokens.ts'
-import type { Answer } from '../support/key-server.ts'
-import { deferred, until } from '../support/until.ts'
+import { guarded, PASSED, REFUSED } from '../../testing/support/guarded.ts'
+import { active, SECRET, startOpaque } from '../../testing/support/issuer-of-opaque-tokens.ts'
+import type { Answer } from '../../testing/support/key-server.ts'
+import { deferred, until } from '../../testing/support/until.ts'
 
 const UNAVAILABLE = 'keys-unavailable: keys-unavailable'
 const GOOD = active()

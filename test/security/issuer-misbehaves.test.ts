@@ -6,10 +6,10 @@
  * OpenID Connect Core 1.0 §10.1.1 (rotation of keys); RFC 7517 §4.5 (key ids should be distinct: they need not be).
  */
 import { test, type Test } from 'tap'
-import { gate, heard } from '../support/gates.ts'
-import { FIRST, SECOND, startMisbehaving, WAYS } from '../support/issuer-that-misbehaves.ts'
-import { claims, jwkOf, PAIRS, token } from '../support/signing.ts'
-import { until } from '../support/until.ts'
+import { gate, heard } from '../../testing/support/gates.ts'
+import { FIRST, SECOND, startMisbehaving, WAYS } from '../../testing/support/issuer-that-misbehaves.ts'
+import { claims, jwkOf, PAIRS, token } from '../../testing/support/signing.ts'
+import { until } from '../../testing/support/until.ts'
 
 const COOL_DOWN = 5000
 const FRESH = 600_000

@@ -7,15 +7,15 @@
  * a part of the issuer's name was enough); RFC 7519 §4 (a claim that stands twice).
  */
 import { test, type Test } from 'tap'
-import { gate, heard, ISSUER, rsaGate, rsaToken } from '../support/gates.ts'
-import { guarded, PASSED, REFUSED, type Guarded } from '../support/guarded.ts'
-import { runInput } from '../support/client.ts'
-import { startKeyServer } from '../support/key-server.ts'
-import { testFirstPair } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
-import { owners } from '../support/rows.ts'
-import { claims, jwkOf, PAIRS, pemOf, signedAs, token, type Part } from '../support/signing.ts'
-import { events, json } from '../support/upstream.ts'
+import { gate, heard, ISSUER, rsaGate, rsaToken } from '../../testing/support/gates.ts'
+import { guarded, PASSED, REFUSED, type Guarded } from '../../testing/support/guarded.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { startKeyServer } from '../../testing/support/key-server.ts'
+import { testFirstPair } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { owners } from '../../testing/support/rows.ts'
+import { claims, jwkOf, PAIRS, pemOf, signedAs, token, type Part } from '../../testing/support/signing.ts'
+import { events, json } from '../../testing/support/upstream.ts'
 
 const OTHER = 'https://other.example'
 const corpKey = { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) }

@@ -3,12 +3,12 @@
  * their first real user could not (squatting; docs/how-it-works.md, "Ownership"). Only a run writes a row, and the row goes again where the run
  * certainly did not start. Where it may have started, the row stays: test/http/claim-release.
  */
-import { runInput } from '../support/client.ts'
-import { gateBefore, gated, NOWHERE } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask, openRaw, requestBytes, sendRaw, type RawRequest } from '../support/raw.ts'
-import { owners, rows } from '../support/rows.ts'
-import { events, json } from '../support/upstream.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { gateBefore, gated, NOWHERE } from '../../testing/support/gated.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask, openRaw, requestBytes, sendRaw, type RawRequest } from '../../testing/support/raw.ts'
+import { owners, rows } from '../../testing/support/rows.ts'
+import { events, json } from '../../testing/support/upstream.ts'
 import { BASE, BODY_ROUTES, codeIn, PATH_ROUTES, run } from './thread-routes.ts'
 
 const RUN = `${BASE}/agent/default/run`

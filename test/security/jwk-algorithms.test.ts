@@ -7,11 +7,11 @@
  */
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { test } from 'tap'
-import { gate, heard } from '../support/gates.ts'
-import { guarded, PASSED, REFUSED } from '../support/guarded.ts'
-import { startKeyServer } from '../support/key-server.ts'
-import { testFirstPair } from '../support/pairs.ts'
-import { claims, jwkOf, PAIRS, signedAs, token, type Part } from '../support/signing.ts'
+import { gate, heard } from '../../testing/support/gates.ts'
+import { guarded, PASSED, REFUSED } from '../../testing/support/guarded.ts'
+import { startKeyServer } from '../../testing/support/key-server.ts'
+import { testFirstPair } from '../../testing/support/pairs.ts'
+import { claims, jwkOf, PAIRS, signedAs, token, type Part } from '../../testing/support/signing.ts'
 
 const WEAK = generateKeyPairSync('rsa', { modulusLength: 1024 })
 const SHORT = generateKeyPairSync('rsa', { modulusLength: 2040 })

@@ -9,12 +9,12 @@
 import { createServer, type AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { test } from 'tap'
-import { gate, heard } from '../support/gates.ts'
-import { guarded, PASSED, REFUSED } from '../support/guarded.ts'
-import { startKeyServer, type Answer, type KeyServer } from '../support/key-server.ts'
-import { testFirstPair } from '../support/pairs.ts'
-import { claims, jwkOf, PAIRS, token, type Part } from '../support/signing.ts'
-import { until } from '../support/until.ts'
+import { gate, heard } from '../../testing/support/gates.ts'
+import { guarded, PASSED, REFUSED } from '../../testing/support/guarded.ts'
+import { startKeyServer, type Answer, type KeyServer } from '../../testing/support/key-server.ts'
+import { testFirstPair } from '../../testing/support/pairs.ts'
+import { claims, jwkOf, PAIRS, token, type Part } from '../../testing/support/signing.ts'
+import { until } from '../../testing/support/until.ts'
 
 /** 16 MiB of a key set's beginning, in 16 KiB. */
 const BOMB = gzipSync(`{"keys":[],"x":"${'x'.repeat(16 * 1024 * 1024)}"}`)

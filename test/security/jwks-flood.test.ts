@@ -10,13 +10,13 @@
 import { test, type Test } from 'tap'
 import { makeFetching } from '../../src/auth/fetching.ts'
 import { remoteKeys } from '../../src/jwt/key-source.ts'
-import { gate, heard } from '../support/gates.ts'
-import { guarded, PASSED, type Guarded } from '../support/guarded.ts'
-import { startKeyServer, type Answer, type KeyServer } from '../support/key-server.ts'
-import { testUnbridged } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
-import { claims, jwkOf, PAIRS, signedAs, token } from '../support/signing.ts'
-import { deferred, until } from '../support/until.ts'
+import { gate, heard } from '../../testing/support/gates.ts'
+import { guarded, PASSED, type Guarded } from '../../testing/support/guarded.ts'
+import { startKeyServer, type Answer, type KeyServer } from '../../testing/support/key-server.ts'
+import { testUnbridged } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { claims, jwkOf, PAIRS, signedAs, token } from '../../testing/support/signing.ts'
+import { deferred, until } from '../../testing/support/until.ts'
 
 const FIRST = jwkOf(PAIRS.rsa.publicKey, { kid: 'k1' })
 const SECOND = jwkOf(PAIRS.otherRsa.publicKey, { kid: 'k2' })

@@ -4,12 +4,12 @@
  * OWASP API1:2023, as in Open WebUI's CVE-2026-45349, where one route checked the owner and another did not). Of what the
  * upstream lists, a caller's list holds exactly the threads whose messages the same caller gets by id.
  */
-import { gated, type GatedUpstream } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
-import { makeSigner } from '../support/tokens.ts'
-import { events, json, type Answering } from '../support/upstream.ts'
-import { edited } from '../policy/policies.ts'
+import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { makeSigner } from '../../testing/support/tokens.ts'
+import { events, json, type Answering } from '../../testing/support/upstream.ts'
+import { edited } from '../../testing/support/policies.ts'
 import { BASE, codeIn, run } from './thread-routes.ts'
 
 const UUID = '0f8fad5b-d9cb-469f-a165-70867728950e'

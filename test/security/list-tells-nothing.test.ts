@@ -4,10 +4,10 @@
  * are live subscriptions, runtime-behaviour.md, "What the runtime does not check"). Two worlds that differ only in other people's threads are one to a caller,
  * byte for byte but for the sealed cursor, which says nothing, even by its length, and is good for nobody else.
  */
-import { gated, type GatedUpstream } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask, requestBytes, sendRaw } from '../support/raw.ts'
-import { events, json, type Answering } from '../support/upstream.ts'
+import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask, requestBytes, sendRaw } from '../../testing/support/raw.ts'
+import { events, json, type Answering } from '../../testing/support/upstream.ts'
 import { BASE, codeIn, run } from './thread-routes.ts'
 
 const LIST = `${BASE}/threads`

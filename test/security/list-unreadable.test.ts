@@ -4,13 +4,13 @@
  * send a coding that nobody asked for). What is no list for certain is a 502 and shows nothing of it.
  */
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
-import { call, codeOf } from '../support/client.ts'
-import { gateBefore, gated } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask, requestBytes, sendRaw } from '../support/raw.ts'
-import { startRawUpstream } from '../support/raw-upstream.ts'
-import { events, json, type Answering } from '../support/upstream.ts'
-import { until } from '../support/until.ts'
+import { call, codeOf } from '../../testing/support/client.ts'
+import { gateBefore, gated } from '../../testing/support/gated.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask, requestBytes, sendRaw } from '../../testing/support/raw.ts'
+import { startRawUpstream } from '../../testing/support/raw-upstream.ts'
+import { events, json, type Answering } from '../../testing/support/upstream.ts'
+import { until } from '../../testing/support/until.ts'
 import { BASE, codeIn, run } from './thread-routes.ts'
 
 const LIST = `${BASE}/threads`

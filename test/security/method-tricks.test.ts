@@ -4,10 +4,10 @@
  * where what followed an unanswered Upgrade was read as another request). The gateway knows one method a request, the one on its
  * first line, and speaks HTTP/1 alone.
  */
-import { runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask, openRaw, requestBytes, sendRaw } from '../support/raw.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask, openRaw, requestBytes, sendRaw } from '../../testing/support/raw.ts'
 import { BASE, codeIn } from './thread-routes.ts'
 
 const INFO = `${BASE}/info`

@@ -6,12 +6,12 @@
  * goes as JSON. Multipart is of the multi-route transport alone: where it streams, no other pair is to be looked at.
  */
 import { test } from 'tap'
-import { call } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask, firstAnswer, openRaw, requestBytes } from '../support/raw.ts'
-import { json } from '../support/upstream.ts'
-import { until } from '../support/until.ts'
+import { call } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask, firstAnswer, openRaw, requestBytes } from '../../testing/support/raw.ts'
+import { json } from '../../testing/support/upstream.ts'
+import { until } from '../../testing/support/until.ts'
 import { BASE, BODY_TARGETS, codeIn } from './thread-routes.ts'
 
 const RECORDING = Buffer.from(Array.from({ length: 1024 }, (_, at) => at % 256))

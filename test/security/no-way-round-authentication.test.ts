@@ -4,12 +4,12 @@
  * other place for a token stands in for the one credential; health is served on a listener of its own.
  */
 import { test } from 'tap'
-import { runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { methodsHere } from '../support/pair.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask, type RawRequest } from '../support/raw.ts'
-import { rows } from '../support/rows.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { methodsHere } from '../../testing/support/pair.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask, type RawRequest } from '../../testing/support/raw.ts'
+import { rows } from '../../testing/support/rows.ts'
 
 const BASE = '/api/copilotkit'
 

@@ -4,11 +4,11 @@
  * as it says `public`, `s-maxage` or `must-revalidate`. Whatever the upstream says of caching, what leaves here is private and not
  * stored; a stream is never reused without asking; nothing is left that a cache could ask with, and no caller's condition arrives.
  */
-import { gated } from '../support/gated.ts'
-import { testFirstPair, testUnbridged } from '../support/pairs.ts'
-import { ask, firstAnswer, requestBytes, sendRaw, type RawRequest } from '../support/raw.ts'
-import { json, type Answering } from '../support/upstream.ts'
-import { edited } from '../policy/policies.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { testFirstPair, testUnbridged } from '../../testing/support/pairs.ts'
+import { ask, firstAnswer, requestBytes, sendRaw, type RawRequest } from '../../testing/support/raw.ts'
+import { json, type Answering } from '../../testing/support/upstream.ts'
+import { edited } from '../../testing/support/policies.ts'
 import { BASE, BODY_ROUTES, PATH_ROUTES, run } from './thread-routes.ts'
 
 const VALIDATORS = [

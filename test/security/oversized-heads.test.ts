@@ -4,8 +4,8 @@
  * beyond `limits.headers`, or of more than 200 lines, is 431 in our own form, and what is within is looked at to its last line.
  */
 import { test } from 'tap'
-import { gated } from '../support/gated.ts'
-import { ask, firstAnswer, openRaw, requestBytes, type RawRequest } from '../support/raw.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { ask, firstAnswer, openRaw, requestBytes, type RawRequest } from '../../testing/support/raw.ts'
 
 const TARGET = '/api/copilotkit/info'
 const TOO_LARGE = { status: 431, body: '"code":"headers-too-large"' }

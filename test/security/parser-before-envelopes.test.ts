@@ -3,10 +3,10 @@
  * beyond their bound (oversized-heads.test.ts). Their full tables are of requests; here is one of each with an envelope behind it,
  * for a parser knows nothing of transports, and the base path is no way round it.
  */
-import { runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { testEachUpstream } from '../support/pairs.ts'
-import { ask, firstAnswer, head, openRaw, requestBytes } from '../support/raw.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { testEachUpstream } from '../../testing/support/pairs.ts'
+import { ask, firstAnswer, head, openRaw, requestBytes } from '../../testing/support/raw.ts'
 import { BASE, codeIn } from './thread-routes.ts'
 
 const RUN = JSON.stringify({ method: 'agent/run', params: { agentId: 'default' }, body: runInput('t1') })

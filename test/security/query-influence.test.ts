@@ -3,11 +3,11 @@
  * path (GHSA-7rh7-c77v-6434); frameworks take a method or a path from it; RFC 6750 §2.3 lets a token stand in it. Here a query
  * names no route, no thread, no method and no caller, and only names that the route knows go on, each once.
  */
-import { runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
-import { json } from '../support/upstream.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { json } from '../../testing/support/upstream.ts'
 
 const BASE = '/api/copilotkit'
 

@@ -5,9 +5,9 @@
  * upstream sees no byte of it; what passes is framed anew.
  */
 import { test, type Test } from 'tap'
-import { runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { ask, firstAnswer, head, openRaw, requestBytes } from '../support/raw.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { ask, firstAnswer, head, openRaw, requestBytes } from '../../testing/support/raw.ts'
 
 const BODY = JSON.stringify(runInput('t1'))
 const CHUNKED = `${Buffer.byteLength(BODY).toString(16)}\r\n${BODY}\r\n0\r\n\r\n`

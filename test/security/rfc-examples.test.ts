@@ -9,9 +9,9 @@
 import { createPrivateKey, createPublicKey, verify } from 'node:crypto'
 import { test, type Test } from 'tap'
 import { keyFromJwk } from '../../src/jwt/key.ts'
-import { gate, heard } from '../support/gates.ts'
-import { startKeyServer } from '../support/key-server.ts'
-import { claims, token, type Part } from '../support/signing.ts'
+import { gate, heard } from '../../testing/support/gates.ts'
+import { startKeyServer } from '../../testing/support/key-server.ts'
+import { claims, token, type Part } from '../../testing/support/signing.ts'
 
 /** The time in the examples. */
 const EXP = 1300819380

@@ -5,11 +5,11 @@
  */
 import type { Test } from 'tap'
 import { ROUTES } from '../../src/core/route/routes.ts'
-import { gated, type GatedUpstream } from '../support/gated.ts'
-import { methodsHere } from '../support/pair.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
-import { makeSigner } from '../support/tokens.ts'
+import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import { methodsHere } from '../../testing/support/pair.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { makeSigner } from '../../testing/support/tokens.ts'
 import { OPEN_POLICY } from './open-policy.ts'
 
 const BASE = '/api/copilotkit'

@@ -4,11 +4,11 @@
  * this gateway until it looked at run ids, and `../../OTHER/copy#` copied a thread (client-side path traversal, CWE-22;
  * test/security/langgraph.test.ts shows it at a real server).
  */
-import { runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
-import { owners } from '../support/rows.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { owners } from '../../testing/support/rows.ts'
 
 const BASE = '/api/copilotkit'
 

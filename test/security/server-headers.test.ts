@@ -3,11 +3,11 @@
  * other spelling beside it, and a server that joins both with a comma reads a third value (RFC 9110 §5.2; docs/specification.md, "Authentication" 8).
  * What the operator configured wins here whatever the case, arrives once, and goes with the gateway's own questions too.
  */
-import { call, runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { testFirstPair } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
-import { events, json } from '../support/upstream.ts'
+import { call, runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { testFirstPair } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { events, json } from '../../testing/support/upstream.ts'
 
 const INFO = '/api/copilotkit/info'
 

@@ -9,10 +9,10 @@
  */
 import { constants, createHash, generateKeyPairSync, privateEncrypt, sign as signBytes, type KeyObject } from 'node:crypto'
 import { test } from 'tap'
-import { gate, heard, rsaGate, rsaToken } from '../support/gates.ts'
-import { guarded, PASSED, REFUSED } from '../support/guarded.ts'
-import { testUnbridged } from '../support/pairs.ts'
-import { assembled, claims, PAIRS, pemOf, signature, token } from '../support/signing.ts'
+import { gate, heard, rsaGate, rsaToken } from '../../testing/support/gates.ts'
+import { guarded, PASSED, REFUSED } from '../../testing/support/guarded.ts'
+import { testUnbridged } from '../../testing/support/pairs.ts'
+import { assembled, claims, PAIRS, pemOf, signature, token } from '../../testing/support/signing.ts'
 
 const SECRET = Buffer.alloc(64, 's')
 

@@ -4,11 +4,11 @@
  * what it says, wherever it goes; it is read on the base path alone, and `method` and `params` at the top of any other body
  * reach nothing.
  */
-import { call, runInput } from '../support/client.ts'
-import { gated, type GatedUpstream } from '../support/gated.ts'
-import { testEachUpstream } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
-import { events, json } from '../support/upstream.ts'
+import { call, runInput } from '../../testing/support/client.ts'
+import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import { testEachUpstream } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { events, json } from '../../testing/support/upstream.ts'
 import { BASE, BODY_TARGETS, codeIn, run } from './thread-routes.ts'
 
 const tunnel = (path: string, httpMethod = 'GET', body?: unknown) => ({

@@ -6,11 +6,11 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { startFullBacklog } from '../support/full-backlog.ts'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { gateBefore } from '../support/gated.ts'
-import { OPERATOR } from '../support/sharing.ts'
-import { until } from '../support/until.ts'
+import { startFullBacklog } from '../../testing/support/full-backlog.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { gateBefore } from '../../testing/support/gated.ts'
+import { OPERATOR } from '../../testing/support/sharing.ts'
+import { until } from '../../testing/support/until.ts'
 
 const KEY = { scope: '', threadId: 't1' }
 const BOB = { kind: 'user', id: 'corp:bob' } as const

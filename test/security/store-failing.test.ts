@@ -5,12 +5,12 @@
  */
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { call } from '../support/client.ts'
-import { gated, type GatedUpstream } from '../support/gated.ts'
-import { testFirstPair } from '../support/pairs.ts'
-import { ask, requestBytes, sendRaw } from '../support/raw.ts'
-import { owners, rows } from '../support/rows.ts'
-import { events, json } from '../support/upstream.ts'
+import { call } from '../../testing/support/client.ts'
+import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import { testFirstPair } from '../../testing/support/pairs.ts'
+import { ask, requestBytes, sendRaw } from '../../testing/support/raw.ts'
+import { owners, rows } from '../../testing/support/rows.ts'
+import { events, json } from '../../testing/support/upstream.ts'
 import { BASE, BODY_ROUTES, codeIn, PATH_ROUTES, run } from './thread-routes.ts'
 
 /** Ways for a file to stop answering, each with the way back. */

@@ -5,10 +5,10 @@
  * another's thread, and none of the refused ones reaches the upstream.
  */
 import { test } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { unlisted, type List, type Unlisted } from '../support/unlisted.ts'
-import { json } from '../support/upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { unlisted, type List, type Unlisted } from '../../testing/support/unlisted.ts'
+import { json } from '../../testing/support/upstream.ts'
 
 /** Alice's threads a1 to a3 and bob's b1 to b3, used in turn. */
 async function owned(t: Parameters<typeof unlisted>[0], lists: 'table' | 'auto' = 'table'): Promise<Unlisted> {

@@ -4,9 +4,9 @@
  * (opa-envoy-plugin CVE-2026-26205), encoded separators (Envoy CVE-2021-29492), path parameters (Envoy CVE-2026-73511), no
  * leading slash (gRPC-Go CVE-2026-33186). The runtime resolves whatever it gets as a WHATWG URL, which folds most of these.
  */
-import { gated } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
 
 const BASE = '/api/copilotkit'
 const CLEAR = `${BASE}/threads/clear`

@@ -5,11 +5,11 @@
  */
 import type { Test } from 'tap'
 import { ROUTES } from '../../src/core/route/routes.ts'
-import { runInput } from '../support/client.ts'
-import { gated, type GatedUpstream } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask, type RawRequest } from '../support/raw.ts'
-import { events, json } from '../support/upstream.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask, type RawRequest } from '../../testing/support/raw.ts'
+import { events, json } from '../../testing/support/upstream.ts'
 import { OPEN_POLICY } from './open-policy.ts'
 
 /** The thread of all these requests; `:` is the one character with two spellings in a path. */

@@ -3,11 +3,11 @@
  * as one route and end as another: `/agent/threads/run/threads/T/messages` reads T, `/threads/info` is info. Literals are
  * matched here from the first segment to the last, and nothing else is forwarded.
  */
-import { runInput } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
-import { testEachPair } from '../support/pairs.ts'
-import { ask } from '../support/raw.ts'
-import { events, json } from '../support/upstream.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
+import { ask } from '../../testing/support/raw.ts'
+import { events, json } from '../../testing/support/upstream.ts'
 import { OPEN_POLICY } from './open-policy.ts'
 
 const BASE = '/api/copilotkit'

@@ -1,6 +1,6 @@
 /** The routes that are about a thread, each as the request that an honest client would make of it. */
-import { runInput } from '../support/client.ts'
-import { ask, type RawRequest } from '../support/raw.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { ask, type RawRequest } from '../../testing/support/raw.ts'
 
 /** The public base path of the tests' gateways. */
 export const BASE = '/api/copilotkit'

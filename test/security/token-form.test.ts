@@ -8,11 +8,11 @@
  */
 import { createServer, type AddressInfo } from 'node:net'
 import { test } from 'tap'
-import { gate, heard, rsaGate, rsaToken } from '../support/gates.ts'
-import { guarded, PASSED, REFUSED } from '../support/guarded.ts'
-import { startKeyServer } from '../support/key-server.ts'
-import { testUnbridged } from '../support/pairs.ts'
-import { assembled, claims, jwkOf, PAIRS, pemOf, signature, signedAs, token, type Part } from '../support/signing.ts'
+import { gate, heard, rsaGate, rsaToken } from '../../testing/support/gates.ts'
+import { guarded, PASSED, REFUSED } from '../../testing/support/guarded.ts'
+import { startKeyServer } from '../../testing/support/key-server.ts'
+import { testUnbridged } from '../../testing/support/pairs.ts'
+import { assembled, claims, jwkOf, PAIRS, pemOf, signature, signedAs, token, type Part } from '../../testing/support/signing.ts'
 
 const encoded = (text: string): string => Buffer.from(text).toString('base64url')
 

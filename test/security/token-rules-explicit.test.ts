@@ -7,12 +7,12 @@
  * without algorithms, `none` was one); RFC 8725 §3.1, §3.8, §3.9.
  */
 import { test } from 'tap'
-import { faultPaths } from '../config/configuration.ts'
-import { gate, heard, ISSUER, rsaGate, rsaToken } from '../support/gates.ts'
-import { guarded, PASSED, REFUSED } from '../support/guarded.ts'
-import { startTestGateway } from '../support/gateway.ts'
-import { testFirstPair } from '../support/pairs.ts'
-import { claims, PAIRS, pemOf, signedAs, token } from '../support/signing.ts'
+import { faultPaths } from '../../testing/support/configuration.ts'
+import { gate, heard, ISSUER, rsaGate, rsaToken } from '../../testing/support/gates.ts'
+import { guarded, PASSED, REFUSED } from '../../testing/support/guarded.ts'
+import { startTestGateway } from '../../testing/support/gateway.ts'
+import { testFirstPair } from '../../testing/support/pairs.ts'
+import { claims, PAIRS, pemOf, signedAs, token } from '../../testing/support/signing.ts'
 
 const KEYS = ['issuer', 'audiences', 'algorithms'] as const
 const PATH = 'authentication.issuers.corp'

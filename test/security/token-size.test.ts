@@ -8,10 +8,10 @@
  */
 import { test } from 'tap'
 import { bearerToken } from '../../src/auth/bearer.ts'
-import { heard, rsaGate, rsaToken } from '../support/gates.ts'
-import { guarded, PASSED, REFUSED } from '../support/guarded.ts'
-import { testUnbridged } from '../support/pairs.ts'
-import { claims, PAIRS, pemOf } from '../support/signing.ts'
+import { heard, rsaGate, rsaToken } from '../../testing/support/gates.ts'
+import { guarded, PASSED, REFUSED } from '../../testing/support/guarded.ts'
+import { testUnbridged } from '../../testing/support/pairs.ts'
+import { claims, PAIRS, pemOf } from '../../testing/support/signing.ts'
 
 /** The longest value of the header: `Bearer `, and the token. */
 const MOST = 8192

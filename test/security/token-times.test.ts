@@ -7,12 +7,12 @@
  * claim of the wrong type was as if it were not there), CVE-2026-35039 (fast-jwt: a cache that answers for another token).
  */
 import { test, type Test } from 'tap'
-import { heard, rsaGate, rsaToken } from '../support/gates.ts'
-import { guarded, PASSED, REFUSED } from '../support/guarded.ts'
-import { testFirstPair } from '../support/pairs.ts'
-import { openRaw, requestBytes } from '../support/raw.ts'
-import { claims, PAIRS, pemOf, type Part } from '../support/signing.ts'
-import { until } from '../support/until.ts'
+import { heard, rsaGate, rsaToken } from '../../testing/support/gates.ts'
+import { guarded, PASSED, REFUSED } from '../../testing/support/guarded.ts'
+import { testFirstPair } from '../../testing/support/pairs.ts'
+import { openRaw, requestBytes } from '../../testing/support/raw.ts'
+import { claims, PAIRS, pemOf, type Part } from '../../testing/support/signing.ts'
+import { until } from '../../testing/support/until.ts'
 
 const CORP = { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } }
 const HOUR = 3600

@@ -7,12 +7,12 @@
 import { test } from 'tap'
 import { makeVerifier } from '../../src/sdk/agent/index.ts'
 import { fate as fateOfToken, TRUST, userToken } from '../agent/credentials.ts'
-import { gate, heard, rsaGate, rsaToken } from '../support/gates.ts'
-import { guarded, PASSED, REFUSED } from '../support/guarded.ts'
-import { startOpaque } from '../support/issuer-of-opaque-tokens.ts'
-import { startKeyServer } from '../support/key-server.ts'
-import { testUnbridged } from '../support/pairs.ts'
-import { claims, jwkOf, PAIRS, pemOf, signedAs, token } from '../support/signing.ts'
+import { gate, heard, rsaGate, rsaToken } from '../../testing/support/gates.ts'
+import { guarded, PASSED, REFUSED } from '../../testing/support/guarded.ts'
+import { startOpaque } from '../../testing/support/issuer-of-opaque-tokens.ts'
+import { startKeyServer } from '../../testing/support/key-server.ts'
+import { testUnbridged } from '../../testing/support/pairs.ts'
+import { claims, jwkOf, PAIRS, pemOf, signedAs, token } from '../../testing/support/signing.ts'
 
 const REFUSAL = 'credential-invalid: token-type'
 

@@ -4,9 +4,9 @@
  * paths, a thread has one owner on both.
  */
 import { test } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { gateBefore } from '../support/gated.ts'
-import { startUpstream, events, json, type Answering } from '../support/upstream.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { gateBefore } from '../../testing/support/gated.ts'
+import { startUpstream, events, json, type Answering } from '../../testing/support/upstream.ts'
 
 /** A backend that keeps what was said on a thread, whichever way it was asked. */
 const remembering = (): Answering => {

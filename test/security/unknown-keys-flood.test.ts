@@ -6,10 +6,10 @@
  */
 import { randomBytes } from 'node:crypto'
 import { test, type Test } from 'tap'
-import { gate, heard } from '../support/gates.ts'
-import { startMisbehaving } from '../support/issuer-that-misbehaves.ts'
-import { assembled, claims, PAIRS, token } from '../support/signing.ts'
-import { until } from '../support/until.ts'
+import { gate, heard } from '../../testing/support/gates.ts'
+import { startMisbehaving } from '../../testing/support/issuer-that-misbehaves.ts'
+import { assembled, claims, PAIRS, token } from '../../testing/support/signing.ts'
+import { until } from '../../testing/support/until.ts'
 
 const COOL_DOWN = 5000
 const MANY = 2000

@@ -6,7 +6,7 @@ import { compare } from '../../src/tools/simulate/diff.ts'
 import { agentsOf, cellsOf } from '../../src/tools/simulate/matrix.ts'
 import { makeUser } from '../../src/tools/simulate/made-up-user.ts'
 import { isAlike, verdictOf } from '../../src/tools/simulate/verdict.ts'
-import { accepted } from '../config/configuration.ts'
+import { accepted } from '../../testing/support/configuration.ts'
 import { altered, drawing, madePolicy, madeRules, WORDS, type Draw } from './generated.ts'
 
 const issuers = Object.fromEntries(

@@ -2,9 +2,9 @@
 import { test } from 'tap'
 import type { Policy } from '../../src/policy/policy.ts'
 import { BOUNDS, compare, type Bounds } from '../../src/tools/simulate/diff.ts'
-import type { Changes } from '../config/configuration.ts'
-import { accepted } from '../config/configuration.ts'
-import { load, ruled } from '../policy/policies.ts'
+import type { Changes } from '../../testing/support/configuration.ts'
+import { accepted } from '../../testing/support/configuration.ts'
+import { load, ruled } from '../../testing/support/policies.ts'
 
 interface Made {
   readonly config?: Changes

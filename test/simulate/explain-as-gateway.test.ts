@@ -5,9 +5,9 @@ import type { Right } from '../../src/core/decide/sharing.ts'
 import { openIdentity } from '../../src/snapshot/snapshot.ts'
 import { prepare } from '../../src/snapshot/load.ts'
 import { explain, type Explanation, type Question } from '../../src/tools/simulate/explain.ts'
-import { gated, type GatedUpstream } from '../support/gated.ts'
-import { openRaw } from '../support/raw.ts'
-import { until } from '../support/until.ts'
+import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import { openRaw } from '../../testing/support/raw.ts'
+import { until } from '../../testing/support/until.ts'
 
 const POLICY = `
 version: 1

@@ -3,8 +3,8 @@ import { test } from 'tap'
 import { openIdentity } from '../../src/snapshot/snapshot.ts'
 import { prepare } from '../../src/snapshot/load.ts'
 import { explain } from '../../src/tools/simulate/explain.ts'
-import { call } from '../support/client.ts'
-import { gated } from '../support/gated.ts'
+import { call } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
 
 for (const name of ['user-agent', 'traceparent', 'authorization', 'content-type']) {
   void test(`explain agrees with the gateway where forwardHeaders names ${name}, which passes anyway`, async (t) => {

@@ -2,7 +2,7 @@
 import type { CallerConditions, ClaimTest, Scalar, Relation, Rule, Rules, Who } from '../../src/core/decide/rules.ts'
 import { ALL_ROUTES, type RouteId } from '../../src/core/route/routes.ts'
 import type { Policy } from '../../src/policy/policy.ts'
-import { rule, rulesOf } from '../core/rules-of.ts'
+import { rule, rulesOf } from '../../testing/support/rules-of.ts'
 
 /** Draws. */
 export interface Draw {

@@ -2,7 +2,7 @@
 import { test } from 'tap'
 import { isRefusal } from '../../src/core/reasons.ts'
 import { makeUser, NO_ATTRIBUTES, type Attributes } from '../../src/tools/simulate/made-up-user.ts'
-import { accepted } from '../config/configuration.ts'
+import { accepted } from '../../testing/support/configuration.ts'
 
 const { config } = accepted({
   'authentication.issuers.corp.claims': { id: '/user/id', role: '/realm_access/roles', permissions: '/scope~1s' },

@@ -5,9 +5,9 @@ import { readAuditLine } from '../../src/audit/replay.ts'
 import type { Json } from '../../src/core/json/read.ts'
 import { refuse } from '../../src/core/reasons.ts'
 import { replay } from '../../src/tools/simulate/replay.ts'
-import { user } from '../policy/callers.ts'
-import { compiled, ruled, SHIPPED } from '../policy/policies.ts'
-import { audited, READING, type FlatDecision } from '../support/audited.ts'
+import { user } from '../../testing/support/callers.ts'
+import { compiled, ruled, SHIPPED } from '../../testing/support/policies.ts'
+import { audited, READING, type FlatDecision } from '../../testing/support/audited.ts'
 
 const POLICY = compiled(SHIPPED)
 const DECISION: FlatDecision = {

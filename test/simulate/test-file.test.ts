@@ -5,9 +5,9 @@ import { test } from 'tap'
 import { faultLine } from '../../src/document/fault.ts'
 import { runTests } from '../../src/tools/simulate/run-tests.ts'
 import { loadTests } from '../../src/tools/simulate/test-file.ts'
-import { accepted, type Changes } from '../config/configuration.ts'
-import { compiled, edited, ruled, SHIPPED } from '../policy/policies.ts'
-import { makeFolder } from '../support/gateway.ts'
+import { accepted, type Changes } from '../../testing/support/configuration.ts'
+import { compiled, edited, ruled, SHIPPED } from '../../testing/support/policies.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
 
 const POLICY = compiled(SHIPPED)
 

@@ -1,7 +1,7 @@
 /** What a soak notices in a stream. */
 import { test } from 'tap'
-import { EventReader, type StreamState } from '../../scripts/soak/event-reader.ts'
-import { readRunId, writeRunId } from '../../scripts/soak/run-id.ts'
+import { EventReader, type StreamState } from '../../testing/soak/event-reader.ts'
+import { readRunId, writeRunId } from '../../testing/soak/run-id.ts'
 
 const event = (n: number, type = 'TEXT', threadId = 't-1', runId = 'r-1'): string =>
   `data: ${JSON.stringify({ type, threadId, runId, n })}\n\n`

@@ -1,7 +1,7 @@
 /** Whether a soak says that memory is flat. */
 import { test } from 'tap'
-import { isFlat, trendOf, type Point } from '../../scripts/soak/flatness.ts'
-import { thinned } from '../../scripts/soak/page.ts'
+import { isFlat, trendOf, type Point } from '../../testing/soak/flatness.ts'
+import { thinned } from '../../testing/soak/page.ts'
 
 const HOUR = 3_600_000
 const WARM_UP = HOUR / 6

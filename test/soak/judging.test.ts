@@ -1,8 +1,8 @@
 /** What a soak makes of an answer. */
 import { test } from 'tap'
-import { makeAccount, totalOf } from '../../scripts/soak/account.ts'
-import type { Answer, Expectation } from '../../scripts/soak/answer.ts'
-import { judge, LATE, type Window } from '../../scripts/soak/judging.ts'
+import { makeAccount, totalOf } from '../../testing/soak/account.ts'
+import type { Answer, Expectation } from '../../testing/soak/answer.ts'
+import { judge, LATE, type Window } from '../../testing/soak/judging.ts'
 
 const ANSWERED: Expectation = { outcome: 'answered' }
 const STREAMED: Expectation = { outcome: 'streamed' }

@@ -3,13 +3,13 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { demandsOf } from '../../scripts/soak/demands.ts'
-import { readOptions } from '../../scripts/soak/options.ts'
-import { readResult } from '../../scripts/soak/page.ts'
-import { memoryPlot } from '../../scripts/soak/plot.ts'
-import type { SoakResult } from '../../scripts/soak/result.ts'
+import { demandsOf } from '../../testing/soak/demands.ts'
+import { readOptions } from '../../testing/soak/options.ts'
+import { readResult } from '../../testing/soak/page.ts'
+import { memoryPlot } from '../../testing/soak/plot.ts'
+import type { SoakResult } from '../../testing/soak/result.ts'
 import { ROOT } from '../docs/markdown.ts'
-import { makeFolder } from '../support/gateway.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
 
 function soak(folder: string, ...args: readonly string[]) {
   const options = { encoding: 'utf8', env: { ...process.env, TMPDIR: folder } } as const
@@ -41,7 +41,7 @@ for (const workers of [1, 2]) {
   })
 }
 
-const KEPT = join(ROOT, 'scripts/bench/results/soak.json')
+const KEPT = join(ROOT, 'testing/bench/results/soak.json')
 
 void test('a demand that is not met ends it with 1, and says what was found', (t) => {
   const { folder, remove } = makeFolder()

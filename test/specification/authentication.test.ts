@@ -1,8 +1,8 @@
 /** The specification's "Authentication" 1-11, as far as they concern a gateway, with a real issuer, runtime and agent. */
 import { createSign, generateKeyPairSync } from 'node:crypto'
 import { end } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { stackEachPair } from '../support/pair-stacks.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { stackEachPair } from '../../testing/support/pair-stacks.ts'
 
 const testEachStack = stackEachPair({
   config: { upstream: { headers: { 'X-Service-Token': 'the-servers' } } },

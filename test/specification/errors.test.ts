@@ -3,10 +3,10 @@ import { createSign, generateKeyPairSync } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startRuntime } from '../../examples/runtime.ts'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { makeFolder, startTestGateway } from '../support/gateway.ts'
-import { testFirstPair } from '../support/pairs.ts'
-import { startStack } from '../support/stack.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { makeFolder, startTestGateway } from '../../testing/support/gateway.ts'
+import { testFirstPair } from '../../testing/support/pairs.ts'
+import { startStack } from '../../testing/support/stack.ts'
 
 void testFirstPair('401, 403, 404, 422 and 204, as the table says', async (t) => {
   const stack = await startStack()

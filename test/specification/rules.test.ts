@@ -3,10 +3,10 @@
  * shows the rule at work and not an upstream that would have refused anyway.
  */
 import { end } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { stackEachPair } from '../support/pair-stacks.ts'
-import { currentPair } from '../support/pair.ts'
-import type { Stack } from '../support/stack.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { stackEachPair } from '../../testing/support/pair-stacks.ts'
+import { currentPair } from '../../testing/support/pair.ts'
+import type { Stack } from '../../testing/support/stack.ts'
 
 const alices = crypto.randomUUID()
 

@@ -3,9 +3,9 @@
  * gets through an upstream that follows the sample must not get through here.
  */
 import { end } from 'tap'
-import { call, codeOf, runInput } from '../support/client.ts'
-import { stackEachPair } from '../support/pair-stacks.ts'
-import { startStack, type Stack } from '../support/stack.ts'
+import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { stackEachPair } from '../../testing/support/pair-stacks.ts'
+import { startStack, type Stack } from '../../testing/support/stack.ts'
 
 const alices = crypto.randomUUID()
 

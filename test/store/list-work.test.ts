@@ -10,8 +10,8 @@ import type { Reader } from '../../src/core/decide/sharing.ts'
 import type { ListWindow } from '../../src/store/port/lists.ts'
 import type { Store } from '../../src/store/port/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { makeFolder } from '../support/gateway.ts'
-import { onRows, sentBy, type Sent } from '../support/statements.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { onRows, sentBy, type Sent } from '../../testing/support/statements.ts'
 
 const FIRST: ListWindow = { agentId: null, includeArchived: false, after: null, limit: 50 }
 const reader = (userId: string, ...groups: string[]): Reader => ({ userId, groups })

@@ -7,8 +7,8 @@ import { promisify } from 'node:util'
 import { test } from 'tap'
 import { configSchema } from '../../src/config/schema.ts'
 import { openStore, openStoreWithPool } from '../../src/store/open.ts'
-import { makeFolder } from '../support/gateway.ts'
-import { startPostgres } from '../support/postgres.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { startPostgres } from '../../testing/support/postgres.ts'
 
 const run = promisify(execFile)
 const LOADED = fileURLToPath(new URL('loaded-modules.ts', import.meta.url))

@@ -1,8 +1,8 @@
 /** The cache in front of PostgreSQL, over two processes' worth of connections on a real server. */
 import { test, type Test } from 'tap'
 import type { Store } from '../../src/store/port/store.ts'
-import { startPostgres, type TestDatabase } from '../support/postgres.ts'
-import { until } from '../support/until.ts'
+import { startPostgres, type TestDatabase } from '../../testing/support/postgres.ts'
+import { until } from '../../testing/support/until.ts'
 import { grantOf, group, KEY, NOW, own, readerOf, user } from './contract/under-test.ts'
 import { openStoreOn, settingsOf } from './postgres-stores.ts'
 

@@ -3,7 +3,7 @@
  * to do with.
  */
 import t from 'tap'
-import { startPostgres } from '../support/postgres.ts'
+import { startPostgres } from '../../testing/support/postgres.ts'
 import { assignmentContract } from './contract/assignment.ts'
 import { claimContract } from './contract/claims.ts'
 import { grantContract } from './contract/grants.ts'

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import type { Store } from '../../src/store/port/store.ts'
 import type { ThreadKey } from '../../src/store/port/thread.ts'
-import { startPostgres } from '../support/postgres.ts'
+import { startPostgres } from '../../testing/support/postgres.ts'
 import { ALICE, at, BOB, CAROL, claim, grantOf, group, NOW, own, user } from './contract/under-test.ts'
 import { openStoreOn, settingsOf } from './postgres-stores.ts'
 

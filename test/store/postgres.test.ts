@@ -1,6 +1,6 @@
 /** The PostgreSQL store keeps the contract of every store. */
 import t from 'tap'
-import { startPostgres } from '../support/postgres.ts'
+import { startPostgres } from '../../testing/support/postgres.ts'
 import { storeContract } from './contract/contract.ts'
 import { openStoreOn, settingsOf } from './postgres-stores.ts'
 

@@ -6,8 +6,8 @@ import type { RevocationStore } from '../../src/store/port/revocations.ts'
 import { StoreUnavailable } from '../../src/store/port/state.ts'
 import { makeRevocationList, type RevocationListOptions } from '../../src/store/revocations.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { makeFolder } from '../support/gateway.ts'
-import { until } from '../support/until.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { until } from '../../testing/support/until.ts'
 
 type Source = Pick<RevocationStore, 'revocations' | 'revocationsVersion'>
 

@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { sql } from '../../src/store/sql/statement.ts'
 import { connect } from '../../src/store/sqlite/connection.ts'
 import { migrate } from '../../src/store/sqlite/schema.ts'
-import { makeFolder } from '../support/gateway.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
 
 void test('what is written is on the disk before it is answered, and reading goes on beside writing', (t) => {
   const { folder, remove } = makeFolder()

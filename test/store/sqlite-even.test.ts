@@ -9,7 +9,7 @@ import { connect, type Connection } from '../../src/store/sqlite/connection.ts'
 import { accessOf } from '../../src/store/sqlite/ownership.ts'
 import { migrate } from '../../src/store/sqlite/schema.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { makeFolder } from '../support/gateway.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
 import { ALICE, at, BOB, CAROL, grant, group, NOW, own, readerOf, user } from './contract/under-test.ts'
 
 /** A connection that writes down what is asked of it, and how many rows each answer has. */

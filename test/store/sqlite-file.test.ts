@@ -5,7 +5,7 @@ import Database from 'better-sqlite3'
 import { test } from 'tap'
 import { StoreUnavailable } from '../../src/store/port/state.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { makeFolder } from '../support/gateway.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
 import { SCHEMA_VERSION } from '../../src/store/sqlite/schema.ts'
 
 const KEY = { scope: '', threadId: 't-1' }

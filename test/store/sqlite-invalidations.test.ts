@@ -5,7 +5,7 @@ import { test, type Test } from 'tap'
 import type { Store } from '../../src/store/port/store.ts'
 import type { ThreadKey } from '../../src/store/port/thread.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { until } from '../support/until.ts'
+import { until } from '../../testing/support/until.ts'
 import { ALICE, at, BOB, grant, KEY, NOW, own, user } from './contract/under-test.ts'
 import { openPair, type SqlitePair } from './sqlite-pair.ts'
 

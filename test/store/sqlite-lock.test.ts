@@ -4,7 +4,7 @@ import { test, type Test } from 'tap'
 import { StoreUnavailable } from '../../src/store/port/state.ts'
 import type { Store } from '../../src/store/port/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { makeFolder } from '../support/gateway.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
 import { ALICE, at, BOB, claim, grant, KEY, NOW, own, readerOf, user } from './contract/under-test.ts'
 import { holdLock } from './lock-holder.ts'
 

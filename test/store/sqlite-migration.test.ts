@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { test, type Test } from 'tap'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { makeFolder } from '../support/gateway.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
 import { SCHEMA_VERSION } from '../../src/store/sqlite/schema.ts'
-import { until } from '../support/until.ts'
+import { until } from '../../testing/support/until.ts'
 
 const WORKER = fileURLToPath(new URL('claim-worker.ts', import.meta.url))
 

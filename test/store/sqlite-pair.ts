@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Store } from '../../src/store/port/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { makeFolder } from '../support/gateway.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
 
 /** The stores, which close with the test, and the file. */
 export interface SqlitePair {

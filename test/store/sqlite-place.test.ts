@@ -6,8 +6,8 @@ import { inspectSqlite } from '../../src/store/inspect.ts'
 import { StoreUnavailable } from '../../src/store/port/state.ts'
 import type { Store } from '../../src/store/port/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { makeFolder } from '../support/gateway.ts'
-import { until } from '../support/until.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { until } from '../../testing/support/until.ts'
 import { ALICE, at, BOB, claim, own, row } from './contract/under-test.ts'
 
 const OWNED = { owner: ALICE, deleted: false, provisional: false, granted: null }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { makeFolder } from '../support/gateway.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
 
 const WORKER = fileURLToPath(new URL('claim-worker.ts', import.meta.url))
 const USERS = ['corp:alice', 'corp:bob', 'corp:carol', 'corp:dave']

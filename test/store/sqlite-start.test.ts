@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { test } from 'tap'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { makeFolder } from '../support/gateway.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
 import { holdLock } from './lock-holder.ts'
 
 void test('a file that another process is making is waited for', async (t) => {

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Store } from '../../src/store/port/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { makeFolder } from '../support/gateway.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
 import { storeContract } from './contract/contract.ts'
 
 storeContract('SQLite', async (t) => {

@@ -1,6 +1,6 @@
 /** A caller who leaves frees everything, wherever the stream is by then and however they leave. */
 import { test } from 'tap'
-import { dropStreams } from './dropping.ts'
+import { dropStreams } from '../../testing/streams/dropping.ts'
 
 const BATCH = 60
 const COUNT = 3000

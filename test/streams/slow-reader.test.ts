@@ -1,11 +1,11 @@
 /** Who reads slowly holds back their own stream only: the gateway reads no more of it, and others of the same upstream go on. */
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { test } from 'tap'
-import { unchunked } from '../support/event-stream.ts'
-import { gateBefore } from '../support/gated.ts'
-import { head, openRaw, type RawConnection } from '../support/raw.ts'
-import { runInput } from '../support/client.ts'
-import { until } from '../support/until.ts'
+import { unchunked } from '../../testing/support/event-stream.ts'
+import { gateBefore } from '../../testing/support/gated.ts'
+import { head, openRaw, type RawConnection } from '../../testing/support/raw.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { until } from '../../testing/support/until.ts'
 
 const MIB = 1024 ** 2
 const EVENT = `data: ${'x'.repeat(64 * 1024)}\n\n`

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { startServer } from '../support/postgres-server.ts'
+import { startServer } from '../../testing/support/postgres-server.ts'
 import { LONG_SUITES, longFiles, pairFiles, quickFiles, ROOT } from './suites.ts'
 import type { FileResult } from './worker.ts'
 

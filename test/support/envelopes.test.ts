@@ -1,7 +1,7 @@
 /** The two readers and writers of envelopes that tests lean on: what they let pass unnoticed, no other test would notice. */
 import { test } from 'tap'
-import { enveloped } from './enveloped.ts'
-import { unwrapped } from './unwrapped.ts'
+import { enveloped } from '../../testing/support/enveloped.ts'
+import { unwrapped } from '../../testing/support/unwrapped.ts'
 
 const BASE = '/api/copilotkit'
 

@@ -5,10 +5,10 @@ import { readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import pg from 'pg'
 import { test, type Test } from 'tap'
-import { AUTHORITY, SERVER } from './certificates.ts'
-import { processesOf } from './postgres-processes.ts'
-import { startPostgres, startPostgresServer, type TestServer } from './postgres.ts'
-import { until } from './until.ts'
+import { AUTHORITY, SERVER } from '../../testing/support/certificates.ts'
+import { processesOf } from '../../testing/support/postgres-processes.ts'
+import { startPostgres, startPostgresServer, type TestServer } from '../../testing/support/postgres.ts'
+import { until } from '../../testing/support/until.ts'
 
 async function connect(t: Test, url: string, more: pg.ClientConfig = {}): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url, ...more })
@@ -149,7 +149,7 @@ void test('a server goes with its test, whatever it has come to', async (t) => {
 })
 
 void test('a server goes with its process, even with one that is killed', async (t) => {
-  const support = JSON.stringify(new URL('postgres-server.ts', import.meta.url))
+  const support = JSON.stringify(new URL('../../testing/support/postgres-server.ts', import.meta.url))
   const code = `import { startServer } from ${support}; console.log((await startServer({})).port); setInterval(() => {}, 1e6)`
   const child = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'inherit'] })
   t.teardown(() => child.kill())

@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { until } from '../support/until.ts'
+import { until } from '../../testing/support/until.ts'
 import { startScene } from './scene.ts'
 
 const REQUESTS = 150

@@ -1,6 +1,6 @@
 /** What is asked of a worker before it is there to be asked is answered when it is. */
 import { test } from 'tap'
-import { until } from '../support/until.ts'
+import { until } from '../../testing/support/until.ts'
 import { startScene, type Scene } from './scene.ts'
 
 /** Ends a worker, and stops the one in its place before it has read anything. */

@@ -1,8 +1,8 @@
 /** A worker that dies takes its own streams along and nothing else; another one takes its place. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'tap'
-import { INFO, json } from '../support/upstream.ts'
-import { until } from '../support/until.ts'
+import { INFO, json } from '../../testing/support/upstream.ts'
+import { until } from '../../testing/support/until.ts'
 import { startScene } from './scene.ts'
 
 void test('the others serve on, and it is started again', async (t) => {

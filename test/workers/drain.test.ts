@@ -1,8 +1,8 @@
 /** All workers drain together, within the time that the first process has. */
 import { connect } from 'node:net'
 import { test } from 'tap'
-import { startUpstream } from '../support/upstream.ts'
-import { deferred, until } from '../support/until.ts'
+import { startUpstream } from '../../testing/support/upstream.ts'
+import { deferred, until } from '../../testing/support/until.ts'
 import { startScene } from './scene.ts'
 
 void test('streams of every worker end with an event at the deadline', async (t) => {

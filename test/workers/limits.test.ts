@@ -1,8 +1,8 @@
 /** Limits hold over all workers, and a worker that dies takes none of them along. */
 import { test } from 'tap'
-import { runInput } from '../support/client.ts'
-import { firstAnswer, head, openRaw } from '../support/raw.ts'
-import { until } from '../support/until.ts'
+import { runInput } from '../../testing/support/client.ts'
+import { firstAnswer, head, openRaw } from '../../testing/support/raw.ts'
+import { until } from '../../testing/support/until.ts'
 import { startScene, type ToWorker } from './scene.ts'
 
 void test('the 121st new thread is one too many, whichever workers the others were begun at', async (t) => {

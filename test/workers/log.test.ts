@@ -1,6 +1,6 @@
 /** All workers write to one stdout, and no line is cut by another's, however slowly it is read. */
 import { test } from 'tap'
-import { head, openRaw } from '../support/raw.ts'
+import { head, openRaw } from '../../testing/support/raw.ts'
 import { startScene } from './scene.ts'
 
 const CONNECTIONS = 400

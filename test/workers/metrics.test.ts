@@ -1,6 +1,6 @@
 /** One endpoint has the figures of all workers: sums of what is counted, and of a state the one that operators have to see. */
 import { test } from 'tap'
-import { until } from '../support/until.ts'
+import { until } from '../../testing/support/until.ts'
 import { startScene } from './scene.ts'
 
 const REFUSED = 'threadwarden_decisions_total{route="none",reason="token-malformed"}'

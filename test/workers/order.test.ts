@@ -1,13 +1,13 @@
 /** Whoever does not do what all workers do is ended, because it would go by something else than the others. */
 import { test, type Test } from 'tap'
-import type { Line } from '../cli/program.ts'
-import { configFile } from '../cli/program.ts'
+import type { Line } from '../../testing/support/program.ts'
+import { configFile } from '../../testing/support/program.ts'
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import { prepare } from '../../src/snapshot/load.ts'
 import { makeWorkerPool, type WorkerPool, type WorkerPoolParts } from '../../src/gateway/workers/pool.ts'
 import { lend } from '../../src/gateway/workers/limiter.ts'
-import { until } from '../support/until.ts'
+import { until } from '../../testing/support/until.ts'
 import { childrenOf, workerOf } from './scene.ts'
 
 /** Two workers of this process. */

@@ -1,6 +1,6 @@
 /** The ownership table is one for all workers: what one of them changes, or an operator, the next request at any other sees. */
 import { test } from 'tap'
-import { run as runProgram } from '../cli/program.ts'
+import { run as runProgram } from '../../testing/support/program.ts'
 import { startScene } from './scene.ts'
 
 void test('of two who race for a thread at different workers exactly one gets it', async (t) => {

@@ -1,7 +1,7 @@
 /** Workers before one PostgreSQL database: limits are counted there, and orders of operators are in force when they are answered. */
 import t from 'tap'
-import { startPostgres } from '../support/postgres.ts'
-import { until } from '../support/until.ts'
+import { startPostgres } from '../../testing/support/postgres.ts'
+import { until } from '../../testing/support/until.ts'
 import { startScene } from './scene.ts'
 
 void t.test('limits, revocations and ownership are one', async (test) => {

@@ -2,10 +2,10 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import type { Line } from '../cli/program.ts'
-import { OWNERS_SHARE } from '../support/sharing.ts'
-import { startUpstream } from '../support/upstream.ts'
-import { until } from '../support/until.ts'
+import type { Line } from '../../testing/support/program.ts'
+import { OWNERS_SHARE } from '../../testing/support/sharing.ts'
+import { startUpstream } from '../../testing/support/upstream.ts'
+import { until } from '../../testing/support/until.ts'
 import { startScene, type Scene } from './scene.ts'
 
 /** A configuration under which a rename of so many bytes is too large, or is not. */

@@ -1,7 +1,7 @@
 /** `workers: N`: one port, one start line, one process that keeps the others; and what keeps it from starting. */
 import { createServer } from 'node:net'
 import { test } from 'tap'
-import { configFile, run, serving } from '../cli/program.ts'
+import { configFile, run, serving } from '../../testing/support/program.ts'
 import { listening } from './listening.ts'
 import { childrenOf, startScene } from './scene.ts'
 

@@ -1,7 +1,7 @@
 /** Every change of access is reported within a second, on every connection. Claims and noted writes report nothing. */
 import type { Store } from '../../../src/store/port/store.ts'
 import type { ThreadKey } from '../../../src/store/port/thread.ts'
-import { until } from '../../support/until.ts'
+import { until } from '../../../testing/support/until.ts'
 import { ALICE, at, BOB, CAROL, claim, grant, grantOf, group, NOW, own, user, type Holds } from './under-test.ts'
 
 /** The news of a store as they come, an id each; null for whatever thread may have changed. */

@@ -1,6 +1,6 @@
 /** Measures the operations on all tables side by side, and looks at the statements that they send. */
 import type { Progress } from '../../../src/cli/progress.ts'
-import { onRows, sentBy } from '../../../test/support/statements.ts'
+import { onRows, sentBy } from '../../support/statements.ts'
 import { measure, ROUNDS, type Subject } from '../rounds.ts'
 import type { Operation, Workbench } from './operations.ts'
 import type { BuiltTable, MeasuredOperation } from './result.ts'

@@ -9,7 +9,7 @@ import { Sources } from '../../src/document/sources.ts'
 import type { PolicySurroundings } from '../../src/policy/faults.ts'
 import type { Policy } from '../../src/policy/policy.ts'
 import { SHIPPED_POLICY } from '../../src/snapshot/load.ts'
-import { makeFolder } from '../support/gateway.ts'
+import { makeFolder } from './gateway.ts'
 
 /** The text of the shipped policy. */
 export const SHIPPED = readFileSync(SHIPPED_POLICY, 'utf8')

@@ -1,7 +1,7 @@
 /** The PostgreSQL server that is measured: the one named by THREADWARDEN_TEST_POSTGRES, or one from the binaries that npm brings. */
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
-import { startServer } from '../../../test/support/postgres-server.ts'
+import { startServer } from '../../support/postgres-server.ts'
 
 /** A server. */
 export interface BenchServer {

@@ -1,7 +1,7 @@
 /** Many users whose first run is on one new thread, all at once and over several gateways. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Store } from '../../src/store/port/store.ts'
-import type { Scope } from '../cli/program.ts'
+import type { Scope } from '../support/program.ts'
 import { askAs, type CrowdParts, type Told } from './crowd.ts'
 import { prepareSite, ready, type Gateway } from './gateways.ts'
 import { startLedger, type Ledger } from './ledger.ts'

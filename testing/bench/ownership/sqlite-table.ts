@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { openSqliteStore } from '../../../src/store/sqlite/store.ts'
-import { sqliteAccesses } from '../../../test/support/plans.ts'
+import { sqliteAccesses } from '../../support/plans.ts'
 import { NOW, type Population } from './population.ts'
 import type { Table, Tell } from './table.ts'
 

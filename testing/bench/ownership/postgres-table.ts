@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import { storeOf } from '../../../src/config/store-place.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
-import { explainOn } from '../../../test/support/plans.ts'
+import { explainOn } from '../../support/plans.ts'
 import { NOW, type Population } from './population.ts'
 import type { Table, Tell } from './table.ts'
 

@@ -8,7 +8,7 @@ import type { Sample, SoakResult } from './result.ts'
 const ROOT = join(import.meta.dirname, '../..')
 
 /** Where the result is kept. */
-export const RESULT = join(ROOT, 'scripts/bench/results/soak.json')
+export const RESULT = join(ROOT, 'testing/bench/results/soak.json')
 
 /** The page, and its picture. */
 export const PAGE = join(ROOT, 'docs/soak.md')

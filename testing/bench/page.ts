@@ -7,7 +7,7 @@ import { PARTS, type PartName } from './parts.ts'
 const ROOT = join(import.meta.dirname, '../..')
 
 /** Where results are kept. */
-export const RESULTS = join(ROOT, 'scripts/bench/results')
+export const RESULTS = join(ROOT, 'testing/bench/results')
 
 /** The page. */
 export const PAGE = join(ROOT, 'docs/performance.md')

@@ -16,7 +16,7 @@ ${PART_NAMES.map((name) => `  ${name.padEnd(11)}${partOf(name).about}`).join('\n
 
 Without a part it measures all but ownership, which takes an hour.
 
-  --out      where results are kept (default: scripts/bench/results)
+  --out      where results are kept (default: testing/bench/results)
   --keep     leaves what was built, and says where
   --read     shows the kept results instead of measuring: of the parts named, or of all
   --page     writes the results into docs/performance.md, with its pictures

@@ -5,7 +5,7 @@ import { loadConfig, type LoadedConfig } from '../../src/config/load.ts'
 import type { Outcome } from '../../src/document/document.ts'
 import { faultLine, type Fault } from '../../src/document/fault.ts'
 import { Sources } from '../../src/document/sources.ts'
-import { makeFolder } from '../support/gateway.ts'
+import { makeFolder } from './gateway.ts'
 
 type Tree = Record<string, unknown>
 

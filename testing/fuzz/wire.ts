@@ -237,7 +237,7 @@ async function converse(url: string, bytes: Buffer): Promise<string> {
   return text
 }
 
-/** The status of the first answer that is one; 0 for none. Not from test/support: that loads tap, which ends a long run. */
+/** The status of the first answer that is one; 0 for none. Not from testing/support: that loads tap, which ends a long run. */
 function statusOf(text: string): number {
   const [, status = '0'] = /^(?:HTTP\/1\.1 1\d\d[^]*?\r\n\r\n)*HTTP\/1\.1 (\d{3})/.exec(text) ?? []
   return Number(status)

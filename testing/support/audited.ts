@@ -1,7 +1,7 @@
 /** A decision for the audit, from its parts in one object. */
 import type { AuditedConfiguration, AuditedDecision, AuditedOutcome, AuditedRequest } from '../../src/audit/line.ts'
-import { user } from '../policy/callers.ts'
-import { compiled, descriptor, SHIPPED } from '../policy/policies.ts'
+import { user } from './callers.ts'
+import { compiled, descriptor, SHIPPED } from './policies.ts'
 
 export type FlatDecision = Pick<AuditedDecision, 'time' | 'facts'> & AuditedRequest & AuditedOutcome & AuditedConfiguration
 

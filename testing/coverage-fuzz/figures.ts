@@ -1,5 +1,5 @@
 /** What a run of the coverage-guided fuzz came to, and what libFuzzer writes of it on the way. */
-import type { TargetName } from '../../test/fuzz/targets.ts'
+import type { TargetName } from '../fuzz/targets.ts'
 
 /** What came of one target. */
 export interface TargetFigures {

@@ -1,7 +1,7 @@
 /** Gateways as operators run them: several processes of `serve` on one store, before one upstream. */
 import { chmodSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { serving, type Scope, type Serving } from '../cli/program.ts'
+import { serving, type Scope, type Serving } from '../support/program.ts'
 import { makeFolder } from '../support/gateway.ts'
 import { makeSigner } from '../support/tokens.ts'
 import { until } from '../support/until.ts'

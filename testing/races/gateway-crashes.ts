@@ -1,6 +1,6 @@
 /** Kills, at random moments, of gateways or of what they keep their table in, while a crowd uses them; and what became of it. */
 import type { Store } from '../../src/store/port/store.ts'
-import type { Scope } from '../cli/program.ts'
+import type { Scope } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { askAs, startCrowd, type CrowdParts, type Told } from './crowd.ts'
 import { prepareSite, ready, type Gateway, type Site } from './gateways.ts'

@@ -8,9 +8,9 @@ import type { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import { configuration, type Changes } from '../config/configuration.ts'
-import { makeFolder } from '../support/gateway.ts'
-import { until } from '../support/until.ts'
+import { configuration, type Changes } from './configuration.ts'
+import { makeFolder } from './gateway.ts'
+import { until } from './until.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
 

@@ -18,7 +18,7 @@ Every answer is held against what it has to be. docs/soak.md says more.
   --workers  of the gateway (default: 1)
   --rate     questions a second, besides the streams (default: 200)
   --streams  that are open all the time (default: 200)
-  --out      the file that the result is kept in (default: scripts/bench/results/soak.json)
+  --out      the file that the result is kept in (default: testing/bench/results/soak.json)
   --page     writes the result into docs/soak.md, with its picture
   --read     shows the kept result instead of making one
   --keep     leaves the files of the gateway, its log among them, and says where

@@ -1,8 +1,8 @@
 /** docs/fuzzing.md: the prose is written by hand, and the table between markers is made of the kept result. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readCorpus } from '../../test/fuzz/corpora.ts'
-import { TARGET_NAMES } from '../../test/fuzz/targets.ts'
+import { readCorpus } from '../fuzz/corpora.ts'
+import { TARGET_NAMES } from '../fuzz/targets.ts'
 import { described, type Machine } from '../bench/machine.ts'
 import type { TargetFigures } from './figures.ts'
 
@@ -17,7 +17,7 @@ export interface FuzzResult {
 }
 
 const ROOT = join(import.meta.dirname, '../..')
-const RESULT = join(ROOT, 'scripts/bench/results/fuzzing.json')
+const RESULT = join(ROOT, 'testing/bench/results/fuzzing.json')
 const PAGE = join(ROOT, 'docs/fuzzing.md')
 const BEGIN = '<!-- fuzzing: written by npm run fuzz:coverage -- --page -->'
 const END = '<!-- end of fuzzing -->'

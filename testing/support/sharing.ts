@@ -1,6 +1,6 @@
 /** People who share threads, over a real gateway: owners by the gateway's own route, operators by their API. */
 import type { Test } from 'tap'
-import { edited } from '../policy/policies.ts'
+import { edited } from './policies.ts'
 import { call, runInput, type Reply } from './client.ts'
 import { gated, type GatedOptions, type GatedUpstream } from './gated.ts'
 import { events, type Answering } from './upstream.ts'

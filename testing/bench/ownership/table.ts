@@ -1,7 +1,7 @@
 /** A table that is measured on. */
 import type { Store } from '../../../src/store/port/store.ts'
-import type { Access } from '../../../test/support/plans.ts'
-import type { Sent } from '../../../test/support/statements.ts'
+import type { Access } from '../../support/plans.ts'
+import type { Sent } from '../../support/statements.ts'
 
 export const STORES = ['sqlite', 'postgres'] as const
 
