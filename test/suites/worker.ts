@@ -16,11 +16,12 @@ import { ROOT } from './suites.ts'
 const TIMEOUT_MS = 300_000
 
 const CURRENT_FILE = new URL('current-file.ts', import.meta.url).href
-const TESTS = new URL('..', import.meta.url).href
+const OF_TESTS = [new URL('..', import.meta.url).href, new URL('../../testing/', import.meta.url).href]
 
 registerHooks({
   resolve(specifier, context, next) {
-    const isOfTest = context.parentURL?.startsWith(TESTS) === true && context.parentURL !== CURRENT_FILE
+    const { parentURL = '' } = context
+    const isOfTest = parentURL !== CURRENT_FILE && OF_TESTS.some((folder) => parentURL.startsWith(folder))
     return specifier === 'tap' && isOfTest ? { url: CURRENT_FILE, shortCircuit: true } : next(specifier, context)
   },
 })
