@@ -16,6 +16,7 @@ ARG RUNTIME_IMAGE=gcr.io/distroless/nodejs24-debian13:nonroot
 FROM ${BUILD_IMAGE} AS build
 WORKDIR /build
 COPY package.json package-lock.json ./
+COPY testing/package.json testing/
 RUN --mount=type=secret,id=npmrc,target=/root/.npmrc npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
 RUN npm run build
@@ -27,7 +28,7 @@ RUN mkdir -p /out/app /out/data \
 FROM ${BUILD_IMAGE} AS packages
 WORKDIR /build
 COPY package.json package-lock.json ./
-RUN --mount=type=secret,id=npmrc,target=/root/.npmrc npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
+RUN --mount=type=secret,id=npmrc,target=/root/.npmrc npm ci --omit=dev --workspaces=false --ignore-scripts --no-audit --no-fund \
   && chmod -R a+rX,go-w node_modules
 
 FROM ${RUNTIME_IMAGE}

@@ -1,7 +1,6 @@
-/** The gateway of the demo: the built program in a process of its own, started as an operator would start it. */
+/** The gateway of the demo: the program in a process of its own, started as an operator would start it, but from its sources. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { copyFile, mkdtemp, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,7 +13,7 @@ export const ORIGIN = 'http://localhost:3000'
 /** The header that only the gateway sets. In earnest its value would be a secret and not be shown. */
 export const SERVICE_HEADER = { name: 'x-service-token', value: 'set-by-the-gateway' } as const
 
-const PROGRAM = fileURLToPath(new URL('../dist/cli.js', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('../src/cli.ts', import.meta.url))
 const SHIPPED_POLICY = fileURLToPath(new URL('../policies/default.yaml', import.meta.url))
 const START_MS = 20_000
 const STOP_MS = 10_000
@@ -59,7 +58,6 @@ export interface DemoGateway {
  * @throws with the end of its log, if it doesn't get there
  */
 export async function startGateway(options: GatewayOptions): Promise<DemoGateway> {
-  if (!existsSync(PROGRAM)) throw new Error('the gateway is not built: run npm run build, or npm run demo, which does it')
   const folder = await mkdtemp(join(tmpdir(), 'threadwarden-demo-'))
   const configFile = join(folder, 'threadwarden.json')
   const logFile = join(folder, 'gateway.log')

@@ -1,6 +1,5 @@
 /**
- * The demo: a real issuer, agent, runtime and gateway on loopback, and who gets what from them. `npm run demo` builds
- * the gateway first. Fails if any exchange is not as expected.
+ * The demo: a real issuer, agent, runtime and gateway on loopback, and who gets what from them. Fails if any exchange is not as expected.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,7 +19,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 const USAGE = `Shows what the gateway does, one real HTTP exchange a line.
 
-  npm run demo             installs what is missing, builds, shows it, and stays up until Ctrl-C
+  npm run demo             installs what is missing, shows it, and stays up until Ctrl-C
   npm run demo -- --once   the same, and exits
   npm run demo -- --page   the same as the first, and a chat page for your browser as the last step: it installs 500 MB of
                            packages the first time. Without it a terminal is asked

@@ -4,20 +4,23 @@
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 /**
  * @param {string} folder a package with a lockfile
- * @param {string[]} options for `npm ci`
+ * @param {string[]} options for `npm ci`; without any of them it installs more
  */
 function install(folder, options) {
-  const lock = readFileSync(`${folder}/package-lock.json`)
-  const state = createHash('sha256').update(lock).digest('hex')
+  const lock = createHash('sha256')
+    .update(readFileSync(`${folder}/package-lock.json`))
+    .digest('hex')
+  const state = [lock, ...options].join(' ')
   const stamp = `${folder}/node_modules/.threadwarden-setup`
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === state) return
+  const installed = existsSync(stamp) ? readFileSync(stamp, 'utf8') : ''
+  if (installed === state || installed === lock) return
   process.stdout.write(`installing the packages of ${folder === root ? 'the gateway' : folder.slice(root.length)} …\n`)
   const result = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error', ...options], {
     cwd: folder,
@@ -27,6 +30,8 @@ function install(folder, options) {
     process.stderr.write(`npm ci failed in ${folder}: see above; is the npm registry reachable?\n`)
     process.exit(1)
   }
+  // What the package of Node leaves beside its program: C headers, npm and documentation, 68 MB.
+  rmSync(`${folder}/node_modules/node/node_modules`, { recursive: true, force: true })
   writeFileSync(stamp, state)
 }
 
@@ -43,11 +48,13 @@ function installChromium() {
   process.exit(1)
 }
 
-install(root, [])
+const forTests = process.argv.includes('--tests')
+// The tools of checks and tests are those of the workspace testing/.
+install(root, forTests ? [] : ['--workspaces=false'])
 // The runtime's peer dependencies contradict each other: without the flag npm does not come to an end.
 install(`${root}examples`, ['--legacy-peer-deps', '--ignore-scripts'])
 // For the tests alone. Their packages contradict each other likewise, and those of the runtime.
-if (process.argv.includes('--tests')) {
+if (forTests) {
   install(`${root}examples/langgraph`, ['--legacy-peer-deps', '--ignore-scripts'])
   install(`${root}examples/runtime-1.54`, ['--legacy-peer-deps', '--ignore-scripts'])
 }
