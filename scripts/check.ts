@@ -1,0 +1,47 @@
+/** Runs the checks of `npm run check`, as many at once as there are cores: what each says is shown when it is over. */
+import { spawn } from 'node:child_process'
+import { availableParallelism } from 'node:os'
+import { text } from 'node:stream/consumers'
+import { parseArgs } from 'node:util'
+import { runCommand } from '../testing/command.ts'
+
+const USAGE = `What is checked without running a test: npm run check [-- --build]
+
+  --build  builds the gateway as well, as \`npm test\` needs it
+
+Each check is a command of its own: npm run check:types, and so on.
+`
+
+/** The longest first, so that the last one does not run alone for long. */
+const CHECKS = ['check:lint', 'check:types', 'check:format', 'check:path', 'check:imports', 'check:schemas', 'check:truth']
+
+async function run(name: string): Promise<boolean> {
+  const began = performance.now()
+  const child = spawn('npm', ['run', '--silent', name], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const code = new Promise<number | null>((resolve, reject) => child.once('error', reject).once('close', resolve))
+  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)])
+  const passed = (await code) === 0
+  const seconds = ((performance.now() - began) / 1000).toFixed(1)
+  process.stdout.write(`${passed ? 'ok    ' : 'failed'} ${name} ${seconds} s\n${passed ? '' : `${out}${err}\n`}`)
+  return passed
+}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: { build: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } },
+  })
+  if (values.help) {
+    process.stdout.write(USAGE)
+    return 0
+  }
+  const waiting = [...CHECKS, ...(values.build ? ['build'] : [])]
+  const lane = async (): Promise<boolean> => {
+    let passed = true
+    for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) passed = (await run(name)) && passed
+    return passed
+  }
+  const lanes = await Promise.all(Array.from({ length: availableParallelism() }, lane))
+  return lanes.every(Boolean) ? 0 : 1
+}
+
+await runCommand(main, USAGE)
