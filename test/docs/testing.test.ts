@@ -1,9 +1,9 @@
-/** docs/contributing/testing.md tells which suite runs where, and no test file is left out. */
+/** docs/contributing/testing.md tells which suite runs where, and which tests sleep; no test file is left out. */
 import { globSync, readdirSync, readFileSync } from 'node:fs'
 import { test } from 'tap'
 import { LONG_SUITES, longFiles, pairFiles, quickFiles, ROOT } from '../suites/suites.ts'
 
-const [, TABLE = ''] = readFileSync(`${ROOT}/docs/contributing/testing.md`, 'utf8').split('\n## Suites\n')
+const [, TABLE = '', SLEEPS = ''] = readFileSync(`${ROOT}/docs/contributing/testing.md`, 'utf8').split(/\n## (?:Suites|Sleeps)\n/)
 const ALL = globSync(['test/**/*.test.ts', 'test/**/*.browser.ts'], { cwd: ROOT }).toSorted()
 
 void test('the table of suites is that of the code', (t) => {
@@ -32,6 +32,21 @@ void test('a sample is of its suite, and each glob finds files', (t) => {
     for (const glob of files) t.not(globSync(glob, { cwd: ROOT }).length, 0, `${name}: ${glob}`)
   }
   t.not(pairFiles().length, 0)
+  t.end()
+})
+
+void test('the table of sleeps names those that are longer than 100 ms', (t) => {
+  const sleeps = /\b(?:sleep|pause)\(([\d_]+)\)|setTimeout\((?:resolve|\(\) => [^\n]*\.resume\(\)), ([\d_]+)\)/g
+  const found = ALL.flatMap((file) =>
+    [...readFileSync(`${ROOT}/${file}`, 'utf8').matchAll(sleeps)]
+      .map(([, asked, timed]) => Number((asked ?? timed)?.replaceAll('_', '')))
+      .filter((milliseconds) => milliseconds > 100)
+      .map((milliseconds) => `${file} ${milliseconds}`),
+  )
+  t.same(
+    [...SLEEPS.matchAll(/^\| `(\S+)` \| (\d+) \| .+ \|$/gm)].map(([, file, milliseconds]) => `${file} ${milliseconds}`),
+    found.toSorted(),
+  )
   t.end()
 })
 

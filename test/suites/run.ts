@@ -22,6 +22,7 @@ const USAGE = `Runs the tests of this repository.
 Suites: quick, long (all others), pairs, ${LONG_SUITES.map(({ name }) => name).join(', ')}
 
   --list  shows the files instead of running them
+  --bail  starts no further file after one that failed
 `
 
 interface Part {
@@ -47,7 +48,7 @@ const FILES_OF_A_PROCESS = 60
 /** Every how many files there is a line of progress where the output is no terminal. */
 const SOME = 40
 
-async function run(part: Part, postgres: string): Promise<readonly FileResult[]> {
+async function run(part: Part, postgres: string, onFailure: 'goes on' | 'stops'): Promise<readonly FileResult[]> {
   const environment = { ...process.env, THREADWARDEN_TEST_POSTGRES: postgres, ...part.environment }
   const waiting = [...part.files]
   const results: FileResult[] = []
@@ -55,6 +56,7 @@ async function run(part: Part, postgres: string): Promise<readonly FileResult[]>
     while (waiting.length > 0) {
       await runProcess(waiting, environment, (result) => {
         results.push(result)
+        if (!result.passed && onFailure === 'stops') waiting.length = 0
         tell(part, results)
       })
     }
@@ -128,7 +130,11 @@ function sumUp(results: readonly FileResult[], began: number): void {
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { list: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } },
+    options: {
+      list: { type: 'boolean', default: false },
+      bail: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
   })
   if (values.help) {
     process.stdout.write(USAGE)
@@ -155,7 +161,10 @@ async function main(): Promise<number> {
   const postgres = configured ?? `postgres://postgres@127.0.0.1:${server?.port}/postgres`
   const results: FileResult[] = []
   try {
-    for (const part of parts) results.push(...(await run(part, postgres)))
+    for (const part of parts) {
+      results.push(...(await run(part, postgres, values.bail ? 'stops' : 'goes on')))
+      if (values.bail && results.some(({ passed }) => !passed)) break
+    }
   } finally {
     await server?.remove()
   }
