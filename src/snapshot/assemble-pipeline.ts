@@ -4,7 +4,7 @@ import { mountsOf, standingFacts, type Mount } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import type { Credential } from '../core/decide/credential.ts'
 import type { Transport } from '../core/route/transport.ts'
-import { narrowed, upstreamHeaders } from '../core/wire/headers.ts'
+import { upstreamHeaders } from '../core/wire/headers.ts'
 import { tableUse } from '../core/wire/table-lists.ts'
 import { sayBridged } from '../gateway/operator-notices.ts'
 import { makeGrants, type GrantsParts } from '../http/admin/grants.ts'
@@ -181,7 +181,7 @@ function bindUpstream(
     history: {
       ask({ exchange: { head, signal }, caller, upstream: upstreamIs, body }, rule, threadId) {
         const own = { ...identity(caller.principal, body.descriptor), 'x-request-id': head.id }
-        return ask(upstreamIs, threadId, upstreamHeaders(head.lines, narrowed(headerRules, rule), own), signal)
+        return ask(upstreamIs, threadId, upstreamHeaders(head.lines, headerRules, own, rule.passes.headers), signal)
       },
       onUntold() {
         if (!observing) startupChecks.historyUntold()

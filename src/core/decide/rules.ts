@@ -128,9 +128,13 @@ export function verdictOn(
   { userScoped }: UpstreamScoping,
 ): Verdict {
   if (rule.methods !== null && !rule.methods.includes(route.method)) return 'method'
-  const isNamed = isAmong(rule.who, principal, operators)
+  const { who } = rule
+  const isNamed =
+    (who.includes('anonymous') && principal.kind === 'anonymous') ||
+    (who.includes('signed-in') && (principal.kind === 'user' || principal.standsForAll)) ||
+    (who.includes('operator') && isOperator(principal, operators))
   // An unreadable claim leaves open whether the caller is an operator. It grants nothing, and it denies.
-  const isUnsure = !isNamed && rule.effect === 'deny' && rule.who.includes('operator') && mayBeOperator(principal, operators)
+  const isUnsure = !isNamed && rule.effect === 'deny' && who.includes('operator') && mayBeOperator(principal, operators)
   if (!isNamed && !isUnsure) return 'who'
   if (rule.agents !== null && (ids.agentId === undefined || !rule.agents.has(ids.agentId))) return 'agent'
   if (rule.onlyUserScoped && !userScoped) return 'upstream'
@@ -192,13 +196,6 @@ function mayBeOperator(principal: Principal, selectors: readonly OperatorSelecto
     (selector) =>
       selector.issuer === issuer && may(selector.role, 'role', roles) && may(selector.permission, 'permissions', permissions),
   )
-}
-
-function isAmong(named: readonly Who[], principal: Principal, operators: readonly OperatorSelector[]): boolean {
-  const { kind } = principal
-  if (named.includes('anonymous') && kind === 'anonymous') return true
-  if (named.includes('signed-in') && (kind === 'user' || principal.standsForAll)) return true
-  return named.includes('operator') && isOperator(principal, operators)
 }
 
 /** @returns null if the caller meets all parts, `failed` if a claim has another type than it is compared with */

@@ -12,7 +12,7 @@ import { refuse, type Refusal } from '../../core/reasons.ts'
 import { requestLines, type Logger } from '../../observe/log.ts'
 import { refusalAnswer, type Answer } from '../pipeline/answer.ts'
 import { closed, isDue, makeCallerConnections, makeLast, saidLast, type CallerConnections } from './caller-connections.ts'
-import { beginExchange, routeOf } from '../pipeline/exchange.ts'
+import { beginExchange } from '../pipeline/exchange.ts'
 import { refused } from '../pipeline/pipeline.ts'
 import { publicListener, boundLines } from './listening.ts'
 import type { Classified, Exchange, RequestSnapshot } from '../pipeline/stages.ts'
@@ -245,7 +245,7 @@ function lineOf({ raw }: FastifyReply, { head, record, snapshot }: Exchange) {
     client: head.address,
     method: head.method,
     upstream: upstream === null || upstream.key === '' ? undefined : upstream.key,
-    route: routeOf(record),
+    route: descriptor?.route.id ?? 'none',
     transport: record.client === 'single-route' ? record.client : undefined,
     thread: descriptor?.ids.threadId,
     principal: record.principal?.id,

@@ -3,7 +3,6 @@ import { isPermit } from '../../core/decide/decide.ts'
 import {
   answerKind,
   forwardedAnswerHeaders,
-  narrowed,
   streamForm,
   upstreamHeaders,
   type UpstreamHeaderRules,
@@ -82,7 +81,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       if (payload.length !== undefined) own['content-length'] = payload.length
     }
     const body = payload.kind === 'none' ? undefined : payload.kind === 'json' ? payload.bytes : payload.body
-    const headers = upstreamHeaders(exchange.head.lines, narrowed(parts.headerRules, permit.rule), own)
+    const headers = upstreamHeaders(exchange.head.lines, parts.headerRules, own, permit.rule.passes.headers)
     const known = { isOutdated: false }
     const mayBegin = (): boolean => {
       const { snapshot } = exchange
