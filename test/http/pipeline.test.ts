@@ -10,7 +10,7 @@ import { makeAuthorization, makeOwnerRecords } from '../../src/http/pipeline/aut
 import { makeClaiming, type ClaimParts } from '../../src/http/pipeline/claim.ts'
 import { beginExchange } from '../../src/http/pipeline/exchange.ts'
 import { makePipeline } from '../../src/http/pipeline/pipeline.ts'
-import { makeReadBody } from '../../src/http/pipeline/read-body.ts'
+import { makeReadBody } from '../../src/http/pipeline/payload.ts'
 import { makeBudget, type SharedBudget } from '../../src/http/pipeline/request-body.ts'
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
 import type { RequestMetrics } from '../../src/observe/metrics.ts'

@@ -1,7 +1,10 @@
-/** Reads the body of a request and checks it against its route. */
-import type { Readable } from 'node:stream'
+/** Reads the body of a request, as much of it as a rule may allow, and checks it against its route. */
+import type { IncomingMessage } from 'node:http'
+import { mostBody, mostBodyOfAny } from '../../core/decide/decide.ts'
+import { RuleMatch, type Rules } from '../../core/decide/rules.ts'
 import {
   checkIds,
+  configuredBody,
   isBodyOptional,
   MAX_TOP_MEMBERS,
   NARROWED,
@@ -11,7 +14,7 @@ import {
 } from '../../core/route/bodies.ts'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import { admitEnvelope, type EnvelopeRules } from '../../core/route/envelope.ts'
-import { isObject, makeJsonReader, type Json, type JsonObject, type JsonSource } from '../../core/json/read.ts'
+import { isObject, makeJsonReader, type JsonObject, type JsonSource } from '../../core/json/read.ts'
 import type { SteppedReading } from '../../core/json/read-in-steps.ts'
 import { memberTexts, writeAnew } from '../../core/json/write.ts'
 import type { MemberTexts } from '../../core/json/member-texts.ts'
@@ -32,21 +35,9 @@ import {
   type SharedBudget,
 } from './request-body.ts'
 import { readRecording } from './audio-recording.ts'
+import { admit } from './classification.ts'
 import { inTurn, inTurns } from './event-loop-turns.ts'
-
-/** A JSON body was checked, and comes with the name and archived flag that it sets. */
-export type Payload =
-  | { readonly kind: 'none' }
-  | {
-      readonly kind: 'json'
-      /** A large body is in pieces. */
-      readonly bytes: Buffer | readonly Uint8Array[]
-      readonly name: Json | undefined
-      readonly archived: Json | undefined
-    }
-  | { readonly kind: 'stream'; readonly type: string; readonly length: string | undefined; readonly body: Readable }
-  /** The gateway refuses what it does not know in the body, and drops nothing. */
-  | { readonly kind: 'own'; readonly body: JsonObject }
+import type { Classified, Payload, ReadBody } from './stages.ts'
 
 export interface PayloadParts {
   readonly limits: {
@@ -61,14 +52,57 @@ export interface PayloadParts {
   readonly metrics: RequestMetrics
 }
 
-export interface ReadBody {
+export interface ReadRequest {
   readonly outcome: 'read'
-  readonly descriptor: RouteDescriptor
-  /** `most` bounds what is sent, in bytes. */
-  readonly write: (policy: BodyPolicy, most: number) => Payload | Refusal | Promise<Payload | Refusal>
-  /** Called after the last write: an upstream may take long to answer. */
-  readonly forget: () => void
-  readonly release: () => void
+  readonly body: ReadBody
+  readonly match: RuleMatch
+}
+
+export type ReadRequestBody = (
+  request: Classified,
+  message: IncomingMessage,
+) => ReadRequest | Refusal | Promise<ReadRequest | Refusal>
+
+export function makeReadBody(parts: PayloadParts, rules: Rules): ReadRequestBody {
+  const configured = (route: Route): number => configuredBody(parts.limits, route)
+  return (request, message) => {
+    const { exchange, binding, caller, upstream, route } = request
+    const { lines } = exchange.head
+    const arriving = {
+      message,
+      lines,
+      caller: caller.key,
+      onWanted: () => {
+        // Until here an answer without the body was possible. HTTP/1.0 has no interim answer (RFC 9110 §10.1.1).
+        if (lines.has('expect') && message.httpVersion !== '1.0') exchange.response.writeContinue()
+      },
+    }
+    if (route !== null) {
+      const { descriptor, match } = route
+      const mostOf = (): number => mostBody(match, configuredBody(parts.limits, descriptor.route))
+      const reading = readPayload(parts, descriptor, upstream, mostOf, arriving)
+      return reading instanceof Promise ? reading.then((body) => matched(body, match)) : matched(reading, match)
+    }
+    let match: RuleMatch | null = null
+    const envelope = {
+      admit(asked: RouteDescriptor): Refusal | null {
+        const admitted = admit(request, asked, rules)
+        if (!(admitted instanceof RuleMatch)) return admitted
+        match = admitted
+        return null
+      },
+      mostOf: (asked: RouteDescriptor) => (match === null ? 0 : mostBody(match, configured(asked.route))),
+    }
+    // The gateway reads no envelope beyond what the caller may send on some route, or beyond a small body.
+    const most = Math.max(parts.limits.body, mostBodyOfAny(caller.principal, rules, binding.facts, configured))
+    return readEnveloped(parts, most, envelope, arriving).then((body) => matched(body, match))
+  }
+}
+
+function matched(body: ReadBody | Refusal, match: RuleMatch | null): ReadRequest | Refusal {
+  if (body.outcome === 'refused') return body
+  if (match === null) throw new Error('an envelope was read without its rules')
+  return { outcome: 'read', body, match }
 }
 
 const NOTHING: Payload = { kind: 'none' }

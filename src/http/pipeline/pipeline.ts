@@ -11,7 +11,7 @@ import type { Authentication } from './authentication.ts'
 import type { Authorize } from './authorization.ts'
 import { admit, classify, makeTargetCache, type CachedTarget } from './classification.ts'
 import { LimitLeases } from './limit-leases.ts'
-import type { ReadRequestBody } from './read-body.ts'
+import type { ReadRequestBody } from './payload.ts'
 import type { Caller, Classified, Exchange, Pipeline, Undecided, UpstreamBinding } from './stages.ts'
 
 export interface PipelineParts {

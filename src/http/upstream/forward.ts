@@ -16,11 +16,10 @@ import { wholeBody, type AnswerBody } from './answer-body.ts'
 import { certainlyNotStarted, type Settlement } from '../pipeline/settlement.ts'
 import type { IdentityHeaders } from '../pipeline/identity.ts'
 import type { AnswerForm, AnswerOwner, AnswerRules, OpenAnswers } from './open-answers.ts'
-import type { Payload } from '../pipeline/payload.ts'
 import type { Written } from '../lists/rewriting.ts'
 import type { TransportState } from './transport-probe.ts'
 import { upstreamRequest, type Upstream, type UpstreamAnswer, type UpstreamFailure } from './upstream.ts'
-import type { Authorized, Exchange } from '../pipeline/stages.ts'
+import type { Authorized, Exchange, Payload } from '../pipeline/stages.ts'
 
 export interface ForwardParts {
   readonly upstream: Upstream
