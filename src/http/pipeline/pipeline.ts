@@ -119,10 +119,11 @@ export function makePipeline(parts: PipelineParts): Pipeline {
       const read = reading instanceof Promise ? await reading : reading
       if (read.outcome === 'refused') return refused(read, exchange)
       try {
-        const { body, match } = read
-        return await carryOut({ exchange, binding, caller, upstream, body, match, leases })
+        const match = request.route?.match ?? read.match
+        if (match === undefined) throw new Error('a body was read without its rules')
+        return await carryOut({ exchange, binding, caller, upstream, body: read, match, leases })
       } finally {
-        read.body.release()
+        read.release()
       }
     },
 

@@ -104,6 +104,8 @@ export type Payload =
 export interface ReadBody {
   readonly outcome: 'read'
   readonly descriptor: RouteDescriptor
+  /** Of an envelope: its content names the route, whose rules are matched then. */
+  readonly match?: RuleMatch
   /** `most` bounds what is sent, in bytes. */
   readonly write: (policy: BodyPolicy, most: number) => Payload | Refusal | Promise<Payload | Refusal>
   /** Called after the last write: an upstream may take long to answer. */
