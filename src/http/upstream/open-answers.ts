@@ -165,7 +165,10 @@ export function makeOpenAnswers(
       end(last) {
         state = 'begun'
         clearInterval(keepAlive)
-        endWith(response, last)
+        if (last === undefined) response.end()
+        else if (last.length > ONE_PIECE) response.end(last)
+        // Node joins only text with the head; in this encoding each byte is one character, and each character one byte.
+        else response.end(last.toString('latin1'), 'latin1')
         if (!isOver(response)) awaitReader()
       },
       // The upstream broke off: the caller must see a broken answer, not a short one.
@@ -256,13 +259,6 @@ function cutOff(response: ServerResponse): void {
 
 /** Up to so many bytes go out in one piece with the head, which is quicker than two. */
 const ONE_PIECE = 16 * 1024
-
-function endWith(response: ServerResponse, last: Buffer | undefined): void {
-  if (last === undefined) response.end()
-  else if (last.length > ONE_PIECE) response.end(last)
-  // Node joins only text with the head; in this encoding each byte is one character, and each character one byte.
-  else response.end(last.toString('latin1'), 'latin1')
-}
 
 /** True if the system has taken the whole answer, so that no slow reader holds it back, or the connection is closed. */
 function isOver({ destroyed, writableEnded, writableLength, socket }: ServerResponse): boolean {
