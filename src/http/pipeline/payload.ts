@@ -1,7 +1,7 @@
 /** Reads the body of a request, as much of it as a rule may allow, and checks it against its route. */
 import type { IncomingMessage } from 'node:http'
 import { mostBody, mostBodyOfAny } from '../../core/decide/decide.ts'
-import { RuleMatch, type Rules } from '../../core/decide/rules.ts'
+import type { RuleMatch, Rules } from '../../core/decide/rules.ts'
 import {
   checkIds,
   configuredBody,
@@ -71,7 +71,7 @@ export function makeReadBody(parts: PayloadParts, rules: Rules): ReadRequestBody
     const envelope = {
       admit(asked: RouteDescriptor): Refusal | null {
         const admitted = admit(request, asked, rules)
-        if (!(admitted instanceof RuleMatch)) return admitted
+        if (admitted.outcome === 'refused') return admitted
         match = admitted
         return null
       },

@@ -1,7 +1,7 @@
 /** The way of a request: target, authenticate, classify, read the body, authorize, forward, settle. */
 import { isPreflight, preflightHeaders, type CorsRules } from '../../core/wire/cors.ts'
 import type { Enforcement } from '../../core/decide/decide.ts'
-import { RuleMatch, type Rules } from '../../core/decide/rules.ts'
+import type { Rules } from '../../core/decide/rules.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import { KEY_SET_TARGET } from '../../core/route/target.ts'
 import type { RequestMetrics } from '../../observe/metrics.ts'
@@ -135,7 +135,7 @@ export function makePipeline(parts: PipelineParts): Pipeline {
       // The body was read for an upstream of the other transport.
       if (upstream.transport !== request.upstream.transport) return refused(refuse('rules-changed'), exchange)
       const match = admit({ ...request, upstream }, body.descriptor, rules)
-      return match instanceof RuleMatch ? carryOut({ ...request, upstream, match }) : refused(match, exchange)
+      return match.outcome === 'refused' ? refused(match, exchange) : carryOut({ ...request, upstream, match })
     },
   }
 }
