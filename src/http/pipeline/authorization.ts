@@ -17,7 +17,7 @@ import type { AccessStore, RowFacts, ThreadAccess } from '../../store/port/acces
 import type { ThreadKey } from '../../store/port/thread.ts'
 import type { Authentication } from './authentication.ts'
 import { NOTHING_BEGUN, type Begun, type Claiming, type Deletion } from './claim.ts'
-import type { CallerLimits } from './limit-leases.ts'
+import { lastingLimit, takeLimits, takeNewThread, type CallerLimits } from './limit-leases.ts'
 import type { Authorized, Mark, Undecided } from './stages.ts'
 
 export interface AuthorizationParts {
@@ -52,7 +52,7 @@ export function makeAuthorization(parts: AuthorizationParts): Authorize {
   ): Promise<Facts | Refusal> => {
     if (need.fact !== 'upstreamHistory' || threadId === undefined) throw new Error('a decision about a thread without its id')
     // The question is about a thread that would be new, so the limit on new threads applies before it.
-    const limited = await request.leases.takeNewThread(need.rule.limits.newThreads, limits, limiter)
+    const limited = await takeNewThread(request.leases, need.rule.limits.newThreads, limits, limiter)
     if (limited !== null) return limited
     const { history: asking } = request.binding
     const history = await asking.ask(request, need.rule, threadId)
@@ -78,7 +78,7 @@ export function makeAuthorization(parts: AuthorizationParts): Authorize {
     // Body and history took time. Nothing begins for a credential that ended or was revoked meanwhile.
     const invalid = invalidity(caller)
     if (invalid !== null) return invalid
-    const limiting = leases.take(permit, limits, limiter)
+    const limiting = takeLimits(leases, permit, limits, limiter)
     const limited = limiting === null ? null : await limiting
     if (limited !== null) return limited
     const writing = body.write(permit.rule.passes, permit.rule.limits.body ?? configuredBody(limits, route))
@@ -99,7 +99,7 @@ export function makeAuthorization(parts: AuthorizationParts): Authorize {
       if (exchange.snapshot.outdated(permittedAt, key?.threadId)) return 'again'
       isKept = true
       if (begun.isNew) metrics.claimed('new')
-      const takePlace = leases.lasting(permit, limits, limiter)
+      const takePlace = lastingLimit(leases, permit, limits, limiter)
       return { outcome: 'authorized', exchange, binding, caller, upstream, permit, payload, begun, permittedAt, takePlace }
     } finally {
       if (!isKept) {

@@ -10,7 +10,7 @@ import { refusalAnswer, type Answer } from './answer.ts'
 import type { Authentication } from './authentication.ts'
 import type { Authorize } from './authorization.ts'
 import { admit, classify, makeTargetCache, type CachedTarget } from './classification.ts'
-import { LimitLeases } from './limit-leases.ts'
+import { releaseLimits, type LimitLeases } from './limit-leases.ts'
 import type { ReadRequestBody } from './payload.ts'
 import type { Caller, Classified, Exchange, Pipeline, Undecided, UpstreamBinding } from './stages.ts'
 
@@ -108,10 +108,10 @@ export function makePipeline(parts: PipelineParts): Pipeline {
     async complete(request, message) {
       const { exchange, binding, caller, upstream } = request
       const { response, signal } = exchange
-      const leases = new LimitLeases(caller.key)
+      const leases: LimitLeases = { caller: caller.key, taken: [], close: null, isOver: false }
       response.once('close', () => {
         if (!response.writableFinished) signal.abort()
-        leases.release()
+        releaseLimits(leases)
       })
       // Authentication may have taken long enough for the caller to leave: then nothing begins.
       if (response.destroyed) return refused(refuse('caller-left'), exchange)
