@@ -44,7 +44,8 @@ export type JsonReading = ({ readonly outcome: 'read' } & JsonSource) | Refusal
 export interface JsonReader {
   /** @returns a refusal, even before the rest has arrived, or null to go on; after a refusal the reader is done */
   push(bytes: Uint8Array): Refusal | null
-  values(): number
+  /** What is known of the text so far. */
+  readonly shape: Pick<Shape, 'values'>
   isLarge(): boolean
   end(): JsonReading
   /** @param opened the objects whose members are wanted separately: names with a `/` between them */
@@ -78,7 +79,7 @@ export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
       length += piece.length
       return shape.take(piece)
     },
-    values: () => shape.values,
+    shape,
     isLarge: () => length > (shape.hasEscapedKeys ? LARGE_IF_ESCAPED : LARGE) || shape.values > MANY_VALUES,
     end() {
       if (cut.length > 0) return refuse('body-not-utf8')

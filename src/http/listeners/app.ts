@@ -90,7 +90,8 @@ export function makeApp(parts: AppParts): PublicApp {
     // Not Fastify's onResponse: it does not report cut answers, which must be in the log too.
     reply.raw.once('close', () => {
       exchange.snapshot.release()
-      closed(connection, reply.raw)
+      const at = connection.open.indexOf(reply.raw)
+      if (at !== -1) connection.open.splice(at, 1)
       if (log.isLevelEnabled('info')) writeLine(lineOf(reply, exchange))
     })
     const go = (result: Classified | Answer): void => {
@@ -215,11 +216,6 @@ function makeCallerConnections(): CallerConnections {
     },
     all: () => all,
   }
-}
-
-function closed({ open }: ConnectionAnswers, response: ServerResponse): void {
-  const at = open.indexOf(response)
-  if (at !== -1) open.splice(at, 1)
 }
 
 function isDue({ open }: ConnectionAnswers): boolean {

@@ -251,7 +251,7 @@ async function withJson<About>(
     return reader.push(piece)
   })
   if ('outcome' in held) return held
-  const hold = takeReading(parts, caller, held, reader.values())
+  const hold = takeReading(parts, caller, held, reader.shape.values)
   if ('outcome' in hold) return hold
   let body: ReadBody | Refusal | undefined
   try {

@@ -262,7 +262,7 @@ const ONE_PIECE = 16 * 1024
 
 /** True if the system has taken the whole answer, so that no slow reader holds it back, or the connection is closed. */
 function isOver({ destroyed, writableEnded, writableLength, socket }: ServerResponse): boolean {
-  return destroyed || (writableEnded && writableLength === 0 && queueOf(socket)?.writeQueueSize === 0)
+  return destroyed || (writableEnded && writableLength === 0 && (socket as Queued)?._handle?.writeQueueSize === 0)
 }
 
 interface Queue {
@@ -271,13 +271,12 @@ interface Queue {
   readonly writeQueueSize: number
 }
 
-function queueOf(socket: ServerResponse['socket']): Queue | null | undefined {
-  return (socket as { readonly _handle?: Queue | null } | null)?._handle
-}
+/** Node's types do not name the handle of a socket. */
+type Queued = { readonly _handle?: Queue | null } | null
 
 /** The bytes of a connection that the system has taken: the gateway sees no more of its reader. */
 function taken(socket: ServerResponse['socket']): number {
-  const queue = queueOf(socket)
+  const queue = (socket as Queued)?._handle
   return queue === undefined || queue === null ? 0 : queue.bytesWritten - queue.writeQueueSize
 }
 
