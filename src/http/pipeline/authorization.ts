@@ -13,7 +13,7 @@ import type { Reader } from '../../core/decide/sharing.ts'
 import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
 import type { Limiter } from '../../limits/port.ts'
 import type { RequestMetrics } from '../../observe/metrics.ts'
-import type { AccessStore, RowFacts, ThreadAccess } from '../../store/port/access.ts'
+import type { AccessStore, ThreadAccess } from '../../store/port/access.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
 import type { Authentication } from './authentication.ts'
 import { NOTHING_BEGUN, type Begun, type Claiming, type Deletion } from './claim.ts'
@@ -186,12 +186,11 @@ export function makeOwnerRecords(store: AccessStore, enforcement: Enforcement): 
   }
 }
 
-export function recordOfRow({ owner, deleted, provisional, granted }: RowFacts): NonNullable<OwnerRecord> {
-  return { owner, deleted, ...(provisional ? { provisional } : {}), ...(granted === null ? {} : { granted }) }
-}
-
-function recordOf({ row, runners }: ThreadAccess, enforcement: Enforcement): OwnerRecord {
-  if (row !== null) return recordOfRow(row)
+export function recordOf({ row, runners }: ThreadAccess, enforcement: Enforcement): OwnerRecord {
+  if (row !== null) {
+    const { owner, deleted, provisional, granted } = row
+    return { owner, deleted, ...(provisional ? { provisional } : {}), ...(granted === null ? {} : { granted }) }
+  }
   const [first, ...others] = runners
   if (first === undefined) return null
   if (enforcement === 'observe') return { owner: first, deleted: false }

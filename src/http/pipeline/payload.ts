@@ -28,7 +28,6 @@ import {
   readingCost,
   bodyForm,
   boundedBody,
-  hasBody,
   holdBody,
   type ArrivingBody,
   type HeldBody,
@@ -103,9 +102,9 @@ export function readPayload(
   const { route } = descriptor
   const { message, lines, onWanted } = arriving
   const missing = route.body.kind === 'recording' ? 'media-type-unsupported' : 'body-not-json'
-  if (!hasBody(lines)) return without(descriptor, missing)
-  if (route.body.kind === 'none') return refuse('body-unexpected')
   const form = bodyForm(lines)
+  if (!('outcome' in form) && form.form === 'none') return without(descriptor, missing)
+  if (route.body.kind === 'none') return refuse('body-unexpected')
   if ('outcome' in form) return form
   if (form.form === 'json') return withJson(parts, most, arriving, descriptor, BODY)
   if (route.body.kind !== 'recording') return refuse('media-type-unsupported')
@@ -141,7 +140,6 @@ export async function readEnveloped(
   rules: EnvelopeRules,
   arriving: ArrivingBody,
 ): Promise<ReadBody | Refusal> {
-  if (!hasBody(arriving.lines)) return refuse('route-unknown')
   const form = bodyForm(arriving.lines)
   // A body that is not JSON is not an envelope, and the base path serves nothing else.
   if ('outcome' in form || form.form !== 'json') return refuse('route-unknown')

@@ -13,16 +13,12 @@ export interface ArrivingBody {
   readonly onWanted: (() => void) | null
 }
 
-/** RFC 9112 §6.3. */
-export function hasBody(lines: HeaderLines): boolean {
-  if (lines.has('transfer-encoding')) return true
-  return Number(lines.get('content-length')?.[0] ?? 0) > 0
-}
-
 /** By the headers. Refuses with 415. */
 export function bodyForm(
   lines: HeaderLines,
-): { readonly form: 'json' } | { readonly form: 'multipart'; readonly type: string } | Refusal {
+): { readonly form: 'none' } | { readonly form: 'json' } | { readonly form: 'multipart'; readonly type: string } | Refusal {
+  // RFC 9112 §6.3.
+  if (!lines.has('transfer-encoding') && !(Number(lines.get('content-length')?.[0] ?? 0) > 0)) return { form: 'none' }
   const encoding = lines.get('content-encoding')?.[0]
   if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity') return refuse('content-encoding-unsupported')
   const type = lines.get('content-type')?.[0] ?? ''
