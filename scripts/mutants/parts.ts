@@ -19,7 +19,7 @@ export const PARTS: Readonly<Record<string, Part>> = {
     tests: ['test/http/cursor.test.ts', 'test/http/list-*.test.ts', 'test/security/list-*.test.ts'],
   },
   bodies: {
-    mutate: ['src/http/pipeline/payload.ts', 'src/http/pipeline/request-body.ts', 'src/http/listeners/caller-connections.ts'],
+    mutate: ['src/http/pipeline/payload.ts', 'src/http/pipeline/request-body.ts'],
     tests: [
       'test/http/{payload,request-body,chunk-coalescing,caller-message,expect,handshake,hostile-callers}.test.ts',
       'test/http/body-*.test.ts',

@@ -1,8 +1,7 @@
 /** Decision recorder: counts each decision, writes it to the audit, and compares it with the shadow policy. */
 import type { AppParts } from '../http/listeners/app.ts'
-import { routeOf } from '../http/pipeline/exchange.ts'
 import type { Logger } from '../observe/log.ts'
-import type { RequestMetrics } from '../observe/metrics.ts'
+import type { RequestMetrics, RouteLabel } from '../observe/metrics.ts'
 import type { OnDecision } from '../snapshot/manager.ts'
 import type { ConfigSnapshot } from '../snapshot/snapshot.ts'
 import { auditLine } from './line.ts'
@@ -29,7 +28,7 @@ export function makeDecisionRecorder(parts: DecisionRecorderParts): DecisionReco
     take(snapshot, { head, record }, outcome) {
       const { id: requestId } = head
       const { descriptor, principal, observed, facts } = record
-      const route = routeOf(record)
+      const route: RouteLabel = descriptor?.route.id ?? 'none'
       const scope = record.upstream?.scope ?? ''
       metrics.decided(route, outcome === 'permitted' ? outcome : outcome.reason)
       if (observed !== null) metrics.wouldRefuse(route, observed)

@@ -4,7 +4,7 @@ import { mountsOf, standingFacts, type Mount } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import type { Credential } from '../core/decide/credential.ts'
 import type { Transport } from '../core/route/transport.ts'
-import { narrowed, upstreamHeaders } from '../core/wire/headers.ts'
+import { upstreamHeaders } from '../core/wire/headers.ts'
 import { tableUse } from '../core/wire/table-lists.ts'
 import { sayBridged } from '../gateway/operator-notices.ts'
 import { makeGrants, type GrantsParts } from '../http/admin/grants.ts'
@@ -14,14 +14,13 @@ import { makeTableChange, type TableChangeParts } from '../http/lists/table-chan
 import { makeTableList, type TableListParts } from '../http/lists/table-list.ts'
 import { makeThreadList } from '../http/lists/thread-list.ts'
 import { makeAuthentication } from '../http/pipeline/authentication.ts'
-import { makeAuthorization } from '../http/pipeline/authorization.ts'
+import { makeAuthorization, type OwnerRecords } from '../http/pipeline/authorization.ts'
 import { makeClaiming, type ClaimParts, type RunsUnderWay } from '../http/pipeline/claim.ts'
 import { makeForward } from '../http/pipeline/forwarding.ts'
 import { makeAskHistory } from '../http/pipeline/history.ts'
 import type { Identity } from '../http/pipeline/identity.ts'
-import type { OwnerRecords } from '../http/pipeline/owner-records.ts'
 import { makePipeline } from '../http/pipeline/pipeline.ts'
-import { makeReadBody } from '../http/pipeline/read-body.ts'
+import { makeReadBody } from '../http/pipeline/payload.ts'
 import type { SharedBudget } from '../http/pipeline/request-body.ts'
 import { makeSettlement, type SettlementStore } from '../http/pipeline/settlement.ts'
 import { makeForwarder } from '../http/upstream/forward.ts'
@@ -181,7 +180,7 @@ function bindUpstream(
     history: {
       ask({ exchange: { head, signal }, caller, upstream: upstreamIs, body }, rule, threadId) {
         const own = { ...identity(caller.principal, body.descriptor), 'x-request-id': head.id }
-        return ask(upstreamIs, threadId, upstreamHeaders(head.lines, narrowed(headerRules, rule), own), signal)
+        return ask(upstreamIs, threadId, upstreamHeaders(head.lines, headerRules, own, rule.passes.headers), signal)
       },
       onUntold() {
         if (!observing) startupChecks.historyUntold()

@@ -1,6 +1,7 @@
 /** By what a caller is counted: users by their id, all others by their network, and never one for the other. */
 import { test } from 'tap'
-import { callerKey, ANONYMOUS, EVERYBODY } from '../../src/core/decide/principal.ts'
+import { ANONYMOUS, EVERYBODY } from '../../src/core/decide/principal.ts'
+import { callerKey } from '../../src/http/pipeline/authentication.ts'
 import { user } from '../../testing/support/callers.ts'
 
 const keyOf = (address: string): string => callerKey(ANONYMOUS, address)

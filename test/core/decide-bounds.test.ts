@@ -4,7 +4,7 @@ import { mayUseAgent, mostBody, mostBodyOfAny, type StandingFacts } from '../../
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
 import { user } from '../../testing/support/callers.ts'
 import { descriptor } from '../../testing/support/policies.ts'
-import { RuleMatch } from '../../src/core/decide/rules.ts'
+import { matchRules } from '../../src/core/decide/rules.ts'
 import { rulesOf } from '../../testing/support/rules-of.ts'
 
 const FACTS: StandingFacts = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' }
@@ -15,7 +15,7 @@ type RulesOfRun = NonNullable<Parameters<typeof rulesOf>[0]['agent/run']>
 
 void test('as much of a body is read as the most generous rule that may come to allow it', (t) => {
   const most = (principal: Principal, rules: RulesOfRun, facts = FACTS) =>
-    mostBody(new RuleMatch(RUN, principal, rulesOf({ 'agent/run': rules }), facts), 100)
+    mostBody(matchRules(RUN, principal, rulesOf({ 'agent/run': rules }), facts), 100)
   t.equal(most(alice, [{}]), 100, 'as configured')
   t.equal(most(alice, [{ limits: { body: 10 } }]), 10, 'less')
   t.equal(most(alice, [{ limits: { body: 1000 } }]), 1000, 'more')

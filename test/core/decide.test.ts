@@ -11,7 +11,7 @@ import {
 } from '../../src/core/decide/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
 import { ALL_ROUTES, type RouteId } from '../../src/core/route/routes.ts'
-import { RuleMatch, type Rule, type Rules } from '../../src/core/decide/rules.ts'
+import { matchRules, type Rule, type Rules } from '../../src/core/decide/rules.ts'
 import { user } from '../../testing/support/callers.ts'
 import { compiled, SHIPPED } from '../../testing/support/policies.ts'
 import { lineOf, requestOf } from './decisions.ts'
@@ -459,7 +459,7 @@ void test('an allow rule that names no threads opens none', (t) => {
 })
 
 void test('a match of the rules decides no other request', (t) => {
-  const match = new RuleMatch(requestOf('POST agent/a/run'), CALLERS.alice, shipped, SETTINGS.claim)
+  const match = matchRules(requestOf('POST agent/a/run'), CALLERS.alice, shipped, SETTINGS.claim)
   t.equal(lineOf(decideMatched(match, requestOf('POST agent/a/run'), SETTINGS.claim)), 'needs record')
   t.throws(() => decideMatched(match, requestOf('POST agent/a/suggest'), SETTINGS.claim), /another request/)
   t.throws(() => decideMatched(match, requestOf('POST agent/b/run'), SETTINGS.claim), /another request/)

@@ -1,6 +1,7 @@
 /** Grants by themselves: whom they are for, the widest of several, and what they are enough for. */
 import { test } from 'tap'
-import { ANONYMOUS, EVERYBODY, readerOf, userFromClaims, type User } from '../../src/core/decide/principal.ts'
+import { ANONYMOUS, EVERYBODY, userFromClaims, type User } from '../../src/core/decide/principal.ts'
+import { readerOf } from '../../src/http/pipeline/authorization.ts'
 import { isGranteeId, rightIn, suffices, type Grant } from '../../src/core/decide/sharing.ts'
 import { user } from '../../testing/support/callers.ts'
 

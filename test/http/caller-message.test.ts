@@ -4,7 +4,7 @@ import { createServer, request } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test, type Test } from 'tap'
-import { CallerMessage } from '../../src/http/listeners/caller-connections.ts'
+import { CallerMessage } from '../../src/http/pipeline/request-body.ts'
 import { chunked } from '../../testing/support/raw.ts'
 import { until } from '../../testing/support/until.ts'
 

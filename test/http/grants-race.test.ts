@@ -5,7 +5,7 @@ import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts
 import { decide, type OwnerRecord, type Permit, type StandingFacts } from '../../src/core/decide/decide.ts'
 import type { Rules } from '../../src/core/decide/rules.ts'
 import { makeGrants } from '../../src/http/admin/grants.ts'
-import type { Payload } from '../../src/http/pipeline/payload.ts'
+import type { Payload } from '../../src/http/pipeline/stages.ts'
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import type { GrantOutcome, GrantStore, StoredGrant } from '../../src/store/port/grants.ts'

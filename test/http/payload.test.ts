@@ -5,7 +5,8 @@ import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts
 import { headerLines } from '../../src/core/wire/headers.ts'
 import type { Refusal } from '../../src/core/reasons.ts'
 import { assumedFacts } from '../../src/core/route/transport.ts'
-import { readEnveloped, readPayload, type Payload, type PayloadParts } from '../../src/http/pipeline/payload.ts'
+import { readEnveloped, readPayload, type PayloadParts } from '../../src/http/pipeline/payload.ts'
+import type { Payload } from '../../src/http/pipeline/stages.ts'
 import { type ArrivingBody, makeBudget } from '../../src/http/pipeline/request-body.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
 import { arrivingMessage } from '../../testing/support/arriving-message.ts'
@@ -33,7 +34,7 @@ function parts(more: Partial<PayloadParts> = {}): PayloadParts {
 }
 
 const read = (given: PayloadParts, descriptor: RouteDescriptor, raw: readonly string[], body: string, most = 100) =>
-  readPayload(given, descriptor, assumedFacts('multi-route'), () => most, arriving(raw, body))
+  readPayload(given, descriptor, assumedFacts('multi-route'), most, arriving(raw, body))
 
 /** What goes upstream of a request that is read, where all of it passes. */
 async function written(...[given, descriptor, raw, body, most = 100]: Parameters<typeof read>): Promise<Payload | Refusal> {
@@ -101,7 +102,7 @@ void test('of what reading takes one caller has a share, or one body: another ca
   const cost = 6 * body.length + 200 * 44
   const given = parts({ budget: makeBudget(1000), reading: makeBudget(2 * cost, cost - 1) })
   const of = (caller: string) =>
-    readPayload(given, RUN, assumedFacts('multi-route'), () => 100, { ...arriving(JSON_TYPE, body), caller })
+    readPayload(given, RUN, assumedFacts('multi-route'), 100, { ...arriving(JSON_TYPE, body), caller })
   const first = await of('corp:alice')
   t.match(await of('corp:alice'), { outcome: 'refused', reason: 'bodies-budget-exhausted' })
   t.match(await of('corp:bob'), { outcome: 'read' })

@@ -6,12 +6,11 @@ import type { StandingFacts } from '../../src/core/decide/decide.ts'
 import { assumedFacts } from '../../src/core/route/transport.ts'
 import type { Answer } from '../../src/http/pipeline/answer.ts'
 import { makeAuthentication } from '../../src/http/pipeline/authentication.ts'
-import { makeAuthorization } from '../../src/http/pipeline/authorization.ts'
+import { makeAuthorization, makeOwnerRecords } from '../../src/http/pipeline/authorization.ts'
 import { makeClaiming, type ClaimParts } from '../../src/http/pipeline/claim.ts'
-import { beginExchange, routeOf } from '../../src/http/pipeline/exchange.ts'
-import { makeOwnerRecords } from '../../src/http/pipeline/owner-records.ts'
+import { beginExchange } from '../../src/http/pipeline/exchange.ts'
 import { makePipeline } from '../../src/http/pipeline/pipeline.ts'
-import { makeReadBody } from '../../src/http/pipeline/read-body.ts'
+import { makeReadBody } from '../../src/http/pipeline/payload.ts'
 import { makeBudget, type SharedBudget } from '../../src/http/pipeline/request-body.ts'
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
 import type { RequestMetrics } from '../../src/observe/metrics.ts'
@@ -112,7 +111,7 @@ function given(told: Told, more: Changes = {}): Given {
     state: { isShuttingDown: false },
   })
   const decided: RequestSnapshot['decided'] = ({ record }, outcome) =>
-    told.push(['decided', routeOf(record), outcome === 'permitted' ? outcome : outcome.reason])
+    told.push(['decided', record.descriptor?.route.id ?? 'none', outcome === 'permitted' ? outcome : outcome.reason])
   return { pipeline, snapshot: steadySnapshot(pipeline, { decided, ...more.snapshot }), budget }
 }
 

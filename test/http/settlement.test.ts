@@ -5,7 +5,7 @@ import { decide, type OwnerRecord, type Permit } from '../../src/core/decide/dec
 import type { Json } from '../../src/core/json/read.ts'
 import { refuse } from '../../src/core/reasons.ts'
 import { makeSettlement, type SettlementStore, threadKey } from '../../src/http/pipeline/settlement.ts'
-import type { Payload } from '../../src/http/pipeline/payload.ts'
+import type { Payload } from '../../src/http/pipeline/stages.ts'
 import type { UpstreamAnswer, UpstreamFailure } from '../../src/http/upstream/upstream.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import type { RequestMetrics } from '../../src/observe/metrics.ts'

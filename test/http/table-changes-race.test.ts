@@ -8,7 +8,7 @@ import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts
 import { decide, type Permit } from '../../src/core/decide/decide.ts'
 import { assumedFacts, type RuntimeFacts } from '../../src/core/route/transport.ts'
 import { authorized } from '../../testing/support/requests.ts'
-import type { Payload } from '../../src/http/pipeline/payload.ts'
+import type { Payload } from '../../src/http/pipeline/stages.ts'
 import { makeTableChange, type TableChangeParts } from '../../src/http/lists/table-changes.ts'
 import type { ThreadRow } from '../../src/store/port/administration.ts'
 import { StoreUnavailable } from '../../src/store/port/state.ts'

@@ -243,9 +243,11 @@ void test('those who come in one round of the event loop ask together, behind th
   const { opened, another } = await openBeside(t)
   let questions = 0
   const connection = await opened.read((database): Connection => {
-    const commits = (): number => {
-      questions += 1
-      return database.commits()
+    const commits = {
+      get: () => {
+        questions += 1
+        return database.commits.get()
+      },
     }
     return { ...database, commits }
   })

@@ -4,10 +4,9 @@ import type { Permit } from '../../src/core/decide/decide.ts'
 import { assumedFacts, type RuntimeFacts } from '../../src/core/route/transport.ts'
 import { NOTHING_BEGUN, type Begun } from '../../src/http/pipeline/claim.ts'
 import { beginExchange } from '../../src/http/pipeline/exchange.ts'
-import type { Payload } from '../../src/http/pipeline/payload.ts'
 import { steadySnapshot as steady } from '../../src/tools/simulate/steady-snapshot.ts'
 import { incoming } from '../fuzz/message.ts'
-import type { Authorized, Pipeline, RequestSnapshot, UpstreamBinding } from '../../src/http/pipeline/stages.ts'
+import type { Authorized, Payload, Pipeline, RequestSnapshot, UpstreamBinding } from '../../src/http/pipeline/stages.ts'
 
 /** A snapshot of a pipeline of which only some parts matter. */
 export function steadySnapshot(pipeline: Partial<Pipeline> = {}, more: Partial<RequestSnapshot> = {}): RequestSnapshot {

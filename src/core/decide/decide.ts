@@ -4,7 +4,7 @@ import { isAgentId, isThreadId } from '../route/ids.ts'
 import type { Principal } from './principal.ts'
 import { refuse, type Reason, type Refusal, type RulePlace } from '../reasons.ts'
 import { ROUTES, type Route } from '../route/routes.ts'
-import { RuleMatch, speaksOfThread, type Relation, type Rule, type Rules } from './rules.ts'
+import { matchRules, speaksOfThread, type Relation, type Rule, type RuleMatch, type Rules } from './rules.ts'
 import { suffices, type NeededRight, type Right } from './sharing.ts'
 
 export type UnknownThread = 'claim' | 'verify' | 'deny'
@@ -90,14 +90,16 @@ const NOT_FOR_ANONYMOUS: ReadonlySet<string> = new Set(['threads/list', 'threads
 const BEGINNING: ReadonlySet<string> = new Set(['agent/run', 'agent/suggest'])
 
 export function decide(descriptor: RouteDescriptor, principal: Principal, rules: Rules, facts: Facts): Permit | Refusal | Need {
-  return decideMatched(new RuleMatch(descriptor, principal, rules, facts), descriptor, facts)
+  return decideMatched(matchRules(descriptor, principal, rules, facts), descriptor, facts)
 }
 
 /** A denying rule wins over allow rules. A rule that cannot be evaluated denies. Without an allow rule, access is denied. */
 export function decideMatched(match: RuleMatch, descriptor: RouteDescriptor, facts: Facts): Permit | Refusal | Need {
-  const { route } = descriptor
+  const { route, ids } = descriptor
   const { principal, rules, failed, denying, allowing } = match
-  if (!match.isOf(descriptor, facts)) throw new Error('the rules were matched with another request')
+  if (match.route !== route || match.agentId !== ids.agentId || match.userScoped !== facts.userScoped) {
+    throw new Error('the rules were matched with another request')
+  }
   if (failed !== undefined) return refusedBy(rules, route, 'rule-failed', failed)
   const always = denying.find(({ threads }) => threads === null)
   if (always !== undefined) return refusedBy(rules, route, 'denied-by-rule', always)
@@ -184,7 +186,7 @@ export function mostBodyOfAny(
     const anyAgent = rules.routes[route.id].rules.map((rule) => ({ ...rule, agents: null }))
     const about = { outcome: 'classified', route, ids: {}, query: [] } as const
     const routes = { ...rules.routes, [route.id]: { ...rules.routes[route.id], rules: anyAgent } }
-    most = Math.max(most, mostBody(new RuleMatch(about, principal, { ...rules, routes }, facts), configured(route)))
+    most = Math.max(most, mostBody(matchRules(about, principal, { ...rules, routes }, facts), configured(route)))
   }
   return most
 }

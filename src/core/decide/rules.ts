@@ -128,9 +128,13 @@ export function verdictOn(
   { userScoped }: UpstreamScoping,
 ): Verdict {
   if (rule.methods !== null && !rule.methods.includes(route.method)) return 'method'
-  const isNamed = isAmong(rule.who, principal, operators)
+  const { who } = rule
+  const isNamed =
+    (who.includes('anonymous') && principal.kind === 'anonymous') ||
+    (who.includes('signed-in') && (principal.kind === 'user' || principal.standsForAll)) ||
+    (who.includes('operator') && isOperator(principal, operators))
   // An unreadable claim leaves open whether the caller is an operator. It grants nothing, and it denies.
-  const isUnsure = !isNamed && rule.effect === 'deny' && rule.who.includes('operator') && mayBeOperator(principal, operators)
+  const isUnsure = !isNamed && rule.effect === 'deny' && who.includes('operator') && mayBeOperator(principal, operators)
   if (!isNamed && !isUnsure) return 'who'
   if (rule.agents !== null && (ids.agentId === undefined || !rule.agents.has(ids.agentId))) return 'agent'
   if (rule.onlyUserScoped && !userScoped) return 'upstream'
@@ -143,44 +147,41 @@ export function verdictOn(
 }
 
 /** Depends on route, agent and caller alone: one match serves every decision about a request. */
-export class RuleMatch {
+export interface RuleMatch {
+  readonly outcome: 'matched'
+  readonly route: Route
+  readonly agentId: string | undefined
+  readonly userScoped: boolean
+  readonly principal: Principal
+  readonly rules: Rules
   readonly tried: readonly Rule[]
   readonly verdicts: readonly Verdict[]
   readonly failed: Rule | undefined
   readonly denying: readonly Rule[]
   readonly allowing: readonly Rule[]
-  readonly principal: Principal
-  readonly rules: Rules
-  readonly #route: Route
-  readonly #agentId: string | undefined
-  readonly #userScoped: boolean
+}
 
-  constructor({ route, ids }: RouteDescriptor, principal: Principal, rules: Rules, upstream: UpstreamScoping) {
-    this.principal = principal
-    this.rules = rules
-    this.#route = route
-    this.#agentId = ids.agentId
-    this.#userScoped = upstream.userScoped
-    this.tried = rules.routes[route.id].rules
-    const verdicts: Verdict[] = []
-    const applying: Record<Rule['effect'], Rule[]> = { allow: [], deny: [] }
-    let failed: Rule | undefined
-    const about = { route, ids }
-    for (const rule of this.tried) {
-      const verdict = verdictOn(rule, about, principal, rules.operators, upstream)
-      verdicts.push(verdict)
-      if (verdict === 'failed') failed ??= rule
-      if (verdict === 'applies') applying[rule.effect].push(rule)
-    }
-    this.verdicts = verdicts
-    this.failed = failed
-    this.denying = applying.deny
-    this.allowing = applying.allow
+export function matchRules(
+  { route, ids }: RouteDescriptor,
+  principal: Principal,
+  rules: Rules,
+  upstream: UpstreamScoping,
+): RuleMatch {
+  const tried = rules.routes[route.id].rules
+  const verdicts: Verdict[] = []
+  const denying: Rule[] = []
+  const allowing: Rule[] = []
+  let failed: Rule | undefined
+  const about = { route, ids }
+  for (const rule of tried) {
+    const verdict = verdictOn(rule, about, principal, rules.operators, upstream)
+    verdicts.push(verdict)
+    if (verdict === 'failed') failed ??= rule
+    if (verdict === 'applies') (rule.effect === 'deny' ? denying : allowing).push(rule)
   }
-
-  isOf({ route, ids }: RouteDescriptor, { userScoped }: UpstreamScoping): boolean {
-    return route === this.#route && ids.agentId === this.#agentId && userScoped === this.#userScoped
-  }
+  const { agentId } = ids
+  const { userScoped } = upstream
+  return { outcome: 'matched', route, agentId, userScoped, principal, rules, tried, verdicts, failed, denying, allowing }
 }
 
 function mayBeOperator(principal: Principal, selectors: readonly OperatorSelector[]): boolean {
@@ -192,13 +193,6 @@ function mayBeOperator(principal: Principal, selectors: readonly OperatorSelecto
     (selector) =>
       selector.issuer === issuer && may(selector.role, 'role', roles) && may(selector.permission, 'permissions', permissions),
   )
-}
-
-function isAmong(named: readonly Who[], principal: Principal, operators: readonly OperatorSelector[]): boolean {
-  const { kind } = principal
-  if (named.includes('anonymous') && kind === 'anonymous') return true
-  if (named.includes('signed-in') && (kind === 'user' || principal.standsForAll)) return true
-  return named.includes('operator') && isOperator(principal, operators)
 }
 
 /** @returns null if the caller meets all parts, `failed` if a claim has another type than it is compared with */

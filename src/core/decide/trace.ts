@@ -3,7 +3,7 @@ import type { RouteDescriptor } from '../route/classify.ts'
 import { decideMatched, isUnsettled, relationOf, type Facts, type Need, type Permit } from './decide.ts'
 import type { Principal } from './principal.ts'
 import type { Refusal } from '../reasons.ts'
-import { RuleMatch, speaksOfThread, type Relation, type Rule, type Rules, type Verdict } from './rules.ts'
+import { matchRules, speaksOfThread, type Relation, type Rule, type Rules, type Verdict } from './rules.ts'
 
 /** `thread`: the rule covers other threads. `deleted`, `unsettled`: it opens foreign threads, but not one in this state. */
 export type TriedVerdict = Verdict | 'thread' | 'deleted' | 'unsettled'
@@ -22,7 +22,7 @@ export interface Trace {
 }
 
 export function traceOf(descriptor: RouteDescriptor, principal: Principal, rules: Rules, facts: Facts): Trace {
-  const match = new RuleMatch(descriptor, principal, rules, facts)
+  const match = matchRules(descriptor, principal, rules, facts)
   const decision = decideMatched(match, descriptor, facts)
   const { route } = descriptor
   const { record } = facts

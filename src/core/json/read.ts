@@ -44,7 +44,8 @@ export type JsonReading = ({ readonly outcome: 'read' } & JsonSource) | Refusal
 export interface JsonReader {
   /** @returns a refusal, even before the rest has arrived, or null to go on; after a refusal the reader is done */
   push(bytes: Uint8Array): Refusal | null
-  values(): number
+  /** What is known of the text so far. */
+  readonly shape: Pick<Shape, 'values'>
   isLarge(): boolean
   end(): JsonReading
   /** @param opened the objects whose members are wanted separately: names with a `/` between them */
@@ -66,7 +67,7 @@ export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
   return {
     push(bytes) {
       const whole = cut.length === 0 ? bytes : joined(cut, bytes)
-      const over = cutCharacter(whole)
+      const over = (whole.at(-1) ?? 0) < 0x80 ? 0 : cutCharacter(whole)
       cut = over === 0 ? NONE : whole.slice(-over)
       let piece: string
       try {
@@ -78,7 +79,7 @@ export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
       length += piece.length
       return shape.take(piece)
     },
-    values: () => shape.values,
+    shape,
     isLarge: () => length > (shape.hasEscapedKeys ? LARGE_IF_ESCAPED : LARGE) || shape.values > MANY_VALUES,
     end() {
       if (cut.length > 0) return refuse('body-not-utf8')
@@ -172,20 +173,6 @@ function makeShape(bounds: MemberBounds): Shape {
   let longKeys = 0
   const membersAt = new Uint32Array(MAX_DEPTH + 1)
 
-  const member = (): Refusal | null => {
-    shape.members += 1
-    shape.hasEscapedKeys ||= stringHasEscapes
-    if (stringLength > LONG_KEY) {
-      longKeys += stringLength
-      stringLength = 0
-      if (longKeys > MAX_LONG_KEYS) return refuse('body-keys-too-long')
-    }
-    // A text that closes more than it opened is not JSON, so its count does not matter.
-    const count = (membersAt[depth] ?? 0) + 1
-    membersAt[depth] = count
-    return count > (depth === 1 ? bounds.top : bounds.inner) ? refuse('body-too-many-members') : null
-  }
-
   /** @returns the end of a number, or -1 if it is too long */
   const passNumber = (text: string, from: number): number => {
     const end = numberEnd(text, from)
@@ -228,8 +215,17 @@ function makeShape(bounds: MemberBounds): Shape {
             return refuse('body-not-json')
           case 0x3a: {
             // :
-            const fault = member()
-            if (fault !== null) return fault
+            shape.members += 1
+            shape.hasEscapedKeys ||= stringHasEscapes
+            if (stringLength > LONG_KEY) {
+              longKeys += stringLength
+              stringLength = 0
+              if (longKeys > MAX_LONG_KEYS) return refuse('body-keys-too-long')
+            }
+            // A text that closes more than it opened is not JSON, so its count does not matter.
+            const count = (membersAt[depth] ?? 0) + 1
+            membersAt[depth] = count
+            if (count > (depth === 1 ? bounds.top : bounds.inner)) return refuse('body-too-many-members')
             break
           }
           case 0x2c: // ,

@@ -74,16 +74,17 @@ export interface PassingBody {
   readonly dropped: readonly string[]
 }
 
-/** @param value its ids must be checked already */
-export function passingBody(route: Route, value: JsonObject, policy: BodyPolicy): PassingBody {
-  return policy.tools === 'all' ? passing(route, value, policy, ALL_TOOLS) : atOnce(passingInSteps(route, value, policy))
-}
-
 export function* passingInSteps(route: Route, value: JsonObject, policy: BodyPolicy): Steps<PassingBody> {
-  return passing(route, value, policy, policy.tools === 'all' ? ALL_TOOLS : yield* filterAllTools(value, policy.tools))
+  return passingBody(route, value, policy, policy.tools === 'all' ? ALL_TOOLS : yield* filterAllTools(value, policy.tools))
 }
 
-function passing(route: Route, value: JsonObject, policy: BodyPolicy, { tools, state }: FilteredTools): PassingBody {
+/** @param value its ids must be checked already */
+export function passingBody(
+  route: Route,
+  value: JsonObject,
+  policy: BodyPolicy,
+  { tools, state } = policy.tools === 'all' ? ALL_TOOLS : atOnce(filterAllTools(value, policy.tools)),
+): PassingBody {
   const body: Record<string, Json> = {}
   const dropped: string[] = []
   let isWhole = true

@@ -24,18 +24,15 @@ function isOpaqueId(value: unknown): value is string {
 /** Names that every object has: `agents[agentId]` in the runtime finds them (runtime-behaviour.md, "Run input"). */
 const OBJECT_NAMES: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype))
 
-/** PostgreSQL ignores hyphens, Python removes `urn:` and `uuid:` anywhere, Go reads the middle 36 of 38 characters, Java pads. */
-function readsAsUuid(id: string): boolean {
-  const lower = id.toLowerCase()
-  const bare = lower.replaceAll('urn:', '').replaceAll('uuid:', '').replaceAll('-', '')
-  return HEX_32.test(bare) || FIVE_NUMBERS.test(lower) || UUID.test(lower.slice(1, -1))
-}
-
 /** Requires canonical UUIDs: two spellings would be one thread in a uuid column, and two in the ownership table. */
 export function isThreadId(value: unknown): value is string {
   if (!isOpaqueId(value)) return false
-  if (ROUTE_WORDS.has(value.toLowerCase())) return false
-  return UUID.test(value) || !readsAsUuid(value)
+  const lower = value.toLowerCase()
+  if (ROUTE_WORDS.has(lower)) return false
+  if (UUID.test(value)) return true
+  // PostgreSQL ignores hyphens, Python removes `urn:` and `uuid:` anywhere, Go reads the middle 36 of 38 characters, Java pads.
+  const bare = lower.replaceAll('urn:', '').replaceAll('uuid:', '').replaceAll('-', '')
+  return !HEX_32.test(bare) && !FIVE_NUMBERS.test(lower) && !UUID.test(lower.slice(1, -1))
 }
 
 /** Of the route words only `agent` passes. */

@@ -1,6 +1,6 @@
 /** Header rules (docs/specification.md, "Authentication" 8; docs/configuration.md, "Headers"): configured headers win. */
 import { refuse, type Refusal } from '../reasons.ts'
-import type { Rule } from '../decide/rules.ts'
+import type { Passes } from '../decide/rules.ts'
 
 /** Usual heads have some twenty lines. A line of a few bytes takes a hundred bytes while its request lives. */
 export const MAX_HEADER_LINES = 200
@@ -95,22 +95,22 @@ export interface UpstreamHeaderRules {
   readonly forwardAuthorization: boolean
 }
 
-export function narrowed(headers: UpstreamHeaderRules, { passes }: Rule): UpstreamHeaderRules {
-  const { headers: only } = passes
-  return only === null ? headers : { ...headers, forward: headers.forward.filter((name) => only.has(name)) }
-}
-
-/** The operator's headers win over `own` (content type, request id), and those win over the caller's. */
+/**
+ * The operator's headers win over `own` (content type, request id), and those win over the caller's.
+ * @param passing which of `rules.forward` the policy rule lets pass; null for all
+ */
 export function upstreamHeaders(
   lines: HeaderLines,
   rules: UpstreamHeaderRules,
   own: Readonly<Record<string, string>>,
+  passing: Passes['headers'] = null,
 ): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const names of [BUILT_IN, rules.forward]) {
     for (const name of names) {
       // These two have separate rules, whatever else names them.
       if (name === 'authorization' || name === 'content-type') continue
+      if (names === rules.forward && passing !== null && !passing.has(name)) continue
       const values = lines.get(name)
       if (values !== undefined) headers[name] = values.length === 1 ? (values[0] as string) : values.join(', ')
     }
@@ -150,7 +150,14 @@ const CACHE_FIELDS = new Set([
 
 export function forwardedAnswerHeaders(headers: UpstreamAnswerHeaders, kind: AnswerKind): Record<string, string | string[]> {
   const kept: Record<string, string | string[]> = {}
-  const named = connectionOptions(headers['connection'])
+  const { connection } = headers
+  // The fields that end at this hop because the upstream says so (RFC 9110 §7.6.1).
+  const named =
+    connection === undefined || connection === 'keep-alive'
+      ? []
+      : String(connection)
+          .split(',')
+          .map((name) => name.trim().toLowerCase())
   for (const name in headers) {
     const value = headers[name]
     if (value === undefined || HOP_BY_HOP.has(name) || named.includes(name) || DROPPED_FROM_ANSWERS.has(name)) continue
@@ -164,14 +171,6 @@ export function forwardedAnswerHeaders(headers: UpstreamAnswerHeaders, kind: Ans
   kept['cache-control'] = kind === 'stream' ? 'no-cache, no-transform' : 'private, no-store'
   if (kind === 'stream') kept['x-accel-buffering'] = 'no'
   return kept
-}
-
-/** The fields that end at this hop because the upstream says so (RFC 9110 §7.6.1), in lower case. */
-function connectionOptions(connection: string | readonly string[] | undefined): readonly string[] {
-  if (connection === undefined || connection === 'keep-alive') return []
-  return String(connection)
-    .split(',')
-    .map((name) => name.trim().toLowerCase())
 }
 
 /** `multipart/form-data` with a boundary of RFC 2046 §5.1.1 but without `/`, so that it cannot carry another media type. */

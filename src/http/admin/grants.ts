@@ -9,10 +9,9 @@ import type { GrantStore, StoredGrant } from '../../store/port/grants.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
 import type { Answer } from '../pipeline/answer.ts'
 import { granteeWord, isTo, readGrant, readGrantee, shownGrant } from '../../operator/grant-form.ts'
-import type { OwnerRecords } from '../pipeline/owner-records.ts'
-import type { Payload } from '../pipeline/payload.ts'
+import type { OwnerRecords } from '../pipeline/authorization.ts'
 import { threadKey } from '../pipeline/settlement.ts'
-import type { Authorized } from '../pipeline/stages.ts'
+import type { Authorized, Payload } from '../pipeline/stages.ts'
 
 export interface GrantsParts {
   readonly store: Pick<GrantStore, 'grants' | 'grant' | 'ungrant'>

@@ -3,7 +3,7 @@
  * (docs/contributing/decisions/http-proxy.md). Fastify's router never sees a caller's target: every target is routed as `/`, and
  * the pipeline reads the original (docs/contributing/invariants.md, "Library defaults").
  */
-import { STATUS_CODES } from 'node:http'
+import { STATUS_CODES, type ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import proxy from '@fastify/http-proxy'
 import { compile } from '@fastify/proxy-addr'
@@ -11,8 +11,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import { requestLines, type Logger } from '../../observe/log.ts'
 import { refusalAnswer, type Answer } from '../pipeline/answer.ts'
-import { closed, isDue, makeCallerConnections, makeLast, saidLast, type CallerConnections } from './caller-connections.ts'
-import { beginExchange, routeOf } from '../pipeline/exchange.ts'
+import { beginExchange } from '../pipeline/exchange.ts'
 import { refused } from '../pipeline/pipeline.ts'
 import { publicListener, boundLines } from './listening.ts'
 import type { Classified, Exchange, RequestSnapshot } from '../pipeline/stages.ts'
@@ -91,7 +90,8 @@ export function makeApp(parts: AppParts): PublicApp {
     // Not Fastify's onResponse: it does not report cut answers, which must be in the log too.
     reply.raw.once('close', () => {
       exchange.snapshot.release()
-      closed(connection, reply.raw)
+      const at = connection.open.indexOf(reply.raw)
+      if (at !== -1) connection.open.splice(at, 1)
       if (log.isLevelEnabled('info')) writeLine(lineOf(reply, exchange))
     })
     const go = (result: Classified | Answer): void => {
@@ -186,6 +186,52 @@ function send(reply: FastifyReply, exchange: Exchange | null, answer: Answer): F
   return answer.status === 204 ? reply.send() : reply.send(Buffer.from(answer.body))
 }
 
+/** The answers under way on a connection, of which pipelining makes several. */
+interface ConnectionAnswers {
+  /** In the order of their requests. */
+  readonly open: ServerResponse[]
+  /** True where the end of a request cannot be trusted: what follows is not a request (RFC 9112 §11.2). */
+  closing: boolean
+}
+
+interface CallerConnections {
+  of(socket: Socket): ConnectionAnswers
+  all(): Iterable<ConnectionAnswers>
+}
+
+function makeCallerConnections(): CallerConnections {
+  const known = new WeakMap<Socket, ConnectionAnswers>()
+  const all = new Set<ConnectionAnswers>()
+  return {
+    of(socket) {
+      let connection = known.get(socket)
+      if (connection === undefined) {
+        const made: ConnectionAnswers = { open: [], closing: false }
+        connection = made
+        known.set(socket, made)
+        all.add(made)
+        socket.once('close', () => all.delete(made))
+      }
+      return connection
+    },
+    all: () => all,
+  }
+}
+
+function isDue({ open }: ConnectionAnswers): boolean {
+  return open.some((response) => !response.writableFinished && (response.headersSent || response.req.complete))
+}
+
+/** Makes the connection close after the latest answer; answers that have begun stay as they are. */
+function makeLast({ open }: ConnectionAnswers): void {
+  const latest = open.at(-1)
+  for (const response of open) if (!response.headersSent) response.shouldKeepAlive = response !== latest
+}
+
+function saidLast({ open }: ConnectionAnswers): boolean {
+  return open.some((response) => response.headersSent && !response.shouldKeepAlive)
+}
+
 /** Answers behind the first are held in memory: without a bound, a caller who pipelines could take any amount. */
 const MAX_PIPELINED = 16
 
@@ -245,7 +291,7 @@ function lineOf({ raw }: FastifyReply, { head, record, snapshot }: Exchange) {
     client: head.address,
     method: head.method,
     upstream: upstream === null || upstream.key === '' ? undefined : upstream.key,
-    route: routeOf(record),
+    route: descriptor?.route.id ?? 'none',
     transport: record.client === 'single-route' ? record.client : undefined,
     thread: descriptor?.ids.threadId,
     principal: record.principal?.id,

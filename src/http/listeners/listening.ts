@@ -4,7 +4,7 @@ import type { Server, ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { MAX_HEADER_LINES } from '../../core/wire/headers.ts'
-import { CallerMessage } from './caller-connections.ts'
+import { CallerMessage } from '../pipeline/request-body.ts'
 
 /** Durations in milliseconds, 0 for none. */
 export interface ListenerOptions {

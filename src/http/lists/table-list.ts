@@ -1,6 +1,6 @@
 /** The thread list from the ownership table. Decides as a list from the upstream does (docs/contributing/invariants.md, 3). */
 import { isListed, listsForeign, type OwnerRecord, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
-import { readerOf, type Principal } from '../../core/decide/principal.ts'
+import type { Principal } from '../../core/decide/principal.ts'
 import { refuse } from '../../core/reasons.ts'
 import type { Rules } from '../../core/decide/rules.ts'
 import type { Reader } from '../../core/decide/sharing.ts'
@@ -11,7 +11,7 @@ import { NOBODY } from '../../store/port/thread.ts'
 import { stillListed } from './still-listed.ts'
 import type { AnswerMemory } from './answer-memory.ts'
 import type { CursorSeal } from './cursor.ts'
-import { recordOfRow, type OwnerRecords } from '../pipeline/owner-records.ts'
+import { readerOf, recordOf, type OwnerRecords } from '../pipeline/authorization.ts'
 import { writtenInTurns, type Rewritten } from './rewriting.ts'
 import type { ThreadList } from './thread-list.ts'
 import type { Authorized } from '../pipeline/stages.ts'
@@ -67,7 +67,10 @@ export function makeTableList({ store, records, scope, rules, facts, seal }: Tab
       const known = asksForGrants ? await records.records(scope, ids, principal) : null
       return candidates.map((thread) => ({
         thread,
-        record: known === null ? recordOfRow({ ...thread, deleted: false }) : (known.get(thread.threadId) ?? null),
+        record:
+          known === null
+            ? recordOf({ row: { ...thread, deleted: false }, runners: [] }, 'enforce')
+            : (known.get(thread.threadId) ?? null),
       }))
     }
   }

@@ -1,6 +1,6 @@
 /** Authenticates a request, and counts it against the caller's limit of requests. */
 import type { Authenticate, Authenticated } from '../../auth/authenticate.ts'
-import { callerKey } from '../../core/decide/principal.ts'
+import type { Principal } from '../../core/decide/principal.ts'
 import type { Credential } from '../../core/decide/credential.ts'
 import type { Rate } from '../../core/decide/rules.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
@@ -62,4 +62,24 @@ export function makeAuthentication(parts: AuthenticationParts): Authentication {
     },
     invalidity,
   }
+}
+
+/** Names the caller that a limit counts. No user id begins with `@`, so an address key never equals a user id. */
+export function callerKey(principal: Principal, address: string): string {
+  return principal.kind === 'user' ? principal.id : `@${network(address)}`
+}
+
+/** Keeps an IPv4 address whole and the first 64 bits of an IPv6 address: a subscriber gets that much (RFC 6177 §2). */
+function network(written: string): string {
+  // Some proxies append a port. With the port, every connection would count as a separate caller.
+  const address = written.replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1').replace(/^\[(.+)\](?::\d+)?$/, '$1')
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
+  if (mapped?.[1] !== undefined) return mapped[1]
+  if (!address.includes(':')) return address
+  const [head = '', tail] = address.toLowerCase().split('::')
+  const before = head === '' ? [] : head.split(':')
+  const after = tail === undefined || tail === '' ? [] : tail.split(':')
+  const gap = tail === undefined ? [] : Array<string>(Math.max(0, 8 - before.length - after.length)).fill('0')
+  const groups = [...before, ...gap, ...after].slice(0, 4)
+  return `${groups.map((group) => group.replace(/^0+(?=.)/, '')).join(':')}::/64`
 }

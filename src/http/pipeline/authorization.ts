@@ -1,14 +1,23 @@
 /** Authorizes a request whose body was read. Must await nothing after the last check: the request is sent by what it found. */
 import { configuredBody } from '../../core/route/bodies.ts'
-import { decideMatched, type Facts, type Need, type Permit } from '../../core/decide/decide.ts'
+import {
+  decideMatched,
+  type Enforcement,
+  type Facts,
+  type Need,
+  type OwnerRecord,
+  type Permit,
+} from '../../core/decide/decide.ts'
+import type { Principal } from '../../core/decide/principal.ts'
+import type { Reader } from '../../core/decide/sharing.ts'
 import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
 import type { Limiter } from '../../limits/port.ts'
 import type { RequestMetrics } from '../../observe/metrics.ts'
+import type { AccessStore, ThreadAccess } from '../../store/port/access.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
 import type { Authentication } from './authentication.ts'
 import { NOTHING_BEGUN, type Begun, type Claiming, type Deletion } from './claim.ts'
-import type { CallerLimits } from './limit-leases.ts'
-import type { OwnerRecords } from './owner-records.ts'
+import { lastingLimit, takeLimits, takeNewThread, type CallerLimits } from './limit-leases.ts'
 import type { Authorized, Mark, Undecided } from './stages.ts'
 
 export interface AuthorizationParts {
@@ -43,7 +52,7 @@ export function makeAuthorization(parts: AuthorizationParts): Authorize {
   ): Promise<Facts | Refusal> => {
     if (need.fact !== 'upstreamHistory' || threadId === undefined) throw new Error('a decision about a thread without its id')
     // The question is about a thread that would be new, so the limit on new threads applies before it.
-    const limited = await request.leases.takeNewThread(need.rule.limits.newThreads, limits, limiter)
+    const limited = await takeNewThread(request.leases, need.rule.limits.newThreads, limits, limiter)
     if (limited !== null) return limited
     const { history: asking } = request.binding
     const history = await asking.ask(request, need.rule, threadId)
@@ -69,7 +78,7 @@ export function makeAuthorization(parts: AuthorizationParts): Authorize {
     // Body and history took time. Nothing begins for a credential that ended or was revoked meanwhile.
     const invalid = invalidity(caller)
     if (invalid !== null) return invalid
-    const limiting = leases.take(permit, limits, limiter)
+    const limiting = takeLimits(leases, permit, limits, limiter)
     const limited = limiting === null ? null : await limiting
     if (limited !== null) return limited
     const writing = body.write(permit.rule.passes, permit.rule.limits.body ?? configuredBody(limits, route))
@@ -90,7 +99,7 @@ export function makeAuthorization(parts: AuthorizationParts): Authorize {
       if (exchange.snapshot.outdated(permittedAt, key?.threadId)) return 'again'
       isKept = true
       if (begun.isNew) metrics.claimed('new')
-      const takePlace = leases.lasting(permit, limits, limiter)
+      const takePlace = lastingLimit(leases, permit, limits, limiter)
       return { outcome: 'authorized', exchange, binding, caller, upstream, permit, payload, begun, permittedAt, takePlace }
     } finally {
       if (!isKept) {
@@ -136,4 +145,59 @@ export function makeAuthorization(parts: AuthorizationParts): Authorize {
     }
     return refuse('store-unavailable')
   }
+}
+
+/** What a decision needs to know about a thread: its row or, without a row, the users seen on it. */
+export interface OwnerRecords {
+  record(key: ThreadKey, principal: Principal): OwnerRecord | Promise<OwnerRecord>
+  /** Threads without a record are not in the map. */
+  records(
+    scope: string,
+    threadIds: readonly string[],
+    principal: Principal,
+  ): Promise<ReadonlyMap<string, NonNullable<OwnerRecord>>>
+  /** Null if there are too many, or under `observe`. */
+  naming(scope: string, principal: Principal): Promise<ReadonlySet<string> | null>
+}
+
+/** Listing this many ids takes a few milliseconds of SQLite. */
+const MOST_NAMED = 10_000
+
+/** Under `observe`, the user seen first counts as the owner that a row would name. */
+export function makeOwnerRecords(store: AccessStore, enforcement: Enforcement): OwnerRecords {
+  return {
+    record(key, principal) {
+      const threadAccess = store.accessTo(key, readerOf(principal))
+      return threadAccess instanceof Promise
+        ? threadAccess.then((known) => recordOf(known, enforcement))
+        : recordOf(threadAccess, enforcement)
+    },
+    async records(scope, threadIds, principal) {
+      const several = await store.accessToSeveral(scope, threadIds, readerOf(principal))
+      return new Map(
+        [...several].flatMap(([threadId, threadAccess]) => {
+          const record = recordOf(threadAccess, enforcement)
+          return record === null ? [] : [[threadId, record] as const]
+        }),
+      )
+    },
+    // While nothing is enforced, a user also owns threads on which they were only seen.
+    naming: async (scope, principal) => (enforcement === 'observe' ? null : store.naming(scope, readerOf(principal), MOST_NAMED)),
+  }
+}
+
+export function recordOf({ row, runners }: ThreadAccess, enforcement: Enforcement): OwnerRecord {
+  if (row !== null) {
+    const { owner, deleted, provisional, granted } = row
+    return { owner, deleted, ...(provisional ? { provisional } : {}), ...(granted === null ? {} : { granted }) }
+  }
+  const [first, ...others] = runners
+  if (first === undefined) return null
+  if (enforcement === 'observe') return { owner: first, deleted: false }
+  return { owner: others.length === 0 ? first : '', deleted: false, seen: true }
+}
+
+/** Anonymous callers have no groups, and nothing can be granted to them. */
+export function readerOf(principal: Principal): Reader {
+  return { userId: principal.id, groups: principal.kind === 'user' ? principal.groups : [] }
 }

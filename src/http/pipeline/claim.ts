@@ -119,7 +119,7 @@ export function makeRunsUnderWay(clock: () => number): RunsUnderWay {
 
   return {
     begin(key) {
-      const name = nameOf(key)
+      const name = `${key.scope}/${key.threadId}`
       const begunAt = clock()
       let one = noted.get(name)
       if (one === undefined) noted.set(name, (one = { open: 0, lostAt: -Infinity }))
@@ -136,12 +136,8 @@ export function makeRunsUnderWay(clock: () => number): RunsUnderWay {
     },
     mayBeExecuting(key) {
       const now = clock()
-      const one = noted.get(nameOf(key))
+      const one = noted.get(`${key.scope}/${key.threadId}`)
       return now - forgotAt < LONGEST_RUN || (one !== undefined && (one.open > 0 || now - one.lostAt < LONGEST_RUN))
     },
   }
-}
-
-function nameOf({ scope, threadId }: ThreadKey): string {
-  return `${scope}/${threadId}`
 }

@@ -1,7 +1,7 @@
 /** Finds the route that a request addresses, and refuses what no rule can open to its caller. */
 import { type RouteDescriptor, classifyAt } from '../../core/route/classify.ts'
 import { decideMatched } from '../../core/decide/decide.ts'
-import { RuleMatch, type Rules } from '../../core/decide/rules.ts'
+import { matchRules, type RuleMatch, type Rules } from '../../core/decide/rules.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
 import type { Addressed, Caller, Classified, Exchange, UpstreamBinding } from './stages.ts'
@@ -29,7 +29,7 @@ export function classify(
   const descriptor = target.classified(method)
   if (descriptor.outcome === 'refused') return descriptor
   const match = admit({ exchange, binding, caller, upstream }, descriptor, rules)
-  if (!(match instanceof RuleMatch)) return match
+  if (match.outcome === 'refused') return match
   return { outcome: 'classified', exchange, binding, caller, upstream, route: { descriptor, match } }
 }
 
@@ -42,7 +42,7 @@ export function admit(
   const { route } = descriptor
   if (!hasOperation(upstream, route) && !binding.hasOperation(upstream, route)) return refuse('upstream-lacks-route')
   record.facts = binding.facts
-  const match = new RuleMatch(descriptor, caller.principal, rules, binding.facts)
+  const match = matchRules(descriptor, caller.principal, rules, binding.facts)
   const decision = decideMatched(match, descriptor, binding.facts)
   return decision.outcome === 'refused' ? decision : match
 }

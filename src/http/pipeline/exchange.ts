@@ -3,9 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { corsHeaders } from '../../core/wire/cors.ts'
 import { headerFault, headerLines, MAX_HEADER_LINES } from '../../core/wire/headers.ts'
 import { refuse } from '../../core/reasons.ts'
-import type { RouteLabel } from '../../observe/metrics.ts'
 import { ClientDisconnectSignal } from '../upstream/upstream.ts'
-import type { Exchange, RequestHead, RequestRecord, RequestSnapshot } from './stages.ts'
+import type { Exchange, RequestHead, RequestSnapshot } from './stages.ts'
 
 export function beginExchange(
   { rawHeaders, httpVersion, method = '' }: Pick<IncomingMessage, 'rawHeaders' | 'httpVersion' | 'method'>,
@@ -38,8 +37,4 @@ export function beginExchange(
     snapshot,
     isDecided: false,
   }
-}
-
-export function routeOf({ descriptor }: Pick<RequestRecord, 'descriptor'>): RouteLabel {
-  return descriptor === null ? 'none' : descriptor.route.id
 }

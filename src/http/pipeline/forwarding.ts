@@ -67,21 +67,18 @@ export function makeForward(parts: ForwardingParts): Forward {
     // An invalid cursor or limit is a refusal like any other; everything else about a list was permitted.
     if (rewritten.outcome === 'refused' && rewritten.code !== 'upstream-unusable') return rewritten
     if (rewritten.outcome === 'failed' && rewritten.isOutdated === true) return 'outdated'
-    noteBridged(request)
+    if (isBridged(request.upstream, request.exchange.record.client)) parts.onBridged(request.exchange.record.client)
     onPermitted()
     return deliver(rewritten, request)
   }
 
-  const noteBridged = ({ upstream, exchange: { record } }: Authorized): void => {
-    if (isBridged(upstream, record.client)) parts.onBridged(record.client)
-  }
-
   return (request, onPermitted) => {
-    const { permit, upstream } = request
+    const { permit, upstream, exchange } = request
+    const { client } = exchange.record
     const { route } = permit.descriptor
     if (route.own === true) return answerGrants(request, onPermitted)
     if (REWRITTEN.has(route.id) && rewriter.rewrites(request)) return forwardRewritten(request, onPermitted)
-    noteBridged(request)
+    if (isBridged(upstream, client)) parts.onBridged(client)
     if (!permit.answerEmpty) return forwarder.pass(request, onPermitted)
     onPermitted()
     return Promise.resolve(emptyThread(upstream))

@@ -1,7 +1,7 @@
 /** What one request has taken of its caller's limits: each limit once, however often the request is decided. */
 import type { Permit } from '../../core/decide/decide.ts'
 import type { Rate } from '../../core/decide/rules.ts'
-import { refuse, type LimitState, type Refusal } from '../../core/reasons.ts'
+import { refuse, type Refusal } from '../../core/reasons.ts'
 import type { Limiter, RateName } from '../../limits/port.ts'
 
 export interface CallerLimits {
@@ -11,85 +11,90 @@ export interface CallerLimits {
   readonly streams: number | 'off'
 }
 
-const NONE: readonly RateName[] = []
-
-export class LimitLeases {
-  readonly #caller: string
-  #taken: readonly RateName[] = NONE
-  #close: (() => void) | null = null
-  #isOver = false
-
-  constructor(caller: string) {
-    this.#caller = caller
-  }
-
-  /** Takes the limits in this order. Null where nothing is limited: then there is nothing to await. */
-  take(permit: Permit, limits: CallerLimits, limiter: Limiter): Promise<Refusal | null> | null {
-    const { route } = permit.descriptor
-    const { rule } = permit
-    const { requests = 'off', runs = limits.runs, streams = limits.streams, newThreads = limits.newThreads } = rule.limits
-    const steps: (() => Promise<Refusal | null>)[] = []
-    if (requests !== 'off') {
-      const who = JSON.stringify([rule.name, this.#caller])
-      steps.push(() => this.#count(limiter, 'requests', 'requests-limited', requests, who))
-    }
-    if (runs !== 'off' && route.id === 'agent/run') steps.push(() => this.#count(limiter, 'runs', 'runs-limited', runs))
-    if (permit.begins && newThreads !== 'off') steps.push(() => this.#countNewThread(limiter, newThreads))
-    if (streams !== 'off' && route.streams === true) steps.push(() => this.#open(limiter, streams))
-    return steps.length === 0 ? null : inOrder(steps)
-  }
-
-  /** Called before the gateway asks the upstream about a thread that would be new. */
-  async takeNewThread(own: Rate | 'off' | undefined, limits: CallerLimits, limiter: Limiter): Promise<Refusal | null> {
-    const rate = own ?? limits.newThreads
-    return rate === 'off' ? null : this.#countNewThread(limiter, rate)
-  }
-
-  /** For an answer that turns out to last; null where that is not limited, or was done for the permit. */
-  lasting({ descriptor: { route }, rule }: Permit, limits: CallerLimits, limiter: Limiter): (() => Promise<boolean>) | null {
-    const { streams = limits.streams } = rule.limits
-    if (streams === 'off' || route.streams === true) return null
-    return async () => (await this.#open(limiter, streams)) === null
-  }
-
-  /** A place that is taken later is given back at once. */
-  release(): void {
-    this.#isOver = true
-    this.#close?.()
-    this.#close = null
-  }
-
-  #countNewThread(limiter: Limiter, rate: Rate): Promise<Refusal | null> {
-    return this.#count(limiter, 'newThreads', 'new-threads-limited', rate)
-  }
-
-  async #count(
-    limiter: Limiter,
-    name: RateName,
-    reason: 'requests-limited' | 'runs-limited' | 'new-threads-limited',
-    rate: Rate,
-    who = this.#caller,
-  ): Promise<Refusal | null> {
-    if (this.#taken.includes(name)) return null
-    this.#taken = [...this.#taken, name]
-    return refusalFor(reason, await limiter.take(name, who, rate))
-  }
-
-  async #open(limiter: Limiter, most: number): Promise<Refusal | null> {
-    if (this.#close !== null) return null
-    const opened = await limiter.open(this.#caller, most)
-    if (typeof opened !== 'function') return refusalFor('streams-limited', opened)
-    if (this.#isOver) opened()
-    else this.#close = opened
-    return null
-  }
+/** What the request has taken, and gives back when its answer is over. */
+export interface LimitLeases {
+  readonly caller: string
+  taken: readonly RateName[]
+  close: (() => void) | null
+  isOver: boolean
 }
 
-function refusalFor(
-  reason: 'requests-limited' | 'runs-limited' | 'new-threads-limited' | 'streams-limited',
-  limit: LimitState | null,
-): Refusal | null {
+/** Takes the limits in this order. Null where nothing is limited: then there is nothing to await. */
+export function takeLimits(
+  leases: LimitLeases,
+  permit: Permit,
+  limits: CallerLimits,
+  limiter: Limiter,
+): Promise<Refusal | null> | null {
+  const { route } = permit.descriptor
+  const { rule } = permit
+  const { requests = 'off', runs = limits.runs, streams = limits.streams, newThreads = limits.newThreads } = rule.limits
+  const steps: (() => Promise<Refusal | null>)[] = []
+  if (requests !== 'off') {
+    const who = JSON.stringify([rule.name, leases.caller])
+    steps.push(() => count(leases, limiter, 'requests', 'requests-limited', requests, who))
+  }
+  if (runs !== 'off' && route.id === 'agent/run') steps.push(() => count(leases, limiter, 'runs', 'runs-limited', runs))
+  if (permit.begins && newThreads !== 'off') steps.push(() => countNewThread(leases, limiter, newThreads))
+  if (streams !== 'off' && route.streams === true) steps.push(() => openStream(leases, limiter, streams))
+  return steps.length === 0 ? null : inOrder(steps)
+}
+
+/** Called before the gateway asks the upstream about a thread that would be new. */
+export async function takeNewThread(
+  leases: LimitLeases,
+  own: Rate | 'off' | undefined,
+  limits: CallerLimits,
+  limiter: Limiter,
+): Promise<Refusal | null> {
+  const rate = own ?? limits.newThreads
+  return rate === 'off' ? null : countNewThread(leases, limiter, rate)
+}
+
+/** For an answer that turns out to last; null where that is not limited, or was done for the permit. */
+export function lastingLimit(
+  leases: LimitLeases,
+  { descriptor: { route }, rule }: Permit,
+  limits: CallerLimits,
+  limiter: Limiter,
+): (() => Promise<boolean>) | null {
+  const { streams = limits.streams } = rule.limits
+  if (streams === 'off' || route.streams === true) return null
+  return async () => (await openStream(leases, limiter, streams)) === null
+}
+
+/** A place that is taken later is given back at once. */
+export function releaseLimits(leases: LimitLeases): void {
+  leases.isOver = true
+  leases.close?.()
+  leases.close = null
+}
+
+function countNewThread(leases: LimitLeases, limiter: Limiter, rate: Rate): Promise<Refusal | null> {
+  return count(leases, limiter, 'newThreads', 'new-threads-limited', rate)
+}
+
+async function count(
+  leases: LimitLeases,
+  limiter: Limiter,
+  name: RateName,
+  reason: 'requests-limited' | 'runs-limited' | 'new-threads-limited',
+  rate: Rate,
+  who = leases.caller,
+): Promise<Refusal | null> {
+  if (leases.taken.includes(name)) return null
+  leases.taken = [...leases.taken, name]
+  const limit = await limiter.take(name, who, rate)
   return limit === null ? null : refuse(reason, { limit })
+}
+
+async function openStream(leases: LimitLeases, limiter: Limiter, most: number): Promise<Refusal | null> {
+  if (leases.close !== null) return null
+  const opened = await limiter.open(leases.caller, most)
+  if (typeof opened !== 'function') return refuse('streams-limited', { limit: opened })
+  if (leases.isOver) opened()
+  else leases.close = opened
+  return null
 }
 
 async function inOrder(steps: readonly (() => Promise<Refusal | null>)[]): Promise<Refusal | null> {

@@ -1,7 +1,10 @@
-/** Reads the body of a request and checks it against its route. */
-import type { Readable } from 'node:stream'
+/** Reads the body of a request, as much of it as a rule may allow, and checks it against its route. */
+import type { IncomingMessage } from 'node:http'
+import { mostBody, mostBodyOfAny } from '../../core/decide/decide.ts'
+import type { RuleMatch, Rules } from '../../core/decide/rules.ts'
 import {
   checkIds,
+  configuredBody,
   isBodyOptional,
   MAX_TOP_MEMBERS,
   NARROWED,
@@ -11,7 +14,7 @@ import {
 } from '../../core/route/bodies.ts'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import { admitEnvelope, type EnvelopeRules } from '../../core/route/envelope.ts'
-import { isObject, makeJsonReader, type Json, type JsonObject, type JsonSource } from '../../core/json/read.ts'
+import { isObject, makeJsonReader, type JsonObject, type JsonSource } from '../../core/json/read.ts'
 import type { SteppedReading } from '../../core/json/read-in-steps.ts'
 import { memberTexts, writeAnew } from '../../core/json/write.ts'
 import type { MemberTexts } from '../../core/json/member-texts.ts'
@@ -25,28 +28,15 @@ import {
   readingCost,
   bodyForm,
   boundedBody,
-  hasBody,
   holdBody,
   type ArrivingBody,
   type HeldBody,
   type SharedBudget,
 } from './request-body.ts'
 import { readRecording } from './audio-recording.ts'
+import { admit } from './classification.ts'
 import { inTurn, inTurns } from './event-loop-turns.ts'
-
-/** A JSON body was checked, and comes with the name and archived flag that it sets. */
-export type Payload =
-  | { readonly kind: 'none' }
-  | {
-      readonly kind: 'json'
-      /** A large body is in pieces. */
-      readonly bytes: Buffer | readonly Uint8Array[]
-      readonly name: Json | undefined
-      readonly archived: Json | undefined
-    }
-  | { readonly kind: 'stream'; readonly type: string; readonly length: string | undefined; readonly body: Readable }
-  /** The gateway refuses what it does not know in the body, and drops nothing. */
-  | { readonly kind: 'own'; readonly body: JsonObject }
+import type { Classified, Payload, ReadBody } from './stages.ts'
 
 export interface PayloadParts {
   readonly limits: {
@@ -61,14 +51,39 @@ export interface PayloadParts {
   readonly metrics: RequestMetrics
 }
 
-export interface ReadBody {
-  readonly outcome: 'read'
-  readonly descriptor: RouteDescriptor
-  /** `most` bounds what is sent, in bytes. */
-  readonly write: (policy: BodyPolicy, most: number) => Payload | Refusal | Promise<Payload | Refusal>
-  /** Called after the last write: an upstream may take long to answer. */
-  readonly forget: () => void
-  readonly release: () => void
+export type ReadRequestBody = (request: Classified, message: IncomingMessage) => ReadBody | Refusal | Promise<ReadBody | Refusal>
+
+export function makeReadBody(parts: PayloadParts, rules: Rules): ReadRequestBody {
+  const configured = (route: Route): number => configuredBody(parts.limits, route)
+  return (request, message) => {
+    const { exchange, binding, caller, upstream, route } = request
+    const { lines } = exchange.head
+    // HTTP/1.0 has no interim answer (RFC 9110 §10.1.1).
+    const waits = lines.has('expect') && message.httpVersion !== '1.0'
+    const onWanted = waits ? (): void => exchange.response.writeContinue() : null
+    const arriving = { message, lines, caller: caller.key, onWanted }
+    if (route !== null) {
+      const { descriptor, match } = route
+      return readPayload(parts, descriptor, upstream, mostBody(match, configuredBody(parts.limits, descriptor.route)), arriving)
+    }
+    let match: RuleMatch | null = null
+    const envelope = {
+      admit(asked: RouteDescriptor): Refusal | null {
+        const admitted = admit(request, asked, rules)
+        if (admitted.outcome === 'refused') return admitted
+        match = admitted
+        return null
+      },
+      mostOf: (asked: RouteDescriptor) => (match === null ? 0 : mostBody(match, configured(asked.route))),
+    }
+    // The gateway reads no envelope beyond what the caller may send on some route, or beyond a small body.
+    const most = Math.max(parts.limits.body, mostBodyOfAny(caller.principal, rules, binding.facts, configured))
+    return readEnveloped(parts, most, envelope, arriving).then((body) => {
+      if (body.outcome === 'refused') return body
+      if (match === null) throw new Error('an envelope was read without its rules')
+      return { ...body, match }
+    })
+  }
 }
 
 const NOTHING: Payload = { kind: 'none' }
@@ -81,24 +96,17 @@ export function readPayload(
   parts: PayloadParts,
   descriptor: RouteDescriptor,
   upstream: RuntimeFacts,
-  mostOf: () => number,
+  most: number,
   arriving: ArrivingBody,
 ): ReadBody | Refusal | Promise<ReadBody | Refusal> {
   const { route } = descriptor
   const { message, lines, onWanted } = arriving
   const missing = route.body.kind === 'recording' ? 'media-type-unsupported' : 'body-not-json'
-  if (!hasBody(lines)) return without(descriptor, missing)
-  if (route.body.kind === 'none') return refuse('body-unexpected')
-  const most = mostOf()
   const form = bodyForm(lines)
+  if (!('outcome' in form) && form.form === 'none') return without(descriptor, missing)
+  if (route.body.kind === 'none') return refuse('body-unexpected')
   if ('outcome' in form) return form
-  if (form.form === 'json') {
-    return withJson(parts, most, arriving, NARROWED, (reading, bytes, hold) => {
-      // A chunked body may turn out to be empty.
-      if (bytes === 0 && isBodyOptional(descriptor.route)) return without(descriptor, missing, hold)
-      return reading.outcome === 'refused' ? reading : checked(parts, descriptor, reading, bytes, hold)
-    })
-  }
+  if (form.form === 'json') return withJson(parts, most, arriving, descriptor, BODY)
   if (route.body.kind !== 'recording') return refuse('media-type-unsupported')
   if (upstream.transport === 'single-route') {
     return withRecording(parts, descriptor, form.type, most, arriving)
@@ -114,15 +122,13 @@ export function readPayload(
       if (isBegun) return refuse('rules-changed')
       if (Number(length ?? 0) > atMost) return refuse('body-too-large')
       isBegun = true
-      onWanted()
+      onWanted?.()
       return { kind: 'stream', type: form.type, length, body: boundedBody(message, atMost) }
     },
     forget: () => {},
     release: () => {},
   }
 }
-
-const ENVELOPED = ['body', ...NARROWED.map((path) => `body/${path}`)]
 
 /**
  * @param most in bytes, whatever the envelope asks for
@@ -134,32 +140,11 @@ export async function readEnveloped(
   rules: EnvelopeRules,
   arriving: ArrivingBody,
 ): Promise<ReadBody | Refusal> {
-  if (!hasBody(arriving.lines)) return refuse('route-unknown')
   const form = bodyForm(arriving.lines)
   // A body that is not JSON is not an envelope, and the base path serves nothing else.
   if ('outcome' in form || form.form !== 'json') return refuse('route-unknown')
-  return withJson(parts, most, arriving, ENVELOPED, (reading, bytes, hold) => {
-    if (bytes === 0) return refuse('route-unknown')
-    if (reading.outcome === 'refused') return reading
-    const envelope = admitEnvelope(reading.value, bytes, rules)
-    if (envelope.outcome === 'refused') return envelope
-    const { descriptor, body } = envelope
-    noteDropped(parts, envelope.dropped)
-    parts.metrics.dropped('query-name', envelope.droppedQueryNames)
-    if (body === undefined) return without(descriptor, 'body-not-object', hold)
-    // The runtime parses a string body as JSON, which was not checked (runtime-behaviour.md, "Single-route transport").
-    if (!isObject(body)) return refuse('body-not-object')
-    if ('texts' in reading) {
-      const texts = reading.texts.get('body')
-      const own = { value: body, texts: texts instanceof Map ? (texts as MemberTexts) : NO_TEXTS }
-      return checked(parts, descriptor, own, bytes, hold)
-    }
-    const own = { value: body, text: memberTexts(reading.text).get('body') ?? '', asWritten: true, bytes: null }
-    return checked(parts, descriptor, own, bytes, hold)
-  })
+  return withJson(parts, most, arriving, rules, ENVELOPE)
 }
-
-const NO_TEXTS: MemberTexts = new Map()
 
 /** The gateway holds the recording whole: it has to go into an envelope. */
 async function withRecording(
@@ -171,33 +156,43 @@ async function withRecording(
 ): Promise<ReadBody | Refusal> {
   const recording = await readRecording(type, arriving, most, parts.budget.of(arriving.caller))
   if (recording.outcome === 'refused') return recording
-  const { value, texts, bytes } = recording
   const hold = takeReading(parts, arriving.caller, recording, 0)
   if ('outcome' in hold) return hold
   let body: ReadBody | Refusal | undefined
   try {
-    return (body = checked(parts, descriptor, { value, texts }, bytes, hold))
+    const { value, texts } = recording
+    return (body = checkBody(parts, descriptor, { outcome: 'read', value, texts }, hold))
   } finally {
     if (body?.outcome !== 'read') hold.release()
   }
 }
 
-const NOTHING_HELD: Hold = { forget: () => {}, release: () => {} }
-
-function without(descriptor: RouteDescriptor, missing: Reason, hold = NOTHING_HELD): ReadBody | Refusal {
+function without(descriptor: RouteDescriptor, missing: Reason, hold: Partial<Hold> = {}): ReadBody | Refusal {
   if (!isBodyOptional(descriptor.route)) return refuse(missing)
-  return { outcome: 'read', descriptor, write: () => NOTHING, ...hold }
+  const { forget = () => {}, release = () => {} } = hold
+  return { outcome: 'read', descriptor, write: () => NOTHING, forget, release }
 }
 
 interface WholeSource extends JsonSource {
+  readonly outcome: 'read'
   /** The bytes as they came; null where the gateway does not keep them beside the text. */
   readonly bytes: readonly Buffer[] | null
 }
 
-type BodySource = WholeSource | Omit<SteppedReading, 'outcome'>
+type BodySource = WholeSource | SteppedReading
 
-/** Gives the memory of a body back: `forget` what reading it takes, `release` all of it. Each counts once. */
-type Hold = Pick<ReadBody, 'forget' | 'release'>
+/** What the gateway holds of a body. */
+interface Hold {
+  readonly bytes: number
+  /** What was read; null once it is forgotten. */
+  source: BodySource | null
+  /** Bodies are written once for each decision; what is dropped is reported once. */
+  isReported: boolean
+  /** Gives back the memory that reading takes, once. */
+  readonly forget: () => void
+  /** Gives back all memory, once. */
+  readonly release: () => void
+}
 
 /** @returns 503, or 413 where the body can never fit. `values` is about how many JSON values the body has. */
 function takeReading({ reading }: PayloadParts, caller: string, held: HeldBody, values: number): Hold | Refusal {
@@ -207,27 +202,40 @@ function takeReading({ reading }: PayloadParts, caller: string, held: HeldBody, 
     held.release()
     return refuse(cost > reading.most ? 'body-too-large' : 'bodies-budget-exhausted')
   }
-  const forget = (): void => {
-    share.give(cost)
-    cost = 0
-  }
-  return {
-    forget,
-    release() {
-      forget()
+  const hold: Hold = {
+    bytes: held.bytes,
+    source: null,
+    isReported: false,
+    forget: () => {
+      hold.source = null
+      share.give(cost)
+      cost = 0
+    },
+    release: () => {
+      hold.forget()
       held.release()
     },
   }
+  return hold
 }
 
-type Read = BodySource & { readonly outcome: 'read' }
+/** What a JSON body is read as. */
+interface JsonForm<About> {
+  /** Paths of the objects whose members may be forwarded one by one. */
+  readonly opened: readonly string[]
+  readonly check: (parts: PayloadParts, about: About, reading: Refusal | BodySource, hold: Hold) => ReadBody | Refusal
+}
 
-async function withJson(
+const BODY: JsonForm<RouteDescriptor> = { opened: NARROWED, check: checkBody }
+
+const ENVELOPE: JsonForm<EnvelopeRules> = { opened: ['body', ...NARROWED.map((path) => `body/${path}`)], check: checkEnvelope }
+
+async function withJson<About>(
   parts: PayloadParts,
   most: number,
   arriving: ArrivingBody,
-  opened: readonly string[],
-  make: (reading: Refusal | Read, bytes: number, hold: Hold) => ReadBody | Refusal,
+  about: About,
+  { opened, check }: JsonForm<About>,
 ): Promise<ReadBody | Refusal> {
   const reader = makeJsonReader({ top: MAX_TOP_MEMBERS, inner: parts.limits.bodyMembers })
   const pieces: Buffer[] = []
@@ -241,83 +249,100 @@ async function withJson(
     return reader.push(piece)
   })
   if ('outcome' in held) return held
-  const hold = takeReading(parts, caller, held, reader.values())
+  const hold = takeReading(parts, caller, held, reader.shape.values)
   if ('outcome' in hold) return hold
-  const readShort = (): ReadBody | Refusal => {
-    const reading = reader.end()
-    const bytes = length <= LARGE_BODY ? pieces : null
-    return make(reading.outcome === 'refused' ? reading : { ...reading, bytes }, held.bytes, hold)
-  }
   let body: ReadBody | Refusal | undefined
   try {
-    if (reader.isLarge()) return (body = make(await inTurns(reader.inSteps(opened)), held.bytes, hold))
-    const short = inTurn(readShort)
+    if (reader.isLarge()) return (body = check(parts, about, await inTurns(reader.inSteps(opened)), hold))
+    const short = inTurn(() => {
+      const reading = reader.end()
+      const bytes = length <= LARGE_BODY ? pieces : null
+      return check(parts, about, reading.outcome === 'refused' ? reading : { ...reading, bytes }, hold)
+    })
     return (body = short instanceof Promise ? await short : short)
   } finally {
     if (body?.outcome !== 'read') hold.release()
   }
 }
 
-function checked(
+function checkEnvelope(parts: PayloadParts, rules: EnvelopeRules, reading: Refusal | BodySource, hold: Hold): ReadBody | Refusal {
+  if (hold.bytes === 0) return refuse('route-unknown')
+  if (reading.outcome === 'refused') return reading
+  const envelope = admitEnvelope(reading.value, hold.bytes, rules)
+  if (envelope.outcome === 'refused') return envelope
+  const { descriptor, body } = envelope
+  reportDropped(parts, envelope.dropped)
+  parts.metrics.dropped('query-name', envelope.droppedQueryNames)
+  if (body === undefined) return without(descriptor, 'body-not-object', hold)
+  // The runtime parses a string body as JSON, which was not checked (runtime-behaviour.md, "Single-route transport").
+  if (!isObject(body)) return refuse('body-not-object')
+  if ('texts' in reading) {
+    const texts = reading.texts.get('body')
+    const own = { outcome: 'read', value: body, texts: texts instanceof Map ? (texts as MemberTexts) : NO_TEXTS } as const
+    return checkBody(parts, descriptor, own, hold)
+  }
+  const text = memberTexts(reading.text).get('body') ?? ''
+  return checkBody(parts, descriptor, { outcome: 'read', value: body, text, asWritten: true, bytes: null }, hold)
+}
+
+const NO_TEXTS: MemberTexts = new Map()
+
+function checkBody(
   parts: PayloadParts,
   descriptor: RouteDescriptor,
-  source: BodySource,
-  bytes: number,
-  { forget, release }: Hold,
+  reading: Refusal | BodySource,
+  hold: Hold,
 ): ReadBody | Refusal {
-  const ids = checkIds(descriptor, source.value)
+  const { route } = descriptor
+  // A chunked body may turn out to be empty.
+  if (hold.bytes === 0 && isBodyOptional(route)) return without(descriptor, 'body-not-json', hold)
+  if (reading.outcome === 'refused') return reading
+  const ids = checkIds(descriptor, reading.value)
   if (ids.outcome === 'refused') return ids
-  let kept: BodySource | null = source
-  let isNoted = false
-  const note = (dropped: readonly string[]): void => {
-    if (!isNoted) noteDropped(parts, dropped)
-    isNoted = true
-  }
+  hold.source = reading
   return {
     outcome: 'read',
     descriptor: ids.descriptor,
-    forget() {
-      kept = null
-      forget()
-    },
-    release,
+    forget: hold.forget,
+    release: hold.release,
     write(policy, most) {
-      if (kept === null) throw new Error('a body is to be written that was let go of')
-      const { value } = kept
-      if (bytes > most) return refuse('body-too-large')
-      if (descriptor.route.own === true) return { kind: 'own', body: value }
-      if ('texts' in kept) return writtenInTurns(note, descriptor.route, kept, policy, most)
-      const source = kept
+      const { source } = hold
+      if (source === null) throw new Error('a body is to be written that was let go of')
+      if (hold.bytes > most) return refuse('body-too-large')
+      if (route.own === true) return { kind: 'own', body: source.value }
+      if ('texts' in source) return writtenInTurns(parts, route, source, hold, policy, most)
       return inTurn(() => {
-        const { body, dropped } = passingBody(descriptor.route, value, policy)
-        note(dropped)
-        const written = bytesOf(body, source)
-        return payloadOf(body, written, written.length, most)
+        const { body, dropped } = passingBody(route, source.value, policy)
+        if (!hold.isReported) reportDropped(parts, dropped)
+        hold.isReported = true
+        let bytes: Buffer
+        if (body !== source.value || !source.asWritten) bytes = Buffer.from(writeAnew(body, source))
+        // Sends the bytes as they came where the gateway would write the same text.
+        else if (source.bytes === null) bytes = Buffer.from(source.text)
+        else {
+          const [only, ...more] = source.bytes
+          bytes = only !== undefined && more.length === 0 ? only : Buffer.concat(source.bytes)
+        }
+        return payloadOf(body, bytes, bytes.length, most)
       })
     },
   }
 }
 
 async function writtenInTurns(
-  note: (dropped: readonly string[]) => void,
+  parts: PayloadParts,
   route: Route,
-  source: Omit<SteppedReading, 'outcome'>,
+  source: SteppedReading,
+  hold: Hold,
   policy: BodyPolicy,
   most: number,
 ): Promise<Payload | Refusal> {
   const { body, dropped } = await inTurns(passingInSteps(route, source.value, policy))
-  note(dropped)
+  if (!hold.isReported) reportDropped(parts, dropped)
+  hold.isReported = true
   const pieces = await inTurns(writeInSteps(body, source))
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
   return payloadOf(body, pieces, length, most)
-}
-
-/** Sends the bytes as they came where the gateway would write the same text. */
-function bytesOf(body: JsonObject, source: WholeSource): Buffer {
-  if (body !== source.value || !source.asWritten) return Buffer.from(writeAnew(body, source))
-  if (source.bytes === null) return Buffer.from(source.text)
-  const [only, ...more] = source.bytes
-  return only !== undefined && more.length === 0 ? only : Buffer.concat(source.bytes)
 }
 
 /** Some numbers grow when they are written again, so the limit applies to what is sent, too. */
@@ -329,7 +354,7 @@ function payloadOf(body: JsonObject, bytes: Buffer | readonly Uint8Array[], leng
 /** The most names of one body that are reported: the log reports each of a bounded number once. */
 const NAMES_TOLD = 100
 
-function noteDropped({ metrics, onDropped }: PayloadParts, names: readonly string[]): void {
+function reportDropped({ metrics, onDropped }: PayloadParts, names: readonly string[]): void {
   if (names.length === 0) return
   metrics.dropped('body-key', names.length)
   names.slice(0, NAMES_TOLD).forEach(onDropped)

@@ -1,7 +1,7 @@
 /** The way of a request: target, authenticate, classify, read the body, authorize, forward, settle. */
 import { isPreflight, preflightHeaders, type CorsRules } from '../../core/wire/cors.ts'
 import type { Enforcement } from '../../core/decide/decide.ts'
-import { RuleMatch, type Rules } from '../../core/decide/rules.ts'
+import type { Rules } from '../../core/decide/rules.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import { KEY_SET_TARGET } from '../../core/route/target.ts'
 import type { RequestMetrics } from '../../observe/metrics.ts'
@@ -10,8 +10,8 @@ import { refusalAnswer, type Answer } from './answer.ts'
 import type { Authentication } from './authentication.ts'
 import type { Authorize } from './authorization.ts'
 import { admit, classify, makeTargetCache, type CachedTarget } from './classification.ts'
-import { LimitLeases } from './limit-leases.ts'
-import type { ReadRequestBody } from './read-body.ts'
+import { releaseLimits, type LimitLeases } from './limit-leases.ts'
+import type { ReadRequestBody } from './payload.ts'
 import type { Caller, Classified, Exchange, Pipeline, Undecided, UpstreamBinding } from './stages.ts'
 
 export interface PipelineParts {
@@ -108,10 +108,10 @@ export function makePipeline(parts: PipelineParts): Pipeline {
     async complete(request, message) {
       const { exchange, binding, caller, upstream } = request
       const { response, signal } = exchange
-      const leases = new LimitLeases(caller.key)
+      const leases: LimitLeases = { caller: caller.key, taken: [], close: null, isOver: false }
       response.once('close', () => {
         if (!response.writableFinished) signal.abort()
-        leases.release()
+        releaseLimits(leases)
       })
       // Authentication may have taken long enough for the caller to leave: then nothing begins.
       if (response.destroyed) return refused(refuse('caller-left'), exchange)
@@ -119,10 +119,11 @@ export function makePipeline(parts: PipelineParts): Pipeline {
       const read = reading instanceof Promise ? await reading : reading
       if (read.outcome === 'refused') return refused(read, exchange)
       try {
-        const { body, match } = read
-        return await carryOut({ exchange, binding, caller, upstream, body, match, leases })
+        const match = request.route?.match ?? read.match
+        if (match === undefined) throw new Error('a body was read without its rules')
+        return await carryOut({ exchange, binding, caller, upstream, body: read, match, leases })
       } finally {
-        read.body.release()
+        read.release()
       }
     },
 
@@ -134,7 +135,7 @@ export function makePipeline(parts: PipelineParts): Pipeline {
       // The body was read for an upstream of the other transport.
       if (upstream.transport !== request.upstream.transport) return refused(refuse('rules-changed'), exchange)
       const match = admit({ ...request, upstream }, body.descriptor, rules)
-      return match instanceof RuleMatch ? carryOut({ ...request, upstream, match }) : refused(match, exchange)
+      return match.outcome === 'refused' ? refused(match, exchange) : carryOut({ ...request, upstream, match })
     },
   }
 }

@@ -1,5 +1,5 @@
 /** Reads request bodies within two bounds: one for each body, and one for all bodies in memory at once. Keeps account of that memory. */
-import type { IncomingMessage } from 'node:http'
+import { IncomingMessage } from 'node:http'
 import { Transform, type Readable } from 'node:stream'
 import { isJsonType, multipartType, type HeaderLines } from '../../core/wire/headers.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
@@ -9,19 +9,16 @@ export interface ArrivingBody {
   readonly message: IncomingMessage
   readonly lines: HeaderLines
   readonly caller: string
-  readonly onWanted: () => void
-}
-
-/** RFC 9112 §6.3. */
-export function hasBody(lines: HeaderLines): boolean {
-  if (lines.has('transfer-encoding')) return true
-  return Number(lines.get('content-length')?.[0] ?? 0) > 0
+  /** Asks the caller for the body; null where it comes unasked. */
+  readonly onWanted: (() => void) | null
 }
 
 /** By the headers. Refuses with 415. */
 export function bodyForm(
   lines: HeaderLines,
-): { readonly form: 'json' } | { readonly form: 'multipart'; readonly type: string } | Refusal {
+): { readonly form: 'none' } | { readonly form: 'json' } | { readonly form: 'multipart'; readonly type: string } | Refusal {
+  // RFC 9112 §6.3.
+  if (!lines.has('transfer-encoding') && !(Number(lines.get('content-length')?.[0] ?? 0) > 0)) return { form: 'none' }
   const encoding = lines.get('content-encoding')?.[0]
   if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity') return refuse('content-encoding-unsupported')
   const type = lines.get('content-type')?.[0] ?? ''
@@ -44,38 +41,37 @@ export function holdBody(
   take: Take,
 ): Promise<HeldBody | Refusal> {
   if (Number(lines.get('content-length')?.[0] ?? 0) > most) return Promise.resolve(refuse('body-too-large'))
-  onWanted()
+  onWanted?.()
+  const { promise, resolve } = Promise.withResolvers<HeldBody | Refusal>()
   const pieces = inPieces(take)
   let held = 0
   const release = (): void => {
     budget.give(held)
     held = 0
   }
-  return new Promise((resolve) => {
-    const done = (outcome: Refusal | null): void => {
-      message.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken)
-      if (outcome !== null) release()
-      resolve(outcome ?? { bytes: held, release })
+  const done = (refusal: Refusal | null = pieces.end()): void => {
+    message.off('data', onData).off('end', done).off('error', onBroken).off('close', onBroken)
+    if (refusal !== null) release()
+    resolve(refusal ?? { bytes: held, release })
+  }
+  const onData = (chunk: Buffer): void => {
+    let fault: Refusal | null
+    if (held + chunk.length > most) fault = refuse('body-too-large')
+    else if (!budget.take(chunk.length)) fault = refuse('bodies-budget-exhausted')
+    else {
+      held += chunk.length
+      fault = pieces.take(chunk)
     }
-    const onData = (chunk: Buffer): void => {
-      let fault: Refusal | null
-      if (held + chunk.length > most) fault = refuse('body-too-large')
-      else if (!budget.take(chunk.length)) fault = refuse('bodies-budget-exhausted')
-      else {
-        held += chunk.length
-        fault = pieces.take(chunk)
-      }
-      if (fault === null) return
-      // The code that answers discards the rest of the body.
-      message.pause()
-      done(fault)
-    }
-    const onEnd = (): void => done(pieces.end())
-    const onBroken = (): void => done(refuse('body-aborted'))
-    message.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken)
-    // A request that broke off before has no event left.
-    if (message.destroyed && !message.readableEnded) onBroken()
-  })
+    if (fault === null) return
+    // The code that answers discards the rest of the body.
+    message.pause()
+    done(fault)
+  }
+  const onBroken = (): void => done(refuse('body-aborted'))
+  message.on('data', onData).on('end', done).on('error', onBroken).on('close', onBroken)
+  // A request that broke off before has no event left.
+  if (message.destroyed && !message.readableEnded) onBroken()
+  return promise
 }
 
 /** Fails with BodyTooLarge beyond its bound in bytes. */
@@ -112,10 +108,6 @@ export interface Pieces {
 
 const SMALL = 1024
 
-export function isSmall(bytes: Uint8Array): boolean {
-  return bytes.length < SMALL
-}
-
 /** The small pieces of a body that pass on as they come: hostile ones are refused before the rest has come. */
 const AS_THEY_COME = 64
 
@@ -126,8 +118,8 @@ const ROOM = 4096
  * Joins small pieces of a body, down to one byte a chunk (RFC 9112 §7.1): each kept piece costs some 250 bytes more.
  * `take` gets, after the first small pieces, pieces of at least 1 KiB, and one smaller piece between any two of these.
  */
-export function inPieces(take: Take): Pieces {
-  let asTheyCome = AS_THEY_COME
+export function inPieces(take: Take, asTheyCome = AS_THEY_COME): Pieces {
+  let left = asTheyCome
   let room: Buffer | null = null
   let filled = 0
 
@@ -143,9 +135,9 @@ export function inPieces(take: Take): Pieces {
 
   return {
     take(bytes) {
-      if (!isSmall(bytes)) return handOn() ?? take(bytes)
-      if (asTheyCome > 0) {
-        asTheyCome -= 1
+      if (bytes.length >= SMALL) return handOn() ?? take(bytes)
+      if (left > 0) {
+        left -= 1
         return take(bytes)
       }
       room ??= Buffer.allocUnsafeSlow(ROOM)
@@ -153,6 +145,39 @@ export function inPieces(take: Take): Pieces {
       return filled > ROOM - SMALL ? handOn() : null
     },
     end: handOn,
+  }
+}
+
+/** Joins small chunks of a body from Node's parser: each waiting chunk of one byte takes 250 bytes that Node does not count. */
+export class CallerMessage extends IncomingMessage {
+  #asTheyCome = AS_THEY_COME
+  #small: Pieces | null = null
+  #isDue = false
+
+  /** Passes on small chunks of one read together, after it. @returns false where nothing more should be read for now */
+  override push(chunk: Buffer | null): boolean {
+    if (chunk === null) {
+      this.#small?.end()
+      return super.push(null)
+    }
+    if (this.#small === null && (chunk.length >= SMALL || this.#asTheyCome > 0)) {
+      if (chunk.length < SMALL) this.#asTheyCome -= 1
+      return super.push(chunk)
+    }
+    this.#small ??= inPieces((bytes) => {
+      super.push(bytes)
+      return null
+    }, 0)
+    this.#small.take(chunk)
+    if (!this.#isDue) {
+      this.#isDue = true
+      // The parser runs the tick and promise queues after each chunk.
+      setImmediate(() => {
+        this.#isDue = false
+        this.#small?.end()
+      })
+    }
+    return this.readableLength < this.readableHighWaterMark
   }
 }
 

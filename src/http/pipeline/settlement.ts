@@ -7,7 +7,7 @@ import type { RequestMetrics } from '../../observe/metrics.ts'
 import type { ObservationStore } from '../../store/port/observations.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
 import type { Begun, Deletion } from './claim.ts'
-import type { Payload } from './payload.ts'
+import type { Payload } from './stages.ts'
 import type { UpstreamAnswer, UpstreamFailure } from '../upstream/upstream.ts'
 import type { ClaimStore, OwnerChanges } from '../../store/port/claims.ts'
 

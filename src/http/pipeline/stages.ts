@@ -1,10 +1,13 @@
 /** What is known of a request, phase by phase. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
 import type { Credential } from '../../core/decide/credential.ts'
 import type { Enforcement, Facts, Permit, StandingFacts } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import type { Rule, RuleMatch } from '../../core/decide/rules.ts'
+import type { Json, JsonObject } from '../../core/json/read.ts'
 import type { Reason, Refusal, RulePlace } from '../../core/reasons.ts'
+import type { BodyPolicy } from '../../core/route/bodies.ts'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import type { Route } from '../../core/route/routes.ts'
 import type { RuntimeFacts, Transport } from '../../core/route/transport.ts'
@@ -17,7 +20,6 @@ import type { Begun } from './claim.ts'
 import type { ClientDisconnectSignal } from '../upstream/upstream.ts'
 import type { History } from './history.ts'
 import type { LimitLeases } from './limit-leases.ts'
-import type { Payload, ReadBody } from './payload.ts'
 
 export interface RequestHead {
   readonly id: string
@@ -83,6 +85,32 @@ export interface Classified extends Addressed {
 export interface ClassifiedRoute {
   readonly descriptor: RouteDescriptor
   readonly match: RuleMatch
+}
+
+/** A JSON body was checked, and comes with the name and archived flag that it sets. */
+export type Payload =
+  | { readonly kind: 'none' }
+  | {
+      readonly kind: 'json'
+      /** A large body is in pieces. */
+      readonly bytes: Buffer | readonly Uint8Array[]
+      readonly name: Json | undefined
+      readonly archived: Json | undefined
+    }
+  | { readonly kind: 'stream'; readonly type: string; readonly length: string | undefined; readonly body: Readable }
+  /** The gateway refuses what it does not know in the body, and drops nothing. */
+  | { readonly kind: 'own'; readonly body: JsonObject }
+
+export interface ReadBody {
+  readonly outcome: 'read'
+  readonly descriptor: RouteDescriptor
+  /** Of an envelope: its content names the route, whose rules are matched then. */
+  readonly match?: RuleMatch
+  /** `most` bounds what is sent, in bytes. */
+  readonly write: (policy: BodyPolicy, most: number) => Payload | Refusal | Promise<Payload | Refusal>
+  /** Called after the last write: an upstream may take long to answer. */
+  readonly forget: () => void
+  readonly release: () => void
 }
 
 /** A request whose body was read and whose rules were matched. */

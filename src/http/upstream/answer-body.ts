@@ -15,8 +15,8 @@ export interface AnswerBody {
   read(reader: BodyReader): void
   resume(): void
   destroy(): void
-  /** `whole` once the reader has got all of it, or else `broken-off`. A later destroy() reports again. */
-  onOver(listener: (how: 'whole' | 'broken-off') => void): void
+  /** Called with `whole` once the reader has got all of it, or else with `broken-off`. A later destroy() calls it again. */
+  onOver: ((how: 'whole' | 'broken-off') => void) | null
 }
 
 export interface BodySource {
@@ -30,6 +30,7 @@ const MOST_HELD = 64 * 1024
 
 export class ArrivingBody implements AnswerBody {
   whole: number | undefined = undefined
+  onOver: ((how: 'whole' | 'broken-off') => void) | null = null
   readonly #source: BodySource
   #reader: BodyReader | null = null
   #held: Buffer[] = []
@@ -38,7 +39,6 @@ export class ArrivingBody implements AnswerBody {
   #paused = false
   #over: 'no' | 'ended' | 'broken' | 'destroyed' = 'no'
   #error: Error | null = null
-  #onOver: ((how: 'whole' | 'broken-off') => void) | null = null
 
   constructor(source: BodySource) {
     this.#source = source
@@ -60,7 +60,10 @@ export class ArrivingBody implements AnswerBody {
     if (this.#over !== 'no') return
     this.#over = 'ended'
     if (this.#reader === null) this.whole = this.#heldBytes
-    else if (this.#held.length === 0) this.#end(this.#reader)
+    else if (this.#held.length === 0) {
+      this.onOver?.('whole')
+      this.#reader.end()
+    }
   }
 
   fail(error: Error): void {
@@ -68,7 +71,7 @@ export class ArrivingBody implements AnswerBody {
     this.#over = 'broken'
     this.#error = error
     this.#held = []
-    this.#onOver?.('broken-off')
+    this.onOver?.('broken-off')
     this.#reader?.broken(error)
   }
 
@@ -78,7 +81,7 @@ export class ArrivingBody implements AnswerBody {
     this.whole = undefined
     if (this.#error === null) this.#handOn(reader)
     else {
-      this.#onOver?.('broken-off')
+      this.onOver?.('broken-off')
       reader.broken(this.#error)
     }
   }
@@ -95,32 +98,23 @@ export class ArrivingBody implements AnswerBody {
     this.#reader = null
     this.whole = undefined
     this.#held = []
-    this.#onOver?.('broken-off')
+    this.onOver?.('broken-off')
     if (wasUnderWay) this.#source.abort(new Error('the answer is not wanted'))
   }
 
-  onOver(listener: (how: 'whole' | 'broken-off') => void): void {
-    this.#onOver = listener
-  }
-
-  #end(reader: BodyReader, last?: Buffer): void {
-    this.#onOver?.('whole')
-    reader.end(last)
-  }
-
   #handOn(reader: BodyReader): void {
+    let last: Buffer | undefined
     while (this.#held.length > 0 && !this.#full) {
       const chunk = this.#held.shift() as Buffer
       this.#heldBytes -= chunk.length
-      if (this.#held.length === 0 && this.#over === 'ended') {
-        this.#end(reader, chunk)
-        return
-      }
-      this.#full = !reader.data(chunk)
+      if (this.#held.length === 0 && this.#over === 'ended') last = chunk
+      else this.#full = !reader.data(chunk)
     }
     if (this.#full) this.#pause()
-    else if (this.#over === 'ended') this.#end(reader)
-    else if (this.#paused) {
+    else if (this.#over === 'ended') {
+      this.onOver?.('whole')
+      reader.end(last)
+    } else if (this.#paused) {
       this.#paused = false
       this.#source.resume()
     }

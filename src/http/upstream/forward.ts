@@ -3,13 +3,12 @@ import { isPermit } from '../../core/decide/decide.ts'
 import {
   answerKind,
   forwardedAnswerHeaders,
-  narrowed,
   streamForm,
   upstreamHeaders,
   type UpstreamHeaderRules,
 } from '../../core/wire/headers.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
-import type { RuntimeFacts, UpstreamKind } from '../../core/route/transport.ts'
+import type { UpstreamKind } from '../../core/route/transport.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { RequestMetrics } from '../../observe/metrics.ts'
 import { refusalAnswer, type Answer } from '../pipeline/answer.ts'
@@ -17,11 +16,10 @@ import { wholeBody, type AnswerBody } from './answer-body.ts'
 import { certainlyNotStarted, type Settlement } from '../pipeline/settlement.ts'
 import type { IdentityHeaders } from '../pipeline/identity.ts'
 import type { AnswerForm, AnswerOwner, AnswerRules, OpenAnswers } from './open-answers.ts'
-import type { Payload } from '../pipeline/payload.ts'
 import type { Written } from '../lists/rewriting.ts'
 import type { TransportState } from './transport-probe.ts'
 import { upstreamRequest, type Upstream, type UpstreamAnswer, type UpstreamFailure } from './upstream.ts'
-import type { Authorized, Exchange } from '../pipeline/stages.ts'
+import type { Authorized, Exchange, Payload } from '../pipeline/stages.ts'
 
 export interface ForwardParts {
   readonly upstream: Upstream
@@ -82,7 +80,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       if (payload.length !== undefined) own['content-length'] = payload.length
     }
     const body = payload.kind === 'none' ? undefined : payload.kind === 'json' ? payload.bytes : payload.body
-    const headers = upstreamHeaders(exchange.head.lines, narrowed(parts.headerRules, permit.rule), own)
+    const headers = upstreamHeaders(exchange.head.lines, parts.headerRules, own, permit.rule.passes.headers)
     const known = { isOutdated: false }
     const mayBegin = (): boolean => {
       const { snapshot } = exchange
@@ -93,7 +91,12 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     const question = upstreamRequest(request.upstream, parts.basePath, { descriptor, query, headers, body, mayBegin })
     const result = await upstream.send(question, exchange.signal)
     if (known.isOutdated && result.outcome === 'failed' && !result.maybeSent) return OUTDATED
-    if (isTelling(result, request.upstream)) parts.transport.suspect()
+    // A changed transport or an absent upstream would explain such a result.
+    const isTelling =
+      result.outcome === 'answered'
+        ? TELLING[request.upstream.transport].includes(result.status)
+        : result.refusal.reason === 'upstream-unreachable' || result.refusal.reason === 'upstream-broke-off'
+    if (isTelling) parts.transport.suspect()
     return result
   }
 
@@ -176,7 +179,11 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
         const kept = kind === 'html' && status >= 400 ? status : undefined
         return refused(refuse(kind === 'redirect' ? 'upstream-redirect' : 'upstream-html'), exchange, kept)
       }
-      const headers = Object.assign(forwardedAnswerHeaders(answer.headers, kind), merged(answer, exchange))
+      const { answerHeaders } = exchange.head
+      const headers = Object.assign(forwardedAnswerHeaders(answer.headers, kind), answerHeaders)
+      const theirs = answer.headers['vary']
+      if (theirs !== undefined && answerHeaders['vary'] !== undefined)
+        headers['vary'] = `${String(theirs)}, ${answerHeaders['vary']}`
       const head = (length?: number): void => {
         // An answer without content has no length either (RFC 9110 §8.6).
         if (length !== undefined && status !== 204) headers['content-length'] = String(length)
@@ -199,7 +206,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     // A recording cannot be read again for another decision.
     if (!isOutdated || payload.kind === 'stream') onDecided()
     if (result.outcome === 'answered') {
-      if (endRun !== null) result.body.onOver((how) => endRun(how === 'whole' ? 'over' : 'unknown'))
+      if (endRun !== null) result.body.onOver = (how) => endRun(how === 'whole' ? 'over' : 'unknown')
       return deliverTo(owner, result, request)
     }
     if (payload.kind !== 'stream') return isOutdated ? 'outdated' : failed(result, exchange)
@@ -261,18 +268,4 @@ const TELLING: Readonly<Record<UpstreamKind, readonly number[]>> = {
   'multi-route': [400, 404, 405, 415],
   'single-route': [404],
   endpoint: [],
-}
-
-/** True for a result that a changed transport or an absent upstream would explain. */
-function isTelling(result: UpstreamAnswer | UpstreamFailure, { transport }: RuntimeFacts): boolean {
-  if (result.outcome === 'answered') return TELLING[transport].includes(result.status)
-  return result.refusal.reason === 'upstream-unreachable' || result.refusal.reason === 'upstream-broke-off'
-}
-
-/** The gateway's own answer headers; `Vary` is joined, not replaced. */
-function merged(answer: UpstreamAnswer, exchange: Exchange): Readonly<Record<string, string>> {
-  const theirs = answer.headers['vary']
-  const ours = exchange.head.answerHeaders['vary']
-  if (theirs === undefined || ours === undefined) return exchange.head.answerHeaders
-  return { ...exchange.head.answerHeaders, vary: `${String(theirs)}, ${ours}` }
 }

@@ -165,7 +165,10 @@ export function makeOpenAnswers(
       end(last) {
         state = 'begun'
         clearInterval(keepAlive)
-        endWith(response, last)
+        if (last === undefined) response.end()
+        else if (last.length > ONE_PIECE) response.end(last)
+        // Node joins only text with the head; in this encoding each byte is one character, and each character one byte.
+        else response.end(last.toString('latin1'), 'latin1')
         if (!isOver(response)) awaitReader()
       },
       // The upstream broke off: the caller must see a broken answer, not a short one.
@@ -257,16 +260,9 @@ function cutOff(response: ServerResponse): void {
 /** Up to so many bytes go out in one piece with the head, which is quicker than two. */
 const ONE_PIECE = 16 * 1024
 
-function endWith(response: ServerResponse, last: Buffer | undefined): void {
-  if (last === undefined) response.end()
-  else if (last.length > ONE_PIECE) response.end(last)
-  // Node joins only text with the head; in this encoding each byte is one character, and each character one byte.
-  else response.end(last.toString('latin1'), 'latin1')
-}
-
 /** True if the system has taken the whole answer, so that no slow reader holds it back, or the connection is closed. */
 function isOver({ destroyed, writableEnded, writableLength, socket }: ServerResponse): boolean {
-  return destroyed || (writableEnded && writableLength === 0 && queueOf(socket)?.writeQueueSize === 0)
+  return destroyed || (writableEnded && writableLength === 0 && (socket as Queued)?._handle?.writeQueueSize === 0)
 }
 
 interface Queue {
@@ -275,13 +271,12 @@ interface Queue {
   readonly writeQueueSize: number
 }
 
-function queueOf(socket: ServerResponse['socket']): Queue | null | undefined {
-  return (socket as { readonly _handle?: Queue | null } | null)?._handle
-}
+/** Node's types do not name the handle of a socket. */
+type Queued = { readonly _handle?: Queue | null } | null
 
 /** The bytes of a connection that the system has taken: the gateway sees no more of its reader. */
 function taken(socket: ServerResponse['socket']): number {
-  const queue = queueOf(socket)
+  const queue = (socket as Queued)?._handle
   return queue === undefined || queue === null ? 0 : queue.bytesWritten - queue.writeQueueSize
 }
 

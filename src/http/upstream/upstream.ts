@@ -113,7 +113,48 @@ const CONNECTING = {
 export function openUpstream(options: UpstreamOptions): Upstream {
   const connections = connectionsFor(options)
   return {
-    send: (request, signal) => dispatch(connections, request, signal),
+    send(request, signal) {
+      const { promise, resolve } = Promise.withResolvers<UpstreamAnswer | UpstreamFailure>()
+      const connection = connections.take()
+      let maybeSent = false
+      let body: ArrivingBody | undefined
+      let abort: (() => void) | undefined
+      const onAbort = (): void => abort?.()
+      const handler: Dispatcher.DispatchHandler = {
+        onRequestStart(controller) {
+          abort = () => controller.abort(new Error('the caller left'))
+          if (signal.aborted || request.mayBegin?.() === false) abort()
+          else {
+            maybeSent = true
+            signal.addEventListener('abort', onAbort)
+          }
+        },
+        onResponseStart(controller, status, headers) {
+          // 1xx answers precede the final answer (RFC 9110 §15.2).
+          if (status < 200) return
+          body = new ArrivingBody(controller)
+          resolve({ outcome: 'answered', status, headers, body })
+        },
+        onResponseData(_controller, chunk) {
+          body?.push(chunk)
+        },
+        onResponseEnd() {
+          signal.removeEventListener('abort', onAbort)
+          connections.give(connection)
+          body?.finish()
+        },
+        onResponseError(_controller, error) {
+          signal.removeEventListener('abort', onAbort)
+          connections.drop(connection)
+          if (body === undefined) {
+            const refusal = signal.aborted ? refuse('caller-left') : refusalOf(error, { maybeSent })
+            resolve({ outcome: 'failed', refusal, maybeSent, detail: codeOf(error) })
+          } else body.fail(error)
+        },
+      }
+      connection.dispatch({ path: request.target, method: request.method, ...written(request) }, handler)
+      return promise
+    },
     retire: () => connections.close(),
     close: () => connections.destroy(),
   }
@@ -130,53 +171,6 @@ export function connectionsFor({ url, ca, timeouts }: UpstreamOptions): Connecti
     bodyTimeout: timeouts.body,
     ...FIXED,
   })
-}
-
-function dispatch(
-  connections: Connections,
-  request: UpstreamRequest,
-  signal: ClientDisconnect,
-): Promise<UpstreamAnswer | UpstreamFailure> {
-  const { promise, resolve } = Promise.withResolvers<UpstreamAnswer | UpstreamFailure>()
-  const connection = connections.take()
-  let maybeSent = false
-  let body: ArrivingBody | undefined
-  let abort: (() => void) | undefined
-  const onAbort = (): void => abort?.()
-  const handler: Dispatcher.DispatchHandler = {
-    onRequestStart(controller) {
-      abort = () => controller.abort(new Error('the caller left'))
-      if (signal.aborted || request.mayBegin?.() === false) abort()
-      else {
-        maybeSent = true
-        signal.addEventListener('abort', onAbort)
-      }
-    },
-    onResponseStart(controller, status, headers) {
-      // 1xx answers precede the final answer (RFC 9110 §15.2).
-      if (status < 200) return
-      body = new ArrivingBody(controller)
-      resolve({ outcome: 'answered', status, headers, body })
-    },
-    onResponseData(_controller, chunk) {
-      body?.push(chunk)
-    },
-    onResponseEnd() {
-      signal.removeEventListener('abort', onAbort)
-      connections.give(connection)
-      body?.finish()
-    },
-    onResponseError(_controller, error) {
-      signal.removeEventListener('abort', onAbort)
-      connections.drop(connection)
-      if (body === undefined) {
-        const refusal = signal.aborted ? refuse('caller-left') : refusalOf(error, { maybeSent })
-        resolve({ outcome: 'failed', refusal, maybeSent, detail: codeOf(error) })
-      } else body.fail(error)
-    },
-  }
-  connection.dispatch({ path: request.target, method: request.method, ...written(request) }, handler)
-  return promise
 }
 
 /** Undici does not know the length of a body in pieces. */

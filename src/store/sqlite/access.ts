@@ -74,7 +74,7 @@ export function sqliteAccessCache(file: Pick<SqliteFile, 'identity' | 'connected
   /** Forgets what other commits may have changed. @returns true if there was nothing */
   const catchUp = (database: Connection): boolean => {
     if (asked === database && known?.identity === file.identity) return true
-    const now = database.commits()
+    const now = database.commits.get()
     if (asked === null) queueMicrotask(() => (asked = null))
     if (known?.connection === database && now === commits && known.identity === file.identity) {
       asked = database

@@ -7,8 +7,8 @@ export type Values = Readonly<Record<string, string | number | null | Uint8Array
 
 export interface Connection {
   get<Row>(sql: Sql<Row>, values?: Values): Row | undefined
-  /** Changes whenever another connection, of any process, has committed (https://sqlite.org/pragma.html#pragma_data_version). */
-  commits(): number
+  /** A number that changes when another connection, of any process, commits (https://sqlite.org/pragma.html#pragma_data_version). */
+  readonly commits: { get(): number | undefined }
   /** Increases when a backup is restored, which may have any change count. */
   schemaVersion(): number
   all<Row>(sql: Sql<Row>, values?: Values): Row[]
@@ -45,15 +45,12 @@ export function connect(file: string, prepare: (database: Database.Database) => 
     if (statement === undefined) statements.set(text, (statement = database.prepare<[Values]>(text)))
     return statement
   }
-  const counter = (name: string): (() => number) => {
-    const statement = database.prepare<[], number>(`PRAGMA ${name}`).pluck()
-    return () => statement.get() as number
-  }
+  const schema = database.prepare<[], number>('PRAGMA schema_version').pluck()
   const transaction = database.transaction(<T>(step: () => T): T => step())
   return {
     get: <Row>(sql: Sql<Row>, values: Values = {}) => prepared(sql).get(values) as Row | undefined,
-    commits: counter('data_version'),
-    schemaVersion: counter('schema_version'),
+    commits: database.prepare<[], number>('PRAGMA data_version').pluck(),
+    schemaVersion: () => schema.get() as number,
     all: <Row>(sql: Sql<Row>, values: Values = {}) => prepared(sql).all(values) as Row[],
     run: (sql, values = {}) => prepared(sql).run(values).changes,
     snapshot: <T>(step: () => T) => transaction.deferred(step) as T,
