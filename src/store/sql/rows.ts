@@ -1,18 +1,21 @@
 /** Reads for operators: whole rows, statistics, and all data of a user. */
-import type { RowFilter, StoreStats, ThreadRow, UserData } from '../port/administration.ts'
+import type { RowFilter, RowStore, StoreStats, ThreadRow, UserData, UserStore } from '../port/administration.ts'
 import type { StoredGrant } from '../port/grants.ts'
 import type { ThreadKey } from '../port/thread.ts'
-import { GRANT_COLUMNS } from './grants.ts'
+import { all, type Engine } from './engine.ts'
+import { GRANT_COLUMNS, grantsOfThread } from './grants.ts'
+import { observationStatements } from './observations.ts'
+import { revocationOf, revocationsOfUser } from './revocations.ts'
 import { BY_KEY, KEY, ONE, sql, type Dialect, type Flag, type Sql } from './statement.ts'
 
-export interface Row extends Omit<ThreadRow, 'archived' | 'provisional'> {
+interface Row extends Omit<ThreadRow, 'archived' | 'provisional'> {
   readonly archived: Flag
   readonly provisional: Flag
 }
 
 type Counts = Omit<StoreStats, 'observed' | 'conflicts'>
 
-export function rowStatements({ threads, grants, observations, revocations }: Dialect) {
+function rowStatements({ threads, grants, observations, revocations }: Dialect) {
   const rows = `SELECT ${KEY}, user_id AS owner, agent_id AS "agentId", name, archived, created_at AS "createdAt",
     last_used_at AS "lastUsedAt", deleted_at AS "deletedAt", provisional FROM ${threads}`
   const keyed = `SELECT ${KEY}, ${GRANT_COLUMNS} FROM ${grants}`
@@ -47,18 +50,45 @@ export function rowStatements({ threads, grants, observations, revocations }: Di
   }
 }
 
-export function pageValues({ scope = '', owner = '', agentId = '' }: RowFilter, after: ThreadKey | null, limit: number) {
-  return { within: scope, owner, agentId, limit, ...after }
+export function rowsIn({ dialect, read }: Engine): RowStore & Pick<UserStore, 'userData'> {
+  const rows = rowStatements(dialect)
+  const { runs, count } = observationStatements(dialect)
+  const grantsOf = grantsOfThread(dialect)
+  const revocationsOf = revocationsOfUser(dialect)
+  return {
+    thread: (key) =>
+      read('snapshot', function* () {
+        const [row] = yield* all(rows.one, { ...key })
+        const runners = (yield* all(runs, dialect.keysOf([key]))).map(({ userId }) => userId)
+        if (row === undefined && runners.length === 0) return null
+        return { row: row === undefined ? null : rowOf(row), grants: yield* all(grantsOf, { ...key }), runners }
+      }),
+    threads: async (filter, after, limit) => {
+      const { scope = '', owner = '', agentId = '' } = filter
+      const values = { within: scope, owner, agentId, limit, ...after }
+      return (await read('survey', () => all(rows.page(filter, after), values))).map(rowOf)
+    },
+    stats: (scope) =>
+      read('survey', function* () {
+        const values = { scope: scope ?? null }
+        const [counts] = yield* all(rows.counts(scope), values)
+        const [seen] = yield* all(count(scope), values)
+        if (counts === undefined || seen === undefined) throw new Error('a count had no answer')
+        return { ...counts, observed: seen.threads, conflicts: seen.conflicts }
+      }),
+    userData: (userId) =>
+      read('survey', function* () {
+        return {
+          threads: (yield* all(rows.ofOwner, { userId })).map(rowOf),
+          granted: yield* all(rows.given, { userId }),
+          received: yield* all(rows.received, { userId }),
+          observed: yield* all(rows.seen, { userId }),
+          revocations: (yield* all(revocationsOf, { userId })).map(revocationOf),
+        }
+      }),
+  }
 }
 
-export function rowOf({ archived, provisional, ...row }: Row): ThreadRow {
+function rowOf({ archived, provisional, ...row }: Row): ThreadRow {
   return { ...row, archived: Boolean(archived), provisional: Boolean(provisional) }
-}
-
-export function statsOf(
-  counts: Counts | undefined,
-  seen: { readonly threads: number; readonly conflicts: number } | undefined,
-): StoreStats {
-  if (counts === undefined || seen === undefined) throw new Error('a count had no answer')
-  return { ...counts, observed: seen.threads, conflicts: seen.conflicts }
 }

@@ -11,6 +11,7 @@ export interface Connection {
   commits(): number
   /** Increases when a backup is restored, which may have any change count. */
   schemaVersion(): number
+  /** None of a statement that returns no rows. */
   all<Row>(sql: Sql<Row>, values?: Values): Row[]
   /** @returns how many rows it changed */
   run(sql: Sql<never>, values?: Values): number
@@ -54,7 +55,12 @@ export function connect(file: string, prepare: (database: Database.Database) => 
     get: <Row>(sql: Sql<Row>, values: Values = {}) => prepared(sql).get(values) as Row | undefined,
     commits: counter('data_version'),
     schemaVersion: counter('schema_version'),
-    all: <Row>(sql: Sql<Row>, values: Values = {}) => prepared(sql).all(values) as Row[],
+    all: <Row>(sql: Sql<Row>, values: Values = {}) => {
+      const statement = prepared(sql)
+      if (statement.reader) return statement.all(values) as Row[]
+      statement.run(values)
+      return []
+    },
     run: (sql, values = {}) => prepared(sql).run(values).changes,
     snapshot: <T>(step: () => T) => transaction.deferred(step) as T,
     locked: <T>(step: () => T) => transaction.immediate(step) as T,
