@@ -3,9 +3,7 @@ import { mountsOf } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import type { Policy } from '../policy/policy.ts'
 import type { Explanation, Question } from '../tools/simulate/explain.ts'
-import { canonical } from '../tools/simulate/explanation.ts'
-import { limitsOf } from '../tools/simulate/limits.ts'
-import { notesOn } from '../tools/simulate/notes.ts'
+import { canonical, limitsOf, notesOn } from '../tools/simulate/explanation.ts'
 import type { Sent } from '../tools/simulate/recording-upstream.ts'
 import {
   limitText,

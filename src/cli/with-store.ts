@@ -1,5 +1,5 @@
 /** Opens the store of a configuration for a command. */
-import { scopeFault } from '../tools/import-export/scopes.ts'
+import { scopeFault } from '../tools/import-export/users.ts'
 import { scopesIn } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import { openStore } from '../store/open.ts'

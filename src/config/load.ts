@@ -41,6 +41,11 @@ export interface Named {
   readonly secrets: readonly string[]
 }
 
+/** For a policy that the configuration does not name. */
+export function surroundingsOf({ authentication, forwardHeaders }: Config): Named['surroundings'] {
+  return { issuers: Object.keys(authentication.issuers), forwardHeaders, mode: authentication.mode }
+}
+
 /** `named` is null for a file that is not YAML. */
 export type ConfigOutcome =
   | (Outcome<LoadedConfig> & { readonly named: Named })

@@ -5,7 +5,7 @@ import { assumedFacts, type RuntimeFacts } from '../../src/core/route/transport.
 import { NOTHING_BEGUN, type Begun } from '../../src/http/pipeline/claim.ts'
 import { beginExchange } from '../../src/http/pipeline/exchange.ts'
 import type { Payload } from '../../src/http/pipeline/payload.ts'
-import { steadySnapshot as steady } from '../../src/tools/simulate/steady-snapshot.ts'
+import { steadySnapshot as steady } from '../../src/tools/simulate/recording-upstream.ts'
 import { incoming } from '../fuzz/message.ts'
 import type { Authorized, Pipeline, RequestSnapshot, UpstreamBinding } from '../../src/http/pipeline/stages.ts'
 

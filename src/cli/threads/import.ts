@@ -1,8 +1,13 @@
 /** `threadwarden threads import`: takes over the owners of threads from a file, the upstream's list, or observations. */
 import { importFrom, type ImportReport } from '../../tools/import-export/import.ts'
-import { confirmObserved, type ObservedTarget } from '../../tools/import-export/observed.ts'
-import { SourceFault } from '../../tools/import-export/source-line.ts'
-import { EMPTY_TARGET, type Tally, type Target } from '../../tools/import-export/takeover.ts'
+import {
+  confirmObserved,
+  type ObservedTarget,
+  EMPTY_TARGET,
+  type Tally,
+  type Target,
+} from '../../tools/import-export/takeover.ts'
+import { SourceFault } from '../../tools/import-export/problem.ts'
 import { StoreUnavailable } from '../../store/port/state.ts'
 import type { ObservationStore } from '../../store/port/observations.ts'
 import { CommandFailed, defineCommand, EXIT } from '../command.ts'

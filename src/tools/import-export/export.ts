@@ -1,7 +1,7 @@
 /** Formats rows of the ownership table as lines of a file that an import can read. */
 import type { RowFilter, RowStore, ThreadRow } from '../../store/port/administration.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
-import { asText } from './csv-formulas.ts'
+import { asText } from './csv-lines.ts'
 import { COLUMNS } from './entry.ts'
 import { ownerWord } from './problem.ts'
 import type { Retry } from './retry.ts'

@@ -1,4 +1,4 @@
-/** A thread that an import could not take over, and why. */
+/** What an import could not take over, and why: a line, a thread, or the whole source. */
 import { NOBODY } from '../../store/port/thread.ts'
 import { NOBODY_WORD } from './entry.ts'
 
@@ -28,4 +28,14 @@ export function problemData({ kind, line, scope, threadId, owner, users, reason 
 /** An owner as text: `nobody` if the owner was removed. */
 export function ownerWord(owner: string): string {
   return owner === NOBODY ? NOBODY_WORD : owner
+}
+
+export type SourceLine<C extends string> =
+  /** `line` is 1-based. */
+  | { readonly line: number; readonly fields: Readonly<Partial<Record<C, unknown>>> }
+  | { readonly line: number; readonly fault: string }
+
+/** A source that cannot be read to its end: nothing of it is taken over. The message is for an operator. */
+export class SourceFault extends Error {
+  override readonly name = 'SourceFault'
 }

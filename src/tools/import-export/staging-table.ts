@@ -1,6 +1,6 @@
 /** Holds a source until all of it is read: only then are disputed threads known. Memory does not grow with the lines. */
 import Database from 'better-sqlite3'
-import { SourceFault } from './source-line.ts'
+import { SourceFault } from './problem.ts'
 import type { Entry, Row } from './entry.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
 

@@ -8,7 +8,7 @@ import type { NeededRight } from '../../core/decide/sharing.ts'
 import { hasOperation } from '../../core/route/transport.ts'
 import type { Policy } from '../../policy/policy.ts'
 import { makeReach, type Reach } from '../../policy/reach.ts'
-import { placeOf } from './place.ts'
+import { placeOf } from './decision-text.ts'
 import { assumed } from './recording-upstream.ts'
 
 export interface Access {

@@ -12,7 +12,7 @@ import { Sources } from '../../document/sources.ts'
 import { loadPolicy } from '../../policy/compile.ts'
 import type { Policy } from '../../policy/policy.ts'
 import { makeUser } from './made-up-user.ts'
-import { surroundingsOf } from './surroundings.ts'
+import { surroundingsOf } from '../../config/load.ts'
 import { testSchema, type TestFile, type TestOfFile } from './test-schema.ts'
 
 export interface LoadedTests {
