@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import { atScope } from '../tools/import-export/users.ts'
 import { readAuditLine } from '../audit/replay.ts'
 import { makeJsonReader } from '../core/json/read.ts'
-import type { Policy } from '../policy/policy.ts'
+import type { Policy } from '../policy/compile.ts'
 import { outcomeData, principalData, triedData } from '../tools/simulate/explanation.ts'
 import { replay, type Replayed } from '../tools/simulate/replay.ts'
 import {

@@ -1,7 +1,7 @@
-/** Reads a token before it is verified, to find the issuer that can verify it. */
+/** Reads a token before it is verified: from a header, and to find the issuer that can verify it. */
 import type { Claims } from './claims.ts'
 
-export interface Unverified {
+interface Unverified {
   readonly header: Claims
   readonly claims: Claims
 }
@@ -37,4 +37,24 @@ function parsed(bytes: Buffer): unknown {
 
 function isClaims(value: unknown): value is Claims {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+const MAX_LENGTH = 8192
+
+/** b64token (RFC 6750 §2.1); it has no comma, with which servers join repeated headers. */
+const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/
+
+/** @param scheme the text before the token; `Bearer` exactly, as the reference gates compare it */
+export function tokenIn(
+  header: string,
+  scheme: 'Bearer ' | '',
+): { readonly token: string } | 'scheme-not-bearer' | 'token-too-long' | 'token-malformed' {
+  if (!header.startsWith(scheme)) return 'scheme-not-bearer'
+  if (isTooLong(header)) return 'token-too-long'
+  const token = header.slice(scheme.length)
+  return TOKEN.test(token) ? { token } : 'token-malformed'
+}
+
+export function isTooLong(header: string): boolean {
+  return header.length > MAX_LENGTH
 }

@@ -7,7 +7,7 @@
  * CVE-2026-48525 (PyJWT): the payload was decoded before anything was checked.
  */
 import { test } from 'tap'
-import { bearerToken } from '../../src/auth/bearer.ts'
+import { bearerToken } from '../../src/auth/authenticate.ts'
 import { heard, rsaGate, rsaToken } from '../support/gates.ts'
 import { guarded, PASSED, REFUSED } from '../support/guarded.ts'
 import { testUnbridged } from '../support/pairs.ts'

@@ -14,11 +14,9 @@ import { CommandFailed, defineCommand, EXIT } from '../command.ts'
 import { columns, complain, printData, printLines, type Terminal } from '../terminal.ts'
 import { requireIssuer } from '../argument-values.ts'
 import { loadConfig } from '../input-files.ts'
-import { missingStore } from '../inspect-store.ts'
+import { missingStore, onStore, withStore } from '../with-store.ts'
 import { withProgress, type LongWork } from '../with-progress.ts'
-import { onStore, withStore } from '../with-store.ts'
-import { sourceOf, type SourceOpener } from './import-source.ts'
-import { importTask, OPTIONS, type ImportOptions } from './import-options.ts'
+import { sourceOf, type SourceOpener, importTask, OPTIONS, type ImportOptions } from './import-source.ts'
 import { makeProblemReport, type ProblemReport } from './problem-report.ts'
 
 export const command = defineCommand({

@@ -1,10 +1,9 @@
-/** PostgreSQL for the parts of the store: its tables, and every failure as StoreUnavailable. */
+/** PostgreSQL for the parts of the store: its tables, whether they are those that were opened, and every failure as StoreUnavailable. */
 import { PostgresFailure } from '../../postgres/failure.ts'
 import type { PostgresPool, Queries, TransactionKind } from '../../postgres/pool.ts'
-import { quoted } from '../../postgres/settings.ts'
+import { quoted, placeOf, type PostgresSettings } from '../../postgres/settings.ts'
 import { StoreUnavailable } from '../port/state.ts'
 import type { Tables } from '../sql/statement.ts'
-import type { SchemaIdentity } from './schema-identity.ts'
 
 export function tablesIn(schema: string): Tables {
   const at = (name: string): string => `${quoted(schema)}.${name}`
@@ -54,4 +53,36 @@ export function unavailable(error: unknown): never {
   // Any other error is a bug: nothing is known then, either.
   const said = error instanceof PostgresFailure || error instanceof Error ? error.message : String(error)
   throw new StoreUnavailable(`the ownership store failed: ${said}`)
+}
+
+/**
+ * Detects that a schema was lost and recreated while in use. All threads are unowned in the new one, so the store stops using it.
+ * A restored backup has the history of the opened schema, and the store uses it again.
+ */
+export interface SchemaIdentity {
+  /** @param made when the answering schema was created; null if it does not say: it is empty, or is being restored */
+  note(made: number | null): void
+  onChange(listener: () => void): void
+  /** Why the schema must not be used; null if it is the opened one. */
+  fault(): string | null
+}
+
+export function schemaIdentityFrom(opened: number, settings: PostgresSettings): SchemaIdentity {
+  const other =
+    `schema ${settings.schema} in ${placeOf(settings)} is another one than was opened: it was lost and made anew; ` +
+    'put a backup back, or start all gateways again to go on with what is there'
+  let last: number | null = opened
+  const listeners: (() => void)[] = []
+  return {
+    note(made) {
+      if (made === last) return
+      last = made
+      for (const listener of listeners) listener()
+    },
+    onChange: (listener) => void listeners.push(listener),
+    fault: () => {
+      if (last === opened) return null
+      return last === null ? `schema ${settings.schema} in ${placeOf(settings)} is empty, or is being restored` : other
+    },
+  }
 }

@@ -1,13 +1,11 @@
-/** PostgreSQL as the shared administration uses it (src/store/sql/engine.ts). */
+/** PostgreSQL as the shared administration uses it (src/store/sql/statement.ts). */
 import { Crossed, type Queries } from '../../postgres/pool.ts'
 import { StoreUnavailable } from '../port/state.ts'
 import type { ThreadKey } from '../port/thread.ts'
-import type { Engine, Work } from '../sql/engine.ts'
-import { sql, type Dialect, type Query } from '../sql/statement.ts'
-import { storable, tablesIn, unavailable, type Database } from './database.ts'
+import { type Engine, type Work, sql, type Dialect, type Query } from '../sql/statement.ts'
+import { storable, tablesIn, unavailable, type Database, type SchemaIdentity } from './database.ts'
 import type { PostgresInvalidations } from './invalidations.ts'
 import { madeIn } from './migrations.ts'
-import type { SchemaIdentity } from './schema-identity.ts'
 
 function dialectOf(schema: string): Dialect {
   const tables = tablesIn(schema)

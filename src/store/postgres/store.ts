@@ -7,11 +7,10 @@ import { StoreUnavailable } from '../port/state.ts'
 import type { Store } from '../port/store.ts'
 import { administrationIn } from '../sql/administration.ts'
 import { engineOn } from './engine.ts'
-import { databaseOn, tablesIn } from './database.ts'
+import { databaseOn, tablesIn, schemaIdentityFrom, type SchemaIdentity } from './database.ts'
 import { listsOn } from './lists.ts'
 import { makePostgresInvalidations } from './invalidations.ts'
 import { ownershipOn } from './ownership.ts'
-import { schemaIdentityFrom, type SchemaIdentity } from './schema-identity.ts'
 
 export interface PostgresOptions {
   /** For how many threads access is cached; 0, the default: none. */

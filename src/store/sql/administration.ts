@@ -1,17 +1,13 @@
 /** What operators and owners write and read, on either engine. */
-import type { AssignmentStore, PruneStore, RowStore, UserStore } from '../port/administration.ts'
+import type { AssignmentStore, PruneStore, RowStore, UserStore, ImportStore } from '../port/administration.ts'
 import type { GrantStore } from '../port/grants.ts'
-import type { ImportStore } from '../port/import.ts'
 import type { ObservationStore } from '../port/observations.ts'
 import type { RevocationStore } from '../port/revocations.ts'
-import { assignmentIn } from './assignment.ts'
-import type { Engine } from './engine.ts'
+import { assignmentIn, importIn, pruningIn, rowsIn } from './rows.ts'
+import type { Engine } from './statement.ts'
 import { grantsIn } from './grants.ts'
-import { importIn } from './import.ts'
 import { observationsIn } from './observations.ts'
-import { pruningIn } from './prune.ts'
 import { revocationsIn } from './revocations.ts'
-import { rowsIn } from './rows.ts'
 import { usersIn } from './users.ts'
 
 type Administration = RowStore &

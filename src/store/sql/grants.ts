@@ -2,8 +2,7 @@
 import { BY_OPERATOR, MAX_GRANTS, MAX_GRANTS_TO_ONE, type Right } from '../../core/decide/sharing.ts'
 import type { GrantOutcome, GrantStore, StoredGrant } from '../port/grants.ts'
 import type { ThreadKey } from '../port/thread.ts'
-import { all, type Engine } from './engine.ts'
-import { BY_KEY, KEY, ONE, sql, type Dialect, type Sql } from './statement.ts'
+import { all, type Engine, BY_KEY, KEY, ONE, sql, type Dialect, type Sql } from './statement.ts'
 
 export const GRANT_COLUMNS = 'kind, grantee AS id, access AS "right", granted_by AS "grantedBy", granted_at AS "grantedAt"'
 

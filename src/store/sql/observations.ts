@@ -3,8 +3,7 @@ import { nameOf } from '../access-cache.ts'
 import type { ObservationStore, ObservedThread } from '../port/observations.ts'
 import type { ThreadKey } from '../port/thread.ts'
 import { largest, smallest } from '../../core/json/extremes.ts'
-import { all, type Engine } from './engine.ts'
-import { among, BY_KEY, inScope, KEY, ONE, sql, type Dialect, type Flag, type Sql } from './statement.ts'
+import { all, type Engine, among, BY_KEY, inScope, KEY, ONE, sql, type Dialect, type Flag, type Sql } from './statement.ts'
 
 const MINUTE = 60_000
 

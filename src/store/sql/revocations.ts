@@ -2,8 +2,7 @@
 import type { Revocation } from '../../core/decide/credential.ts'
 import type { RevocationStore, Revoked } from '../port/revocations.ts'
 import { StoreUnavailable } from '../port/state.ts'
-import { all, type Engine, type Work } from './engine.ts'
-import { sql, type Dialect, type Sql } from './statement.ts'
+import { all, type Engine, type Work, sql, type Dialect, type Sql } from './statement.ts'
 
 interface Row {
   readonly kind: 'token' | 'user'

@@ -1,5 +1,5 @@
-/** SQL that the engines share. Values are bound by name, as `:name`. */
-import type { ImportedThread } from '../port/import.ts'
+/** SQL that the engines share, and what an engine is asked for. Values are bound by name, as `:name`. */
+import type { ImportedThread } from '../port/administration.ts'
 import type { ThreadKey } from '../port/thread.ts'
 
 export interface Sql<Row> {
@@ -82,4 +82,28 @@ export function scopesText(threads: string): string {
   return `WITH RECURSIVE scopes (scope) AS (SELECT min(scope) FROM ${threads}
     UNION ALL SELECT (SELECT min(scope) FROM ${threads} WHERE scope > scopes.scope) FROM scopes WHERE scope IS NOT NULL)
     SELECT scope FROM scopes WHERE scope IS NOT NULL`
+}
+
+/**
+ * The administration is written once, as generators: each yields a statement and continues with its rows. SQLite runs one without
+ * a pause, because no request may use its connection during a transaction. PostgreSQL awaits each statement.
+ */
+export type Work<T> = Generator<Query, T, readonly object[]>
+
+export interface Engine {
+  readonly dialect: Dialect
+  /** `statement` is a single one. The others read one state of the data; a `survey` may take minutes. */
+  readonly read: <T>(kind: 'statement' | 'snapshot' | 'survey', work: () => Work<T>) => Promise<T>
+  /** May run the work several times; only its last run has an effect. */
+  readonly write: <T>(kind: 'statement' | 'transaction', work: () => Work<T>) => Promise<T>
+  /** A transaction that may change access: `changed` names the thread, or null for many. */
+  readonly change: <T>(work: (changed: (key: ThreadKey | null) => void) => Work<T>) => Promise<T>
+  /** For a transaction: another request has claimed a row since the look-up, so the transaction must be repeated. */
+  readonly crossed: () => Error
+  /** @throws StoreUnavailable if another store than the opened one answered `Dialect.made` */
+  readonly requireSame: (made: number | null) => void
+}
+
+export function* all<Row extends object>(sql: Sql<Row>, values: Values = {}): Work<readonly Row[]> {
+  return (yield { sql, values }) as readonly Row[]
 }

@@ -1,8 +1,20 @@
 /** Transfers or erases all data of a user, in steps. */
 import type { UserStore } from '../port/administration.ts'
 import { NOBODY, type ThreadKey } from '../port/thread.ts'
-import { all, type Engine, type Work } from './engine.ts'
-import { among, BY_KEY, inScope, KEY, keyStatements, sql, type Dialect, type Sql, type Values } from './statement.ts'
+import {
+  all,
+  type Engine,
+  type Work,
+  among,
+  BY_KEY,
+  inScope,
+  KEY,
+  keyStatements,
+  sql,
+  type Dialect,
+  type Sql,
+  type Values,
+} from './statement.ts'
 
 function userStatements(dialect: Dialect) {
   const { threads, grants, observations, larger, smaller } = dialect

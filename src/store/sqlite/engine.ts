@@ -1,6 +1,5 @@
-/** SQLite as the shared administration uses it (src/store/sql/engine.ts). */
-import type { Engine, Work } from '../sql/engine.ts'
-import { sql, type Dialect } from '../sql/statement.ts'
+/** SQLite as the shared administration uses it (src/store/sql/statement.ts). */
+import { type Engine, type Work, sql, type Dialect } from '../sql/statement.ts'
 import type { Connection, Values } from './connection.ts'
 import type { SqliteFile } from './file.ts'
 import type { Changed, SqliteInvalidations } from './invalidations.ts'

@@ -42,6 +42,7 @@ const LEAST_SECRET = 6
 
 const MOST_TEXT = 600
 
+/** Removes secrets and terminal controls from findings, whatever answer they came from. */
 export function makeRedactor(secrets: readonly string[]): (finding: Finding) => Finding {
   // The longest first: a secret may be part of another.
   const hidden = secrets.filter((secret) => secret.length >= LEAST_SECRET).sort((a, b) => b.length - a.length)

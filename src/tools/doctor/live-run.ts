@@ -28,6 +28,7 @@ interface Course {
   readonly brokeOff: boolean
 }
 
+/** The run creates a thread, which then belongs to the user of the token. */
 async function runOnce(subject: Subject, signal: AbortSignal): Promise<Results> {
   const { config, wishes } = subject
   if (wishes.run === null) {

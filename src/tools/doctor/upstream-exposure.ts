@@ -75,6 +75,7 @@ const MAX_LIST_BYTES = 4 * 1024 * 1024
 
 export const SEPARATION_CHECK: Check = { name: 'threads.apart', run: checkSeparation }
 
+/** On shared storage, an owner could use another user's thread at the other upstream. */
 async function checkSeparation(subject: Subject, signal: AbortSignal): Promise<Results> {
   const { mount, known } = subject
   known.threadIds = await listedIds(subject, signal)

@@ -100,6 +100,7 @@ function places(mark: '' | "'"): RegExp {
 const PLAIN = places('')
 const MARKED = places("'")
 
+/** Keeps spreadsheets from running what users wrote (OWASP, CSV Injection). Imports remove the apostrophe. */
 export function asText(value: string): string {
   return value.replace(PLAIN, "'")
 }

@@ -1,7 +1,13 @@
 /** Takes rows over into the store. An existing owner is never replaced: a conflict is reported, and the store stays as it is. */
-import type { AssignmentStore, RowStore, ThreadRow } from '../../store/port/administration.ts'
+import type {
+  AssignmentStore,
+  RowStore,
+  ThreadRow,
+  ImportedThread,
+  ImportOutcome,
+  ImportStore,
+} from '../../store/port/administration.ts'
 import type { OwnerChanges } from '../../store/port/claims.ts'
-import type { ImportedThread, ImportOutcome, ImportStore } from '../../store/port/import.ts'
 import { NOBODY, type ThreadKey } from '../../store/port/thread.ts'
 import type { Row } from './entry.ts'
 import { throttled, type Retry } from './retry.ts'
@@ -190,7 +196,10 @@ function reasonOf({ with: kind, users }: Extract<Outcome, { outcome: 'conflict' 
 
 export type ObservedTarget = Target & Pick<ObservationStore, 'observed'>
 
-/** Several users on one thread are a conflict for the operator. @throws StoreUnavailable when the retry limit is reached */
+/**
+ * Confirms owners seen under `enforcement: observe`: an observation gives no ownership until an operator confirms it. Several users
+ * on one thread are a conflict for the operator. @throws StoreUnavailable when the retry limit is reached
+ */
 export async function confirmObserved(
   store: ObservedTarget,
   scope: string | undefined,

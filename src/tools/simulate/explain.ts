@@ -21,7 +21,7 @@ import { makeLog } from '../../observe/log.ts'
 import { makeMetrics } from '../../observe/metrics.ts'
 import { assemblePipeline } from '../../snapshot/assemble-pipeline.ts'
 import type { Config } from '../../config/schema.ts'
-import type { Policy } from '../../policy/policy.ts'
+import type { Policy } from '../../policy/compile.ts'
 import { callerOf, type Presented } from './caller.ts'
 import {
   AS_SENT,

@@ -5,7 +5,7 @@ import { CODES, isRefusal } from '../../core/reasons.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import type { Target } from '../../core/route/target.ts'
 import type { Trace } from '../../core/decide/trace.ts'
-import type { Policy } from '../../policy/policy.ts'
+import type { Policy } from '../../policy/compile.ts'
 import type { Explanation, Question } from './explain.ts'
 import { placeOf, limitText, idleGrant } from './decision-text.ts'
 import { configuredBody } from '../../core/route/bodies.ts'
@@ -80,7 +80,7 @@ export function explanationData(explanation: Explanation, question: Question, co
 /** Limits as in a file; the body in bytes. */
 type LimitsOf = Readonly<Record<string, Rate | number | 'off'>>
 
-/** Requests that a rule limits count against the limits of the configuration, too. */
+/** Those of its rule come before those of the configuration, except for requests: they count against both. */
 export function limitsOf({ descriptor: { route }, rule, begins }: Permit, { limits }: Config): LimitsOf {
   const own = rule.limits
   return {

@@ -4,7 +4,7 @@ import { type OwnerRecord, decide, mayUseAgent, type Permit, type StandingFacts 
 import type { Principal } from '../../core/decide/principal.ts'
 import { ALL_ROUTES } from '../../core/route/routes.ts'
 import type { Rules } from '../../core/decide/rules.ts'
-import type { Policy } from '../../policy/policy.ts'
+import type { Policy } from '../../policy/compile.ts'
 import { mountsOf, standingFacts } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Code, Reason, RulePlace } from '../../core/reasons.ts'
