@@ -23,11 +23,6 @@ export interface InnerGateway extends RunningGateway {
   readonly adminUrl: string | null
 }
 
-export interface Inside {
-  readonly runtime: Upstream
-  readonly health: boolean
-}
-
 /** @throws StoreUnavailable, IssuerFaults, or the listener's error; nothing is left open then */
 export async function startGateway(prepared: Prepared, log: Logger, surroundings: Surroundings = {}): Promise<Gateway> {
   const { listen, health } = prepared.config
@@ -42,7 +37,7 @@ export async function startGateway(prepared: Prepared, log: Logger, surroundings
 export async function startInside(
   prepared: Prepared,
   log: Logger,
-  inside: Inside,
+  inside: { readonly runtime: Upstream; readonly health: boolean },
   surroundings: Surroundings = {},
 ): Promise<InnerGateway> {
   const { health } = prepared.config

@@ -1,11 +1,6 @@
 /** Reads a token before it is verified: from a header, and to find the issuer that can verify it. */
 import type { Claims } from './claims.ts'
 
-interface Unverified {
-  readonly header: Claims
-  readonly claims: Claims
-}
-
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** The form of a signed or encrypted JWT (RFC 7515 §3.1, RFC 7516 §3.1), which only its own issuer may see. */
@@ -15,7 +10,7 @@ export function looksLikeJwt(token: string): boolean {
 }
 
 /** Accepts one spelling of each part (RFC 4648 §3.5) and only UTF-8 (RFC 7519 §7.2): otherwise two names could read alike. */
-export function readUnverified(token: string): Unverified | null {
+export function readUnverified(token: string): { readonly header: Claims; readonly claims: Claims } | null {
   const [head, body, signature, ...more] = token.split('.').map(canonicalBytes)
   if (!head || !body || !signature || more.length > 0) return null
   try {

@@ -29,13 +29,7 @@ interface ReloadParts<Next extends Numbered> {
   readonly log: Logger
 }
 
-interface Reload {
-  /** Changes run one at a time, in the order of the calls. `cause` is for the log. */
-  readonly reload: (cause: string) => Promise<ReloadResult>
-  readonly settled: () => Promise<void>
-}
-
-export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>): Reload {
+export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>) {
   const { readiness, metrics, log } = parts
 
   const refused = (cause: string, faults: readonly string[], places: readonly string[] = faults): ReloadResult => {
@@ -90,7 +84,8 @@ export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>): Rel
 
   let last: Promise<void> = Promise.resolve()
   return {
-    reload(cause) {
+    /** Changes run one at a time, in the order of the calls. `cause` is for the log. */
+    reload(cause: string): Promise<ReloadResult> {
       const result = last.then(() => change(cause))
       last = result.then(
         () => {},
@@ -98,7 +93,7 @@ export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>): Rel
       )
       return result
     },
-    settled: () => last,
+    settled: (): Promise<void> => last,
   }
 }
 

@@ -56,16 +56,10 @@ export function makeRewriter({ rules, facts, forwarder, list, tableList, tableCh
 
 const MAX_INFO_BYTES = 256 * 1024
 
-interface InfoRules {
-  readonly bridged: boolean
-  readonly mayUse: ((agentId: string) => boolean) | null
-  readonly use: TableUse
-}
-
 async function infoFor(
   forwarder: Forwarder,
   request: Authorized,
-  { bridged, mayUse, use }: InfoRules,
+  { bridged, mayUse, use }: { readonly bridged: boolean; readonly mayUse: MayUse | null; readonly use: TableUse },
   memory: AnswerMemory,
 ): Promise<Rewritten> {
   const answer = await forwarder.ask(request)
@@ -81,7 +75,9 @@ async function infoFor(
   return writtenAnew(whole, 'upstream-answer-unreadable')
 }
 
-function withAgents(info: JsonObject, mayUse: (agentId: string) => boolean): JsonObject {
+type MayUse = (agentId: string) => boolean
+
+function withAgents(info: JsonObject, mayUse: MayUse): JsonObject {
   const agents = info['agents']
   // An answer without a map of agents cannot be checked against the policy.
   const usable = isObject(agents) ? Object.entries(agents).filter(([agentId]) => mayUse(agentId)) : []

@@ -95,13 +95,13 @@ function judgeVersion(version: string | null): Result {
   )
 }
 
-interface Explained {
-  readonly message: string
-  readonly remedy: string
-}
-
 /** @param at the path of the upstream in the configuration */
-function explainUpstream(code: string, url: string, at: string, what: 'runtime' | 'agent'): Explained {
+function explainUpstream(
+  code: string,
+  url: string,
+  at: string,
+  what: 'runtime' | 'agent',
+): { readonly message: string; readonly remedy: string } {
   switch (code) {
     case 'ECONNREFUSED':
       return { message: `nothing listens on ${url}`, remedy: `start the ${what}, or correct ${at}.url` }

@@ -46,15 +46,10 @@ export async function hasScopes(store: Pick<RowStore, 'threads'>, filter: RowFil
   return (await retry(() => store.threads(filter, { scope: ' ', threadId: '' }, 1))).length > 0
 }
 
-export interface ExportedColumns {
-  readonly deleted: boolean
-  readonly scope: boolean
-}
-
 export async function* exportLines(
   rows: AsyncIterable<ThreadRow>,
   format: Format,
-  { deleted, scope }: ExportedColumns,
+  { deleted, scope }: { readonly deleted: boolean; readonly scope: boolean },
 ): AsyncGenerator<string> {
   const columns = COLUMNS.filter((column) => (deleted || column !== 'deleted') && (scope || column !== 'scope'))
   if (format === 'csv') yield `${columns.join(',')}\n`

@@ -15,17 +15,12 @@ import type { Pipeline, RequestSnapshot } from '../../http/pipeline/stages.ts'
 /** The value of each header that a simulated caller sends: it does not matter. */
 export const AS_SENT = 'as sent'
 
-/** A header of the request; it has a value only if that is not secret. */
-interface SentHeader {
-  readonly name: string
-  readonly value: string | null
-}
-
 export interface Sent {
   readonly transport: UpstreamKind
   readonly method: string
   readonly target: string
-  readonly headers: readonly SentHeader[]
+  /** A header has a value only if that is not secret. */
+  readonly headers: readonly { readonly name: string; readonly value: string | null }[]
   /** The names of the caller's headers that pass. */
   readonly passing: readonly string[]
   readonly body: JsonObject | null
