@@ -1,5 +1,6 @@
 /** What was seen under `enforcement: observe`. */
 import { nameOf } from '../access-cache.ts'
+import type { UserData } from '../port/administration.ts'
 import type { ObservationStore, ObservedThread } from '../port/observations.ts'
 import type { ThreadKey } from '../port/thread.ts'
 import { largest, smallest } from '../../core/json/extremes.ts'
@@ -7,12 +8,7 @@ import { all, type Engine, among, BY_KEY, inScope, KEY, ONE, sql, type Dialect, 
 
 const MINUTE = 60_000
 
-export interface Run extends ThreadKey {
-  readonly userId: string
-  readonly agentId: string
-  readonly firstUsedAt: number
-  readonly lastUsedAt: number
-}
+export type Run = UserData['observed'][number] & { readonly userId: string }
 
 interface Noted {
   readonly usedAt: number

@@ -1,13 +1,12 @@
 /** Checks who else can reach the upstream: by its debug stream, from a page in a browser, past the gateway, or by another upstream. */
 import { isLoopbackHost } from '../../core/wire/addresses.ts'
 import { openPastLoopback } from '../../http/upstream/exposure.ts'
-import { askInfo, askUpstream, isStream, routeOf } from './requests.ts'
+import { askInfo, askUpstream, isStream, routeOf, objectIn } from './requests.ts'
 import { notChecked, ok, problem, unknown, warning, type Result } from './finding.ts'
 import { settingOf, UNSHOWN, type Check, type Results, type Subject } from './subject.ts'
 import { isObject, type Json } from '../../core/json/read.ts'
 import { hasOperation } from '../../core/route/transport.ts'
-import { collect } from '../../http/upstream/answer-body.ts'
-import { upstreamRequest, jsonOf } from '../../http/upstream/upstream.ts'
+import { upstreamRequest } from '../../http/upstream/upstream.ts'
 import { asCaller } from './threads.ts'
 
 export const EXPOSURE_CHECKS: readonly Check[] = [
@@ -71,8 +70,6 @@ async function exposure(subject: Subject, signal: AbortSignal): Promise<Results>
   )
 }
 
-const MAX_LIST_BYTES = 4 * 1024 * 1024
-
 export const SEPARATION_CHECK: Check = { name: 'threads.apart', run: checkSeparation }
 
 /** On shared storage, an owner could use another user's thread at the other upstream. */
@@ -109,15 +106,12 @@ function compared(one: Subject, other: Subject): Result {
 
 /** Null if the upstream gives no list. */
 async function listedIds(subject: Subject, signal: AbortSignal): Promise<ReadonlySet<string> | null> {
-  const { mount, known, upstream } = subject
+  const { mount, known } = subject
   const list = routeOf('GET', 'threads')
   if (known.facts === null || mount.agentId !== null || !hasOperation(known.facts, list.route)) return null
-  const headers = asCaller(subject)
-  const answer = await upstream.send(upstreamRequest(known.facts, mount.basePath, { descriptor: list, headers }), signal)
-  if (answer.outcome === 'failed') return null
-  const bytes = await collect(answer.body, MAX_LIST_BYTES)
-  const value = answer.status === 200 && typeof bytes !== 'string' ? jsonOf(bytes) : undefined
-  const threads = isObject(value) ? value['threads'] : undefined
+  const asked = upstreamRequest(known.facts, mount.basePath, { descriptor: list, headers: asCaller(subject) })
+  const answer = await askUpstream(subject, asked, signal).catch(() => null)
+  const threads = answer?.status === 200 ? objectIn(answer)?.['threads'] : undefined
   if (!Array.isArray(threads)) return null
   const ids = threads.map((thread: Json) => (isObject(thread) ? thread['id'] : undefined))
   return new Set(ids.filter((id) => typeof id === 'string'))

@@ -1,13 +1,10 @@
 /** What an import could not take over, and why: a line, a thread, or the whole source. */
 import { NOBODY } from '../../store/port/thread.ts'
-import { NOBODY_WORD } from './entry.ts'
+import { NOBODY_WORD, type Fault } from './entry.ts'
 
-export interface Problem {
+export interface Problem extends Pick<Fault, 'scope' | 'threadId' | 'owner'> {
   readonly kind: 'invalid' | 'conflict' | 'unmapped'
   readonly line: number | null
-  readonly scope: string
-  readonly threadId: string | null
-  readonly owner: string | null
   /** The users with whom the line is in conflict. */
   readonly users: readonly string[]
   /** Follows the line and the thread in a message. */
