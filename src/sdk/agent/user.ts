@@ -67,7 +67,7 @@ export function hasPermission(user: Grants, permission: string): boolean {
   return lists(user.permissions, named(permission))
 }
 
-/** @throws {PermissionDenied} if the user lacks the permission */
+/** Comes first; only then ask the user to confirm. @throws {PermissionDenied} if the user lacks the permission */
 export function requirePermission(user: Grants, permission: string): void {
   if (!hasPermission(user, permission)) throw new PermissionDenied(user.user_id, 'permission', permission)
 }

@@ -135,7 +135,7 @@ function countOf({ issuers, roles, permissions, claims }: Distinctions): number 
   )
 }
 
-/** Gives all combinations one at a time; callers with the least come first. */
+/** Callers with the same of these combinations get the same decisions. One at a time; callers with the least come first. */
 function* combinationsOf({ issuers, roles, permissions, claims }: Distinctions): Generator<Profile> {
   for (const chosen of valuesOf(claims)) {
     for (const permitted of subsetsOf(permissions)) {
