@@ -85,7 +85,7 @@ export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>) {
   let last: Promise<void> = Promise.resolve()
   return {
     /** Changes run one at a time, in the order of the calls. `cause` is for the log. */
-    reload(cause: string): Promise<ReloadResult> {
+    reload: (cause: string): Promise<ReloadResult> => {
       const result = last.then(() => change(cause))
       last = result.then(
         () => {},
