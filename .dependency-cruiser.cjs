@@ -100,7 +100,7 @@ const ALLOWED = {
     'core',
     'operator',
     'http/upstream',
-    ...port('administration', 'claims', 'import', 'observations', 'state', 'thread'),
+    ...port('administration', 'claims', 'observations', 'state', 'thread'),
   ],
   'tools/doctor': ['core', 'document/sources.ts', 'config', 'auth', 'http', 'store', 'postgres'],
   'sdk/agent': ['jwt', 'core/json/pointer.ts', 'core/wire/addresses.ts'],

@@ -4,7 +4,7 @@ import type { Logger } from '../observe/log.ts'
 import type { RequestMetrics, RouteLabel } from '../observe/metrics.ts'
 import type { OnDecision } from '../snapshot/manager.ts'
 import type { ConfigSnapshot } from '../snapshot/snapshot.ts'
-import { auditLine } from './line.ts'
+import { auditLine, type AuditedDecision } from './line.ts'
 import type { Audit } from './sinks.ts'
 import { compareWithShadow } from './shadow.ts'
 
@@ -17,13 +17,18 @@ export interface DecisionRecorderParts {
   readonly current: () => ConfigSnapshot
 }
 
-export interface DecisionRecorder {
+export function makeDecisionRecorder({ metrics, audit, log, clock, current }: DecisionRecorderParts): {
   readonly take: OnDecision
   readonly takeUnreadable: AppParts['onUnreadable']
-}
-
-export function makeDecisionRecorder(parts: DecisionRecorderParts): DecisionRecorder {
-  const { metrics, audit, log, clock } = parts
+} {
+  const write = (
+    { number, prepared: { policy } }: ConfigSnapshot,
+    claimPointers: readonly string[],
+    decided: Pick<AuditedDecision, 'request' | 'facts' | 'decision'>,
+  ): void => {
+    const configuration = { policy: policy.hash, claimPointers, generation: number }
+    audit.write(auditLine({ time: clock(), ...decided, configuration }))
+  }
   return {
     take(snapshot, { head, record }, outcome) {
       const { id: requestId } = head
@@ -34,63 +39,29 @@ export function makeDecisionRecorder(parts: DecisionRecorderParts): DecisionReco
       if (observed !== null) metrics.wouldRefuse(route, observed)
       const { policy, shadow } = snapshot.prepared
       if (audit.isOn) {
-        audit.write(
-          auditLine({
-            time: clock(),
-            request: {
-              id: requestId,
-              client: head.address,
-              transport: record.client,
-              scope,
-              principal,
-              descriptor,
-              latency: performance.now() - head.startedAt,
-            },
-            facts: facts ?? snapshot.factsOf(record.upstream?.key ?? ''),
-            decision: { outcome, rule: record.rule, observed, hidden: record.hidden },
-            configuration: { policy: policy.hash, claimPointers: policy.claimPointers, generation: snapshot.number },
-          }),
-        )
+        const latency = performance.now() - head.startedAt
+        write(snapshot, policy.claimPointers, {
+          request: { id: requestId, client: head.address, transport: record.client, scope, principal, descriptor, latency },
+          facts: facts ?? snapshot.factsOf(record.upstream?.key ?? ''),
+          decision: { outcome, rule: record.rule, observed, hidden: record.hidden },
+        })
       }
       // A decision that never reached the policy can't differ by the policy.
       if (shadow === null || descriptor === null || principal === undefined || facts === null) return
       const decided = { requestId, route, descriptor, principal, facts, outcome }
-      setImmediate(
-        () =>
-          void compareWithShadow(
-            {
-              enforced: policy.rules,
-              shadow,
-              recordOf: (threadId) => snapshot.recordOf({ scope, threadId }, principal),
-              metrics,
-              log,
-            },
-            decided,
-          ),
-      )
+      const recordOf = (threadId: string) => snapshot.recordOf({ scope, threadId }, principal)
+      setImmediate(() => void compareWithShadow({ enforced: policy.rules, shadow, recordOf, metrics, log }, decided))
     },
-    takeUnreadable(requestId, address, refusal) {
+    takeUnreadable(requestId, client, refusal) {
       metrics.decided('none', refusal.reason)
       if (!audit.isOn) return
-      const current = parts.current()
-      const { number, prepared } = current
-      audit.write(
-        auditLine({
-          time: clock(),
-          request: {
-            id: requestId,
-            client: address,
-            transport: 'multi-route',
-            scope: '',
-            principal: undefined,
-            descriptor: null,
-            latency: null,
-          },
-          facts: current.factsOf(''),
-          decision: { outcome: refusal, rule: undefined, observed: null, hidden: 0 },
-          configuration: { policy: prepared.policy.hash, claimPointers: [], generation: number },
-        }),
-      )
+      const snapshot = current()
+      const nothing = { transport: 'multi-route', scope: '', principal: undefined, descriptor: null, latency: null } as const
+      write(snapshot, [], {
+        request: { id: requestId, client, ...nothing },
+        facts: snapshot.factsOf(''),
+        decision: { outcome: refusal, rule: undefined, observed: null, hidden: 0 },
+      })
     },
   }
 }

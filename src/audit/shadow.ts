@@ -6,7 +6,7 @@ import type { Refusal, RulePlace } from '../core/reasons.ts'
 import type { Rule, Rules } from '../core/decide/rules.ts'
 import type { Logger } from '../observe/log.ts'
 import type { RequestMetrics, RouteLabel, Ruling } from '../observe/metrics.ts'
-import type { Policy } from '../policy/policy.ts'
+import type { Policy } from '../policy/compile.ts'
 
 export interface Decided {
   readonly requestId: string

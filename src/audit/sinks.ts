@@ -17,10 +17,6 @@ export interface Audit {
   stop(): Promise<void>
 }
 
-export interface AuditSink extends LineSink {
-  lost(lines: number): void
-}
-
 export const NO_AUDIT: Audit = { isOn: false, write: () => {}, reopen: () => {}, stop: () => Promise.resolve() }
 
 /** @throws Error that names the path and what to do, if the file can't be written */
@@ -30,7 +26,7 @@ export function openAudit(rules: AuditRules, parts: OutageParts): Audit {
 }
 
 /** For lines that were written elsewhere; null where lines go nowhere. @throws as openAudit */
-export function openAuditSink({ to, file }: AuditRules, parts: OutageParts): AuditSink | null {
+export function openAuditSink({ to, file }: AuditRules, parts: OutageParts): (LineSink & { lost(lines: number): void }) | null {
   if (to === 'off') return null
   const { log, metrics } = parts
   const outage = makeOutage(parts)

@@ -2,12 +2,9 @@
 import type { Credential } from '../core/decide/credential.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../core/decide/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
-import { isTooLong } from '../jwt/bearer.ts'
-import type { Claims } from '../jwt/claims.ts'
-import { typeFits } from '../jwt/token-type.ts'
-import { looksLikeJwt, readUnverified } from '../jwt/unverified.ts'
+import { isTooLong, tokenIn, looksLikeJwt, readUnverified } from '../jwt/unverified.ts'
+import { type Claims, typeFits } from '../jwt/claims.ts'
 import { verifySigned } from '../jwt/verify.ts'
-import { bearerToken } from './bearer.ts'
 import { audienceFits, userOf } from './claim-rules.ts'
 import type { Issuer } from './issuer.ts'
 import { makeTokenCache, type Lasting } from './token-cache.ts'
@@ -24,7 +21,7 @@ export type Authenticate = (
   connection?: object,
 ) => Authenticated | Refusal | Promise<Authenticated | Refusal>
 
-export interface AuthenticateParts {
+interface AuthenticateParts {
   readonly mode: 'required' | 'optional' | 'off'
   readonly issuers: readonly Issuer[]
   readonly tokenCache: number
@@ -131,4 +128,10 @@ function usesIntrospection({ config }: Issuer, token: string): boolean {
 
 function withoutCredential(principal: Principal): Authenticated {
   return { outcome: 'authenticated', principal, credential: null }
+}
+
+export function bearerToken(authorization: string | undefined): { readonly token: string } | Refusal {
+  if (authorization === undefined) return refuse('credential-missing')
+  const read = tokenIn(authorization, 'Bearer ')
+  return typeof read === 'string' ? refuse(read) : read
 }

@@ -1,8 +1,7 @@
 /** `threadwarden doctor`: checks everything around a gateway as a client would, and reports problems. */
 import { duration } from '../document/quantities.ts'
 import { examine } from '../tools/doctor/examine.ts'
-import { isFault, notChecked, ok, problem, warning, type Finding, type Result } from '../tools/doctor/finding.ts'
-import { asData, report } from '../tools/doctor/report.ts'
+import { isFault, notChecked, ok, problem, warning, type Finding, type Result, asData, report } from '../tools/doctor/finding.ts'
 import type { Machine, Wishes } from '../tools/doctor/subject.ts'
 import { faultLine } from '../document/fault.ts'
 import { ownAddresses } from '../http/upstream/exposure.ts'

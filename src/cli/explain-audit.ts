@@ -1,9 +1,9 @@
 /** `threadwarden explain --audit`: decides a line of the audit log again by the current policy. */
 import { buffer } from 'node:stream/consumers'
-import { atScope } from '../tools/import-export/scopes.ts'
+import { atScope } from '../tools/import-export/users.ts'
 import { readAuditLine } from '../audit/replay.ts'
 import { makeJsonReader } from '../core/json/read.ts'
-import type { Policy } from '../policy/policy.ts'
+import type { Policy } from '../policy/compile.ts'
 import { outcomeData, principalData, triedData } from '../tools/simulate/explanation.ts'
 import { replay, type Replayed } from '../tools/simulate/replay.ts'
 import {

@@ -1,7 +1,7 @@
 /** Formats threads and grants for operators. */
 import { timeText } from '../tools/import-export/export.ts'
-import { atScope } from '../tools/import-export/scopes.ts'
-import type { Policy } from '../policy/policy.ts'
+import { atScope } from '../tools/import-export/users.ts'
+import type { Policy } from '../policy/compile.ts'
 import type { StoredGrant } from '../store/port/grants.ts'
 import type { ThreadKey } from '../store/port/thread.ts'
 import { complain, type Terminal } from './terminal.ts'

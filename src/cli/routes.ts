@@ -1,9 +1,8 @@
 /** `threadwarden routes`: lists every route, and who may use it. */
 import { mountsOf } from '../config/mounts.ts'
 import type { Prepared } from '../snapshot/load.ts'
-import { placeText } from '../tools/simulate/place.ts'
+import { placeText, GRANTED } from '../tools/simulate/decision-text.ts'
 import { routesOf, type Access, type RouteAccess } from '../tools/simulate/routes.ts'
-import { GRANTED } from '../tools/simulate/decision-text.ts'
 import { loadConfig } from './input-files.ts'
 import { largest } from '../core/json/extremes.ts'
 import { CONFIG, defineCommand, EXIT, jsonFlag } from './command.ts'

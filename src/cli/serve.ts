@@ -1,13 +1,12 @@
 /** `threadwarden serve`: runs the gateway until a signal stops it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startGateway, type Gateway } from '../gateway/start.ts'
-import { nodeOptions, oldSpace } from '../gateway/v8-old-space.ts'
+import { nodeOptions, oldSpace, roomWarning } from '../gateway/memory-budgets.ts'
 import { bodyMemoryWarning } from '../http/pipeline/request-body.ts'
 import { makeLog, sharedStdout, type Logger } from '../observe/log.ts'
 import { prepare } from '../snapshot/load.ts'
-import { watchFiles } from '../snapshot/watch.ts'
+import { watchFiles } from '../snapshot/reload.ts'
 import { configFile, printErrors } from './input-files.ts'
-import { roomWarning } from '../gateway/v8-semi-space.ts'
 import { CommandFailed, CONFIG, defineCommand, EXIT } from './command.ts'
 import type { Terminal } from './terminal.ts'
 

@@ -5,7 +5,7 @@ import { prepare, type Prepared } from '../snapshot/load.ts'
 import { CONFIG, defineCommand, EXIT, flag, jsonFlag } from './command.ts'
 import { complain, print, printData } from './terminal.ts'
 import { configFile } from './input-files.ts'
-import { inspectFile } from './inspect-store.ts'
+import { inspectFile } from './with-store.ts'
 
 export const command = defineCommand({
   about: `Checks a configuration, its policies, key files and store file, and reports each error with its place and the fix: every error

@@ -1,5 +1,5 @@
-/** Opens the store of a configuration for a command. */
-import { scopeFault } from '../tools/import-export/scopes.ts'
+/** Opens or inspects the store of a configuration for a command. */
+import { scopeFault } from '../tools/import-export/users.ts'
 import { scopesIn } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import { openStore } from '../store/open.ts'
@@ -10,8 +10,11 @@ import type { ThreadKey } from '../store/port/thread.ts'
 import { CommandFailed, UsageError } from './command.ts'
 import { loadConfig, type ConfigOptions } from './input-files.ts'
 import type { Terminal } from './terminal.ts'
+import { storeOf } from '../config/store-place.ts'
+import { inspectSqlite, type SqliteInspection } from '../store/inspect.ts'
+import { SCHEMA_VERSION } from '../store/sqlite/schema.ts'
 
-export interface Opened {
+interface Opened {
   readonly store: Store
   readonly prepared: Prepared
   /** The scope that `--scope` names; undefined for all scopes. */
@@ -79,4 +82,38 @@ function usualScope(config: Config): string {
   const scopes = scopesIn(config)
   if (!scopes.includes('')) throw new UsageError(`--scope KEY is missing: the configuration has ${scopes.join(', ')}`)
   return ''
+}
+
+/** Each kind of store counts its schemas from 1. */
+export type Inspected = {
+  readonly place: string
+  readonly latest: number
+} & (
+  | { readonly outcome: 'usable'; readonly schema: number }
+  | { readonly outcome: 'missing' }
+  | { readonly outcome: 'unusable'; readonly message: string; readonly hint: string }
+)
+
+/** How long a starting gateway waits for the lock of another process, in milliseconds. */
+const LOCK_WAIT = 5000
+
+/** @param file an absolute path */
+export function inspectFile(file: string): SqliteInspection {
+  return inspectSqlite(file, LOCK_WAIT)
+}
+
+export async function inspectStore(ownership: Config['ownership']): Promise<Inspected> {
+  const named = storeOf(ownership)
+  if (named.kind === 'sqlite') return { place: named.file, latest: SCHEMA_VERSION, ...inspectFile(named.file) }
+  const { inspectPostgres } = await import('../store/postgres/inspect.ts')
+  const { MIGRATIONS } = await import('../store/postgres/schema.ts')
+  const latest = MIGRATIONS.length
+  const seen = await inspectPostgres(named.settings)
+  return seen.outcome === 'usable' ? { ...seen, latest, schema: latest - seen.behind } : { ...seen, latest }
+}
+
+/** The name of the configured store if it does not exist; else null. */
+export async function missingStore({ ownership }: Config): Promise<string | null> {
+  const { outcome, place } = await inspectStore(ownership)
+  return outcome === 'missing' ? place : null
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { isFetchable } from '../core/wire/addresses.ts'
 import { isPointer } from '../core/json/pointer.ts'
 import { ALGORITHMS, isSecretAlgorithm } from '../jwt/algorithms.ts'
-import { tokenTypeName } from '../jwt/token-type.ts'
+import { tokenTypeName } from '../jwt/claims.ts'
 import { duration, text } from '../document/quantities.ts'
 
 const pointer = z

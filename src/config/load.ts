@@ -15,8 +15,7 @@ import {
 import type { Fault } from '../document/fault.ts'
 import type { Sources } from '../document/sources.ts'
 import { ASSERTION_HEADER } from './identity-schema.ts'
-import { checkListeners } from './listeners.ts'
-import { checkMounts } from './mount-faults.ts'
+import { checkListeners, checkMounts } from './mount-faults.ts'
 import { storeOf } from './store-place.ts'
 import { configSchema, type Config } from './schema.ts'
 import { fillReferences, type Filled } from './secrets.ts'
@@ -39,6 +38,11 @@ export interface Named {
     readonly mode: 'required' | 'optional' | 'off'
   }
   readonly secrets: readonly string[]
+}
+
+/** For a policy that the configuration does not name. */
+export function surroundingsOf({ authentication, forwardHeaders }: Config): Named['surroundings'] {
+  return { issuers: Object.keys(authentication.issuers), forwardHeaders, mode: authentication.mode }
 }
 
 /** `named` is null for a file that is not YAML. */

@@ -1,4 +1,4 @@
-/** Finds errors of a configuration's upstreams that only show when they are compared. */
+/** Finds errors of listeners and upstreams that only show when they are compared. */
 import { isLoopbackHost } from '../core/wire/addresses.ts'
 import type { Report } from '../document/document.ts'
 import { mountsOf, scopeName, UPSTREAM, type Mount } from './mounts.ts'
@@ -120,4 +120,22 @@ function contains(outer: string, inner: string): boolean {
 
 function shown(path: string): string {
   return path === '' ? '/' : path
+}
+
+const ALL = ['0.0.0.0', '::', '[::]']
+
+/** Reports two listeners on one port of one address. Port 0 is a free port each time. */
+export function checkListeners({ listen, health, admin }: Config, report: Report): void {
+  const listeners = [
+    { name: 'listen', ...listen },
+    { name: 'health', ...health },
+    ...(admin === undefined ? [] : [{ name: 'admin', ...admin }]),
+  ]
+  for (const [at, { name, host, port }] of listeners.entries()) {
+    for (const other of listeners.slice(0, at)) {
+      const isSameHost = host === other.host || [host, other.host].some((one) => ALL.includes(one))
+      if (port === 0 || port !== other.port || !isSameHost) continue
+      report([name, 'port'], `is that of ${other.name}, too`, 'each listener has a port of its own')
+    }
+  }
 }

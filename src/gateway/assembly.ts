@@ -7,7 +7,7 @@ import { makeDecisionRecorder } from '../audit/recorder.ts'
 import { makeSnapshotManager, type SnapshotManager } from '../snapshot/manager.ts'
 import { memoryBudgets } from './memory-budgets.ts'
 import { makeCursorSeal } from '../http/lists/cursor.ts'
-import { makeAdminApp } from '../http/admin/admin.ts'
+import { makeAdminApp, type ReloadResult } from '../http/admin/admin.ts'
 import { makeApp, type FastifyInstance } from '../http/listeners/app.ts'
 import { ownAddresses } from '../http/upstream/exposure.ts'
 import { makeHealthApp } from '../http/listeners/health.ts'
@@ -16,7 +16,6 @@ import { makeRunsUnderWay } from '../http/pipeline/claim.ts'
 import { makeOpenAnswers } from '../http/upstream/open-answers.ts'
 import { makeReadiness, type Readiness } from '../http/listeners/readiness.ts'
 import type { Upstream } from '../http/upstream/upstream.ts'
-import type { Primary, RunningGateway, Surroundings } from './running-gateway.ts'
 import { openLimiter, type OpenLimiter } from '../limits/open.ts'
 import { openStoreWithPool } from '../store/open.ts'
 import { announce, sayLostStore } from './operator-notices.ts'
@@ -30,6 +29,8 @@ import { readMounts } from '../store/durability.ts'
 import type { RevocationList } from '../store/port/revocations.ts'
 import type { Store } from '../store/port/store.ts'
 import { makeRevocationList } from '../store/revocations.ts'
+import type { Config } from '../config/schema.ts'
+import type { Outcome } from '../document/document.ts'
 
 /** Milliseconds for the last event of a stream to leave, before its connection is cut. */
 const LAST_WORDS_MS = 1000
@@ -247,4 +248,40 @@ async function compose(
 export function urlOf({ server }: FastifyInstance): string {
   const { address, family, port } = server.address() as AddressInfo
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+}
+
+export interface RunningGateway {
+  readonly readiness: Readiness
+  reload(cause: string): Promise<ReloadResult>
+  /** For log rotation: opens the audit file again by its name. */
+  reopenAudit(): void
+  config(): Config
+  /**
+   * Reports the shutdown on /readyz, then accepts no more connections, waits for running requests, and closes everything.
+   * @param deadline milliseconds after which open streams are ended with a RUN_ERROR event
+   * @param served until this resolves, the gateway serves as before, but closes each connection with its next answer
+   */
+  stop(deadline: number, served?: Promise<unknown>): Promise<void>
+}
+
+export interface Machine {
+  readonly mounts: string
+  readonly addresses: readonly string[]
+}
+
+export interface Surroundings {
+  readonly machine?: Machine
+  /** Reads the configuration again; by default it never changes. */
+  readonly prepare?: () => Outcome<Prepared>
+  readonly primary?: Primary
+}
+
+/** What a worker leaves to the primary, which reports to operators, forgets old threads, and changes rules. */
+interface Primary {
+  readonly limiter: OpenLimiter | null
+  readonly audit: Audit
+  readonly readiness: Readiness
+  readonly metrics: Metrics
+  readonly before: number
+  readonly bodiesInFlight: number
 }

@@ -9,7 +9,7 @@ import { lostWith } from '../store/durability.ts'
 import type { ObservationStore } from '../store/port/observations.ts'
 import { onceByName, type Logger } from '../observe/log.ts'
 import type { ConfigurationMetrics, KeyMetrics, Metrics } from '../observe/metrics.ts'
-import type { Policy } from '../policy/policy.ts'
+import type { Policy } from '../policy/compile.ts'
 import type { Prepared } from '../snapshot/load.ts'
 
 export function sayClientToken(log: Logger): (userId: string) => void {

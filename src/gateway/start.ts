@@ -1,14 +1,13 @@
 /** Starts gateways that take requests: one that listens, or one in front of a runtime of the same process. */
 import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
-import { assemble, urlOf } from './assembly.ts'
-import type { RunningGateway, Surroundings } from './running-gateway.ts'
+import { assemble, urlOf, type RunningGateway, type Surroundings } from './assembly.ts'
 import { listenOn } from '../http/listeners/listening.ts'
 import type { Upstream } from '../http/upstream/upstream.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Prepared } from '../snapshot/load.ts'
 
-export type { Machine, Surroundings } from './running-gateway.ts'
+export type { Machine, Surroundings } from './assembly.ts'
 
 export interface Gateway extends RunningGateway {
   readonly url: string
@@ -22,11 +21,6 @@ export interface InnerGateway extends RunningGateway {
   accept(connection: Duplex): void
   readonly healthUrl: string | null
   readonly adminUrl: string | null
-}
-
-export interface Inside {
-  readonly runtime: Upstream
-  readonly health: boolean
 }
 
 /** @throws StoreUnavailable, IssuerFaults, or the listener's error; nothing is left open then */
@@ -43,7 +37,7 @@ export async function startGateway(prepared: Prepared, log: Logger, surroundings
 export async function startInside(
   prepared: Prepared,
   log: Logger,
-  inside: Inside,
+  inside: { readonly runtime: Upstream; readonly health: boolean },
   surroundings: Surroundings = {},
 ): Promise<InnerGateway> {
   const { health } = prepared.config

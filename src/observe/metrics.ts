@@ -1,5 +1,13 @@
 /** The metrics of /metrics. No label has a value that a caller chose: no thread, user, target or header. */
-import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Registry, type MetricObject } from 'prom-client'
+import {
+  AggregatorRegistry,
+  collectDefaultMetrics,
+  Counter,
+  Gauge,
+  Registry,
+  type CounterConfiguration,
+  type MetricObject,
+} from 'prom-client'
 import type { Enforcement } from '../core/decide/decide.ts'
 import type { Reason } from '../core/reasons.ts'
 import type { RouteId } from '../core/route/routes.ts'
@@ -16,7 +24,7 @@ export interface Metrics {
   readonly configuration: ConfigurationMetrics
   readonly audit: AuditMetrics
   figures(): Promise<Figures>
-  expose(): Promise<Exposed>
+  expose(): Promise<{ readonly type: string; readonly text: string }>
 }
 
 export interface RequestMetrics {
@@ -53,11 +61,6 @@ export interface AuditMetrics {
 
 export type Figures = readonly MetricObject[]
 
-export interface Exposed {
-  readonly type: string
-  readonly text: string
-}
-
 /** Adds counters; gauges of a state report the worst value. */
 export function joined(all: readonly Figures[]): Registry {
   return AggregatorRegistry.aggregate(all.map((figures) => [...figures]))
@@ -67,68 +70,61 @@ export function joined(all: readonly Figures[]): Registry {
 export function makeMetrics(): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
-  const registers = [registry]
+  const register = registerIn(registry)
   return {
-    requests: requestMetrics(registers),
-    streams: streamMetrics(registers),
-    keys: keyMetrics(registers),
-    configuration: configurationMetrics(registers),
-    audit: auditMetrics(registers),
+    requests: requestMetrics(register),
+    streams: streamMetrics(register),
+    keys: keyMetrics(register),
+    configuration: configurationMetrics(register),
+    audit: auditMetrics(register),
     figures: () => registry.getMetricsAsJSON(),
     expose: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   }
 }
 
-function requestMetrics(registers: Registry[]): RequestMetrics {
+type Register = ReturnType<typeof registerIn>
+
+function registerIn(registry: Registry) {
+  const registers = [registry]
+  return {
+    counter: (name: string, help: string, labelNames: string[] = [], more: Pick<CounterConfiguration<string>, 'collect'> = {}) =>
+      new Counter({ name: `threadwarden_${name}`, help, labelNames, registers, ...more }),
+    /** `aggregator`: how the values of several workers become one. */
+    gauge: (name: string, help: string, aggregator: 'sum' | 'max' | 'min', labelNames: string[] = []) =>
+      new Gauge({ name: `threadwarden_${name}`, help, aggregator, labelNames, registers }),
+  }
+}
+
+function requestMetrics({ counter }: Register): RequestMetrics {
   // Counted separately and read at a scrape: the library's counter would hash its labels with every request.
   const decisions = new Map<RouteLabel, Map<Ruling, number>>()
-  new Counter({
-    name: 'threadwarden_decisions_total',
-    help: 'Requests by route and by the reason of the decision.',
-    labelNames: ['route', 'reason'],
-    registers,
+  counter('decisions_total', 'Requests by route and by the reason of the decision.', ['route', 'reason'], {
     collect() {
       this.reset()
       for (const [route, counts] of decisions) for (const [reason, count] of counts) this.inc({ route, reason }, count)
     },
   })
-  const decided: RequestMetrics['decided'] = (route, reason) => {
-    let counts = decisions.get(route)
-    if (counts === undefined) decisions.set(route, (counts = new Map<Ruling, number>()))
-    counts.set(reason, (counts.get(reason) ?? 0) + 1)
-  }
-  const wouldRefuse = new Counter({
-    name: 'threadwarden_would_refuse_total',
-    help: 'Requests that passed under enforcement: observe and would be refused under enforcement: enforce.',
-    labelNames: ['route', 'reason'],
-    registers,
-  })
-  const shadow = new Counter({
-    name: 'threadwarden_shadow_differences_total',
-    help: 'Requests that the shadow policy would have decided differently.',
-    labelNames: ['route', 'enforced', 'shadow'],
-    registers,
-  })
-  const upstream = new Counter({
-    name: 'threadwarden_upstream_errors_total',
-    help: 'Permitted requests that got no usable answer from the upstream.',
-    labelNames: ['reason'],
-    registers,
-  })
-  const claims = new Counter({
-    name: 'threadwarden_claims_total',
-    help: 'Threads claimed, released after a run that did not start, or lost to another claim.',
-    labelNames: ['outcome'],
-    registers,
-  })
-  const dropped = new Counter({
-    name: 'threadwarden_dropped_total',
-    help: 'Body keys, forwarded properties and query names that were not forwarded.',
-    labelNames: ['kind'],
-    registers,
-  })
+  const wouldRefuse = counter(
+    'would_refuse_total',
+    'Requests that passed under enforcement: observe and would be refused under enforcement: enforce.',
+    ['route', 'reason'],
+  )
+  const shadow = counter('shadow_differences_total', 'Requests that the shadow policy would have decided differently.', [
+    'route',
+    'enforced',
+    'shadow',
+  ])
+  const upstream = counter('upstream_errors_total', 'Permitted requests that got no usable answer from the upstream.', ['reason'])
+  const claims = counter('claims_total', 'Threads claimed, released after a run that did not start, or lost to another claim.', [
+    'outcome',
+  ])
+  const dropped = counter('dropped_total', 'Body keys, forwarded properties and query names that were not forwarded.', ['kind'])
   return {
-    decided,
+    decided(route, reason) {
+      let counts = decisions.get(route)
+      if (counts === undefined) decisions.set(route, (counts = new Map<Ruling, number>()))
+      counts.set(reason, (counts.get(reason) ?? 0) + 1)
+    },
     wouldRefuse: (route, reason) => wouldRefuse.inc({ route, reason }),
     shadowDiffered: (route, enforced, other) => shadow.inc({ route, enforced, shadow: other }),
     upstreamFailed: (reason) => upstream.inc({ reason }),
@@ -139,65 +135,37 @@ function requestMetrics(registers: Registry[]): RequestMetrics {
   }
 }
 
-function streamMetrics(registers: Registry[]): StreamMetrics {
-  const streams = new Gauge({ name: 'threadwarden_open_streams', help: 'Open event streams.', registers })
+function streamMetrics({ gauge }: Register): StreamMetrics {
+  const streams = gauge('open_streams', 'Open event streams.', 'sum')
   return { streamOpened: streams.inc.bind(streams), streamClosed: streams.dec.bind(streams) }
 }
 
-function keyMetrics(registers: Registry[]): KeyMetrics {
-  const keyFetches = new Counter({
-    name: 'threadwarden_key_fetch_failures_total',
-    help: "Failed fetches of an issuer's keys.",
-    labelNames: ['issuer'],
-    registers,
-  })
-  const stale = new Gauge({
-    name: 'threadwarden_issuer_keys_stale',
-    help: '1 while the issuer fails and its last good keys are used.',
-    labelNames: ['issuer'],
-    aggregator: 'max',
-    registers,
-  })
+function keyMetrics({ counter, gauge }: Register): KeyMetrics {
+  const failures = counter('key_fetch_failures_total', "Failed fetches of an issuer's keys.", ['issuer'])
+  const stale = gauge('issuer_keys_stale', '1 while the issuer fails and its last good keys are used.', 'max', ['issuer'])
   return {
-    keyFetchFailed: (issuer) => keyFetches.inc({ issuer }),
+    keyFetchFailed: (issuer) => failures.inc({ issuer }),
     keysStale: (issuer) => stale.set({ issuer }, 1),
     keysFresh: (issuer) => stale.set({ issuer }, 0),
   }
 }
 
-function configurationMetrics(registers: Registry[]): ConfigurationMetrics {
-  const reloads = new Counter({
-    name: 'threadwarden_config_reloads_total',
-    help: 'Requested reloads of the configuration, by outcome.',
-    labelNames: ['outcome'],
-    registers,
-  })
-  const reloadFine = new Gauge({
-    name: 'threadwarden_config_last_reload_successful',
-    help: '0 while the last reload was refused and the previous configuration stays active.',
-    aggregator: 'min',
-    registers,
-  })
+function configurationMetrics({ counter, gauge }: Register): ConfigurationMetrics {
+  const reloads = counter('config_reloads_total', 'Requested reloads of the configuration, by outcome.', ['outcome'])
+  const reloadFine = gauge(
+    'config_last_reload_successful',
+    '0 while the last reload was refused and the previous configuration stays active.',
+    'min',
+  )
   reloadFine.set(1)
-  const generation = new Gauge({
-    name: 'threadwarden_config_generation',
-    help: 'Number of the active configuration: 1 at start, and one more with every activated reload.',
-    aggregator: 'max',
-    registers,
-  })
+  const generation = gauge(
+    'config_generation',
+    'Number of the active configuration: 1 at start, and one more with every activated reload.',
+    'max',
+  )
   generation.set(1)
-  const observing = new Gauge({
-    name: 'threadwarden_observing',
-    help: '1 while ownership violations are reported and not refused (enforcement: observe).',
-    aggregator: 'max',
-    registers,
-  })
-  const shadowing = new Gauge({
-    name: 'threadwarden_shadow_policy',
-    help: '1 while a second policy is evaluated beside the enforced one (shadowPolicy).',
-    aggregator: 'max',
-    registers,
-  })
+  const observing = gauge('observing', '1 while ownership violations are reported and not refused (enforcement: observe).', 'max')
+  const shadowing = gauge('shadow_policy', '1 while a second policy is evaluated beside the enforced one (shadowPolicy).', 'max')
   return {
     reloaded: (outcome, number) => {
       reloads.inc({ outcome })
@@ -209,16 +177,8 @@ function configurationMetrics(registers: Registry[]): ConfigurationMetrics {
   }
 }
 
-function auditMetrics(registers: Registry[]): AuditMetrics {
-  const auditLines = new Counter({
-    name: 'threadwarden_audit_lines_total',
-    help: 'Audit lines written.',
-    registers,
-  })
-  const auditLost = new Counter({
-    name: 'threadwarden_audit_lost_total',
-    help: 'Audit lines that could not be written and are lost.',
-    registers,
-  })
-  return { auditWritten: (lines) => auditLines.inc(lines), auditLost: (lines) => auditLost.inc(lines) }
+function auditMetrics({ counter }: Register): AuditMetrics {
+  const written = counter('audit_lines_total', 'Audit lines written.')
+  const lost = counter('audit_lost_total', 'Audit lines that could not be written and are lost.')
+  return { auditWritten: (lines) => written.inc(lines), auditLost: (lines) => lost.inc(lines) }
 }

@@ -1,10 +1,12 @@
-/** Reads grants from requests and shows them in answers, alike for owners and for operators. */
+/** Reads grants from requests, and shows threads and grants in answers, alike for owners and for operators. */
 import type { Json, JsonObject } from '../core/json/read.ts'
 import { isGranteeId, type Grant, type Grantee } from '../core/decide/sharing.ts'
 import type { StoredGrant } from '../store/port/grants.ts'
+import type { WholeThread } from '../store/port/administration.ts'
+import { NOBODY } from '../store/port/thread.ts'
 
 /** The problem of a form, for its author; it quotes nothing of the form. */
-export interface FormFault {
+interface FormFault {
   readonly fault: string
 }
 
@@ -54,4 +56,34 @@ export function granteeWord({ kind, id }: Grantee): string {
 
 export function isTo({ kind, id }: Grantee): (grant: Grantee) => boolean {
   return (grant) => grant.kind === kind && grant.id === id
+}
+
+/** A thread for the admin API. Times are in RFC 3339 format, null where there is no row; `runners` ran it under `observe`, earliest first. */
+export function shownThread(threadId: string, { row, grants, runners }: WholeThread) {
+  return {
+    thread: threadId,
+    state: stateOf(row),
+    owner: row === null || row.owner === NOBODY ? null : row.owner,
+    // Rows that no request has made have no agent.
+    agent: row === null || row.agentId === '' ? null : row.agentId,
+    name: row?.name ?? null,
+    archived: row?.archived ?? false,
+    createdAt: timeOf(row?.createdAt),
+    lastUsedAt: timeOf(row?.lastUsedAt),
+    deletedAt: timeOf(row?.deletedAt),
+    grants: grants.map(shownGrant),
+    runners,
+  }
+}
+
+function stateOf(row: WholeThread['row']) {
+  // It was only seen under `observe`.
+  if (row === null) return 'seen'
+  if (row.deletedAt !== null) return 'deleted'
+  if (row.owner === NOBODY) return 'withheld'
+  return row.provisional ? 'new' : 'live'
+}
+
+function timeOf(time: number | null | undefined): string | null {
+  return time === null || time === undefined ? null : new Date(time).toISOString()
 }

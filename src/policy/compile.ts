@@ -1,7 +1,7 @@
 /** Compiles a policy file into the rules that the core decides by. */
 import { createHash } from 'node:crypto'
 import { claimPointersOf } from '../core/decide/claim-values.ts'
-import type { ClaimTest, CallerConditions, OperatorSelector, Passes, RouteRules, Rule } from '../core/decide/rules.ts'
+import type { ClaimTest, CallerConditions, OperatorSelector, Passes, RouteRules, Rule, Rules } from '../core/decide/rules.ts'
 import type { BodyPolicy } from '../core/route/bodies.ts'
 import { ROUTE_IDS, type RouteId } from '../core/route/routes.ts'
 import {
@@ -15,7 +15,6 @@ import {
 import type { Fault } from '../document/fault.ts'
 import type { Sources } from '../document/sources.ts'
 import { checkRules, type PolicySurroundings } from './faults.ts'
-import type { Policy } from './policy.ts'
 import { policySchema, type PolicyFile, type RuleOfFile } from './schema.ts'
 import { checkForWarnings } from './warnings.ts'
 
@@ -143,4 +142,15 @@ function defined<T extends object>(value: T): { [K in keyof T]?: NonNullable<T[K
   return Object.fromEntries(Object.entries(value).filter(([, part]) => part !== undefined)) as {
     [K in keyof T]?: NonNullable<T[K]>
   }
+}
+
+export interface Policy {
+  readonly file: string
+  /** SHA-256 of the file, in hexadecimal digits: two policies with the same hash decide alike. */
+  readonly hash: string
+  readonly rules: Rules
+  /** The claims that its rules compare, as JSON pointers. */
+  readonly claimPointers: readonly string[]
+  /** What is forwarded of a body unless a rule says otherwise. */
+  readonly bodies: BodyPolicy
 }

@@ -1,6 +1,6 @@
 /** Checks everything that has to be right before a gateway may start, in one place for `serve` and `validate`. */
 import { fileURLToPath } from 'node:url'
-import { checkCertificates } from '../auth/certificates.ts'
+import { checkCertificates } from '../auth/fetching.ts'
 import { IssuerFaults, makeIssuers } from '../auth/issuer.ts'
 import { loadConfig } from '../config/load.ts'
 import { mountsOf } from '../config/mounts.ts'
@@ -13,8 +13,7 @@ import { Sources, type FileHashes, type FileStates } from '../document/sources.t
 import { makeAdminCredentials } from '../http/admin/credentials.ts'
 import { checkPublishedKey, checkSigningKey } from '../http/pipeline/identity.ts'
 import { auditFileFault } from '../audit/file.ts'
-import { loadPolicy } from '../policy/compile.ts'
-import type { Policy } from '../policy/policy.ts'
+import { loadPolicy, type Policy } from '../policy/compile.ts'
 
 export const SHIPPED_POLICY = fileURLToPath(new URL('../../policies/default.yaml', import.meta.url))
 

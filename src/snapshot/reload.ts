@@ -1,21 +1,24 @@
-/** Reloads the configuration while the gateway runs: it is validated and activated as a whole, or not at all. */
+/** Watches the configuration and reloads it while the gateway runs: it is validated and activated as a whole, or not at all. */
 import { basename } from 'node:path'
-import { needsRestart } from '../config/restart.ts'
 import type { Outcome } from '../document/document.ts'
 import { faultLine, type Fault } from '../document/fault.ts'
-import { areSame } from '../document/sources.ts'
+import { areSame, ABSENT, stateIn, type FileStates } from '../document/sources.ts'
 import type { ReloadResult } from '../http/admin/admin.ts'
 import type { Readiness } from '../http/listeners/readiness.ts'
 import type { Logger } from '../observe/log.ts'
 import type { ConfigurationMetrics } from '../observe/metrics.ts'
 import type { Checked, Prepared } from './load.ts'
+import { valueAt } from '../core/json/pointer.ts'
+import type { Config } from '../config/schema.ts'
+import { stat } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface Numbered {
   readonly number: number
   readonly prepared: Checked
 }
 
-export interface ReloadParts<Next extends Numbered> {
+interface ReloadParts<Next extends Numbered> {
   readonly prepare: () => Outcome<Prepared>
   readonly isStopping: () => boolean
   readonly current: () => Numbered
@@ -26,13 +29,7 @@ export interface ReloadParts<Next extends Numbered> {
   readonly log: Logger
 }
 
-export interface Reload {
-  /** Changes run one at a time, in the order of the calls. `cause` is for the log. */
-  readonly reload: (cause: string) => Promise<ReloadResult>
-  readonly settled: () => Promise<void>
-}
-
-export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>): Reload {
+export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>) {
   const { readiness, metrics, log } = parts
 
   const refused = (cause: string, faults: readonly string[], places: readonly string[] = faults): ReloadResult => {
@@ -87,7 +84,8 @@ export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>): Rel
 
   let last: Promise<void> = Promise.resolve()
   return {
-    reload(cause) {
+    /** Changes run one at a time, in the order of the calls. `cause` is for the log. */
+    reload: (cause: string): Promise<ReloadResult> => {
       const result = last.then(() => change(cause))
       last = result.then(
         () => {},
@@ -95,10 +93,63 @@ export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>): Rel
       )
       return result
     },
-    settled: () => last,
+    settled: (): Promise<void> => last,
   }
 }
 
 function placeOf({ file, line, path }: Fault): string {
   return [`${basename(file)}${line === undefined ? '' : `:${line}`}`, path].filter((part) => part !== '').join(' ')
+}
+
+/** JSON pointers of settings that are bound, opened or sized once. */
+const FIXED = [
+  '/listen/host',
+  '/listen/port',
+  '/listen/trustedProxies',
+  '/health/host',
+  '/health/port',
+  '/admin/host',
+  '/admin/port',
+  '/ownership/store',
+  '/ownership/postgres',
+  '/limits/headers',
+  '/limits/bodiesInFlight',
+  '/audit',
+  '/workers',
+] as const
+
+export function needsRestart(running: Config, next: Config): readonly string[] {
+  return FIXED.filter((pointer) => JSON.stringify(valueAt(running, pointer)) !== JSON.stringify(valueAt(next, pointer))).map(
+    (pointer) => pointer.slice(1).replaceAll('/', '.'),
+  )
+}
+
+const INTERVAL_MS = 500
+
+/**
+ * Watches files by target, time and size: this also notices renames and swapped links of a ConfigMap. Calls `onChange` when files
+ * changed and then stayed the same for one interval. `known`: the states of the last reading.
+ */
+export function watchFiles(known: () => FileStates, onChange: () => Promise<unknown>): () => void {
+  const over = new AbortController()
+  const { signal } = over
+  const watch = async (): Promise<void> => {
+    let seen: string | null = null
+    for (;;) {
+      await sleep(INTERVAL_MS, undefined, { signal })
+      const states = known()
+      const now = JSON.stringify(await Promise.all([...states.keys()].map(stateNow)))
+      if (signal.aborted) return
+      if (now === seen && now !== JSON.stringify([...states.values()])) await onChange()
+      seen = now
+    }
+  }
+  watch().catch((error: unknown) => {
+    if (!signal.aborted) throw error
+  })
+  return () => over.abort()
+}
+
+async function stateNow(file: string): Promise<string> {
+  return stat(file, { bigint: true }).then(stateIn, () => ABSENT)
 }

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { ENOUGH_ROOM, roomWarning } from '../../src/gateway/v8-semi-space.ts'
+import { ENOUGH_ROOM, roomWarning } from '../../src/gateway/memory-budgets.ts'
 import { ROOT } from '../docs/markdown.ts'
 
 const MIB = 2 ** 20

@@ -1,7 +1,7 @@
 /** Progress: a bar where there is a terminal, elsewhere a line now and then, and nothing where somebody wants quiet. */
 import { PassThrough } from 'node:stream'
 import { test } from 'tap'
-import { makeProgress } from '../../src/cli/progress.ts'
+import { makeProgress } from '../../src/cli/with-progress.ts'
 
 /** A stream and what was written to it. */
 function startStream(isTTY: boolean) {

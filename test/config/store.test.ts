@@ -1,7 +1,7 @@
 /** Where ownership is kept: a file, or a PostgreSQL server; what is wrong with it is said without what is secret. */
 import { test } from 'tap'
 import { storeOf } from '../../src/config/store-place.ts'
-import { needsRestart } from '../../src/config/restart.ts'
+import { needsRestart } from '../../src/snapshot/reload.ts'
 import { accepted, faultsIn, type Changes, type Surroundings } from '../../testing/support/configuration.ts'
 
 const POSTGRES = 'postgres://gateway@db.example.com/chat'

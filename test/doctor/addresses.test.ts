@@ -1,7 +1,7 @@
 /** Where the doctor looks for a gateway. */
 import { test } from 'tap'
 import { mountsOf } from '../../src/config/mounts.ts'
-import { healthOrigin, publicBase } from '../../src/tools/doctor/addresses.ts'
+import { healthOrigin, publicBase } from '../../src/tools/doctor/requests.ts'
 import { accepted, type Changes } from '../../testing/support/configuration.ts'
 
 const NOTHING = { timeout: 1000, token: null, url: null, run: null }

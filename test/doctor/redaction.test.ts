@@ -1,7 +1,6 @@
 /** What is secret is in no finding, even where an upstream says it back; nor does anything there steer a terminal. */
 import { test } from 'tap'
-import { makeRedactor } from '../../src/tools/doctor/redaction.ts'
-import { report } from '../../src/tools/doctor/report.ts'
+import { makeRedactor, report } from '../../src/tools/doctor/finding.ts'
 import { INFO, json, startUpstream } from '../../testing/support/upstream.ts'
 import { bothAt, examined } from './examination.ts'
 

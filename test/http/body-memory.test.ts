@@ -1,6 +1,6 @@
 /** What bodies may take of Node's memory, by how much there is. */
 import { test } from 'tap'
-import { oldSpace, oldSpaceOf } from '../../src/gateway/v8-old-space.ts'
+import { oldSpace, oldSpaceOf } from '../../src/gateway/memory-budgets.ts'
 import { bodyMemory, bodyMemoryWarning, largestReadable, readingCost } from '../../src/http/pipeline/request-body.ts'
 
 const MIB = 2 ** 20

@@ -5,7 +5,7 @@ import { test, type Test } from 'tap'
 import { makeHealthApp, MOST_CONNECTIONS } from '../../src/http/listeners/health.ts'
 import { makeReadiness } from '../../src/http/listeners/readiness.ts'
 import { makeMetrics, type Figures, type Metrics } from '../../src/observe/metrics.ts'
-import { joinMetrics } from '../../src/gateway/workers/metrics.ts'
+import { joinMetrics } from '../../src/gateway/workers/joined.ts'
 import { call } from '../../testing/support/client.ts'
 import { deferred, until } from '../../testing/support/until.ts'
 

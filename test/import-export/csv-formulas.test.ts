@@ -2,7 +2,7 @@
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { asText, fromText } from '../../src/tools/import-export/csv-formulas.ts'
+import { asText, fromText } from '../../src/tools/import-export/csv-lines.ts'
 import { exportLines } from '../../src/tools/import-export/export.ts'
 import type { ThreadRow } from '../../src/store/port/administration.ts'
 import { read } from './sources.ts'

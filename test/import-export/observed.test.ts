@@ -1,6 +1,6 @@
 /** What was seen under observe makes an owner where one user alone ran a thread, and only when it is confirmed. */
 import { test } from 'tap'
-import { confirmObserved } from '../../src/tools/import-export/observed.ts'
+import { confirmObserved } from '../../src/tools/import-export/takeover.ts'
 import type { Store } from '../../src/store/port/store.ts'
 import { key, optionsFor, own, ownersIn, startStore } from './store.ts'
 

@@ -1,7 +1,7 @@
 /** Which conditions follow from others, and which exclude each other: what can't be told for sure does not follow. */
 import { test } from 'tap'
 import type { CallerConditions, ClaimTest, Scalar } from '../../src/core/decide/rules.ts'
-import { exclude, implies } from '../../src/policy/implication.ts'
+import { exclude, implies } from '../../src/policy/reach.ts'
 
 const claim = (...claims: readonly ClaimTest[]): CallerConditions => ({ claims })
 const is = (to: Scalar, at = '/x'): CallerConditions => claim({ at, is: 'equal', to })

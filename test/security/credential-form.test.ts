@@ -6,7 +6,7 @@
  * RFC 6750 §2.1-2.3 and §5.3, RFC 9110 §11.4 and §5.5; the specification's "Authentication" 6.
  */
 import { test } from 'tap'
-import { bearerToken } from '../../src/auth/bearer.ts'
+import { bearerToken } from '../../src/auth/authenticate.ts'
 import { rsaToken } from '../../testing/support/gates.ts'
 import { guarded, PASSED, REFUSED } from '../../testing/support/guarded.ts'
 import { testFirstPair } from '../../testing/support/pairs.ts'

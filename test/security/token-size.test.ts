@@ -7,7 +7,7 @@
  * CVE-2026-48525 (PyJWT): the payload was decoded before anything was checked.
  */
 import { test } from 'tap'
-import { bearerToken } from '../../src/auth/bearer.ts'
+import { bearerToken } from '../../src/auth/authenticate.ts'
 import { heard, rsaGate, rsaToken } from '../../testing/support/gates.ts'
 import { guarded, PASSED, REFUSED } from '../../testing/support/guarded.ts'
 import { testUnbridged } from '../../testing/support/pairs.ts'

@@ -1,7 +1,7 @@
 /** Samples of a claim: every way in which comparisons can come out together has one. */
 import { test } from 'tap'
 import type { ClaimTest } from '../../src/core/decide/rules.ts'
-import { outcomeOf, samplesOf, type Sample } from '../../src/tools/simulate/claim-samples.ts'
+import { outcomeOf, samplesOf, type Sample } from '../../src/tools/simulate/profiles.ts'
 
 const at = '/claim'
 const POOL: readonly Sample[] = [

@@ -1,6 +1,6 @@
 /** What a comparison tells of two policies: what opens, what closes, what passes otherwise; and that it was cut. */
 import { test } from 'tap'
-import type { Policy } from '../../src/policy/policy.ts'
+import type { Policy } from '../../src/policy/compile.ts'
 import { BOUNDS, compare, type Bounds } from '../../src/tools/simulate/diff.ts'
 import type { Changes } from '../../testing/support/configuration.ts'
 import { accepted } from '../../testing/support/configuration.ts'

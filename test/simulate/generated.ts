@@ -1,7 +1,7 @@
 /** Policies and callers made up from a number: the same ones for the same number, on every machine. */
 import type { CallerConditions, ClaimTest, Scalar, Relation, Rule, Rules, Who } from '../../src/core/decide/rules.ts'
 import { ALL_ROUTES, type RouteId } from '../../src/core/route/routes.ts'
-import type { Policy } from '../../src/policy/policy.ts'
+import type { Policy } from '../../src/policy/compile.ts'
 import { rule, rulesOf } from '../../testing/support/rules-of.ts'
 
 /** Draws. */

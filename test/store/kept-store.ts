@@ -2,7 +2,7 @@
  * A store with every kind of row, as a version of this program wrote it once (test/fixtures): what it answers, and how it goes on.
  * The version that wrote it answered the same.
  */
-import type { ImportOutcome } from '../../src/store/port/import.ts'
+import type { ImportOutcome } from '../../src/store/port/administration.ts'
 import type { RunOutcome } from '../../src/store/port/claims.ts'
 import type { Store } from '../../src/store/port/store.ts'
 import type { ThreadKey } from '../../src/store/port/thread.ts'

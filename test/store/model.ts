@@ -2,9 +2,16 @@
  * The store as it would be in plain TypeScript without a database: what the port says, step by step. Real stores are held
  * against it. What works in steps does all of it in one.
  */
-import type { AssignOutcome, PruneRule, RowFilter, ThreadRow, UserData } from '../../src/store/port/administration.ts'
+import type {
+  AssignOutcome,
+  PruneRule,
+  RowFilter,
+  ThreadRow,
+  UserData,
+  ImportedThread,
+  ImportOutcome,
+} from '../../src/store/port/administration.ts'
 import type { StoredGrant } from '../../src/store/port/grants.ts'
-import type { ImportedThread, ImportOutcome } from '../../src/store/port/import.ts'
 import type { Store } from '../../src/store/port/store.ts'
 import { NOBODY, type ThreadKey } from '../../src/store/port/thread.ts'
 import { byBytes, user } from './contract/under-test.ts'

@@ -1,5 +1,5 @@
 /** A part of the benchmark: something that is measured by itself. */
-import type { Progress } from '../../src/cli/progress.ts'
+import type { Progress } from '../../src/cli/with-progress.ts'
 import type { LoadName } from './requests/loads.ts'
 import type { Other } from './requests/rows.ts'
 

@@ -1,7 +1,7 @@
 /** Who may ask, and what they are told, in the words of the design's table. */
 import { decide, type OwnerRecord } from '../../src/core/decide/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal, type User } from '../../src/core/decide/principal.ts'
-import type { Policy } from '../../src/policy/policy.ts'
+import type { Policy } from '../../src/policy/compile.ts'
 import { descriptor } from './policies.ts'
 
 /** A user of the issuer `corp`. */

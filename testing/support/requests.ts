@@ -4,7 +4,7 @@ import type { Permit } from '../../src/core/decide/decide.ts'
 import { assumedFacts, type RuntimeFacts } from '../../src/core/route/transport.ts'
 import { NOTHING_BEGUN, type Begun } from '../../src/http/pipeline/claim.ts'
 import { beginExchange } from '../../src/http/pipeline/exchange.ts'
-import { steadySnapshot as steady } from '../../src/tools/simulate/steady-snapshot.ts'
+import { steadySnapshot as steady } from '../../src/tools/simulate/recording-upstream.ts'
 import { incoming } from '../fuzz/message.ts'
 import type { Authorized, Payload, Pipeline, RequestSnapshot, UpstreamBinding } from '../../src/http/pipeline/stages.ts'
 

@@ -2,8 +2,7 @@
 import { CommandFailed, CONFIG, defineCommand, EXIT, flag, jsonFlag } from '../command.ts'
 import { print, printData } from '../terminal.ts'
 import { loadConfig } from '../input-files.ts'
-import { inspectStore, type Inspected } from '../inspect-store.ts'
-import { withStore } from '../with-store.ts'
+import { inspectStore, type Inspected, withStore } from '../with-store.ts'
 
 export const command = defineCommand({
   about: `Migrates the store to the schema of this program, and makes a missing store. A starting gateway does the same. Use this command

@@ -12,7 +12,7 @@ import { counted } from '../format-thread.ts'
 import { complain, harmless, type Terminal } from '../terminal.ts'
 import { withProgress } from '../with-progress.ts'
 import { onStore } from '../with-store.ts'
-import { formatNamed } from './import-options.ts'
+import { formatNamed } from './import-source.ts'
 
 export const command = defineCommand({
   about: `Writes threads with their owners, in the order of their scopes and ids, in the form that threads import reads: thread, user,

@@ -1,19 +1,22 @@
 /** `threadwarden threads import`: takes over the owners of threads from a file, the upstream's list, or observations. */
 import { importFrom, type ImportReport } from '../../tools/import-export/import.ts'
-import { confirmObserved, type ObservedTarget } from '../../tools/import-export/observed.ts'
-import { SourceFault } from '../../tools/import-export/source-line.ts'
-import { EMPTY_TARGET, type Tally, type Target } from '../../tools/import-export/takeover.ts'
+import {
+  confirmObserved,
+  type ObservedTarget,
+  EMPTY_TARGET,
+  type Tally,
+  type Target,
+} from '../../tools/import-export/takeover.ts'
+import { SourceFault } from '../../tools/import-export/problem.ts'
 import { StoreUnavailable } from '../../store/port/state.ts'
 import type { ObservationStore } from '../../store/port/observations.ts'
 import { CommandFailed, defineCommand, EXIT } from '../command.ts'
 import { columns, complain, printData, printLines, type Terminal } from '../terminal.ts'
 import { requireIssuer } from '../argument-values.ts'
 import { loadConfig } from '../input-files.ts'
-import { missingStore } from '../inspect-store.ts'
+import { missingStore, onStore, withStore } from '../with-store.ts'
 import { withProgress, type LongWork } from '../with-progress.ts'
-import { onStore, withStore } from '../with-store.ts'
-import { sourceOf, type SourceOpener } from './import-source.ts'
-import { importTask, OPTIONS, type ImportOptions } from './import-options.ts'
+import { sourceOf, type SourceOpener, importTask, OPTIONS, type ImportOptions } from './import-source.ts'
 import { makeProblemReport, type ProblemReport } from './problem-report.ts'
 
 export const command = defineCommand({

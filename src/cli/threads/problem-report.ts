@@ -1,7 +1,7 @@
 /** Reports what could not be imported: the first few problems on the terminal, all of them in a file. */
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { ownerWord, problemData, type Problem } from '../../tools/import-export/problem.ts'
-import { atScope } from '../../tools/import-export/scopes.ts'
+import { atScope } from '../../tools/import-export/users.ts'
 import { UsageError } from '../command.ts'
 import { harmless } from '../terminal.ts'
 

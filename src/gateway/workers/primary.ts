@@ -1,8 +1,7 @@
 /** A gateway of several processes on one port: this one manages workers, limits, audit and reloads, and serves no requests. */
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import { urlOf } from '../assembly.ts'
-import type { Surroundings } from '../running-gateway.ts'
+import { urlOf, type Surroundings } from '../assembly.ts'
 import { storeOf } from '../../config/store-place.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Gateway } from '../start.ts'
@@ -25,8 +24,7 @@ import { StoreUnavailable } from '../../store/port/state.ts'
 import { makeRevocationList } from '../../store/revocations.ts'
 import { makeWorkerPool, type WorkerPool } from './pool.ts'
 import { lend } from './limiter.ts'
-import { joinMetrics } from './metrics.ts'
-import { joinReadiness } from './readiness.ts'
+import { joinMetrics, joinReadiness } from './joined.ts'
 
 interface ActiveConfiguration extends Numbered {
   readonly adminCredentials: AdminCredentials | null

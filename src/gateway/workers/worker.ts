@@ -14,7 +14,7 @@ import { auditLines } from './audit-lines.ts'
 import { connectRpc } from './rpc.ts'
 import type { Beginning, PrimaryHandlers, WorkerHandlers } from './messages.ts'
 import { borrowedLimiter } from './limiter.ts'
-import { reportedReadiness } from './readiness.ts'
+import { reportedReadiness } from './joined.ts'
 
 type Serving = Pick<Assembled, 'running' | 'snapshots' | 'revocations'> & { readonly log: Logger }
 

@@ -6,12 +6,6 @@ export interface AdminCredentials {
   readonly credentials: () => readonly string[]
 }
 
-/** Exactly one of the two is configured. A file has the credential, or the old and the new one, each on a line. */
-export interface AdminCredentialSource {
-  readonly credential?: string | undefined
-  readonly credentialFile?: string | undefined
-}
-
 /** The guessing effort: 32 random characters are more than 128 bits, also as hexadecimal digits. */
 const LEAST_LENGTH = 32
 const MOST = 2
@@ -19,9 +13,13 @@ const MOST = 2
 // Characters allowed as one word of a header. RFC 6750 §2.1 allows fewer; there is no need to refuse the others.
 const WORD = /^[\x21-\x7e]+$/
 
-/** Reads a credential file again for each request, so that it rotates without a restart. @throws Error if none is usable */
+/**
+ * Exactly one of the two is configured. A file has the credential, or the old and the new one, each on a line; it is read again
+ * for each request, so that it rotates without a restart.
+ * @throws Error if none is usable
+ */
 export function makeAdminCredentials(
-  { credential, credentialFile }: AdminCredentialSource,
+  { credential, credentialFile }: { readonly credential?: string | undefined; readonly credentialFile?: string | undefined },
   sources: Sources,
   onFault: (message: string) => void,
 ): AdminCredentials {

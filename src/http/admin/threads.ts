@@ -5,8 +5,7 @@ import { BY_OPERATOR, MAX_GRANTS } from '../../core/decide/sharing.ts'
 import type { GrantStore, StoredGrant } from '../../store/port/grants.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
 import { note, notFound, readBody, type AddRoute, type AdminAnswer, type AdminRefusal, type AdminRequest } from './answers.ts'
-import { granteeWord, isTo, readGrant, readGrantee, shownGrant } from '../../operator/grant-form.ts'
-import { shownThread } from '../../operator/thread-form.ts'
+import { granteeWord, isTo, readGrant, readGrantee, shownGrant, shownThread } from '../../operator/grant-form.ts'
 import type { RowStore } from '../../store/port/administration.ts'
 
 export interface AdminThreadParts {

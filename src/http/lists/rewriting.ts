@@ -18,16 +18,6 @@ export interface Written {
 
 export type Unread = { readonly outcome: 'passthrough'; readonly answer: UpstreamAnswer } | UpstreamFailure | Refusal
 
-export interface ReadAnswer {
-  readonly outcome: 'read'
-  readonly value: Json
-}
-
-export interface ReadBytes {
-  readonly outcome: 'read'
-  readonly bytes: Buffer
-}
-
 /**
  * @param most in bytes
  * @param unreadable the reason for an answer that is too large, not JSON or oddly encoded (502)
@@ -38,7 +28,7 @@ export async function readBytes(
   most: number,
   unreadable: Reason,
   memory?: AnswerMemory,
-): Promise<ReadBytes | Unread> {
+): Promise<{ readonly outcome: 'read'; readonly bytes: Buffer } | Unread> {
   if (answer.outcome === 'failed') return answer
   // Only 200 has the expected body; an upstream error is passed on, any other status is not understood.
   if (answer.status !== 200) {
@@ -63,7 +53,7 @@ export async function readAnswer(
   most: number,
   unreadable: Reason,
   memory?: AnswerMemory,
-): Promise<ReadAnswer | Unread> {
+): Promise<{ readonly outcome: 'read'; readonly value: Json } | Unread> {
   const read = await readBytes(answer, most, unreadable, memory)
   if (read.outcome !== 'read') return read
   const value = jsonOf(read.bytes)

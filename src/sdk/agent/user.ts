@@ -1,7 +1,7 @@
-/** The user that an agent sees, made from verified claims only. */
+/** The user that an agent sees, made from verified claims only, and tool gating (docs/specification.md, "Authentication" 9). */
 import { isPointer, valueAt } from '../../core/json/pointer.ts'
 import type { Claims } from '../../jwt/claims.ts'
-import { NotAuthenticated } from './errors.ts'
+import { NotAuthenticated, PermissionDenied } from './errors.ts'
 
 /** The resolved user (docs/specification.md). It is frozen, so that later code cannot add rights. */
 export interface AgentUser {
@@ -57,4 +57,39 @@ function strings(value: unknown, split: (one: string) => readonly string[]): rea
   const list: unknown = typeof value === 'string' ? split(value) : value
   const good = Array.isArray(list) && list.every((one) => typeof one === 'string') ? list : []
   return Object.freeze(good.filter((one) => one !== ''))
+}
+
+/** Also accepts a user that an agent's framework has copied. */
+type Grants = Pick<AgentUser, 'user_id'> & Partial<Pick<AgentUser, 'role' | 'roles' | 'permissions'>>
+
+/** Names are compared exactly; there are no wildcards. */
+export function hasPermission(user: Grants, permission: string): boolean {
+  return lists(user.permissions, named(permission))
+}
+
+/** Comes first; only then ask the user to confirm. @throws {PermissionDenied} if the user lacks the permission */
+export function requirePermission(user: Grants, permission: string): void {
+  if (!hasPermission(user, permission)) throw new PermissionDenied(user.user_id, 'permission', permission)
+}
+
+/** @throws {PermissionDenied} if the user lacks the role */
+export function requireRole(user: Grants, role: string): void {
+  if (user.role === named(role) || lists(user.roles, role)) return
+  throw new PermissionDenied(user.user_id, 'role', role)
+}
+
+/** Binds an assertion to its thread. @throws {NotAuthenticated} `other-thread`, also for a token, which has no thread */
+export function expectThread(user: Pick<AgentUser, 'thread'>, threadId: string): void {
+  if (user.thread === undefined || user.thread !== threadId) throw new NotAuthenticated('other-thread')
+}
+
+/** In plain JavaScript, a misspelled constant is undefined: no user may have that permission. */
+function named(value: unknown): string {
+  if (typeof value !== 'string' || value === '') throw new TypeError('name the permission or role that is required')
+  return value
+}
+
+/** `includes` of a string would find a part of a permission. */
+function lists(values: unknown, value: string): boolean {
+  return Array.isArray(values) && values.includes(value)
 }

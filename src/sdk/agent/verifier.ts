@@ -1,10 +1,9 @@
 /** Makes the verifiers of the user's forwarded token and of the gateway's assertion. */
 import { isFetchable } from '../../core/wire/addresses.ts'
 import { PUBLIC_KEY_ALGORITHMS, type PublicKeyAlgorithm } from '../../jwt/algorithms.ts'
-import { tokenTypeName } from '../../jwt/token-type.ts'
-import { credentialIn, type HeadersLike } from './headers.ts'
+import { tokenTypeName } from '../../jwt/claims.ts'
+import { credentialIn, type HeadersLike, ASSERTION_TYPE, verifyToken, type TokenRules } from './token.ts'
 import { fetchedKeys, givenKeys, type AgentKeys, type Fetch } from './keys.ts'
-import { ASSERTION_TYPE, verifyToken, type TokenRules } from './token.ts'
 import { isClaimPointer, userFromClaims, USUAL_POINTERS, withThread, type AgentUser, type ClaimPointers } from './user.ts'
 
 /** @throws {NotAuthenticated} without a valid credential: answer 401; {KeysUnavailable} if keys cannot be fetched: answer 503 */

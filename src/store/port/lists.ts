@@ -1,16 +1,10 @@
 /** Lists of threads, for runtimes without a list of their own. */
 import type { Reader, Right } from '../../core/decide/sharing.ts'
+import type { ThreadRow } from './administration.ts'
 
 /** Times are milliseconds since the epoch. */
-export interface ListedThread {
-  readonly threadId: string
-  readonly owner: string
-  readonly provisional: boolean
+export interface ListedThread extends Omit<ThreadRow, 'scope' | 'lastUsedAt' | 'deletedAt'> {
   readonly granted: Right | null
-  readonly agentId: string
-  readonly name: string | null
-  readonly archived: boolean
-  readonly createdAt: number
   readonly updatedAt: number
 }
 

@@ -1,11 +1,9 @@
-/** PostgreSQL for the parts of the store: its tables, and every failure as StoreUnavailable. */
+/** PostgreSQL for the parts of the store: its tables, whether they are those that were opened, and every failure as StoreUnavailable. */
 import { PostgresFailure } from '../../postgres/failure.ts'
 import type { PostgresPool, Queries, TransactionKind } from '../../postgres/pool.ts'
-import { quoted } from '../../postgres/settings.ts'
+import { quoted, placeOf, type PostgresSettings } from '../../postgres/settings.ts'
 import { StoreUnavailable } from '../port/state.ts'
-import type { ThreadKey } from '../port/thread.ts'
-import type { Dialect, Sql, Tables } from '../sql/statement.ts'
-import type { SchemaIdentity } from './schema-identity.ts'
+import type { Tables } from '../sql/statement.ts'
 
 export function tablesIn(schema: string): Tables {
   const at = (name: string): string => `${quoted(schema)}.${name}`
@@ -17,49 +15,6 @@ export function tablesIn(schema: string): Tables {
     versions: at('versions'),
     secrets: at('secrets'),
   }
-}
-
-export function dialectOf(tables: Tables): Dialect {
-  return {
-    ...tables,
-    asked: 'unnest(:scopes::text[], :threadIds::text[]) AS asked (scope, thread_id)',
-    forUpdate: 'FOR UPDATE',
-    isUpstreamDeleted: 'upstream_deleted',
-    larger: 'greatest',
-    smaller: 'least',
-  }
-}
-
-export function keysOf(keys: readonly ThreadKey[]) {
-  return { scopes: keys.map(({ scope }) => scope), threadIds: keys.map(({ threadId }) => threadId) }
-}
-
-const positioned = new Map<string, { readonly text: string; readonly names: readonly string[] }>()
-
-/** The driver binds by position. A name is a colon and letters, unlike the two colons of a cast. */
-function positionedOf(text: string) {
-  let known = positioned.get(text)
-  if (known === undefined) {
-    const names: string[] = []
-    const replaced = text.replace(/(?<!:):([a-z]\w*)/gi, (_whole, name: string) => {
-      if (!names.includes(name)) names.push(name)
-      return `$${names.indexOf(name) + 1}`
-    })
-    positioned.set(text, (known = { text: replaced, names }))
-  }
-  return known
-}
-
-export function run<Row extends object>(
-  queries: Queries,
-  { name, text }: Sql<Row>,
-  values: Readonly<Record<string, unknown>> = {},
-): Promise<readonly Row[]> {
-  const { text: replaced, names } = positionedOf(text)
-  return queries.query<Row>(
-    name === undefined ? { text: replaced } : { name, text: replaced },
-    names.map((one) => values[one]),
-  )
 }
 
 /** As in src/postgres/pool.ts, but rejects with StoreUnavailable. */
@@ -93,9 +48,41 @@ export function storable(text: string | null): string | null {
   return text?.replaceAll('\0', '\ufffd') ?? null
 }
 
-function unavailable(error: unknown): never {
+export function unavailable(error: unknown): never {
   if (error instanceof StoreUnavailable) throw error
   // Any other error is a bug: nothing is known then, either.
   const said = error instanceof PostgresFailure || error instanceof Error ? error.message : String(error)
   throw new StoreUnavailable(`the ownership store failed: ${said}`)
+}
+
+/**
+ * Detects that a schema was lost and recreated while in use. All threads are unowned in the new one, so the store stops using it.
+ * A restored backup has the history of the opened schema, and the store uses it again.
+ */
+export interface SchemaIdentity {
+  /** @param made when the answering schema was created; null if it does not say: it is empty, or is being restored */
+  note(made: number | null): void
+  onChange(listener: () => void): void
+  /** Why the schema must not be used; null if it is the opened one. */
+  fault(): string | null
+}
+
+export function schemaIdentityFrom(opened: number, settings: PostgresSettings): SchemaIdentity {
+  const other =
+    `schema ${settings.schema} in ${placeOf(settings)} is another one than was opened: it was lost and made anew; ` +
+    'put a backup back, or start all gateways again to go on with what is there'
+  let last: number | null = opened
+  const listeners: (() => void)[] = []
+  return {
+    note(made) {
+      if (made === last) return
+      last = made
+      for (const listener of listeners) listener()
+    },
+    onChange: (listener) => void listeners.push(listener),
+    fault: () => {
+      if (last === opened) return null
+      return last === null ? `schema ${settings.schema} in ${placeOf(settings)} is empty, or is being restored` : other
+    },
+  }
 }

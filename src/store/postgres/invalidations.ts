@@ -4,8 +4,7 @@ import type { PostgresPool, Queries } from '../../postgres/pool.ts'
 import type { PostgresSettings } from '../../postgres/settings.ts'
 import type { AccessInvalidations } from '../port/access.ts'
 import type { ThreadKey } from '../port/thread.ts'
-import type { Database } from './database.ts'
-import type { SchemaIdentity } from './schema-identity.ts'
+import type { Database, SchemaIdentity } from './database.ts'
 import { makeAccessCache, type AccessCache } from '../access-cache.ts'
 
 /** Null for many. */

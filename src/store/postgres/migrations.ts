@@ -9,11 +9,6 @@ import { placeOf, quoted, type PostgresSettings } from '../../postgres/settings.
 
 const LOCK_TIMEOUT_MS = 60_000
 
-interface Applied {
-  readonly number: number
-  readonly checksum: string
-}
-
 export interface SchemaState {
   /** How many migrations were applied; null without any tables. */
   readonly applied: number | null
@@ -35,7 +30,7 @@ export async function schemaStateOf(
   )
   if (table?.there !== true) return { applied: null, missing: known }
   const text = `SELECT number, checksum FROM ${quoted(settings.schema)}.migrations ORDER BY number`
-  const applied = await queries.query<Applied>({ text })
+  const applied = await queries.query<{ number: number; checksum: string }>({ text })
   const latest = applied.at(-1)?.number ?? 0
   const says = `schema ${settings.schema} in ${placeOf(settings)}`
   if (latest > known.length) {

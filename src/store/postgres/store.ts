@@ -5,19 +5,12 @@ import { openPool, type OnIdleFailure, type PostgresPool } from '../../postgres/
 import type { PostgresSettings } from '../../postgres/settings.ts'
 import { StoreUnavailable } from '../port/state.ts'
 import type { Store } from '../port/store.ts'
-import { assignmentOn } from './assignment.ts'
-import { databaseOn, dialectOf, tablesIn } from './database.ts'
-import { grantsOn } from './grants.ts'
-import { importOn } from './import.ts'
+import { administrationIn } from '../sql/administration.ts'
+import { engineOn } from './engine.ts'
+import { databaseOn, tablesIn, schemaIdentityFrom, type SchemaIdentity } from './database.ts'
 import { listsOn } from './lists.ts'
 import { makePostgresInvalidations } from './invalidations.ts'
-import { observationsOn } from './observations.ts'
 import { ownershipOn } from './ownership.ts'
-import { schemaIdentityFrom, type SchemaIdentity } from './schema-identity.ts'
-import { usersOn } from './users.ts'
-import { pruningOn } from './prune.ts'
-import { revocationsOn } from './revocations.ts'
-import { rowsOn } from './rows.ts'
 
 export interface PostgresOptions {
   /** For how many threads access is cached; 0, the default: none. */
@@ -51,19 +44,11 @@ export async function openPostgresStore(settings: PostgresSettings, options: Pos
 function storeOn(pool: PostgresPool, settings: PostgresSettings, cache: number, identity: SchemaIdentity): Store {
   const database = databaseOn(pool, identity)
   const tables = tablesIn(settings.schema)
-  const dialect = dialectOf(tables)
   const invalidations = makePostgresInvalidations(database, pool, settings, cache, identity)
   return {
     ...ownershipOn(database, tables, invalidations),
     ...listsOn(database, tables),
-    ...observationsOn(database, dialect),
-    ...grantsOn(database, dialect, invalidations),
-    ...rowsOn(database, dialect),
-    ...importOn(database, dialect, invalidations),
-    ...assignmentOn(dialect, invalidations),
-    ...usersOn(dialect, invalidations),
-    ...pruningOn(database, dialect, invalidations),
-    ...revocationsOn(database, dialect, madeIn(settings.schema), identity),
+    ...administrationIn(engineOn(database, settings.schema, invalidations, identity)),
     onInvalidation: (listener) => invalidations.onInvalidation(listener),
     async fault() {
       try {

@@ -1,20 +1,16 @@
 /** What was seen under `enforcement: observe`. */
 import { nameOf } from '../access-cache.ts'
-import type { ObservedThread } from '../port/observations.ts'
+import type { UserData } from '../port/administration.ts'
+import type { ObservationStore, ObservedThread } from '../port/observations.ts'
 import type { ThreadKey } from '../port/thread.ts'
 import { largest, smallest } from '../../core/json/extremes.ts'
-import { among, BY_KEY, inScope, KEY, ONE, sql, type Dialect, type Flag, type Sql } from './statement.ts'
+import { all, type Engine, among, BY_KEY, inScope, KEY, ONE, sql, type Dialect, type Flag, type Sql } from './statement.ts'
 
 const MINUTE = 60_000
 
-export interface Run extends ThreadKey {
-  readonly userId: string
-  readonly agentId: string
-  readonly firstUsedAt: number
-  readonly lastUsedAt: number
-}
+export type Run = UserData['observed'][number] & { readonly userId: string }
 
-export interface Noted {
+interface Noted {
   readonly usedAt: number
   readonly ran: Flag
 }
@@ -49,17 +45,27 @@ export function observationStatements(dialect: Dialect) {
   }
 }
 
-/** True if the observation repeats a recent one. */
-export function isNoted(row: Noted | undefined, { ran, now }: { readonly ran: 0 | 1; readonly now: number }): boolean {
-  return row !== undefined && now - row.usedAt < MINUTE && Number(row.ran) >= ran
+export function observationsIn({ dialect, read, write }: Engine): ObservationStore {
+  const { known, note, count, page, runs } = observationStatements(dialect)
+  return {
+    async observe(key, userId, agentId, use, now) {
+      const values = { ...key, userId, agentId, now, ran: use === 'run' ? 1 : 0 } as const
+      // Reading takes no lock, and most observations repeat a recent one.
+      const [row] = await read('statement', () => all(known, values))
+      const isNoted = row !== undefined && now - row.usedAt < MINUTE && Number(row.ran) >= values.ran
+      if (!isNoted) await write('statement', () => all(note, values))
+    },
+    unowned: async () => (await read('survey', () => all(count())))[0]?.threads ?? 0,
+    observed: (after, limit) =>
+      read('survey', function* () {
+        const keys = yield* all(page(after), { ...after, limit })
+        return observedThreads(keys, yield* all(runs, dialect.keysOf(keys)))
+      }),
+  }
 }
 
-export function runnersByThread(runs: readonly Run[]): ReadonlyMap<string, readonly string[]> {
-  return new Map([...runsByThread(runs)].map(([name, all]) => [name, all.map(({ userId }) => userId)]))
-}
-
-export function observedThreads(keys: readonly ThreadKey[], runs: readonly Run[]): readonly ObservedThread[] {
-  const byThread = runsByThread(runs)
+function observedThreads(keys: readonly ThreadKey[], runs: readonly Run[]): readonly ObservedThread[] {
+  const byThread = Map.groupBy(runs, nameOf)
   return keys.map((key) => {
     const all = byThread.get(nameOf(key)) ?? []
     return {
@@ -70,8 +76,4 @@ export function observedThreads(keys: readonly ThreadKey[], runs: readonly Run[]
       lastUsedAt: largest(all.map(({ lastUsedAt }) => lastUsedAt)),
     }
   })
-}
-
-function runsByThread(runs: readonly Run[]): Map<string, Run[]> {
-  return Map.groupBy(runs, nameOf)
 }

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
-import { inWords } from './errors.ts'
+import { inWords } from './connection.ts'
 import { findDamage } from './integrity.ts'
 import { identityOf } from './file.ts'
 

@@ -1,4 +1,4 @@
-/** A connection to a SQLite file, with statements that are prepared at first use and live as long as it. */
+/** A connection to a SQLite file, with statements that are prepared at first use and live as long as it, and its failures. */
 import Database from 'better-sqlite3'
 import type { Sql } from '../sql/statement.ts'
 
@@ -11,6 +11,7 @@ export interface Connection {
   readonly commits: { get(): number | undefined }
   /** Increases when a backup is restored, which may have any change count. */
   schemaVersion(): number
+  /** None of a statement that returns no rows. */
   all<Row>(sql: Sql<Row>, values?: Values): Row[]
   /** @returns how many rows it changed */
   run(sql: Sql<never>, values?: Values): number
@@ -51,10 +52,38 @@ export function connect(file: string, prepare: (database: Database.Database) => 
     get: <Row>(sql: Sql<Row>, values: Values = {}) => prepared(sql).get(values) as Row | undefined,
     commits: database.prepare<[], number>('PRAGMA data_version').pluck(),
     schemaVersion: () => schema.get() as number,
-    all: <Row>(sql: Sql<Row>, values: Values = {}) => prepared(sql).all(values) as Row[],
+    all: <Row>(sql: Sql<Row>, values: Values = {}) => {
+      const statement = prepared(sql)
+      if (statement.reader) return statement.all(values) as Row[]
+      statement.run(values)
+      return []
+    },
     run: (sql, values = {}) => prepared(sql).run(values).changes,
     snapshot: <T>(step: () => T) => transaction.deferred(step) as T,
     locked: <T>(step: () => T) => transaction.immediate(step) as T,
     close: () => void database.close(),
   }
+}
+
+/** True if another process has the lock: the step did nothing, and a retry may work. */
+export function isBusy(error: unknown): boolean {
+  return hasCode(error, /^SQLITE_(?:BUSY|LOCKED|PROTOCOL)/)
+}
+
+/** True if only a new connection may recover. Failed disk writes don't count: SQLite rolls them back, and reads continue. */
+export function isLasting(error: unknown): boolean {
+  return isDamage(error) || hasCode(error, /^SQLITE_(?:IOERR(?!_WRITE)|READONLY|CANTOPEN|PERM|NOMEM|INTERNAL)/)
+}
+
+export function isDamage(error: unknown): boolean {
+  return hasCode(error, /^SQLITE_(?:CORRUPT|NOTADB)/)
+}
+
+export function inWords(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return error instanceof Database.SqliteError ? `${error.message} (${error.code})` : error.message
+}
+
+function hasCode(error: unknown, codes: RegExp): boolean {
+  return error instanceof Database.SqliteError && codes.test(error.code)
 }

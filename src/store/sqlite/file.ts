@@ -3,8 +3,7 @@ import { closeSync, existsSync, mkdirSync, openSync, readlinkSync, statSync } fr
 import { dirname, resolve } from 'node:path'
 import type Database from 'better-sqlite3'
 import { StoreUnavailable } from '../port/state.ts'
-import { connect, type Connection } from './connection.ts'
-import { inWords, isBusy, isDamage, isLasting } from './errors.ts'
+import { connect, type Connection, inWords, isBusy, isDamage, isLasting } from './connection.ts'
 import { migrate, SCHEMA_VERSION, schemaOf } from './schema.ts'
 import { makeTurns, type Turns } from './lock-retry.ts'
 

@@ -1,16 +1,9 @@
-/** Stores grants in the SQLite file. */
-import { BY_OPERATOR, type Reader, type Right } from '../../core/decide/sharing.ts'
-import type { GrantOutcome, GrantStore, StoredGrant } from '../port/grants.ts'
+/** Reads grants in the SQLite file, for decisions and lists. */
+import type { Reader, Right } from '../../core/decide/sharing.ts'
 import type { ThreadKey } from '../port/thread.ts'
-import { grantOutcome, grantStatements, isOwnedBy } from '../sql/grants.ts'
 import { sql } from '../sql/statement.ts'
 import type { Connection } from './connection.ts'
-import { SQLITE } from './dialect.ts'
-import type { SqliteFile } from './file.ts'
-import type { SqliteInvalidations } from './invalidations.ts'
 
-// INDEXED BY: with statistics SQLite would read all threads in order until it has found enough of the grantee's.
-const GRANTS = grantStatements(SQLITE, 'grants INDEXED BY grants_by_grantee')
 const ONE = sql<{ access: Right }>(
   'SELECT access FROM grants WHERE scope = :scope AND thread_id = :threadId AND kind = :kind AND grantee = :grantee',
 )
@@ -52,33 +45,6 @@ export interface GrantedFrom {
   /** Index of the reader's group; -1 for the user. */
   readonly at: number
   readonly threadId: string
-}
-
-export function grantsIn(file: SqliteFile, invalidations: SqliteInvalidations): GrantStore {
-  const changed = (key: ThreadKey, result: GrantOutcome) => ({ result, changed: result === 'done' ? key : ('nothing' as const) })
-  return {
-    grants: (key, owner) =>
-      file.read((database) => (isOwnedBy(database.get(GRANTS.owner, { ...key }), owner) ? grantsOf(database, key) : null)),
-    grant: (key, owner, grant) =>
-      invalidations.write((database) => {
-        if (!isOwnedBy(database.get(GRANTS.lock, { ...key }), owner)) return changed(key, 'not-owner')
-        const values = { ...key, ...grant, operator: BY_OPERATOR }
-        const outcome = grantOutcome(database.get(GRANTS.survey, values), grant)
-        if (outcome === 'done') database.run(GRANTS.put, values)
-        return changed(key, outcome)
-      }),
-    ungrant: (key, owner, grantee) =>
-      invalidations.write((database) => {
-        if (!isOwnedBy(database.get(GRANTS.lock, { ...key }), owner)) return changed(key, 'not-owner')
-        return changed(key, database.all(GRANTS.remove, { ...key, ...grantee }).length > 0 ? 'done' : 'unchanged')
-      }),
-    grantedTo: (grantee, after, limit) =>
-      file.read((database) => database.all(GRANTS.to(after), { ...grantee, limit, ...after })),
-  }
-}
-
-export function grantsOf(database: Connection, key: ThreadKey): readonly StoredGrant[] {
-  return database.all(GRANTS.ofThread, { ...key })
 }
 
 export function removeGrants(database: Connection, key: ThreadKey): number {

@@ -1,7 +1,7 @@
 /** Checks a SQLite file for damage in a worker thread: it reads the whole file while requests continue. */
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import Database from 'better-sqlite3'
-import { inWords } from './errors.ts'
+import { inWords } from './connection.ts'
 
 /** `quick` does not compare indexes with tables. */
 export type Closeness = 'quick' | 'whole'

@@ -1,13 +1,8 @@
-/** Stores what was seen under `enforcement: observe`, in the SQLite file. */
-import type { ObservationStore } from '../port/observations.ts'
+/** Reads for decisions who was seen on a thread under `enforcement: observe`. */
 import type { ThreadKey } from '../port/thread.ts'
-import { isNoted, observationStatements, observedThreads } from '../sql/observations.ts'
 import { sql } from '../sql/statement.ts'
 import type { Connection } from './connection.ts'
-import { keysOf, SQLITE } from './dialect.ts'
-import type { SqliteFile } from './file.ts'
 
-export const OBSERVATIONS = observationStatements(SQLITE)
 const ANY = sql<{ there: 1 }>('SELECT 1 AS there FROM observations LIMIT 1')
 // The rows of this thread or of the next one, so that the time reveals nothing.
 const NEAREST = sql<{ thread_id: string; user_id: string; ran: number }>(
@@ -21,23 +16,6 @@ const OF_SEVERAL = sql<{ thread_id: string; user_id: string }>(
    WHERE scope = :scope AND thread_id IN (SELECT value FROM json_each(:threadIds)) AND ran = 1
    ORDER BY first_used_at, user_id`,
 )
-
-export function observationsIn(file: SqliteFile): ObservationStore {
-  return {
-    async observe(key, userId, agentId, use, now) {
-      const values = { ...key, userId, agentId, now, ran: use === 'run' ? 1 : 0 } as const
-      // Reading needs no lock, and most observations repeat a recent one.
-      if (isNoted(await file.read((database) => database.get(OBSERVATIONS.known, values)), values)) return
-      await file.write((database) => database.run(OBSERVATIONS.note, values))
-    },
-    unowned: () => file.read((database) => database.get(OBSERVATIONS.count())?.threads ?? 0),
-    observed: (after, limit) =>
-      file.read((database) => {
-        const keys = database.all(OBSERVATIONS.page(after), { ...after, limit })
-        return observedThreads(keys, database.all(OBSERVATIONS.runs, keysOf(keys)))
-      }),
-  }
-}
 
 /** Earliest first. Takes as long for a thread that no user ran. */
 export function runnersOf(database: Connection, key: ThreadKey): readonly string[] {

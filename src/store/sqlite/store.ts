@@ -1,18 +1,12 @@
 /** The store on SQLite: one file, shared by processes on one machine. */
 import type { Store } from '../port/store.ts'
-import { assignmentIn } from './assignment.ts'
+import { administrationIn } from '../sql/administration.ts'
+import { engineIn } from './engine.ts'
 import { SqliteFile } from './file.ts'
-import { grantsIn } from './grants.ts'
 import { healthOf } from './health.ts'
-import { importIn } from './import.ts'
 import { listedIn } from './lists.ts'
 import { invalidationsOf } from './invalidations.ts'
-import { observationsIn } from './observations.ts'
 import { ownershipIn } from './ownership.ts'
-import { usersIn } from './users.ts'
-import { pruningIn } from './prune.ts'
-import { revocationsIn } from './revocations.ts'
-import { rowsIn } from './rows.ts'
 import { sqliteAccessCache } from './access.ts'
 import { makeSlots, makeSteps } from '../steps.ts'
 
@@ -42,14 +36,7 @@ export async function openSqliteStore(path: string, { retry, cache = CACHE }: Sq
     ...ownershipIn(file, invalidations, remembered),
     listed: (scope, reader, window) =>
       listing(reader === 'everybody' ? reader : reader.userId, () => listedIn(file, steps, scope, reader, window)),
-    ...observationsIn(file),
-    ...grantsIn(file, invalidations),
-    ...rowsIn(file),
-    ...importIn(file, invalidations),
-    ...assignmentIn(invalidations),
-    ...usersIn(invalidations),
-    ...pruningIn(file, invalidations),
-    ...revocationsIn(file),
+    ...administrationIn(engineIn(file, invalidations)),
     onInvalidation: (listener) => invalidations.onInvalidation(listener),
     fault: healthOf(file),
     async close() {

@@ -1,7 +1,8 @@
-/** The doctor's findings: one for each check, including a check that could not run. */
+/** The doctor's findings, one for each check, including a check that could not run, and how they are shown. */
+import { largest } from '../../core/json/extremes.ts'
 
 /** How serious a finding is. `unknown` means that the doctor could not check or decide: it never counts as fine. */
-export type Level = 'ok' | 'warning' | 'problem' | 'unknown'
+type Level = 'ok' | 'warning' | 'problem' | 'unknown'
 
 export interface Finding {
   /** What was checked, as `part.check`. Scripts rely on this name. */
@@ -34,4 +35,60 @@ export function isFault({ level }: Finding): boolean {
 
 export function seconds(milliseconds: number): string {
   return milliseconds < 1000 ? `${Math.round(milliseconds)} ms` : `${Math.round(milliseconds / 100) / 10} s`
+}
+
+/** Shorter values also occur as ordinary words, and are not secrets. */
+const LEAST_SECRET = 6
+
+const MOST_TEXT = 600
+
+/** Removes secrets and terminal controls from findings, whatever answer they came from. */
+export function makeRedactor(secrets: readonly string[]): (finding: Finding) => Finding {
+  // The longest first: a secret may be part of another.
+  const hidden = secrets.filter((secret) => secret.length >= LEAST_SECRET).sort((a, b) => b.length - a.length)
+  const any = hidden.length === 0 ? null : new RegExp(hidden.map(literally).join('|'), 'gi')
+  const clean = (text: string): string => {
+    const without = any === null ? text : text.replace(any, '(hidden)')
+    const printable = without.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, ' ')
+    return printable.length > MOST_TEXT ? `${printable.slice(0, MOST_TEXT)}…` : printable
+  }
+  return ({ remedy, ...finding }) => ({
+    ...finding,
+    message: clean(finding.message),
+    ...(remedy === undefined ? {} : { remedy: clean(remedy) }),
+  })
+}
+
+function literally(text: string): string {
+  return text.replace(/[$()*+.?[\\\]^{|}]/g, '\\$&')
+}
+
+const MARKS: Readonly<Record<Level, string>> = { ok: 'ok', warning: 'WARNING', problem: 'PROBLEM', unknown: 'unknown' }
+const WIDTH = largest(Object.values(MARKS).map((mark) => mark.length))
+
+export function report(findings: readonly Finding[]): string {
+  const groups = Map.groupBy(findings, ({ check }) => check.split('.')[0] ?? check)
+  const text = [...groups].map(([part, members]) => [part, ...members.flatMap(linesOf)].join('\n'))
+  return [...text, summary(findings)].join('\n\n')
+}
+
+function linesOf({ check, level, message, remedy }: Finding): readonly string[] {
+  const name = check.split('.')[1]
+  const line = `  ${MARKS[level].padEnd(WIDTH)}  ${name === undefined ? '' : `${name}: `}${message}`
+  return remedy === undefined ? [line] : [line, `  ${' '.repeat(WIDTH)}  → ${remedy}`]
+}
+
+function summary(findings: readonly Finding[]): string {
+  const counts = count(findings)
+  const part = (level: Level, one: string, many: string): string => `${counts[level]} ${counts[level] === 1 ? one : many}`
+  return `${[part('problem', 'problem', 'problems'), part('warning', 'warning', 'warnings'), `${counts.unknown} unknown`, `${counts.ok} ok`].join(', ')}.`
+}
+
+export function asData(findings: readonly Finding[]): object {
+  return { healthy: !findings.some(isFault), counts: count(findings), findings }
+}
+
+function count(findings: readonly Finding[]): Readonly<Record<Level, number>> {
+  const of = (level: Level): number => findings.filter((finding) => finding.level === level).length
+  return { problem: of('problem'), warning: of('warning'), unknown: of('unknown'), ok: of('ok') }
 }

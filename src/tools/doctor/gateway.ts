@@ -1,6 +1,5 @@
 /** Checks the gateway itself, with the requests of its probes and its clients. */
-import { ask, codeOf, objectIn, type HttpAnswer } from './requests.ts'
-import { healthOrigin, PORT_ZERO, publicBase } from './addresses.ts'
+import { ask, codeOf, objectIn, type HttpAnswer, healthOrigin, PORT_ZERO, publicBase } from './requests.ts'
 import { notChecked, ok, problem, type Result } from './finding.ts'
 import { settingOf, type Check, type Subject } from './subject.ts'
 import { isObject } from '../../core/json/read.ts'

@@ -1,8 +1,7 @@
 /** Checks the issuers: are their keys available, and do their clocks agree with the local clock? */
 import { randomUUID } from 'node:crypto'
 import { makeIssuers, type Issuer } from '../../auth/issuer.ts'
-import { codeOf } from './requests.ts'
-import { judgeClock } from './clock.ts'
+import { codeOf, judgeClock } from './requests.ts'
 import { notChecked, ok, problem, type Result } from './finding.ts'
 import type { Check, Results, Subject } from './subject.ts'
 

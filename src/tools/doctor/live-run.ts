@@ -1,12 +1,12 @@
-/** One run through the gateway and any proxy before it. The run creates a thread, which then belongs to the user of the token. */
+/** Checks that event streams pass: by the head of a stream of the upstream, and by one run through the gateway. */
 import { randomUUID } from 'node:crypto'
 import { request, type Dispatcher } from 'undici'
-import { codeOf, isStream, type HttpAnswer } from './requests.ts'
-import { PORT_ZERO, publicBase } from './addresses.ts'
+import { codeOf, isStream, type HttpAnswer, PORT_ZERO, publicBase, askUpstream, routeOf } from './requests.ts'
 import { notChecked, ok, problem, seconds, unknown, warning, type Result } from './finding.ts'
 import { absent, codeIn } from './gateway.ts'
-import { runInput } from './streams.ts'
-import type { Check, Results, Subject } from './subject.ts'
+import { type Check, type Results, type Subject, UNSHOWN } from './subject.ts'
+import type { UpstreamAnswerHeaders } from '../../core/wire/headers.ts'
+import { upstreamRequest } from '../../http/upstream/upstream.ts'
 
 const LONGEST_RUN_MS = 60_000
 
@@ -28,6 +28,7 @@ interface Course {
   readonly brokeOff: boolean
 }
 
+/** The run creates a thread, which then belongs to the user of the token. */
 async function runOnce(subject: Subject, signal: AbortSignal): Promise<Results> {
   const { config, wishes } = subject
   if (wishes.run === null) {
@@ -143,4 +144,48 @@ function judge({ first, last, events, error, brokeOff }: Course): Result {
     )
   }
   return ok(`events come one by one: the first after ${seconds(first)}, the last of ${events} after ${seconds(last)}`)
+}
+
+export const STREAMS_CHECK: Check = { name: 'upstream.streams', run: look }
+
+async function look(subject: Subject, signal: AbortSignal): Promise<Results> {
+  const { facts, agents } = subject.known
+  if (facts === null) return notChecked(UNSHOWN)
+  if (facts.managed) return notChecked('events of the managed platform come by another way than the gateway')
+  const agentId = agents.find((agent) => /^[A-Za-z0-9_-]+$/.test(agent))
+  if (agentId === undefined) return notChecked('the upstream names no agent')
+  const body = Buffer.from(JSON.stringify(runInput([])))
+  const headers = { ...subject.headers, accept: 'text/event-stream', 'content-type': 'application/json' }
+  const descriptor = routeOf('POST', 'agent', agentId, 'connect')
+  const asked = upstreamRequest(facts, subject.mount.basePath, { descriptor, headers, body })
+  const answer = await askUpstream(subject, asked, signal)
+  if (answer.status !== 200 || !isStream(answer.headers)) {
+    return notChecked(`the upstream gave no stream for a connect to a random thread, but ${answer.status}`)
+  }
+  const signs = signsOfBuffering(answer.headers)
+  if (signs.length === 0) return ok('streams come from the upstream as a runtime sends them')
+  return warning(
+    `a stream of the upstream ${signs.join(', ')}: something between may hold events back`,
+    'take compression, caching and buffering away between gateway and runtime; --run tells whether events come one by one',
+  )
+}
+
+/** Headers that a stream straight from a runtime does not have. */
+function signsOfBuffering(headers: UpstreamAnswerHeaders): readonly string[] {
+  const text = (name: string): string => String(headers[name] ?? '').toLowerCase()
+  const signs: string[] = []
+  // A stream that ended before its head was written is sent with its length, 0.
+  const over = text('content-length') === '0'
+  if (text('content-length') !== '' && !over) signs.push('has a content-length')
+  if (text('content-length') === '' && !text('transfer-encoding').includes('chunked')) signs.push('is not sent in chunks')
+  if (text('content-encoding') !== '' && text('content-encoding') !== 'identity') signs.push('is compressed')
+  if (!text('cache-control').includes('no-cache')) signs.push('may be cached')
+  for (const name of ['via', 'x-cache', 'x-proxy-cache', 'x-varnish', 'cf-cache-status', 'age']) {
+    if (text(name) !== '') signs.push(`comes through a proxy (${name})`)
+  }
+  return signs
+}
+
+function runInput(messages: readonly object[]): object {
+  return { threadId: randomUUID(), runId: randomUUID(), state: {}, messages, tools: [], context: [], forwardedProps: {} }
 }

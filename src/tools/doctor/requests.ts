@@ -7,6 +7,9 @@ import type { RuntimeFacts } from '../../core/route/transport.ts'
 import { upstreamRequest, type UpstreamRequest } from '../../http/upstream/upstream.ts'
 import { collect, streamedBody } from '../../http/upstream/answer-body.ts'
 import type { Subject } from './subject.ts'
+import { mountsOf } from '../../config/mounts.ts'
+import type { Config } from '../../config/schema.ts'
+import { problem, notChecked, ok, seconds, warning, type Result } from './finding.ts'
 
 export interface HttpAnswer {
   readonly status: number
@@ -49,7 +52,7 @@ export function askInfo(
   return askUpstream(subject, upstreamRequest(facts, subject.mount.basePath, asked), signal)
 }
 
-export interface Asked {
+interface Asked {
   readonly method?: 'GET' | 'POST' | 'OPTIONS'
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Json
@@ -94,4 +97,48 @@ export function objectIn({ text }: HttpAnswer): JsonObject | null {
   } catch {
     return null
   }
+}
+
+/** The address of a listener as this machine can reach it; null if its port is not known. */
+function origin({ host, port }: { readonly host: string; readonly port: number }): string | null {
+  if (port === 0) return null
+  const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
+}
+
+export function healthOrigin(config: Config): string | null {
+  return origin(config.health)
+}
+
+/** The `runtimeUrl` of a frontend. The operator's address is that of the first upstream; the others are derived from it. */
+export function publicBase({ config, mount, wishes }: Pick<Subject, 'config' | 'mount' | 'wishes'>): string | null {
+  const isFirst = mount.key === mountsOf(config)[0].key
+  if (wishes.url !== null && isFirst) return wishes.url
+  const listening = wishes.url === null ? origin(config.listen) : new URL(wishes.url).origin
+  return listening === null ? null : `${listening}${mount.publicPath}`
+}
+
+export const PORT_ZERO = 'its port is 0, so where it listens is not known'
+
+/** The operator should know of this difference, though no token fails because of it. */
+const NOTICEABLE_MS = 5000
+
+/**
+ * @param whose whose clock it is, as a phrase of the message
+ * @param local when the answer arrived by the local clock, in milliseconds
+ * @param tolerance the configured clockTolerance, in milliseconds
+ */
+export function judgeClock(whose: string, headers: UpstreamAnswerHeaders, local: number, tolerance: number): Result {
+  const date = Date.parse(String(headers['date']))
+  if (Number.isNaN(date)) return notChecked(`${whose} sends no Date`)
+  if (headers['age'] !== undefined) return notChecked(`the answer of ${whose} came from a cache`)
+  // Date has whole seconds, rounded down.
+  const ahead = local - (date + 500)
+  const off = Math.abs(ahead)
+  if (off <= NOTICEABLE_MS) return ok(`the clock here agrees with that of ${whose}`)
+  const message = `the clock here is ${seconds(off)} ${ahead > 0 ? 'ahead of' : 'behind'} that of ${whose}`
+  const remedy = 'keep both clocks right with NTP'
+  return off > tolerance
+    ? problem(`${message}, more than authentication.clockTolerance (${seconds(tolerance)})`, remedy)
+    : warning(message, remedy)
 }

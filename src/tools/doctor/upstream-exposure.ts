@@ -1,9 +1,13 @@
-/** Checks who else can reach the upstream: by its debug stream, from a page in a browser, or past the gateway. */
+/** Checks who else can reach the upstream: by its debug stream, from a page in a browser, past the gateway, or by another upstream. */
 import { isLoopbackHost } from '../../core/wire/addresses.ts'
 import { openPastLoopback } from '../../http/upstream/exposure.ts'
-import { askInfo, askUpstream, isStream } from './requests.ts'
-import { notChecked, ok, problem, unknown, warning } from './finding.ts'
+import { askInfo, askUpstream, isStream, routeOf, objectIn } from './requests.ts'
+import { notChecked, ok, problem, unknown, warning, type Result } from './finding.ts'
 import { settingOf, UNSHOWN, type Check, type Results, type Subject } from './subject.ts'
+import { isObject, type Json } from '../../core/json/read.ts'
+import { hasOperation } from '../../core/route/transport.ts'
+import { upstreamRequest } from '../../http/upstream/upstream.ts'
+import { asCaller } from './threads.ts'
 
 export const EXPOSURE_CHECKS: readonly Check[] = [
   { name: 'upstream.debug', run: debugStream },
@@ -64,4 +68,51 @@ async function exposure(subject: Subject, signal: AbortSignal): Promise<Results>
     `the upstream is on another machine${sends}: callers who reach it bypass the gateway`,
     `let the network admit the gateway alone, and let the runtime ask for a secret that ${settingOf(subject, 'headers')} carries`,
   )
+}
+
+export const SEPARATION_CHECK: Check = { name: 'threads.apart', run: checkSeparation }
+
+/** On shared storage, an owner could use another user's thread at the other upstream. */
+async function checkSeparation(subject: Subject, signal: AbortSignal): Promise<Results> {
+  const { mount, known } = subject
+  known.threadIds = await listedIds(subject, signal)
+  const others = subject.before.filter((other) => other.mount.scope !== mount.scope)
+  if (others.length === 0) return []
+  return others.map((other) => compared(subject, other))
+}
+
+function compared(one: Subject, other: Subject): Result {
+  const name = other.mount.place.join('.')
+  const remedy = `write scope: ${other.mount.key === '' ? 'upstream' : other.mount.key} there, so that both have the same owners`
+  const [here, there] = [one.known.threadIds, other.known.threadIds]
+  const both = here === null || there === null ? [] : [...here].filter((id) => there.has(id))
+  if (both.length > 0) {
+    return problem(
+      `it lists threads that ${name} lists too (${both.length}): the owner of one of them here can use another user's thread there`,
+      remedy,
+    )
+  }
+  const [agent, runtime] = one.mount.agentId === null ? [other, one] : [one, other]
+  if (agent.mount.agentId !== null && runtime.known.agents.includes(agent.mount.agentId)) {
+    return warning(
+      `${runtime.mount.place.join('.')} has an agent called ${agent.mount.agentId}, too: if it is this one, its threads can be used on both ways`,
+      remedy,
+    )
+  }
+  if (here === null || there === null || here.size === 0 || there.size === 0)
+    return notChecked(`whether it is separate from ${name} is not known: the doctor sees no threads of both`)
+  return ok(`it lists no thread that ${name} lists`)
+}
+
+/** Null if the upstream gives no list. */
+async function listedIds(subject: Subject, signal: AbortSignal): Promise<ReadonlySet<string> | null> {
+  const { mount, known } = subject
+  const list = routeOf('GET', 'threads')
+  if (known.facts === null || mount.agentId !== null || !hasOperation(known.facts, list.route)) return null
+  const asked = upstreamRequest(known.facts, mount.basePath, { descriptor: list, headers: asCaller(subject) })
+  const answer = await askUpstream(subject, asked, signal).catch(() => null)
+  const threads = answer?.status === 200 ? objectIn(answer)?.['threads'] : undefined
+  if (!Array.isArray(threads)) return null
+  const ids = threads.map((thread: Json) => (isObject(thread) ? thread['id'] : undefined))
+  return new Set(ids.filter((id) => typeof id === 'string'))
 }

@@ -1,9 +1,8 @@
 /** Reads the lines of a CSV file (RFC 4180) with a header, as a stream. */
 import { pipeline, Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
-import { fromText } from './csv-formulas.ts'
-import { SourceFault, type SourceLine } from './source-line.ts'
-import { suggestion } from './suggestion.ts'
+import { SourceFault, type SourceLine } from './problem.ts'
+import { suggestion } from './users.ts'
 
 /** The longest record, in bytes: otherwise a quote that is never closed would take in the whole file. */
 const MOST_RECORD = 64 * 1024
@@ -83,4 +82,29 @@ async function* decoded(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string
     if (!(error instanceof TypeError)) throw error
     throw new SourceFault(`it is not UTF-8, somewhere behind line ${line}: save it as UTF-8`)
   }
+}
+
+/** The characters that begin a formula, including the full-width ones of East Asian spreadsheets. */
+const FORMULA = '=+\\-@\uff1d\uff0b\uff0d\uff20'
+/** At the start of a field, spreadsheets also strip these characters before they look. */
+const FIRST = `${FORMULA}\\t\\r\\n`
+const LEAD = '["\\p{Zs}]*'
+
+/** The places where a formula may begin: the start, and the start of a cell in a spreadsheet that uses another separator. */
+function places(mark: '' | "'"): RegExp {
+  const begins = `(?<=^${LEAD})${mark}(?='*[${FIRST}])|(?<=[,;|\\t\\r\\n]${LEAD})${mark}(?='*[${FORMULA}])`
+  // The look-ahead is for speed: a look-behind at each of many blanks would go through all of them each time.
+  return new RegExp(`(?=['${FIRST}])(?:${begins})`, 'gu')
+}
+
+const PLAIN = places('')
+const MARKED = places("'")
+
+/** Keeps spreadsheets from running what users wrote (OWASP, CSV Injection). Imports remove the apostrophe. */
+export function asText(value: string): string {
+  return value.replace(PLAIN, "'")
+}
+
+export function fromText(cell: string): string {
+  return cell.replace(MARKED, '')
 }

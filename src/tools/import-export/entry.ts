@@ -3,8 +3,7 @@ import { isAgentId, isThreadId } from '../../core/route/ids.ts'
 import { timeOf } from '../../operator/revocation-form.ts'
 import type { ThreadRow } from '../../store/port/administration.ts'
 import { NOBODY, type ThreadKey } from '../../store/port/thread.ts'
-import { userIdFault, type KnownUsers } from './users.ts'
-import { scopeFault } from './scopes.ts'
+import { userIdFault, type KnownUsers, scopeFault } from './users.ts'
 
 /** The word for a row whose owner was removed. A user id has a colon, or is `anonymous`. */
 export const NOBODY_WORD = 'nobody'

@@ -1,7 +1,7 @@
 /** Formats rows of the ownership table as lines of a file that an import can read. */
 import type { RowFilter, RowStore, ThreadRow } from '../../store/port/administration.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
-import { asText } from './csv-formulas.ts'
+import { asText } from './csv-lines.ts'
 import { COLUMNS } from './entry.ts'
 import { ownerWord } from './problem.ts'
 import type { Retry } from './retry.ts'
@@ -46,15 +46,10 @@ export async function hasScopes(store: Pick<RowStore, 'threads'>, filter: RowFil
   return (await retry(() => store.threads(filter, { scope: ' ', threadId: '' }, 1))).length > 0
 }
 
-export interface ExportedColumns {
-  readonly deleted: boolean
-  readonly scope: boolean
-}
-
 export async function* exportLines(
   rows: AsyncIterable<ThreadRow>,
   format: Format,
-  { deleted, scope }: ExportedColumns,
+  { deleted, scope }: { readonly deleted: boolean; readonly scope: boolean },
 ): AsyncGenerator<string> {
   const columns = COLUMNS.filter((column) => (deleted || column !== 'deleted') && (scope || column !== 'scope'))
   if (format === 'csv') yield `${columns.join(',')}\n`

@@ -1,7 +1,6 @@
-/** Runs an import: reads the source, then takes it over. A repeated import continues where an interrupted one ended. */
+/** Runs an import: reads the source to its end, then takes it over. A repeated import continues where an interrupted one ended. */
 import { NOBODY, type ThreadKey } from '../../store/port/thread.ts'
 import type { Entry } from './entry.ts'
-import { fill, type FillOptions } from './fill.ts'
 import type { Problem } from './problem.ts'
 import { makeStagingTable, type StagingTable } from './staging-table.ts'
 import { BATCH, takeOver, type Tally, type TakeoverOptions, type Target } from './takeover.ts'
@@ -19,7 +18,7 @@ export interface ImportReport extends Readonly<Tally> {
   readonly complete: boolean
 }
 
-export interface ImportOptions extends Omit<TakeoverOptions, 'onProgress'>, FillOptions {
+interface ImportOptions extends Omit<TakeoverOptions, 'onProgress'>, FillOptions {
   readonly onRead: (threads: number) => void
   readonly onSettled: (done: number) => void
 }
@@ -80,4 +79,72 @@ function countUnlisted(mapping: StagingTable, listed: StagingTable): number {
     if (page.next === null) return count
     after = page.next
   }
+}
+
+interface Filled {
+  readonly read: number
+  readonly invalid: number
+  readonly unmapped: number
+  /** Threads without an owner in the source, and with an owner in the table. */
+  readonly there: number
+  readonly disputed: number
+  readonly threads: number
+  /** True if the signal came before the end: the data is then incomplete and of no use. */
+  readonly interrupted: boolean
+}
+
+interface FillOptions {
+  readonly signal: AbortSignal
+  readonly onProblem: (problem: Problem) => void
+}
+
+/**
+ * @param isThere whether a thread without an owner in the source has an owner in the table
+ * @throws SourceFault if the source cannot be read to its end
+ */
+export async function fill(
+  source: AsyncIterable<Entry | Problem>,
+  staging: StagingTable,
+  options: FillOptions,
+  isThere: (key: ThreadKey) => Promise<boolean> = async () => false,
+): Promise<Filled> {
+  const count = { read: 0, invalid: 0, unmapped: 0, there: 0 }
+  const disputed = new Set<string>()
+  const take = async (entry: Entry | Problem): Promise<void> => {
+    switch (entry.kind) {
+      case 'row':
+        staging.add(entry)
+        break
+      case 'fault':
+        count.invalid += 1
+        staging.add(entry)
+        options.onProblem({ ...entry, kind: 'invalid', users: [], line: entry.line === 0 ? null : entry.line })
+        break
+      case 'unmapped':
+        if (entry.threadId !== null && (await isThere({ scope: entry.scope, threadId: entry.threadId }))) {
+          count.there += 1
+          break
+        }
+        count.unmapped += 1
+        options.onProblem(entry)
+        break
+      case 'invalid':
+      case 'conflict':
+        if (entry.threadId !== null) disputed.add(entry.threadId)
+        options.onProblem(entry)
+        break
+    }
+  }
+  try {
+    for await (const entry of source) {
+      if (options.signal.aborted) break
+      count.read += 1
+      await take(entry)
+    }
+  } catch (error) {
+    // The signal ends the source's pending reads with an error of its own.
+    if (!options.signal.aborted) throw error
+  }
+  const interrupted = options.signal.aborted
+  return { ...count, disputed: disputed.size, threads: interrupted ? 0 : staging.seal(), interrupted }
 }

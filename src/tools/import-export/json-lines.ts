@@ -1,8 +1,8 @@
 /** Reads the lines of a file with a JSON object in each, as a stream. */
 import { makeJsonReader } from '../../core/json/read.ts'
 import { isRefusal } from '../../core/reasons.ts'
-import type { SourceLine } from './source-line.ts'
-import { suggestion } from './suggestion.ts'
+import type { SourceLine } from './problem.ts'
+import { suggestion } from './users.ts'
 
 /** The longest line, in bytes. */
 const MOST_LINE = 64 * 1024

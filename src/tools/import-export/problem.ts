@@ -1,13 +1,10 @@
-/** A thread that an import could not take over, and why. */
+/** What an import could not take over, and why: a line, a thread, or the whole source. */
 import { NOBODY } from '../../store/port/thread.ts'
-import { NOBODY_WORD } from './entry.ts'
+import { NOBODY_WORD, type Fault } from './entry.ts'
 
-export interface Problem {
+export interface Problem extends Pick<Fault, 'scope' | 'threadId' | 'owner'> {
   readonly kind: 'invalid' | 'conflict' | 'unmapped'
   readonly line: number | null
-  readonly scope: string
-  readonly threadId: string | null
-  readonly owner: string | null
   /** The users with whom the line is in conflict. */
   readonly users: readonly string[]
   /** Follows the line and the thread in a message. */
@@ -28,4 +25,14 @@ export function problemData({ kind, line, scope, threadId, owner, users, reason 
 /** An owner as text: `nobody` if the owner was removed. */
 export function ownerWord(owner: string): string {
   return owner === NOBODY ? NOBODY_WORD : owner
+}
+
+export type SourceLine<C extends string> =
+  /** `line` is 1-based. */
+  | { readonly line: number; readonly fields: Readonly<Partial<Record<C, unknown>>> }
+  | { readonly line: number; readonly fault: string }
+
+/** A source that cannot be read to its end: nothing of it is taken over. The message is for an operator. */
+export class SourceFault extends Error {
+  override readonly name = 'SourceFault'
 }

@@ -1,7 +1,7 @@
 /** Holds a source until all of it is read: only then are disputed threads known. Memory does not grow with the lines. */
 import Database from 'better-sqlite3'
-import { SourceFault } from './source-line.ts'
-import type { Entry, Row } from './entry.ts'
+import { SourceFault } from './problem.ts'
+import type { Entry, Row, ThreadFacts } from './entry.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
 
 export interface Rival extends ThreadKey {
@@ -36,30 +36,19 @@ const LINES = `
     id INTEGER PRIMARY KEY,
     line INTEGER NOT NULL,
     scope TEXT NOT NULL COLLATE BINARY,
-    thread_id TEXT NOT NULL COLLATE BINARY,
+    threadId TEXT NOT NULL COLLATE BINARY,
     owner TEXT NOT NULL COLLATE BINARY,
     takeable INTEGER NOT NULL,
-    agent_id TEXT,
+    agentId TEXT,
     name TEXT,
     archived INTEGER,
-    created_at INTEGER,
-    last_used_at INTEGER,
-    deleted_at INTEGER
+    createdAt INTEGER,
+    lastUsedAt INTEGER,
+    deletedAt INTEGER
   ) STRICT;
 `
 
-interface Line {
-  readonly line: number
-  readonly scope: string
-  readonly thread_id: string
-  readonly owner: string
-  readonly agent_id: string
-  readonly name: string | null
-  readonly archived: number
-  readonly created_at: number
-  readonly last_used_at: number
-  readonly deleted_at: number | null
-}
+type Line = Omit<Row, 'kind' | 'facts'> & Omit<ThreadFacts, 'archived'> & { readonly archived: number }
 
 interface Group extends ThreadKey {
   readonly agreed: number
@@ -83,22 +72,24 @@ export function makeStagingTable(): StagingTable {
   for (const setting of ['journal_mode = OFF', 'synchronous = OFF', 'cache_size = -65536']) database.pragma(setting)
   database.exec(LINES)
   const insert = database.prepare<object>(
-    `INSERT INTO lines (line, scope, thread_id, owner, takeable, agent_id, name, archived, created_at, last_used_at, deleted_at)
+    `INSERT INTO lines (line, scope, threadId, owner, takeable, agentId, name, archived, createdAt, lastUsedAt, deletedAt)
      VALUES (:line, :scope, :threadId, :owner, :takeable, :agentId, :name, :archived, :createdAt, :lastUsedAt, :deletedAt)`,
   )
   database.exec('BEGIN')
 
   const groups = (where: string): string =>
-    `SELECT scope, thread_id AS threadId, MIN(owner) = MAX(owner) AS agreed, MIN(CASE takeable WHEN 1 THEN id END) AS first, SUM(takeable) AS takeable
-     FROM lines WHERE ${where} GROUP BY scope, thread_id ORDER BY scope, thread_id`
+    `SELECT scope, threadId, MIN(owner) = MAX(owner) AS agreed, MIN(CASE takeable WHEN 1 THEN id END) AS first, SUM(takeable) AS takeable
+     FROM lines WHERE ${where} GROUP BY scope, threadId ORDER BY scope, threadId`
   let sealed: ReturnType<typeof statements> | undefined
   const statements = () => ({
     first: database.prepare<[number], Group>(`${groups('TRUE')} LIMIT ?`),
-    page: database.prepare<[string, string, number], Group>(`${groups('(scope, thread_id) > (?, ?)')} LIMIT ?`),
-    one: database.prepare<[string, string], Group>(groups('scope = ? AND thread_id = ?')),
-    line: database.prepare<[number], Line>('SELECT * FROM lines WHERE id = ?'),
+    page: database.prepare<[string, string, number], Group>(`${groups('(scope, threadId) > (?, ?)')} LIMIT ?`),
+    one: database.prepare<[string, string], Group>(groups('scope = ? AND threadId = ?')),
+    line: database.prepare<[number], Line>(
+      'SELECT line, scope, threadId, owner, agentId, name, archived, createdAt, lastUsedAt, deletedAt FROM lines WHERE id = ?',
+    ),
     rivals: database.prepare<[string, string], Rival>(
-      'SELECT line, scope, thread_id AS threadId, owner FROM lines WHERE scope = ? AND thread_id = ? ORDER BY id',
+      'SELECT line, scope, threadId, owner FROM lines WHERE scope = ? AND threadId = ? ORDER BY id',
     ),
   })
   const ready = (): NonNullable<typeof sealed> => {
@@ -108,7 +99,8 @@ export function makeStagingTable(): StagingTable {
   const rowAt = (id: number): Row => {
     const line = ready().line.get(id)
     if (line === undefined) throw new Error('a line of the staging table vanished')
-    return rowOf(line)
+    const { line: number, scope, threadId, owner, archived, ...facts } = line
+    return { kind: 'row', line: number, scope, threadId, owner, facts: { ...facts, archived: archived === 1 } }
   }
 
   return {
@@ -116,14 +108,14 @@ export function makeStagingTable(): StagingTable {
       const { line, scope, threadId, owner } = entry
       // A line without a thread or an owner disputes nothing.
       if (threadId === null || owner === null) return
-      guard(() => insert.run({ line, scope, threadId, owner, ...(entry.kind === 'row' ? valuesOf(entry) : NOT_TAKEABLE) }))
+      guard(() => insert.run({ line, scope, threadId, owner, ...valuesOf(entry) }))
     },
     seal: () =>
       guard(() => {
-        database.exec('CREATE INDEX lines_by_thread ON lines (scope, thread_id, owner, takeable); COMMIT')
+        database.exec('CREATE INDEX lines_by_thread ON lines (scope, threadId, owner, takeable); COMMIT')
         sealed = statements()
         const { threads } = database
-          .prepare<[], { threads: number }>('SELECT COUNT(*) AS threads FROM (SELECT DISTINCT scope, thread_id FROM lines)')
+          .prepare<[], { threads: number }>('SELECT COUNT(*) AS threads FROM (SELECT DISTINCT scope, threadId FROM lines)')
           .get() ?? { threads: 0 }
         return threads
       }),
@@ -159,34 +151,7 @@ function isDisputed(group: Group): boolean {
   return group.agreed === 0 && group.first !== null
 }
 
-const NOT_TAKEABLE = {
-  takeable: 0,
-  agentId: null,
-  name: null,
-  archived: null,
-  createdAt: null,
-  lastUsedAt: null,
-  deletedAt: null,
-}
-
-function valuesOf({ facts }: Row): object {
-  return { ...facts, takeable: 1, archived: Number(facts.archived) }
-}
-
-function rowOf(line: Line): Row {
-  return {
-    kind: 'row',
-    line: line.line,
-    scope: line.scope,
-    threadId: line.thread_id,
-    owner: line.owner,
-    facts: {
-      agentId: line.agent_id,
-      name: line.name,
-      archived: line.archived === 1,
-      createdAt: line.created_at,
-      lastUsedAt: line.last_used_at,
-      deletedAt: line.deleted_at,
-    },
-  }
+function valuesOf(entry: Entry): object {
+  if (entry.kind === 'row') return { ...entry.facts, takeable: 1, archived: Number(entry.facts.archived) }
+  return { takeable: 0, agentId: null, name: null, archived: null, createdAt: null, lastUsedAt: null, deletedAt: null }
 }

@@ -1,12 +1,19 @@
 /** Takes rows over into the store. An existing owner is never replaced: a conflict is reported, and the store stays as it is. */
-import type { AssignmentStore, RowStore, ThreadRow } from '../../store/port/administration.ts'
+import type {
+  AssignmentStore,
+  RowStore,
+  ThreadRow,
+  ImportedThread,
+  ImportOutcome,
+  ImportStore,
+} from '../../store/port/administration.ts'
 import type { OwnerChanges } from '../../store/port/claims.ts'
-import type { ImportedThread, ImportOutcome, ImportStore } from '../../store/port/import.ts'
 import { NOBODY, type ThreadKey } from '../../store/port/thread.ts'
 import type { Row } from './entry.ts'
 import { throttled, type Retry } from './retry.ts'
 import { ownerWord, type Problem } from './problem.ts'
 import type { StagingTable } from './staging-table.ts'
+import type { ObservationStore, ObservedThread } from '../../store/port/observations.ts'
 
 export type Target = ImportStore & Pick<AssignmentStore, 'assign'> & Pick<OwnerChanges, 'bury'> & Pick<RowStore, 'thread'>
 
@@ -36,7 +43,7 @@ export interface TakeoverOptions {
 
 export const BATCH = 500
 
-export interface Takeover extends Tally {
+interface Takeover extends Tally {
   readonly repeated: number
   readonly interrupted: boolean
 }
@@ -71,7 +78,7 @@ export function* disputes(staging: StagingTable, { scope, threadId }: ThreadKey)
 }
 
 /** Takes over rows of different threads in one step, and reports the conflicts. */
-export async function takeRows(rows: readonly Row[], target: Target, tally: Tally, options: TakeoverOptions): Promise<void> {
+async function takeRows(rows: readonly Row[], target: Target, tally: Tally, options: TakeoverOptions): Promise<void> {
   if (rows.length === 0) return
   const outcomes = await throttled(() => settle(rows, target, options))
   for (const [at, row] of rows.entries()) {
@@ -185,4 +192,50 @@ function reasonOf({ with: kind, users }: Extract<Outcome, { outcome: 'conflict' 
     case 'alive':
       return 'the file says that it was deleted, and it is in use'
   }
+}
+
+export type ObservedTarget = Target & Pick<ObservationStore, 'observed'>
+
+/**
+ * Confirms owners seen under `enforcement: observe`: an observation gives no ownership until an operator confirms it. Several users
+ * on one thread are a conflict for the operator. @throws StoreUnavailable when the retry limit is reached
+ */
+export async function confirmObserved(
+  store: ObservedTarget,
+  scope: string | undefined,
+  tally: Tally,
+  options: TakeoverOptions,
+): Promise<Takeover> {
+  // Threads come in the order of their keys, and no thread id is empty.
+  let after: ThreadKey | null = scope === undefined ? null : { scope, threadId: '' }
+  for (;;) {
+    if (options.signal.aborted) return { ...tally, repeated: 0, interrupted: true }
+    const asked: ThreadKey | null = after
+    const found: readonly ObservedThread[] = await options.retry(() => store.observed(asked, BATCH))
+    const page = found.filter((seen) => scope === undefined || seen.scope === scope)
+    for (const seen of page.filter(({ runners }) => runners.length > 1)) {
+      tally.conflicts += 1
+      options.onProblem({
+        kind: 'conflict',
+        line: null,
+        scope: seen.scope,
+        threadId: seen.threadId,
+        owner: null,
+        users: seen.runners,
+        reason: `several users ran it: ${seen.runners.join(', ')}; threads assign gives it to one of them`,
+      })
+    }
+    await takeRows(page.flatMap(observedRow), store, tally, options)
+    options.onProgress(tally.added + tally.same + tally.conflicts)
+    const last = page.at(-1)
+    if (last === undefined || page.length < BATCH) return { ...tally, repeated: 0, interrupted: false }
+    after = { scope: last.scope, threadId: last.threadId }
+  }
+}
+
+function observedRow({ scope, threadId, runners, agentId, firstUsedAt, lastUsedAt }: ObservedThread): readonly Row[] {
+  const [owner, ...others] = runners
+  if (owner === undefined || owner === NOBODY || others.length > 0) return []
+  const facts = { agentId, name: null, archived: false, createdAt: firstUsedAt, lastUsedAt, deletedAt: null }
+  return [{ kind: 'row', line: 0, scope, threadId, owner, facts }]
 }

@@ -1,8 +1,9 @@
-/** Checks the user ids that can own threads, as operators write them. */
+/** Checks the users and scopes that operators write, and suggests those that they may have meant. */
 import { ANONYMOUS } from '../../core/decide/principal.ts'
 import { isGranteeId } from '../../core/decide/sharing.ts'
 import { userFault } from '../../operator/revocation-form.ts'
-import { suggestion } from './suggestion.ts'
+import { isScope } from '../../core/route/ids.ts'
+import { closest, distance } from 'fastest-levenshtein'
 
 export interface KnownUsers {
   readonly issuers: readonly string[]
@@ -28,4 +29,25 @@ export function granteeFault(text: string, issuers: readonly string[]): string |
   if (fault === 'form') return 'it is written issuer:name, with up to 255 characters behind the colon'
   if (issuers.length === 0) return 'the configuration has no issuers'
   return `the configuration has no issuer "${fault.issuer}": ${suggestion(fault.issuer, issuers)}`
+}
+
+/** @returns null for a valid scope; else the text that follows it in a message */
+export function scopeFault(scope: string, scopes: readonly string[]): string | null {
+  if (scopes.includes(scope)) return null
+  const keys = scopes.filter((one) => one !== '')
+  if (scope === '') return `the configuration has no upstream without a key; it has: ${keys.join(', ')}`
+  if (!isScope(scope)) return 'a key of upstreams or agents has up to 128 of a-z, 0-9 and -'
+  const there = keys.length === 0 ? 'it has none but upstream' : suggestion(scope, keys)
+  return `the configuration has no upstream of this key: ${there}`
+}
+
+/** The text that follows a thread id to say where it is; empty for the scope of `upstream`. */
+export function atScope(scope: string): string {
+  return scope === '' ? '' : ` at ${scope}`
+}
+
+/** @param words the existing words; at least one */
+export function suggestion(word: string, words: readonly string[]): string {
+  const near = closest(word, words)
+  return distance(word, near) <= 3 ? `did you mean "${near}"?` : `it has: ${words.join(', ')}`
 }

@@ -10,10 +10,9 @@ import {
   type Permit,
 } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'
-import { CODES, type Refusal } from '../../core/reasons.ts'
+import { CODES, type Refusal, type RulePlace } from '../../core/reasons.ts'
 import { isOperator, type Relation, type RuleLimits, type Rate, type Rules } from '../../core/decide/rules.ts'
 import type { TriedRule, TriedVerdict } from '../../core/decide/trace.ts'
-import { placeText } from './place.ts'
 
 const VERDICTS: Readonly<Record<TriedVerdict, string>> = {
   applies: 'applies',
@@ -119,4 +118,13 @@ function rateText(rate: Rate): string {
 export function limitText(limit: RuleLimits[keyof RuleLimits]): string {
   if (limit === undefined) return 'as configured'
   return typeof limit === 'object' ? rateText(limit) : String(limit)
+}
+
+/** `staff-only (policies/default.yaml:12)` */
+export function placeText({ name, file, line }: RulePlace): string {
+  return `${name} (${file}${line === undefined ? '' : `:${line}`})`
+}
+
+export function placeOf({ name, file, line }: RulePlace): RulePlace {
+  return line === undefined ? { name, file } : { name, file, line }
 }

@@ -2,10 +2,9 @@
 import type { Config } from '../../config/schema.ts'
 import { ROUTE_IDS, type RouteId } from '../../core/route/routes.ts'
 import type { Rule } from '../../core/decide/rules.ts'
-import type { Policy } from '../../policy/policy.ts'
-import { agentsOf, cellsOf, type Cell } from './matrix.ts'
+import type { Policy } from '../../policy/compile.ts'
+import { agentsOf, cellsOf, type Cell, isAlike, verdictOf, type Verdict } from './matrix.ts'
 import { callersFor, type SampleCallers } from './sample-callers.ts'
-import { isAlike, verdictOf, type Verdict } from './verdict.ts'
 import { largest } from '../../core/json/extremes.ts'
 
 export interface Difference {

@@ -21,11 +21,17 @@ import { makeLog } from '../../observe/log.ts'
 import { makeMetrics } from '../../observe/metrics.ts'
 import { assemblePipeline } from '../../snapshot/assemble-pipeline.ts'
 import type { Config } from '../../config/schema.ts'
-import type { Policy } from '../../policy/policy.ts'
+import type { Policy } from '../../policy/compile.ts'
 import { callerOf, type Presented } from './caller.ts'
-import { AS_SENT, recordingHandle, sentOf, type Recorded, type Sent } from './recording-upstream.ts'
-import { permissiveStore } from './permissive-store.ts'
-import { steadySnapshot } from './steady-snapshot.ts'
+import {
+  AS_SENT,
+  recordingHandle,
+  sentOf,
+  type Recorded,
+  type Sent,
+  permissiveStore,
+  steadySnapshot,
+} from './recording-upstream.ts'
 import type { Exchange } from '../../http/pipeline/stages.ts'
 
 export interface Question {

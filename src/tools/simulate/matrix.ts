@@ -1,17 +1,22 @@
-/** Lists every request that policies could distinguish: route, agent, owner of the thread. */
+/** Lists every request that policies could distinguish (route, agent, owner of the thread), and the visible result of a policy. */
 import type { RouteDescriptor } from '../../core/route/classify.ts'
-import type { OwnerRecord } from '../../core/decide/decide.ts'
+import { type OwnerRecord, decide, mayUseAgent, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import { ALL_ROUTES } from '../../core/route/routes.ts'
 import type { Rules } from '../../core/decide/rules.ts'
-import type { Policy } from '../../policy/policy.ts'
+import type { Policy } from '../../policy/compile.ts'
+import { mountsOf, standingFacts } from '../../config/mounts.ts'
+import type { Config } from '../../config/schema.ts'
+import type { Code, Reason, RulePlace } from '../../core/reasons.ts'
+import { limitsOf } from './explanation.ts'
+import { placeOf, limitText, listText } from './decision-text.ts'
 
 // prettier-ignore
 const OWNERSHIPS = [
   'own', 'shared for reading', 'shared for writing', 'unknown', 'foreign', 'own, deleted', 'foreign, deleted',
 ] as const
 
-export type Ownership = (typeof OWNERSHIPS)[number]
+type Ownership = (typeof OWNERSHIPS)[number]
 
 export interface Cell {
   readonly descriptor: RouteDescriptor
@@ -22,7 +27,7 @@ export interface Cell {
 /** A user id always has a colon, so this is no user. */
 const SOMEBODY_ELSE = 'somebody-else'
 
-export function recordOf(ownership: Ownership, principal: Principal): OwnerRecord {
+function recordOf(ownership: Ownership, principal: Principal): OwnerRecord {
   if (ownership === 'unknown') return null
   if (ownership === 'shared for reading') return { owner: SOMEBODY_ELSE, deleted: false, granted: 'read' }
   if (ownership === 'shared for writing') return { owner: SOMEBODY_ELSE, deleted: false, granted: 'write' }
@@ -59,4 +64,59 @@ export function cellsOf(agents: readonly string[], { sharing }: Pick<Rules, 'sha
       return (route.thread === undefined ? [null] : ownerships).map((ownership) => ({ descriptor, ownership }))
     })
   })
+}
+
+export type Verdict =
+  | {
+      readonly outcome: 'permitted'
+      readonly rule: RulePlace
+      readonly passes: Readonly<Record<string, string>>
+    }
+  | { readonly outcome: 'refused'; readonly code: Code; readonly reason: Reason; readonly rule: RulePlace | null }
+
+export function verdictOf(cell: Cell, principal: Principal, policy: Policy, agents: readonly string[], config: Config): Verdict {
+  // Policies are compared under `enforce`, for an upstream without history of unowned threads.
+  const facts = { ...standingFacts(mountsOf(config)[0], config), enforcement: 'enforce', upstreamHistory: 'none' } as const
+  const record = cell.ownership === null ? null : recordOf(cell.ownership, principal)
+  const decision = decide(cell.descriptor, principal, policy.rules, { ...facts, record })
+  if (decision.outcome === 'needs') throw new Error('a decision without a fact that was given')
+  if (decision.outcome === 'refused') {
+    const { code, reason, rule } = decision
+    return { outcome: 'refused', code, reason, rule: rule === undefined ? null : placeOf(rule) }
+  }
+  const named = cell.descriptor.route.id === 'info' ? { agents: namedAgents(agents, principal, policy, facts) } : {}
+  return {
+    outcome: 'permitted',
+    rule: placeOf(decision.rule),
+    passes: { ...named, ...passesOf(decision, config), ...limits(decision, config) },
+  }
+}
+
+function namedAgents(agents: readonly string[], principal: Principal, { rules }: Policy, facts: StandingFacts): string {
+  const named = rules.nameAgents ? agents.filter((agentId) => mayUseAgent(agentId, principal, rules, facts)) : agents
+  return named.length === agents.length ? 'all' : listText(named)
+}
+
+function passesOf({ rule: { passes }, descriptor: { route } }: Permit, { forwardHeaders }: Config): Record<string, string> {
+  const { keys } = route.body
+  const { headers } = passes
+  const forward = forwardHeaders.map((name) => name.toLowerCase()).filter((name) => headers?.has(name) !== false)
+  return {
+    ...(keys.includes('forwardedProps') ? { forwardedProps: listText([...passes.forwardedProps].sort()) } : {}),
+    ...(keys.includes('state') ? { state: passes.state } : {}),
+    ...(keys.includes('tools') ? { tools: passes.tools === 'all' ? 'all' : listText([...passes.tools].sort()) } : {}),
+    ...(forwardHeaders.length === 0 ? {} : { headers: listText(forward) }),
+  }
+}
+
+function limits(permit: Permit, config: Config): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(limitsOf(permit, config)).map(([name, limit]) => [`limit of ${name}`, limitText(limit)]),
+  )
+}
+
+/** True if the two look the same from outside. The rule may differ, and so may the reason behind one code. */
+export function isAlike(one: Verdict, other: Verdict): boolean {
+  if (one.outcome === 'refused') return other.outcome === 'refused' && one.code === other.code
+  return other.outcome === 'permitted' && JSON.stringify(one.passes) === JSON.stringify(other.passes)
 }

@@ -1,4 +1,4 @@
-/** An upstream that records the first request that it would get. What is shown of it contains no secret value. */
+/** What an explained request meets in place of the gateway: an upstream that records what it would get, a store and a snapshot. */
 import { Readable } from 'node:stream'
 import { serverHeaders, type Mount } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
@@ -8,21 +8,19 @@ import { assumedFacts, ENDPOINT, type RuntimeFacts, type UpstreamKind } from '..
 import { wholeBody } from '../../http/upstream/answer-body.ts'
 import { jsonOf, type UpstreamRequest } from '../../http/upstream/upstream.ts'
 import type { UpstreamHandle } from '../../snapshot/upstream-handle.ts'
+import type { OwnerRecord } from '../../core/decide/decide.ts'
+import type { RequestStore } from '../../snapshot/assemble-pipeline.ts'
+import type { Pipeline, RequestSnapshot } from '../../http/pipeline/stages.ts'
 
 /** The value of each header that a simulated caller sends: it does not matter. */
 export const AS_SENT = 'as sent'
-
-/** A header of the request; it has a value only if that is not secret. */
-export interface SentHeader {
-  readonly name: string
-  readonly value: string | null
-}
 
 export interface Sent {
   readonly transport: UpstreamKind
   readonly method: string
   readonly target: string
-  readonly headers: readonly SentHeader[]
+  /** A header has a value only if that is not secret. */
+  readonly headers: readonly { readonly name: string; readonly value: string | null }[]
   /** The names of the caller's headers that pass. */
   readonly passing: readonly string[]
   readonly body: JsonObject | null
@@ -83,5 +81,47 @@ export function sentOf({ request, dropped }: Recorded, mount: Mount, { identity 
     passing: all.filter(isCallers).map(([name]) => name),
     body: isObject(value) ? value : null,
     dropped,
+  }
+}
+
+/** @param record of the thread that the request addresses */
+export function permissiveStore(record: OwnerRecord): RequestStore {
+  const owner = record?.owner ?? ''
+  const times = { createdAt: 0, lastUsedAt: 0, deletedAt: null }
+  return {
+    claim: async () => ({ outcome: 'own', registration: null }),
+    settle: async () => false,
+    noteWrite: async () => {},
+    beginDeletion: async () => 'explained',
+    endDeletion: async () => true,
+    rename: async () => true,
+    archive: async () => true,
+    observe: async () => {},
+    listed: async () => [],
+    thread: async (key) => ({
+      row: { ...key, ...times, owner, agentId: '', name: null, archived: false, provisional: false },
+      grants: [],
+      runners: [],
+    }),
+    grants: async () => [],
+    grant: async () => 'done',
+    ungrant: async () => 'done',
+  }
+}
+
+export function steadySnapshot(pipeline: Pipeline, more: Partial<RequestSnapshot> = {}): RequestSnapshot {
+  return {
+    pipeline,
+    upstreamKey: '',
+    mark: () => 0,
+    outdated: () => false,
+    isReplaced: () => false,
+    refusal: () => null,
+    hidden: () => null,
+    opened: () => {},
+    decided: () => {},
+    successor: () => refuse('rules-changed'),
+    release: () => {},
+    ...more,
   }
 }

@@ -2,7 +2,7 @@
 import type { Replay } from '../../audit/replay.ts'
 import type { Reason } from '../../core/reasons.ts'
 import { traceOf, type Trace } from '../../core/decide/trace.ts'
-import type { Policy } from '../../policy/policy.ts'
+import type { Policy } from '../../policy/compile.ts'
 
 export interface Replayed {
   readonly then: Replay['decided']

@@ -6,9 +6,9 @@ import type { RulePlace } from '../../core/reasons.ts'
 import { ALL_ROUTES, OWN_ROUTES, ROUTES, type Method, type Route, type RouteId } from '../../core/route/routes.ts'
 import type { NeededRight } from '../../core/decide/sharing.ts'
 import { hasOperation } from '../../core/route/transport.ts'
-import type { Policy } from '../../policy/policy.ts'
+import type { Policy } from '../../policy/compile.ts'
 import { makeReach, type Reach } from '../../policy/reach.ts'
-import { placeOf } from './place.ts'
+import { placeOf } from './decision-text.ts'
 import { assumed } from './recording-upstream.ts'
 
 export interface Access {

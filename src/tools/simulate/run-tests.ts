@@ -7,9 +7,8 @@ import type { Principal } from '../../core/decide/principal.ts'
 import { CODES, refuse } from '../../core/reasons.ts'
 import { ROUTES, type Route, type RouteId } from '../../core/route/routes.ts'
 import { traceOf, type Trace } from '../../core/decide/trace.ts'
-import { placeText } from './place.ts'
+import { placeText, triedText } from './decision-text.ts'
 import { rowsOf, several, type LoadedTests } from './test-file.ts'
-import { triedText } from './decision-text.ts'
 
 export interface TestResult {
   readonly name: string

@@ -6,13 +6,19 @@ import type { OwnerRecord } from '../../core/decide/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../core/decide/principal.ts'
 import { isRefusal } from '../../core/reasons.ts'
 import { ALL_ROUTES, type Method, type Route, type RouteId } from '../../core/route/routes.ts'
-import { faultAt, parseDocumentAs, readDocument, type Outcome, type SourceDocument } from '../../document/document.ts'
-import type { Fault } from '../../document/fault.ts'
+import {
+  faultAt,
+  faultsFound,
+  parseDocumentAs,
+  readDocument,
+  type Outcome,
+  type Report,
+  type SourceDocument,
+} from '../../document/document.ts'
 import { Sources } from '../../document/sources.ts'
-import { loadPolicy } from '../../policy/compile.ts'
-import type { Policy } from '../../policy/policy.ts'
+import { loadPolicy, type Policy } from '../../policy/compile.ts'
 import { makeUser } from './made-up-user.ts'
-import { surroundingsOf } from './surroundings.ts'
+import { surroundingsOf } from '../../config/load.ts'
 import { testSchema, type TestFile, type TestOfFile } from './test-schema.ts'
 
 export interface LoadedTests {
@@ -40,19 +46,22 @@ export function loadTests(file: string, config: Config, policy: Policy): Outcome
   const parsed = parseDocumentAs(document, testSchema)
   if (!parsed.ok) return parsed
   const value = parsed.value
-  const principals = principalsOf(document, value, config)
-  const threads = threadsOf(document, value, principals.found, config)
   const tested =
     value.policy === undefined ? null : loadPolicy(sources, resolve(dirname(file), value.policy), surroundingsOf(config))
+  const principals = new Map<string, Principal | null>()
+  const threads = new Map<string, NonNullable<OwnerRecord>>()
+  const found = faultsFound(document, (report) => {
+    readPrincipals(value, config, principals, report)
+    readThreads(value, principals, config, threads, report)
+    for (const [at, test] of value.tests.entries()) checkTest(test, at, value, report)
+  })
+  const decisions = value.tests.reduce((sum, test) => sum + decisionsOf(test, threads.size), 0)
+  const tooMany = `at most ${MOST_DECISIONS}: write several files`
   const faults = [
-    ...principals.faults,
-    ...threads.faults,
-    ...value.tests.flatMap((test, at) => testFaults(document, test, at, value)),
+    ...found,
     ...(tested === null || tested.ok ? [] : tested.faults),
+    ...(decisions > MOST_DECISIONS ? [faultAt(document, ['tests'], `come to ${decisions} decisions`, tooMany)] : []),
   ]
-  const decisions = value.tests.reduce((sum, test) => sum + decisionsOf(test, threads.found.size), 0)
-  if (decisions > MOST_DECISIONS)
-    faults.push(faultAt(document, ['tests'], `come to ${decisions} decisions`, `at most ${MOST_DECISIONS}: write several files`))
   if (faults.length > 0 || tested?.ok === false) return { ok: false, faults }
   return {
     ok: true,
@@ -60,8 +69,8 @@ export function loadTests(file: string, config: Config, policy: Policy): Outcome
       file,
       policy: tested?.value.policy ?? policy,
       facts: value.facts,
-      principals: principals.found,
-      threads: threads.found,
+      principals,
+      threads,
       tests: value.tests.map((test, at) => ({ ...test, line: document.lineOf(['tests', at]) })),
     },
   }
@@ -99,13 +108,10 @@ function decisionsOf(test: TestOfFile, threads: number): number {
   )
 }
 
-function principalsOf(document: SourceDocument, { principals }: TestFile, config: Config) {
+function readPrincipals({ principals }: TestFile, config: Config, found: Map<string, Principal | null>, report: Report): void {
   const { mode, issuers } = config.authentication
-  const found = new Map<string, Principal | null>()
-  const faults: Fault[] = []
   for (const [name, value] of Object.entries(principals)) {
-    const fault = (message: string, hint: string): void =>
-      void faults.push(faultAt(document, ['principals', name], message, hint))
+    const fault = (message: string, hint: string): void => report(['principals', name], message, hint)
     if (value === 'everybody') {
       if (mode !== 'off') fault('is everybody, and authentication.mode is not off', 'write anonymous, or name a user')
       found.set(name, EVERYBODY)
@@ -127,48 +133,36 @@ function principalsOf(document: SourceDocument, { principals }: TestFile, config
       else found.set(name, user)
     }
   }
-  return { found, faults }
 }
 
 function pointed(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
-function threadsOf(
-  document: SourceDocument,
+function readThreads(
   file: TestFile,
   principals: ReadonlyMap<string, Principal | null>,
   { authentication }: Config,
-) {
-  const found = new Map<string, NonNullable<OwnerRecord>>()
-  const faults: Fault[] = []
+  found: Map<string, NonNullable<OwnerRecord>>,
+  report: Report,
+): void {
   const keys = Object.keys(authentication.issuers)
   for (const [id, { owner, deleted, granted }] of Object.entries(file.threads)) {
     const named = principals.get(owner)
     const isUser = owner === 'anonymous' || keys.some((key) => owner.startsWith(`${key}:`) && owner.length > key.length + 1)
     if (named === undefined && !isUser && !Object.hasOwn(file.principals, owner)) {
-      faults.push(
-        faultAt(
-          document,
-          ['threads', id, 'owner'],
-          `${owner} is nobody`,
-          'a name under principals, or a user id such as corp:bob',
-        ),
-      )
+      report(['threads', id, 'owner'], `${owner} is nobody`, 'a name under principals, or a user id such as corp:bob')
     }
     if (deleted && granted !== undefined) {
-      faults.push(faultAt(document, ['threads', id, 'granted'], 'counts for nothing', 'a deletion ends all grants'))
+      report(['threads', id, 'granted'], 'counts for nothing', 'a deletion ends all grants')
     }
     const record = { owner: named === undefined ? owner : (named?.id ?? ANONYMOUS.id), deleted }
     found.set(id, granted === undefined ? record : { ...record, granted })
   }
-  return { found, faults }
 }
 
-function testFaults(document: SourceDocument, test: TestOfFile, at: number, { principals, threads }: TestFile): readonly Fault[] {
-  const faults: Fault[] = []
-  const fault = (key: string, message: string, hint?: string): void =>
-    void faults.push(faultAt(document, ['tests', at, key], message, hint))
+function checkTest(test: TestOfFile, at: number, { principals, threads }: TestFile, report: Report): void {
+  const fault = (key: string, message: string, hint?: string): void => report(['tests', at, key], message, hint)
   for (const name of several(test.as)) {
     if (!Object.hasOwn(principals, name))
       fault('as', `${name} is nobody`, `under principals: ${Object.keys(principals).join(', ')}`)
@@ -179,7 +173,7 @@ function testFaults(document: SourceDocument, test: TestOfFile, at: number, { pr
   for (const agent of test.agents ?? []) {
     if (test.of?.includes(agent) !== true) fault('agents', `${agent} is not in of`)
   }
-  if (test.expect === undefined) return faults
+  if (test.expect === undefined) return
   const rows = rowsOf(test)
   for (const id of several<RouteId>(test.route)) {
     if (!rows.some((row) => row.id === id)) fault('method', `${id} has no ${test.method as Method}`)
@@ -191,5 +185,4 @@ function testFaults(document: SourceDocument, test: TestOfFile, at: number, { pr
   if (about.length === 0 && test.thread !== undefined) fault('thread', 'the route is about no thread')
   if (test.agent !== undefined && !rows.some((row) => row.path.includes(':agentId')))
     fault('agent', 'the route is about no agent')
-  return faults
 }

@@ -1,5 +1,5 @@
 /** Imports: rows are taken over each on its own, and an owner that is there is never replaced. */
-import type { ImportedThread, ImportOutcome } from '../../../src/store/port/import.ts'
+import type { ImportedThread, ImportOutcome } from '../../../src/store/port/administration.ts'
 import type { Store } from '../../../src/store/port/store.ts'
 import { NOBODY } from '../../../src/store/port/thread.ts'
 import { ALICE, at, BOB, CAROL, claim, grant, NOW, own, readerOf, row, accessTo, user, type Holds } from './under-test.ts'

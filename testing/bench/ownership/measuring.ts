@@ -1,5 +1,5 @@
 /** Measures the operations on all tables side by side, and looks at the statements that they send. */
-import type { Progress } from '../../../src/cli/progress.ts'
+import type { Progress } from '../../../src/cli/with-progress.ts'
 import { onRows, sentBy } from '../../support/statements.ts'
 import { measure, ROUNDS, type Subject } from '../rounds.ts'
 import type { Operation, Workbench } from './operations.ts'
