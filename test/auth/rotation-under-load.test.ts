@@ -1,4 +1,5 @@
 /** A real OpenID provider changes its keys while people are at work: nobody notices, until the old key is taken out. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'tap'
 import { startIssuer } from '../../examples/issuer.ts'
 import { guarded, PASSED } from '../../testing/support/guarded.ts'
@@ -20,6 +21,13 @@ void test('a rotation under load fails no request, and ends what was signed with
   t.teardown(() => void (Date.now = running))
   const issuer = await startIssuer()
   t.teardown(() => issuer.close())
+  let keySets = 0
+  const onAnswer = (message: unknown): void => {
+    const { request } = message as { request: { origin: string; path: string } }
+    if (request.origin === issuer.issuer && request.path.endsWith('/jwks')) keySets += 1
+  }
+  subscribe('undici:request:trailers', onAnswer)
+  t.teardown(() => unsubscribe('undici:request:trailers', onAnswer))
   const config = { issuer: issuer.issuer, audiences: [issuer.audience], algorithms: ['RS256'] }
   const { gateway, fate } = await guarded(t, { corp: config })
   const status = async (token: string) => (await ask(gateway.url, { target: '/api/copilotkit/info', token })).status
@@ -46,8 +54,10 @@ void test('a rotation under load fails no request, and ends what was signed with
     moved.by += COOL_DOWN
     tokens.push(await issuer.signIn('alice'), await issuer.signIn('olga'))
     await more(50)
-    // Also when the set is renewed for its age.
+    // Also when the set is renewed for its age. That has to be over before the next key: the pause begins at its end.
+    const before = keySets
     moved.by += FRESH
+    await until(() => keySets > before)
     await more(50)
   }
   going = false
