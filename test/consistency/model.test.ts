@@ -8,7 +8,7 @@ import { Pool, type Dispatcher } from 'undici'
 import { runInput } from '../../testing/support/client.ts'
 import { enveloped } from '../../testing/support/enveloped.ts'
 import { gateBefore } from '../../testing/support/gated.ts'
-import { currentPair } from '../../testing/support/pair.ts'
+import type { Pair } from '../../testing/support/pair.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
 import { makeSigner } from '../../testing/support/tokens.ts'
 import { startUpstream } from '../../testing/support/upstream.ts'
@@ -79,14 +79,19 @@ interface Reply {
 }
 
 /** Starts a gateway before the stand-in; the result plays a history and throws where something disagrees. */
-async function startPlayer(t: Test, auditing: boolean): Promise<(history: { pageSize: number; steps: Step[] }) => Promise<void>> {
+async function startPlayer(
+  t: Test,
+  pair: Pair,
+  auditing: boolean,
+): Promise<(history: { pageSize: number; steps: Step[] }) => Promise<void>> {
   const runtime = new MemoryRuntime(new Model(auditing))
-  const upstream = await startUpstream(runtime.answer)
+  const upstream = await startUpstream(runtime.answer, { pair })
   t.teardown(() => upstream.close())
   const signer = makeSigner()
   t.teardown(() => signer.remove())
   const config = { authentication: { ...signer.authentication, mode: 'optional' } }
   const { base, ...tokens } = await gateBefore(t, upstream.url, {
+    pair,
     signer,
     config,
     ...(auditing ? { policy: AUDITING } : {}),
@@ -99,10 +104,9 @@ async function startPlayer(t: Test, auditing: boolean): Promise<(history: { page
   const pool = new Pool(origin, { connections: 16 })
   t.teardown(() => pool.destroy())
 
-  const { client } = currentPair()
   const ask = async (user: User, method: Dispatcher.HttpMethod, path: string, sent?: object): Promise<Reply> => {
     const plain = { method, target: `${pathname}/${path}`, body: sent === undefined ? undefined : JSON.stringify(sent) }
-    const envelope = client === 'single-route' ? enveloped(plain) : null
+    const envelope = pair.client === 'single-route' ? enveloped(plain) : null
     const { target, body } = envelope ?? plain
     const headers = {
       ...(user.token === undefined ? {} : { authorization: `Bearer ${user.token}` }),
@@ -281,10 +285,10 @@ function expect(found: unknown, wanted: unknown, what: string): void {
 
 for (const auditing of [false, true]) {
   const policy = auditing ? 'a policy whose operators may use foreign threads' : 'the shipped policy'
-  void testEachPair(`lists, routes by id and model agree in every history, under ${policy}`, async (t) => {
+  void testEachPair(`lists, routes by id and model agree in every history, under ${policy}`, async (t, pair) => {
     const seed = Number(process.env['THREADWARDEN_FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
     t.comment(`THREADWARDEN_FUZZ_SEED=${seed}`)
-    const play = await startPlayer(t, auditing)
+    const play = await startPlayer(t, pair, auditing)
     const found = await fc.check(fc.asyncProperty(fc.limitShrink(history, 30), play), { seed, numRuns: HISTORIES })
     if (!found.failed) return t.pass(`${found.numRuns} histories`)
     const [smallest] = found.counterexample ?? []
