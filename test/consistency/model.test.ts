@@ -75,7 +75,8 @@ interface List {
 /** An answer. The support client's fetch would cost as much as all the rest. */
 interface Reply {
   readonly status: number
-  readonly json: { readonly code?: string } | undefined
+  /** A refusal, or a list. */
+  readonly json: ({ readonly code?: string } & Partial<List>) | undefined
 }
 
 /** Starts a gateway before the stand-in; the result plays a history and throws where something disagrees. */
@@ -120,7 +121,7 @@ async function startPlayer(
     })
     const text = await answer.body.text()
     const isJson = answer.headers['content-type'] === 'application/json'
-    return { status: answer.statusCode, json: isJson ? (JSON.parse(text) as { code?: string }) : undefined }
+    return { status: answer.statusCode, json: isJson ? (JSON.parse(text) as Reply['json']) : undefined }
   }
 
   const request = (user: User, route: ThreadRoute, id: string): Promise<Reply> => {
@@ -148,7 +149,7 @@ async function startPlayer(
   const page = async (user: User, query: string): Promise<List> => {
     const reply = await ask(user, 'GET', `threads${query}`)
     expect(reply.status, user.name === 'anonymous' ? 403 : 200, `list${query} of ${user.name}`)
-    return reply.status === 200 ? (reply.json as unknown as List) : { threads: [] }
+    return reply.status === 200 ? (reply.json as List) : { threads: [] }
   }
 
   /** The whole list, by following the cursors. */
@@ -228,7 +229,7 @@ async function startPlayer(
           if (held === null) return
           const reply = await ask(user, 'GET', `threads?cursor=${held.cursor}`)
           expect(reply.status, user === held.user ? 200 : user.token === undefined ? 403 : 400, 'the status of a later page')
-          for (const item of reply.status === 200 ? (reply.json as unknown as List).threads : []) {
+          for (const item of reply.status === 200 ? (reply.json as List).threads : []) {
             expect(model.may(user.name, 'messages', item.id), true, `${item.id} on a later page of ${user.name}`)
           }
           return
